@@ -1,0 +1,41 @@
+# Two commands do everything on a fresh machine with Python and make:
+#   make demo   the main job on real input      make test   every test (under 12 minutes on 2 cores)
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: demo test check bench gpu no-false-alarm clean
+
+demo: $(READY)
+	@rm -rf .samerun/demo && mkdir -p .samerun/demo && cp examples/digits_cnn.py .samerun/demo/
+	@cd .samerun/demo && ../../$(BIN)/samerun check -n 3 -- ../../$(BIN)/python digits_cnn.py; test $$? -eq 1
+	@cd .samerun/demo && ../../$(BIN)/samerun check -n 3 --controlled -- ../../$(BIN)/python digits_cnn.py
+
+test: $(READY)
+	$(BIN)/pytest
+
+check: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python docs/check_links.py
+
+bench: $(READY)  ## the figures of the README
+	$(BIN)/python benchmarks/bench_recording.py
+	$(BIN)/python benchmarks/bench_diff.py
+
+no-false-alarm: $(READY)  ## check -n 20 on a controlled example at 2 threads, 5 times in a row
+	$(BIN)/python benchmarks/no_false_alarm.py
+
+gpu:  ## on a machine with a CUDA device: checks and benchmarks, with the Python and torch found there
+	$(PYTHON) benchmarks/gpu.py
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,examples]'
+	@touch $@
+
+clean:
+	rm -rf .venv .samerun

@@ -1,0 +1,160 @@
+"""What recording costs: tiers `steps` and `ops` against plain training and torch's own DebugMode.
+
+    python benchmarks/bench_recording.py [--rounds 40] [--threads 2]
+
+Every variant is a process of its own that keeps its model warm; the parent asks them for one step after the
+other, in a new order each round, so that the machine's moods fall on all alike. A ratio is the median over
+the rounds of (this variant's step / plain training's step of the same round), with its quartiles.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+VARIANTS = ("plain", "steps", "ops", "debugmode", "debugmode-full")
+LIMITS = {("steps", "cnn"): 1.03, ("steps", "transformer"): 1.03, ("ops", "transformer"): 1.35}
+TRACE_LIMIT = 25_000  # bytes a step at tier ops
+
+
+def child(variant: str, model: str, folder: str, threads: int) -> None:
+    """Serve steps: one line in, one line with the seconds out."""
+    if variant in ("steps", "ops"):
+        from samerun.launching.bootstrap import start
+        from samerun.runs.plan import Plan
+
+        start(Plan(run=folder, tier="ops" if variant == "ops" else "steps"))
+    import torch
+    from models import MODELS
+
+    torch.set_num_threads(threads)
+    torch.manual_seed(0)
+    step = MODELS[model]()
+    for _ in range(3):
+        step()
+    print("ready", flush=True)
+    for line in sys.stdin:
+        if line.strip() == "end":
+            break
+        with _debug_mode(variant):
+            begin = time.perf_counter()
+            step()
+            seconds = time.perf_counter() - begin
+        print(seconds, flush=True)
+
+
+def _debug_mode(variant: str) -> Any:
+    if not variant.startswith("debugmode"):
+        return contextlib.nullcontext()
+    from torch.utils._debug_mode import DebugMode
+
+    stack = contextlib.ExitStack()
+    if variant == "debugmode":
+        stack.enter_context(DebugMode())
+        stack.enter_context(DebugMode.log_tensor_hashes(hash_fn="hash_tensor"))
+    else:
+        stack.enter_context(DebugMode(record_nn_module=True, record_stack_trace=True))
+        stack.enter_context(DebugMode.log_tensor_hashes(hash_fn="norm", hash_inputs=True))
+    return stack
+
+
+class Variant:
+    """One child process."""
+
+    def __init__(self, name: str, model: str, threads: int) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.name = name
+        command = [sys.executable, __file__, "--child", name, model, self.folder.name, str(threads)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.seconds: list[float] = []
+        self._line()
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"{self.name}: the process ended with {self.process.wait()}")
+        return line
+
+    def step(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write("step\n")
+        self.process.stdin.flush()
+        self.seconds.append(float(self._line()))
+
+    def end(self) -> int:
+        """Let it end; returns the size of its traces in bytes."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("end\n")
+        self.process.stdin.close()
+        self.process.wait()
+        size = sum(path.stat().st_size for path in Path(self.folder.name).glob("*.trace.arrow"))
+        self.folder.cleanup()
+        return size
+
+
+def measure(model: str, rounds: int, threads: int) -> dict[str, dict[str, float]]:
+    """Ratios to plain training for each variant of one model, and the bytes of trace a step."""
+    variants = [Variant(name, model, threads) for name in VARIANTS]
+    order = random.Random(0)
+    for _ in range(rounds):
+        for variant in order.sample(variants, len(variants)):
+            variant.step()
+    plain = variants[0].seconds
+    table: dict[str, dict[str, float]] = {}
+    for variant in variants:
+        ratios = [mine / base for mine, base in zip(variant.seconds, plain, strict=True)]
+        low, middle, high = statistics.quantiles(ratios, n=4)
+        steps = len(variant.seconds) + 3
+        table[variant.name] = {
+            "ms": statistics.median(variant.seconds) * 1e3,
+            "ratio": middle,
+            "q1": low,
+            "q3": high,
+            "trace": variant.end() / steps,
+        }
+    return table
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--json", help="write the figures here too")
+    arguments = parser.parse_args()
+    failed, figures = [], {}
+    for model in ("cnn", "transformer"):
+        table = figures[model] = measure(model, arguments.rounds, arguments.threads)
+        print(f"\n{model}, {arguments.threads} threads, {arguments.rounds} rounds")
+        print(f"{'variant':16} {'ms a step':>10} {'ratio':>7} {'quartiles':>15} {'trace a step':>13}")
+        for name, row in table.items():
+            trace = f"{row['trace'] / 1e3:.1f} kB" if row["trace"] else ""
+            spread = f"{row['q1']:.3f}-{row['q3']:.3f}"
+            print(f"{name:16} {row['ms']:10.1f} {row['ratio']:7.3f} {spread:>15} {trace:>13}")
+            limit = LIMITS.get((name, model))
+            if limit is not None and row["ratio"] > limit:
+                failed.append(f"{model}, {name}: {row['ratio']:.3f} is over {limit}")
+        if table["ops"]["trace"] > TRACE_LIMIT:
+            failed.append(f"{model}: {table['ops']['trace']:.0f} bytes a step at tier ops are over {TRACE_LIMIT}")
+    if arguments.json:
+        Path(arguments.json).write_text(json.dumps(figures, indent=1) + "\n")
+    print("\n" + ("\n".join(failed) if failed else "every figure within its limit"))
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--child"]:
+        sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+        child(sys.argv[2], sys.argv[3], sys.argv[4], int(sys.argv[5]))
+    else:
+        sys.exit(main())

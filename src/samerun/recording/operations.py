@@ -1,0 +1,285 @@
+"""Tier `ops`: every dispatched operation, with digests of what went in and what came out.
+
+An input is not hashed again when it is the very tensor that an earlier operation put out, unchanged since
+(same object alive at that address, same version counter): its digest is known. Views cost nothing.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+import xxhash
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
+
+from samerun.recording.recorder import Recorder
+from samerun.recording.tensors import Slot
+from samerun.runs import schema
+from samerun.sources import _user_code
+
+_UNWRITTEN = frozenset(
+    {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided", "empty_quantized"}
+)
+_PRIMITIVE = (int, float, bool, str, complex, torch.dtype)
+
+
+class _Operation(NamedTuple):
+    """What is known of an operation from its schema."""
+
+    name: str
+    view: bool  # puts out nothing new
+    written: tuple[int, ...]  # positions of the arguments that it writes to
+    written_names: tuple[str, ...]  # the same, when given by keyword
+    draws: bool
+    unwritten: bool  # its output is not initialised
+    phase: str | None
+
+
+class _Known(NamedTuple):
+    """The digest of a tensor at an address, as long as it stays that tensor."""
+
+    tensor: weakref.ref[torch.Tensor]
+    version: int
+    nbytes: int
+    digest: bytes | Slot
+
+
+class Operations(TorchDispatchMode):
+    """Records every operation dispatched while it is active."""
+
+    def __init__(self, recorder: Recorder, path: Callable[[], str | None]) -> None:
+        super().__init__()
+        self.recorder = recorder
+        self._path = path
+        self._operations: dict[Any, _Operation] = {}
+        self._known: dict[int, _Known] = {}
+        self._unwritten: dict[int, weakref.ref[torch.Tensor]] = {}
+        self._made: dict[int, tuple[str | None, str | None]] = {}  # autograd node → where its forward ran
+
+    def forget(self) -> None:
+        """At the end of a step: what was written past the dispatcher must not stay known for long."""
+        self._known.clear()
+        self._made.clear()
+        self._unwritten = {key: ref for key, ref in self._unwritten.items() if ref() is not None}
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Run one operation and record it."""
+        kwargs = kwargs or {}
+        recorder = self.recorder
+        operation = self._operations.get(func)
+        if operation is None:
+            operation = self._operations[func] = _learn(func)
+        if operation.view or recorder.local.paused or recorder.failed:
+            return func(*args, **kwargs)
+        try:
+            before = self._before(operation, args, kwargs)
+        except Exception as error:
+            recorder.fail(error)
+            return func(*args, **kwargs)
+        result = func(*args, **kwargs)
+        try:
+            self._after(operation, args, kwargs, result, *before)
+        except Exception as error:
+            recorder.fail(error)
+        return result
+
+    def _before(
+        self, operation: _Operation, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[list[bytes | Slot], int, str | None, str | None]:
+        """Digests of the inputs, flags, module and call site."""
+        recorder = self.recorder
+        flags = 0
+        if operation.draws:
+            flags = schema.DRAWS
+            self._generator(kwargs.get("generator"))
+        inputs: list[bytes | Slot] = []
+        plain: list[Any] = []
+        for value in (*args, *kwargs.values()) if kwargs else args:
+            if isinstance(value, torch.Tensor):
+                inputs.append(self._input(value))
+            elif isinstance(value, (list, tuple)):
+                for item in value:
+                    if isinstance(item, torch.Tensor):
+                        inputs.append(self._input(item))
+                    elif isinstance(item, _PRIMITIVE):
+                        plain.append(item)
+            elif isinstance(value, _PRIMITIVE):
+                plain.append(value)
+        if plain:
+            inputs.append(xxhash.xxh3_128_digest(repr(plain)))
+        if self._unwritten and self._reads_unwritten(operation, args, kwargs):
+            flags |= schema.UNINITIALIZED
+        if recorder.local.loading:
+            flags |= schema.LOADER
+        node = torch._C._current_autograd_node()
+        if node is not None:
+            module, site = self._made.get(node._sequence_nr(), (None, None))
+            return inputs, flags, module, site
+        frame = _user_code.user_frame(3)
+        site = None if frame is None else _user_code.call_site(frame)
+        module = self._path()
+        if torch.is_grad_enabled():
+            # An operation's autograd node is made just before it is dispatched, and took the last number.
+            self._made.setdefault(torch._C._autograd._get_sequence_nr() - 1, (module, site))
+        return inputs, flags, module, site
+
+    def _after(
+        self,
+        operation: _Operation,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        result: Any,
+        inputs: Sequence[bytes | Slot],
+        flags: int,
+        module: str | None,
+        site: str | None,
+    ) -> None:
+        parts: list[bytes | Slot] = []
+        written = _written(operation, args, kwargs)
+        if operation.unwritten:
+            flags |= schema.NEVER_WRITTEN
+            for tensor in _each(result):
+                self._known.pop(tensor.data_ptr(), None)
+                if tensor.numel():
+                    self._unwritten[tensor.untyped_storage().data_ptr()] = weakref.ref(tensor)
+        elif written:
+            for tensor in written:
+                if self._unwritten:
+                    self._unwritten.pop(tensor.untyped_storage().data_ptr(), None)
+                parts.append(self._output(tensor))
+        else:
+            for tensor in _each(result):
+                parts.append(self._output(tensor))
+            if isinstance(result, (int, float, bool)):
+                parts.append(xxhash.xxh3_128_digest(repr(result)))
+        self.recorder.operation(operation.name, operation.phase, module, site, parts, inputs, flags)
+
+    def _generator(self, generator: torch.Generator | None) -> None:
+        if generator is None:
+            self.recorder.rng()
+        else:
+            state = self.recorder.tensors.digest(generator.get_state())
+            self.recorder.row("rng", "torch-cpu:generator", parts=[state])
+
+    def _input(self, tensor: torch.Tensor) -> bytes | Slot:
+        try:
+            known = self._known.get(tensor.data_ptr())
+            if (
+                known is not None
+                and known.tensor() is not None
+                and known.version == tensor._version
+                and known.nbytes == tensor.nbytes
+            ):
+                return known.digest
+        except RuntimeError:  # no storage, or an inference tensor without a version
+            pass
+        return self.recorder.tensors.digest(tensor)
+
+    def _output(self, tensor: torch.Tensor) -> bytes | Slot:
+        digest = self.recorder.tensors.digest(tensor)
+        try:
+            self._known[tensor.data_ptr()] = _Known(weakref.ref(tensor), tensor._version, tensor.nbytes, digest)
+        except RuntimeError:
+            pass
+        return digest
+
+    def _reads_unwritten(self, operation: _Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        written = {id(tensor) for tensor in _written(operation, args, kwargs)}
+        for value in (*args, *kwargs.values()):
+            for tensor in _each(value):
+                if id(tensor) in written or not tensor.numel():
+                    continue
+                try:
+                    made = self._unwritten.get(tensor.untyped_storage().data_ptr())
+                except (RuntimeError, NotImplementedError):  # sparse and the like have no storage
+                    continue
+                if made is not None and made() is not None:
+                    return True
+        return False
+
+
+def _learn(func: Any) -> _Operation:
+    """Read an operation's schema; one without (a higher-order operator) is judged by its outputs."""
+    schema_ = getattr(func, "_schema", None)
+    if schema_ is None:
+        return _Operation(str(func), False, (), (), False, False, None)
+    name = str(func)
+    namespace, _, rest = name.partition(".")
+    written = [
+        (position, argument.name)
+        for position, argument in enumerate(schema_.arguments)
+        if argument.alias_info is not None and argument.alias_info.is_write
+    ]
+    return _Operation(
+        name=name,
+        view=bool(func.is_view),
+        written=tuple(position for position, _ in written),
+        written_names=tuple(argument for _, argument in written),
+        draws=torch.Tag.nondeterministic_seeded in func.tags,
+        unwritten=namespace == "aten" and rest.split(".")[0] in _UNWRITTEN,
+        phase="collective" if namespace in ("c10d", "_c10d_functional") else None,
+    )
+
+
+def _written(operation: _Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
+    found: list[torch.Tensor] = []
+    for position, name in zip(operation.written, operation.written_names, strict=True):
+        value = args[position] if position < len(args) else kwargs.get(name)
+        found += _each(value)
+    return found
+
+
+def _each(value: Any) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [tensor for item in value for tensor in _each(item)]
+    return []
+
+
+class Window:
+    """Turns tier ops on and off as the steps go by."""
+
+    def __init__(self, recorder: Recorder, path: Callable[[], str | None]) -> None:
+        self.recorder = recorder
+        self.mode = Operations(recorder, path)
+        self._on = False
+        self.move()
+
+    def move(self) -> None:
+        """After each step, and once at the start."""
+        self.mode.forget()
+        first, last = self.recorder.plan.window or (-1, 1 << 62)
+        step = self.recorder.step
+        due = max(first, 0) <= step <= last + 1  # the evaluation after `last` still belongs to it
+        if due and not self._on and not _get_current_dispatch_mode_stack():
+            self.mode.__enter__()
+            self._on = self.recorder.operations = True
+            self.recorder.row("window", "open")
+        elif self._on and not due and _get_current_dispatch_mode_stack()[-1:] == [self.mode]:
+            self.mode.__exit__(None, None, None)
+            self._on = self.recorder.operations = False
+            self.recorder.row("window", "close")
+
+
+def observe(recorder: Recorder, path: Callable[[], str | None]) -> None:
+    """With a plan of tier ops: record operations in its window."""
+    if recorder.plan.tier != "ops":
+        return
+    window = Window(recorder, path)
+    recorder.after_step.append(window.move)
+    compile_ = torch.compile
+
+    def compiled(*arguments: Any, **keywords: Any) -> Any:
+        recorder.journal.note(
+            "note",
+            "compile-eager",
+            detail="torch.compile runs in eager mode while operations are recorded: the bits are those of eager",
+        )
+        return compile_(*arguments, **keywords)
+
+    torch.compile = compiled

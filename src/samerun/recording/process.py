@@ -1,0 +1,73 @@
+"""Which process this is, among those of one run: its rank, its role and the name of its trace."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+_born = os.getpid()
+
+
+def in_worker() -> bool:
+    """Whether this is a DataLoader worker, whose records are evidence of its parent's run."""
+    module = sys.modules.get("torch.utils.data._utils.worker")
+    return module is not None and module.get_worker_info() is not None
+
+
+def rank() -> int:
+    """The rank that the launcher (torchrun, accelerate, …) gave this process; 0 without one."""
+    text = os.environ.get("RANK", "")
+    return int(text) if text.isdigit() else 0
+
+
+def role() -> str:
+    """What this process is to its rank: "" for the training process itself.
+
+    Stable from run to run: made of the worker's id or of the name that multiprocessing gave.
+    """
+    worker = sys.modules.get("torch.utils.data._utils.worker")
+    if worker is not None and (info := worker.get_worker_info()) is not None:
+        return f"worker{info.id}"
+    multiprocessing = sys.modules.get("multiprocessing.process")
+    if multiprocessing is not None and (name := multiprocessing.current_process().name) != "MainProcess":
+        return re.sub(r"[^A-Za-z0-9_-]+", "_", name)
+    return "fork" if os.getpid() != _born else ""
+
+
+def argv_key() -> str:
+    """Eight hex digits over the command line of this process, to tell programs of one run apart."""
+    arguments = [os.path.basename(part) for part in sys.orig_argv[:1]] + sys.orig_argv[1:]
+    return hashlib.sha256("\0".join(arguments).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+
+
+def _stems() -> Iterator[str]:
+    base = f"rank{rank()}"
+    role_ = role()
+    yield f"{base}.{role_}" if role_ else base
+    base = f"{base}.{role_ or argv_key()}"
+    for n in range(1, 100_000):
+        yield f"{base}.{n}"
+
+
+def claim(run: Path) -> str:
+    """The stem of this process's trace, claimed for it alone by creating the file.
+
+    Raises OSError when the run's folder cannot be written.
+    """
+    for stem in _stems():
+        try:
+            os.close(os.open(run / f"{stem}.trace.arrow", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+        except FileExistsError:
+            continue
+        return stem
+    raise OSError(f"no free name for a trace in {run}")
+
+
+def ordinal(stem: str) -> int:
+    """How many processes of the same role and program claimed a name before this one."""
+    last = stem.rsplit(".", 1)[-1]
+    return int(last) if last.isdigit() else 0

@@ -1,0 +1,388 @@
+"""The state of a recording: which step, which phase, and the rows on their way to the disk."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import json
+import os
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, ParamSpec, TypeVar
+
+import torch
+import xxhash
+
+from samerun import digest
+from samerun.recording import process
+from samerun.recording.journal import Journal
+from samerun.recording.tensors import Slot, Tensors
+from samerun.runs import schema
+from samerun.runs.plan import Plan
+from samerun.runs.trace import TraceWriter
+from samerun.sources.catalogue import catalogue
+
+_FLUSH_S = 1.0  # what a kill -9 can lose
+_PROGRESS_S = 0.2
+_EVIDENCE = frozenset(schema.EVIDENCE)
+_clock = time.perf_counter  # taken now: a script (or the clock source) may replace it
+_sleep = time.sleep
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+class _Local(threading.local):
+    """What is true of one thread."""
+
+    paused = False  # the recorder itself computes
+    loading = False  # a DataLoader with workers is at work: its operations move with their timing
+    inside = False  # a root module is running: what it does under no_grad is still its forward
+
+
+class _Row(NamedTuple):
+    """A record whose digests may still be on a device."""
+
+    columns: dict[str, Any]
+    parts: Sequence[bytes | Slot] | None
+    keep_parts: bool
+    inputs_of: Sequence[bytes | Slot] | None
+    loss: torch.Tensor | None
+
+    def settled(self) -> dict[str, Any]:
+        """The columns, with the digests filled in."""
+        row = self.columns
+        if self.parts is not None:
+            filled = [_filled(part) for part in self.parts]
+            row["digest"] = filled[0] if len(filled) == 1 and not self.keep_parts else digest.combine(filled)
+            if self.keep_parts:
+                row["parts"] = b"".join(filled)
+        if self.inputs_of is not None:
+            filled = [_filled(part) for part in self.inputs_of]
+            row["inputs"] = int.from_bytes(digest.combine(filled)[:8], "little")
+        return row
+
+
+def _filled(part: bytes | Slot) -> bytes:
+    if isinstance(part, bytes):
+        return part
+    if part.value is None:
+        raise RuntimeError("a digest was asked for before its device handed it over")
+    return part.value
+
+
+class Recorder:
+    """Writes the records of one process; every hook holds the same one.
+
+    `step` counts the optimizer steps done; `phase` is where the training is. Nothing here raises into the
+    training: an error of the recorder's own ends the recording, leaves a note, and the run goes on.
+    """
+
+    def __init__(self, plan: Plan, journal: Journal) -> None:
+        self.plan = plan
+        self.journal = journal
+        self.run = Path(plan.run)
+        self.tensors = Tensors()
+        self.step = 0
+        self.phase = "setup"
+        self.operations = False  # whether tier ops is on right now
+        self.local = _Local()
+        self.failed = False
+        self.after_step: list[Callable[[], None]] = []
+        self._settled = False  # whether step 0's settings were written
+        self._writer: TraceWriter | None = None
+        self._stem = ""
+        self._waiting: list[_Row] = []
+        self._rng = [source for source in catalogue().values() if source.kind == "rng"]
+        self._rng_last: dict[str, bytes] = {}
+        self._loss: float | None = None
+        self._flushed = self._progressed = _clock()
+        self._lock = threading.RLock()
+        self._raised: str | None = None
+        self._worker: bool | None = None
+        atexit.register(self.finish)
+        os.register_at_fork(after_in_child=self._after_fork)
+        self._excepthook = sys.excepthook
+        sys.excepthook = self._on_exception
+
+    # --- where the training is ---------------------------------------------------------------------
+
+    def where(self) -> tuple[int, str]:
+        """The step and phase of what happens now.
+
+        Evaluation belongs to the step that it follows. Outside root modules, code under no_grad counts as
+        evaluation, once training has begun.
+        """
+        phase = self.phase
+        if phase == "forward" and not self.local.inside and not torch.is_grad_enabled():
+            phase = "evaluation"
+        if phase in ("evaluation", "end"):
+            return max(self.step - 1, 0), phase
+        return self.step, phase
+
+    def begin(self) -> None:
+        """The setup is over: a first batch, forward or backward pass."""
+        if self.phase == "setup":
+            self.rng()
+            self.phase = "forward"
+        if not self._settled and not self.in_worker:
+            self._settled = True
+            self.settings()
+
+    @property
+    def in_worker(self) -> bool:
+        """Whether this process is a DataLoader worker, whose records are evidence only."""
+        if self._worker is None:
+            self._worker = process.in_worker()
+        return self._worker
+
+    # --- rows --------------------------------------------------------------------------------------
+
+    def row(
+        self,
+        what: str,
+        name: str | None = None,
+        *,
+        parts: Sequence[bytes | Slot] | None = None,
+        keep_parts: bool = False,
+        inputs_of: Sequence[bytes | Slot] | None = None,
+        loss: torch.Tensor | None = None,
+        phase: str | None = None,
+        **columns: Any,
+    ) -> None:
+        """Write one record; its digest is that of its parts (kept one by one with `keep_parts`).
+
+        `inputs_of` are the digests of what went in; `loss` is a tensor of one element, for people.
+        """
+        if self.failed or (self.in_worker and what not in _EVIDENCE):
+            return
+        step, now = self.where()
+        columns.update(step=step, phase=phase or now, what=what, name=name)
+        row = _Row(columns, parts, keep_parts, inputs_of, loss)
+        with self._lock:
+            if self._waiting or self.tensors.waiting:
+                self._waiting.append(row)
+            else:
+                self._write(row)
+
+    def operation(
+        self,
+        name: str,
+        phase: str | None,
+        module: str | None,
+        call_site: str | None,
+        parts: Sequence[bytes | Slot],
+        inputs: Sequence[bytes | Slot],
+        flags: int,
+    ) -> None:
+        """Write one operation; the shortest way to the disk when every digest is here already."""
+        step, now = self.where()
+        writer = self._writer
+        if writer is None or self._waiting or self.tensors.waiting:
+            self.row(
+                "operation",
+                name,
+                parts=parts or None,
+                inputs_of=inputs or None,
+                phase=phase,
+                module=module,
+                call_site=call_site,
+                flags=flags,
+            )
+            return
+        came: Any = parts[0] if len(parts) == 1 else xxhash.xxh3_128_digest(b"".join(parts)) if parts else None  # type: ignore[arg-type]
+        went = xxhash.xxh3_64_intdigest(b"".join(inputs)) if inputs else None  # type: ignore[arg-type]
+        with self._lock:
+            writer.append(
+                step, phase or now, "operation", name, module, call_site, came, went, None, flags
+            )
+
+    def _write(self, pending: _Row) -> None:
+        row = pending.settled()
+        if pending.loss is not None:
+            row["value"] = self._loss = float(pending.loss)
+        if self._writer is None and row["what"] in _EVIDENCE and not self.in_worker:
+            self.journal.early.append(row)  # only a record that matters opens a trace
+            return
+        writer = self._writer or self._open()
+        if writer is not None:
+            writer.append(**row)
+
+    def evidence(self, row: dict[str, Any]) -> None:
+        """Write one row of evidence from the journal."""
+        self.row(**row)
+        if self.in_worker and _clock() - self._flushed > _PROGRESS_S:
+            self.flush()
+
+    def rng(self, only: str | None = None) -> None:
+        """Write the state of each RNG in use that changed since it was last written."""
+        for source in self._rng:
+            if (only is None or source.id == only) and source.in_play():
+                state = source.digest()
+                if state is not None and state != self._rng_last.get(source.id):
+                    self._rng_last[source.id] = state
+                    self.row("rng", source.id, digest=state)
+
+    def settings(self) -> None:
+        """Write what every source in use says of itself now: proof that a setting took effect."""
+        for source in catalogue().values():
+            if source.in_play() and (said := source.describe()):
+                self.row("setting", source.id, detail=json.dumps(said, sort_keys=True, default=str))
+
+    # --- the trace on disk -------------------------------------------------------------------------
+
+    def _open(self) -> TraceWriter | None:
+        """Open the trace with the first record that matters, so that helper processes leave none."""
+        try:
+            self._stem = process.claim(self.run)
+        except OSError as error:
+            self.fail(error)
+            return None
+        meta = {
+            "schema": schema.SCHEMA,
+            "digests": digest.algorithms(),
+            "tier": self.plan.tier,
+            "stem": self._stem,
+            "rank": process.rank(),
+            "role": process.role(),
+            "pair": f"{process.rank()}|{process.role()}|{process.argv_key()}|{process.ordinal(self._stem)}",
+            "world_size": int(os.environ.get("WORLD_SIZE", "1") or 1),
+            "argv": sys.orig_argv,
+            "python": sys.version.split()[0],
+            "torch": torch.__version__,
+        }
+        self._writer = TraceWriter(self.run / f"{self._stem}.trace.arrow", meta)
+        early, self.journal.early = self.journal.early, []
+        for row in early:
+            self._writer.append(**{"step": 0, "phase": "setup", **row})
+        if self.in_worker and "multiprocessing.util" in sys.modules:
+            # a worker leaves through os._exit: atexit never runs there
+            sys.modules["multiprocessing.util"].Finalize(None, self.finish, exitpriority=-100)
+        return self._writer
+
+    def flush(self) -> None:
+        """Hand everything to the operating system; waits for the devices."""
+        with self._lock:
+            self.tensors.settle()
+            waiting, self._waiting = self._waiting, []
+            for row in waiting:
+                self._write(row)
+            if self._writer is not None:
+                self._writer.flush()
+            self._flushed = _clock()
+
+    def end_step(self) -> None:
+        """One optimizer step is complete."""
+        self.step += 1
+        self.phase = "forward"
+        self.rng()
+        for act in self.after_step:
+            act()
+        now = _clock()
+        if self.operations or now - self._flushed > _FLUSH_S:
+            self.flush()
+        if now - self._progressed > _PROGRESS_S or self.step == 1:
+            self._progressed = now
+            self._progress()
+
+    def _progress(self) -> None:
+        loss = "nan" if self._loss is None else f"{self._loss:.9g}"
+        try:
+            path = self.run / f"{self._stem}.progress"
+            fd = os.open(path, os.O_CREAT | os.O_WRONLY, 0o644)
+            try:
+                os.pwrite(fd, f"{self.step:<12d} {loss:<24s}\n".encode(), 0)
+            finally:
+                os.close(fd)
+        except OSError:
+            pass  # progress is a courtesy
+
+    def stop_if_due(self) -> None:
+        """Before another step begins: end here when the plan says so.
+
+        The process then waits to be ended: it must neither train on nor run the script's own clean-up,
+        which could overwrite a checkpoint.
+        """
+        if self.plan.stop_after is None or self.step <= self.plan.stop_after or not self._stem:
+            return
+        self.row("stopped")
+        self.close()
+        try:
+            (self.run / f"{self._stem}.stopped").touch()
+        except OSError:
+            os._exit(0)
+        while True:
+            _sleep(3600)
+
+    def finish(self) -> None:
+        """The process ends by itself."""
+        if self._writer is None or self.failed:
+            return
+        self.phase = "end"
+        self.local.paused = True
+        if not self.in_worker:
+            self.row("end", self._raised or "finished", digest=digest.digest_bytes(str(self.step).encode()))
+        self.close()
+
+    def close(self) -> None:
+        """Write what is left and the end of the stream."""
+        try:
+            self.flush()
+            if self._writer is not None:
+                self._writer.close()
+        except Exception as error:
+            self.fail(error)
+        self.failed = True
+
+    def fail(self, error: BaseException) -> None:
+        """Our own error: leave a note and record no more. The training goes on."""
+        if self.failed:
+            return
+        text = "".join(traceback.format_exception(error))
+        try:
+            if self._writer is not None:
+                step, phase = self.where()
+                self._writer.append(step, phase, "note", "recorder-error", detail=text)
+                self._writer.flush()
+            with open(self.run / "inject-error.txt", "a", encoding="utf-8") as file:
+                file.write(text)
+        except Exception:
+            pass
+        self.failed = True
+
+    def guard(self, hook: Callable[_P, _R]) -> Callable[_P, _R | None]:
+        """The hook, made unable to hurt the training: its own errors end the recording instead."""
+
+        @functools.wraps(hook)
+        def guarded(*args: _P.args, **kwargs: _P.kwargs) -> _R | None:
+            if self.failed or self.local.paused:
+                return None
+            self.local.paused = True
+            try:
+                return hook(*args, **kwargs)
+            except Exception as error:
+                self.fail(error)
+                return None
+            finally:
+                self.local.paused = False
+
+        return guarded
+
+    def _on_exception(self, kind: Any, value: Any, trace: Any) -> None:
+        self._raised = f"raised {kind.__name__}"
+        self._excepthook(kind, value, trace)
+
+    def _after_fork(self) -> None:
+        self._writer = None
+        self._stem = ""
+        self._waiting = []
+        self.tensors = Tensors()
+        self._lock = threading.RLock()
+        self._rng_last = {}
+        self._worker = None
+        self._settled = False
+        self.operations = False
+        self.journal.forget()

@@ -1,0 +1,90 @@
+"""Digests of what a hook sees: at once for host memory, later for a device's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+
+from samerun import digest
+from samerun.digest.device import DeviceSlots
+
+NOTHING = bytes(16)  # stands for a tensor that is not there (no gradient yet)
+FINGERPRINT = bytes.fromhex("ff" * 16)  # stands for one without bytes (a meta or fake tensor)
+
+
+class Slot:
+    """A digest that the device has not handed over yet."""
+
+    __slots__ = ("device", "index", "value")
+
+    def __init__(self, device: torch.device, index: int) -> None:
+        self.device = device
+        self.index = index
+        self.value: bytes | None = None
+
+
+class Tensors:
+    """Digests tensors without ever making the host wait for a device, until `settle`."""
+
+    def __init__(self) -> None:
+        self._slots: dict[torch.device, DeviceSlots] = {}
+        self._waiting: list[Slot] = []
+
+    def digest(self, tensor: torch.Tensor) -> bytes | Slot:
+        """The digest of one tensor, or a slot that `settle` will fill.
+
+        A tensor without bytes (meta, fake) gets a mark of its own instead of an error.
+        """
+        if tensor.device.type == "cpu":
+            try:
+                return digest.digest_tensor(tensor)
+            except digest.DigestError:
+                return FINGERPRINT
+        if tensor.device.type == "meta":
+            return FINGERPRINT
+        try:
+            slots = self._slots.get(tensor.device)
+            if slots is None:
+                slots = self._slots[tensor.device] = DeviceSlots(tensor.device)
+            slot = Slot(tensor.device, slots.add(tensor))
+        except digest.DigestError:
+            return FINGERPRINT
+        self._waiting.append(slot)
+        return slot
+
+    def parts(self, value: Any) -> list[bytes | Slot]:
+        """The digests of a batch or of a module's arguments, of whatever it holds."""
+        if isinstance(value, torch.Tensor):
+            return [self.digest(value)]
+        found = list(_tensors(value))
+        if all(tensor.device.type == "cpu" for tensor in found):
+            return [digest.digest_value(value)]
+        return [self.digest(tensor) for tensor in found]
+
+    def settle(self) -> None:
+        """Wait for the devices and fill every slot."""
+        if not self._waiting:
+            return
+        read = {device: slots.read() for device, slots in self._slots.items()}
+        for slot in self._waiting:
+            slot.value = read[slot.device][slot.index]
+        self._waiting.clear()
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a slot is still to be filled."""
+        return bool(self._waiting)
+
+
+def _tensors(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif depth < 8:
+        if isinstance(value, Mapping):
+            for item in value.values():
+                yield from _tensors(item, depth + 1)
+        elif isinstance(value, (list, tuple)):
+            for item in value:
+                yield from _tensors(item, depth + 1)

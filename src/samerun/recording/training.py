@@ -1,0 +1,238 @@
+"""Backward passes, optimizer steps and checkpoints: losses, gradients, weights and optimizer state."""
+
+from __future__ import annotations
+
+import functools
+import os
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch.optim.optimizer import (
+    Optimizer,
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+
+from samerun import digest
+from samerun.recording.modules import Modules
+from samerun.recording.recorder import Recorder
+from samerun.recording.tensors import NOTHING, Slot
+
+
+class Training:
+    """Follows losses and optimizers."""
+
+    def __init__(self, recorder: Recorder, modules: Modules) -> None:
+        self.recorder = recorder
+        self.modules = modules
+        self._labels: weakref.WeakKeyDictionary[Optimizer, str] = weakref.WeakKeyDictionary()
+        self._names: weakref.WeakKeyDictionary[Optimizer, tuple[list[int], list[str]]] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._stepping: list[Optimizer] = []  # an optimizer may wrap another: only the outermost is a step
+        self._phase = "forward"
+        self._unscaled: tuple[weakref.ref[torch.Tensor], torch.Tensor] | None = None
+
+    # --- losses ------------------------------------------------------------------------------------
+
+    def loss(self, name: str, roots: Any) -> None:
+        """A backward pass starts from these tensors."""
+        recorder = self.recorder
+        recorder.begin()
+        tensors = [roots] if isinstance(roots, torch.Tensor) else list(roots)
+        for tensor in tensors:
+            if not isinstance(tensor, torch.Tensor):
+                continue
+            value = tensor.detach()
+            if self._unscaled is not None and self._unscaled[0]() is tensor:
+                value = self._unscaled[1]
+            recorder.row(
+                "loss",
+                name,
+                parts=[recorder.tensors.digest(tensor.detach())],
+                loss=value if value.numel() == 1 and not value.is_complex() else None,
+                phase="forward",
+            )
+
+    def scaled(self, before: Any, after: Any) -> None:
+        """A GradScaler scaled a loss: people know it by its value before."""
+        if isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor):
+            self._unscaled = (weakref.ref(after), before.detach())
+
+    # --- optimizer steps ---------------------------------------------------------------------------
+
+    def before_step(self, optimizer: Optimizer, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        """The gradients, as the optimizer is about to use them."""
+        recorder = self.recorder
+        if self._stepping and optimizer not in self._stepping:
+            self._stepping.append(optimizer)
+            return
+        self._stepping = [optimizer]  # one that raised in the middle of a step left itself here
+        recorder.stop_if_due()
+        recorder.begin()
+        recorder.phase = "optimizer"
+        if not _has_closure(arguments, keywords):
+            self._gradients(optimizer)
+
+    def after_step(self, optimizer: Optimizer, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        """The weights, buffers and optimizer state that the step left."""
+        if len(self._stepping) > 1:
+            self._stepping.pop()
+            return
+        self._stepping.clear()
+        recorder = self.recorder
+        recorder.phase = "optimizer"
+        if _has_closure(arguments, keywords):
+            self._gradients(optimizer)
+        label, parameters, names = self._label(optimizer), _parameters(optimizer), self._name(optimizer)
+        self._group("parameters", label, names, parameters)
+        self._state(optimizer, label, names, parameters)
+        self.modules.group("buffers", "buffers", list(self.modules.buffers()))
+        recorder.end_step()
+
+    def _gradients(self, optimizer: Optimizer) -> None:
+        parameters = _parameters(optimizer)
+        gradients = [parameter.grad for parameter in parameters]
+        self._group("gradients", self._label(optimizer), self._name(optimizer), gradients)
+
+    def _group(
+        self, what: str, label: str, names: list[str], tensors: Sequence[torch.Tensor | None]
+    ) -> None:
+        self.modules.names(f"{what}:{label}", names)
+        digest_ = self.recorder.tensors.digest
+        parts = [NOTHING if tensor is None else digest_(tensor) for tensor in tensors]
+        self.recorder.row(what, label, parts=parts, keep_parts=True)
+
+    def _state(
+        self, optimizer: Optimizer, label: str, names: list[str], parameters: list[torch.Tensor]
+    ) -> None:
+        """One part for each tensor of the state; numbers in it are digested together, as one more part."""
+        named: list[str] = []
+        parts: list[bytes | Slot] = []
+        numbers: list[Any] = []
+        for name, parameter in zip(names, parameters, strict=True):
+            for key, value in optimizer.state.get(parameter, {}).items():
+                if isinstance(value, torch.Tensor):
+                    named.append(f"{name}.{key}")
+                    parts.append(self.recorder.tensors.digest(value))
+                elif isinstance(value, (int, float)):
+                    numbers.append((key, value))
+        if numbers:
+            named.append("numbers")
+            parts.append(digest.digest_value(numbers))
+        if parts:
+            self.modules.names(f"optimizer:{label}", named)
+            self.recorder.row("optimizer", label, parts=parts, keep_parts=True)
+
+    def _label(self, optimizer: Optimizer) -> str:
+        label = self._labels.get(optimizer)
+        if label is None:
+            kind = type(optimizer).__name__
+            same = sum(1 for other in self._labels if type(other).__name__ == kind)
+            label = self._labels[optimizer] = f"{kind}#{same}" if same else kind
+        return label
+
+    def _name(self, optimizer: Optimizer) -> list[str]:
+        """The names of an optimizer's parameters, in the order of its groups."""
+        ids = [id(parameter) for parameter in _parameters(optimizer)]
+        known = self._names.get(optimizer)
+        if known is None or known[0] != ids:
+            by_id = self.modules.parameter_names()
+            names = [by_id.get(key, f"parameter{n}") for n, key in enumerate(ids)]
+            known = self._names[optimizer] = (ids, names)
+        return known[1]
+
+    # --- checkpoints -------------------------------------------------------------------------------
+
+    def saved(self, value: Any, file: Any) -> None:
+        """What torch.save is about to write: its tensors, since the rest may tell the time of day."""
+        tensors = list(_saved_tensors(value))
+        if tensors:
+            digest_ = self.recorder.tensors.digest
+            path = os.fspath(file) if isinstance(file, (str, os.PathLike)) else None
+            name = os.path.basename(os.fsdecode(path)) if path is not None else "torch.save"
+            self.recorder.row("saved", name, parts=[digest_(tensor) for tensor in tensors])
+
+
+def _has_closure(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
+    return keywords.get("closure") is not None or any(callable(value) for value in arguments[1:])
+
+
+def _parameters(optimizer: Optimizer) -> list[torch.Tensor]:
+    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+
+def _saved_tensors(value: Any, depth: int = 0) -> Any:
+    if isinstance(value, torch.nn.Module):
+        value = value.state_dict()
+    if isinstance(value, torch.Tensor):
+        yield value.detach()
+    elif depth < 8:
+        if isinstance(value, dict):
+            for item in value.values():
+                yield from _saved_tensors(item, depth + 1)
+        elif isinstance(value, (list, tuple)):
+            for item in value:
+                yield from _saved_tensors(item, depth + 1)
+
+
+def observe(recorder: Recorder, modules: Modules) -> None:
+    """Hook backward passes, optimizers, gradient scalers and torch.save."""
+    training = Training(recorder, modules)
+    # A step inside a compiled function breaks the graph here: without its records there is no verdict.
+    never_compiled: Callable[..., Any] = torch.compiler.disable
+    register_optimizer_step_pre_hook(never_compiled(recorder.guard(training.before_step)))
+    register_optimizer_step_post_hook(never_compiled(recorder.guard(training.after_step)))
+    _wrap_backward(recorder, recorder.guard(training.loss))
+    _wrap_scaler(recorder.guard(training.scaled))
+    _wrap_save(recorder.guard(training.saved))
+
+
+def _wrap_backward(recorder: Recorder, loss: Callable[..., Any]) -> None:
+    for name in ("backward", "grad"):
+        original = getattr(torch.autograd, name)
+
+        @functools.wraps(original)
+        def wrapped(
+            roots: Any,
+            *arguments: Any,
+            _original: Callable[..., Any] = original,
+            _name: str = name,
+            **keywords: Any,
+        ) -> Any:
+            if torch.compiler.is_compiling() or recorder.local.paused:
+                return _original(roots, *arguments, **keywords)
+            loss(_name, roots)
+            phase, recorder.phase = recorder.phase, "backward"
+            try:
+                return _original(roots, *arguments, **keywords)
+            finally:
+                recorder.phase = phase
+
+        setattr(torch.autograd, name, wrapped)
+
+
+def _wrap_scaler(scaled: Callable[..., Any]) -> None:
+    scaler = torch.amp.grad_scaler.GradScaler
+    original = scaler.scale
+
+    @functools.wraps(original)
+    def scale(self: Any, outputs: Any) -> Any:
+        result = original(self, outputs)
+        scaled(outputs, result)
+        return result
+
+    scaler.scale = scale  # type: ignore[method-assign]
+
+
+def _wrap_save(saved: Callable[..., Any]) -> None:
+    original = torch.save
+
+    @functools.wraps(original)
+    def save(obj: Any, f: Any, *arguments: Any, **keywords: Any) -> Any:
+        saved(obj, f)
+        return original(obj, f, *arguments, **keywords)
+
+    torch.save = save

@@ -1,0 +1,109 @@
+"""A first difference and what surrounds it: the plain values that comparing hands to the sources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Kind = Literal[
+    "value",  # the same record, other bytes
+    "order",  # the same records of a kind, in another order
+    "flow",  # a record that only one of the runs has
+    "ended",  # one of the runs stopped early
+]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One record as a plain value (columns as in runs/schema.py)."""
+
+    step: int
+    phase: str
+    what: str
+    name: str | None = None
+    module: str | None = None
+    call_site: str | None = None
+    digest: bytes | None = None
+    inputs: int | None = None
+    value: float | None = None
+    flags: int = 0
+    detail: str | None = None
+    process: str = "rank0"  # the stem of the trace it comes from, e.g. "rank0" or "rank0.worker1"
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one of the two runs says of itself, up to the first difference.
+
+    `settings` maps a source id to what it describes of itself (the latest before the difference);
+    `evidence` holds the rows of EVIDENCE up to the difference, of every process of that rank,
+    workers included.
+    """
+
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    evidence: tuple[Row, ...] = ()
+
+    def rows(self, what: str, name: str | None = None) -> list[Row]:
+        """The evidence of one kind, and of one name where given, in order."""
+        return [row for row in self.evidence if row.what == what and (name is None or row.name == name)]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The operation whose inputs are equal and whose outputs are not."""
+
+    op: str
+    module: str | None
+    call_site: str | None
+    phase: str
+    inputs_equal: bool
+    draws: bool  # it draws random numbers
+    generator_differs: bool | None  # its generator's state differed before it ran; None: not known
+    reads_uninitialized: bool
+    first_of_process: bool  # the first operation of this name in its process
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where two runs part, first.
+
+    `step` is 0-based; `what` is one of runs.schema.COMPARED; `name` is the parameter, group or operation.
+    `rng_first` maps the id of each RNG source whose state differs to the first step at which it did;
+    `drawn` holds the ids of RNG sources that were drawn from before or in that step.
+    """
+
+    step: int
+    phase: str
+    what: str
+    kind: Kind = "value"
+    name: str | None = None
+    module: str | None = None
+    op: str | None = None
+    call_site: str | None = None
+    rank: int = 0
+    process: str = "rank0"
+    origin: Origin | None = None
+    indices_equal: bool | None = None  # of the batch at the difference; None: no DataLoader
+    same_samples: bool | None = None  # the same multiset of indices, or of records
+    in_workers: bool | None = None  # the batch came from worker processes
+    rng_first: Mapping[str, int] = field(default_factory=dict)
+    drawn: frozenset[str] = frozenset()
+    a: Side = field(default_factory=Side)
+    b: Side = field(default_factory=Side)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What makes a source the likely reason.
+
+    `strength`: 1.0 seen directly (the differing read, draw or listing itself) · 0.7 strong circumstance ·
+    0.4 plausible and to be confirmed · 0.2 nothing else explains it.
+    """
+
+    source: str
+    strength: float
+    text: str  # one sentence for people: the values seen
+    call_site: str | None = None
+    advice: str | None = None  # replaces the source's general advice

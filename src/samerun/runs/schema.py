@@ -1,0 +1,70 @@
+"""The trace's columns, and the words that stand in them. Versioned from the first commit.
+
+A trace is an Arrow IPC stream. Each row is one record:
+
+| column    | type                 | what it holds |
+|-----------|----------------------|---------------|
+| step      | int32                | 0-based optimizer step |
+| phase     | dictionary<string>   | one of PHASES |
+| what      | dictionary<string>   | one of COMPARED or EVIDENCE |
+| name      | dictionary<string>   | operation, source id, group of tensors, optimizer, … |
+| module    | dictionary<string>   | dotted path of the module whose forward was running |
+| call_site | dictionary<string>   | `file.py:line` of the user's code, relative to the working directory |
+| digest    | fixed binary[16]     | what came out |
+| inputs    | uint64               | 64 bits of digest over what went in (operations) |
+| value     | float64              | the loss, as a number, for people; never compared |
+| flags     | uint8                | DRAWS, UNINITIALIZED, … |
+| detail    | string               | paths, JSON, names |
+| parts     | binary               | the digests of a group's tensors, 16 bytes each, one after the other |
+
+The schema's metadata carries `samerun` (a JSON object: schema version, digest algorithms, role, rank,
+world_size, argv, python and torch versions).
+"""
+
+from __future__ import annotations
+
+SCHEMA = 1  # of traces and manifests alike
+
+PHASES = ("setup", "data", "forward", "backward", "optimizer", "collective", "evaluation", "end")
+
+# Records that decide the verdict, in both tiers.
+COMPARED = (
+    "batch",  # what a DataLoader yielded
+    "input",  # what went into a root module (one called by no other module)
+    "output",  # what came out of it
+    "loss",  # the root of a backward pass
+    "gradients",  # of one optimizer's parameters, before it steps
+    "parameters",  # after the step; in phase setup, before the first one
+    "buffers",
+    "optimizer",  # its state after the step
+    "saved",  # what torch.save wrote
+    "operation",  # tier ops only; compared only between two runs at tier ops
+    "end",  # how the process ended: digest of ("finished", steps) or ("raised", type); absent after a kill
+)
+# Records that explain a difference and never make one.
+EVIDENCE = (
+    "indices",  # the sample indices of the batch that follows
+    "rng",  # an RNG's state, written when it changed; name is the source id
+    "names",  # detail: JSON list, the names of the parts of the group `name`, valid until replaced
+    "setting",  # name: source id, detail: JSON of what it says of itself, at the start and at step 0
+    "draw",  # tier ops: a random draw; name is the source id, digest what came out
+    "seed",  # somebody seeded an RNG: name is the function, digest the seed, value the seed when it is a number
+    "unseeded",  # an RNG object made without a seed; name is the source id
+    "entropy",  # a read of the operating system's entropy
+    "clock",  # a read of a clock by the user's code; name is the function
+    "identity",  # a read of process id, host name, user, id() of an object; name is the function
+    "listing",  # a folder listed: digest is of the order, inputs of the sorted names, detail the path
+    "opened",  # a file opened to read: digest of its content (None: too big), value its size, detail the path
+    "written",  # a file opened to write; detail the path
+    "threads",  # value: how many Python threads are alive
+    "stopped",  # the plan's stop_after was reached
+    "window",  # tier ops begins (name "open") or ends (name "close")
+    "note",  # name: a short key such as "compile-eager"; detail: text for people
+)
+
+# Flags of an operation.
+DRAWS = 1  # it draws random numbers
+UNINITIALIZED = 2  # it read memory that nothing had written
+UNHASHED = 4  # an output had no bytes to digest
+LOADER = 8  # it ran inside a DataLoader: compared last, since its timing varies
+NEVER_WRITTEN = 16  # its output is not initialised (torch.empty): not compared

@@ -1,0 +1,1 @@
+"""The catalogue: everything that can make two runs differ, one file each."""

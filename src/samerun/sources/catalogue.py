@@ -1,0 +1,26 @@
+"""Finds the sources by folder: to add one is to add a file."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+
+from samerun.sources.source import Source
+
+_NOT_SOURCES = {"source", "catalogue"}
+
+
+@functools.cache
+def catalogue() -> dict[str, Source]:
+    """Every source by its id, in the order of the ids."""
+    import samerun.sources as package
+
+    found: dict[str, Source] = {}
+    for module in pkgutil.iter_modules(package.__path__):
+        if module.name in _NOT_SOURCES or module.name.startswith("_"):
+            continue
+        for value in vars(importlib.import_module(f"{package.__name__}.{module.name}")).values():
+            if isinstance(value, type) and issubclass(value, Source) and "id" in vars(value):
+                found[value.id] = value()
+    return dict(sorted(found.items()))
