@@ -38,8 +38,9 @@ class Journal:
         user_only: bool = False,
     ) -> None:
         """Write one evidence record, with the line of the user's code that led to it."""
-        if self._busy or self._count >= _KEPT:
-            return
+        recorder = self.recorder
+        if self._busy or self._count >= _KEPT or (recorder is not None and recorder.local.paused):
+            return  # what the recorder itself does is no evidence
         self._busy = True
         try:
             frame = _user_code.user_frame(2)
@@ -55,13 +56,13 @@ class Journal:
                 value=value,
                 detail=detail,
             )
-            if self.recorder is None:
+            if recorder is None:
                 self.early.append(row)
             else:
-                self.recorder.evidence(row)
+                recorder.evidence(row)
         except Exception as error:  # evidence must never hurt the training
-            if self.recorder is not None:
-                self.recorder.fail(error)
+            if recorder is not None:
+                recorder.fail(error)
         finally:
             self._busy = False
 

@@ -22,6 +22,7 @@ from samerun.sources import _user_code
 _UNWRITTEN = frozenset(
     {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided", "empty_quantized"}
 )
+_GARBAGE = bytes(16)  # stands for memory that nothing has written: equal in two runs, whatever it holds
 _PRIMITIVE = (int, float, bool, str, complex, torch.dtype)
 
 
@@ -29,9 +30,10 @@ class _Operation(NamedTuple):
     """What is known of an operation from its schema."""
 
     name: str
-    view: bool  # puts out nothing new
+    silent: bool  # not recorded: it puts out nothing new
     written: tuple[int, ...]  # positions of the arguments that it writes to
     written_names: tuple[str, ...]  # the same, when given by keyword
+    outs: frozenset[str]  # the arguments that it overwrites whatever they held
     draws: bool
     unwritten: bool  # its output is not initialised
     phase: str | None
@@ -55,14 +57,14 @@ class Operations(TorchDispatchMode):
         self._path = path
         self._operations: dict[Any, _Operation] = {}
         self._known: dict[int, _Known] = {}
-        self._unwritten: dict[int, weakref.ref[torch.Tensor]] = {}
+        self._unwritten: dict[int, torch.UntypedStorage] = {}  # kept alive: its address stays its own
         self._made: dict[int, tuple[str | None, str | None]] = {}  # autograd node → where its forward ran
 
     def forget(self) -> None:
         """At the end of a step: what was written past the dispatcher must not stay known for long."""
         self._known.clear()
         self._made.clear()
-        self._unwritten = {key: ref for key, ref in self._unwritten.items() if ref() is not None}
+        self._unwritten = {key: kept for key, kept in self._unwritten.items() if _in_use(kept)}
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -73,18 +75,27 @@ class Operations(TorchDispatchMode):
         operation = self._operations.get(func)
         if operation is None:
             operation = self._operations[func] = _learn(func)
-        if operation.view or recorder.local.paused or recorder.failed:
+        if operation.silent or recorder.failed:
             return func(*args, **kwargs)
+        local = recorder.local
+        if local.paused:
+            return func(*args, **kwargs)
+        local.paused = True
         try:
             before = self._before(operation, args, kwargs)
         except Exception as error:
             recorder.fail(error)
             return func(*args, **kwargs)
+        finally:
+            local.paused = False
         result = func(*args, **kwargs)
+        local.paused = True
         try:
             self._after(operation, args, kwargs, result, *before)
         except Exception as error:
             recorder.fail(error)
+        finally:
+            local.paused = False
         return result
 
     def _before(
@@ -98,7 +109,10 @@ class Operations(TorchDispatchMode):
             self._generator(kwargs.get("generator"))
         inputs: list[bytes | Slot] = []
         plain: list[Any] = []
-        for value in (*args, *kwargs.values()) if kwargs else args:
+        if self._unwritten and self._reads_unwritten(operation, args, kwargs):
+            flags |= schema.UNINITIALIZED
+        read = [value for name, value in kwargs.items() if name not in operation.outs] if kwargs else ()
+        for value in (*args, *read) if read else args:
             if isinstance(value, torch.Tensor):
                 inputs.append(self._input(value))
             elif isinstance(value, (list, tuple)):
@@ -110,9 +124,7 @@ class Operations(TorchDispatchMode):
             elif isinstance(value, _PRIMITIVE):
                 plain.append(value)
         if plain:
-            inputs.append(xxhash.xxh3_128_digest(repr(plain)))
-        if self._unwritten and self._reads_unwritten(operation, args, kwargs):
-            flags |= schema.UNINITIALIZED
+            inputs.append(xxhash.xxh3_128_digest(repr(plain).encode()))
         if recorder.local.loading:
             flags |= schema.LOADER
         node = torch._C._current_autograd_node()
@@ -145,7 +157,8 @@ class Operations(TorchDispatchMode):
             for tensor in _each(result):
                 self._known.pop(tensor.data_ptr(), None)
                 if tensor.numel():
-                    self._unwritten[tensor.untyped_storage().data_ptr()] = weakref.ref(tensor)
+                    storage = tensor.untyped_storage()
+                    self._unwritten[storage.data_ptr()] = storage
         elif written:
             for tensor in written:
                 if self._unwritten:
@@ -155,7 +168,7 @@ class Operations(TorchDispatchMode):
             for tensor in _each(result):
                 parts.append(self._output(tensor))
             if isinstance(result, (int, float, bool)):
-                parts.append(xxhash.xxh3_128_digest(repr(result)))
+                parts.append(xxhash.xxh3_128_digest(repr(result).encode()))
         self.recorder.operation(operation.name, operation.phase, module, site, parts, inputs, flags)
 
     def _generator(self, generator: torch.Generator | None) -> None:
@@ -166,6 +179,8 @@ class Operations(TorchDispatchMode):
             self.recorder.row("rng", "torch-cpu:generator", parts=[state])
 
     def _input(self, tensor: torch.Tensor) -> bytes | Slot:
+        if self._unwritten and self._is_unwritten(tensor):
+            return _GARBAGE
         try:
             known = self._known.get(tensor.data_ptr())
             if (
@@ -189,24 +204,24 @@ class Operations(TorchDispatchMode):
 
     def _reads_unwritten(self, operation: _Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         written = {id(tensor) for tensor in _written(operation, args, kwargs)}
-        for value in (*args, *kwargs.values()):
-            for tensor in _each(value):
-                if id(tensor) in written or not tensor.numel():
-                    continue
-                try:
-                    made = self._unwritten.get(tensor.untyped_storage().data_ptr())
-                except (RuntimeError, NotImplementedError):  # sparse and the like have no storage
-                    continue
-                if made is not None and made() is not None:
-                    return True
-        return False
+        return any(
+            id(tensor) not in written and self._is_unwritten(tensor)
+            for value in (*args, *kwargs.values())
+            for tensor in _each(value)
+        )
+
+    def _is_unwritten(self, tensor: torch.Tensor) -> bool:
+        try:
+            return tensor.untyped_storage().data_ptr() in self._unwritten
+        except (RuntimeError, NotImplementedError):  # sparse and the like have no storage
+            return False
 
 
 def _learn(func: Any) -> _Operation:
     """Read an operation's schema; one without (a higher-order operator) is judged by its outputs."""
     schema_ = getattr(func, "_schema", None)
     if schema_ is None:
-        return _Operation(str(func), False, (), (), False, False, None)
+        return _Operation(str(func), False, (), (), frozenset(), False, False, None)
     name = str(func)
     namespace, _, rest = name.partition(".")
     written = [
@@ -216,9 +231,14 @@ def _learn(func: Any) -> _Operation:
     ]
     return _Operation(
         name=name,
-        view=bool(func.is_view),
+        silent=bool(func.is_view) or namespace == "profiler",
         written=tuple(position for position, _ in written),
         written_names=tuple(argument for _, argument in written),
+        outs=frozenset(
+            argument.name
+            for argument in schema_.arguments
+            if argument.kwarg_only and argument.alias_info is not None and argument.alias_info.is_write
+        ),
         draws=torch.Tag.nondeterministic_seeded in func.tags,
         unwritten=namespace == "aten" and rest.split(".")[0] in _UNWRITTEN,
         phase="collective" if namespace in ("c10d", "_c10d_functional") else None,
@@ -239,6 +259,12 @@ def _each(value: Any) -> list[torch.Tensor]:
     if isinstance(value, (list, tuple)):
         return [tensor for item in value for tensor in _each(item)]
     return []
+
+
+def _in_use(storage: torch.UntypedStorage) -> bool:
+    """Whether anything but us still holds it."""
+    count: int = torch._C._storage_Use_Count(storage._cdata)  # type: ignore[attr-defined]
+    return count > 1
 
 
 class Window:
