@@ -8,7 +8,7 @@ from torch import nn
 
 ONES = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
 ONES = [*ONES.split(), "seventeen", "eighteen", "nineteen"]
-TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 
 
 def words(n):

@@ -20,7 +20,7 @@ _STATE = {"seed", "getstate", "setstate", "get_state", "set_state", "get_bit_gen
 
 def observe_random(journal: Journal, random: types.ModuleType) -> None:
     """Wrap the functions of `random`, which are the methods of one hidden instance."""
-    _wrap(journal, random, random._inst, "python-random")  # type: ignore[attr-defined]
+    _wrap(journal, random, random._inst, "python-random")
 
 
 def observe_numpy(journal: Journal, numpy_random: types.ModuleType) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import json
 from array import array
+from collections.abc import Callable
 from typing import Any
 
 from torch.utils.data import dataloader
+from torch.utils.data._utils import fetch
 
 from samerun import digest
 from samerun.recording.recorder import Recorder
@@ -20,7 +22,8 @@ def observe(recorder: Recorder) -> None:
     batch = recorder.guard(functools.partial(_batch, recorder))
     remember = recorder.guard(_remember)
     begin = recorder.guard(recorder.begin)
-    next_, next_index = _Iterator.__next__, _Iterator._next_index
+    next_: Callable[[Any], Any] = _Iterator.__next__
+    next_index: Callable[[Any], Any] = _Iterator._next_index
 
     @functools.wraps(next_)
     def __next__(self: Any) -> Any:
@@ -42,8 +45,25 @@ def observe(recorder: Recorder) -> None:
         remember(self, index)
         return index
 
+    if recorder.plan.tier == "ops":
+        _observe_workers(recorder)
     _Iterator.__next__ = __next__  # type: ignore[method-assign]
     _Iterator._next_index = _next_index  # type: ignore[method-assign]
+
+
+def _observe_workers(recorder: Recorder) -> None:
+    """In a worker, write the state of each RNG before every batch."""
+    fetcher = fetch._MapDatasetFetcher
+    fetch_: Callable[[Any, Any], Any] = fetcher.fetch
+    rng = recorder.guard(recorder.rng)
+
+    @functools.wraps(fetch_)
+    def fetched(self: Any, index: Any) -> Any:
+        if recorder.in_worker:
+            rng()
+        return fetch_(self, index)
+
+    fetcher.fetch = fetched  # type: ignore[method-assign]
 
 
 def _remember(iterator: Any, index: Any) -> None:

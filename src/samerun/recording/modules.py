@@ -83,7 +83,11 @@ class Modules:
         """A root module called for the first time: learn its names, write its parameters as they are."""
         kind = type(root).__name__
         taken = set(self.roots.values())
-        label = kind if kind not in taken else next(k for n in range(1, 10**6) if (k := f"{kind}#{n}") not in taken)
+        label = (
+            kind
+            if kind not in taken
+            else next(k for n in range(1, 10**6) if (k := f"{kind}#{n}") not in taken)
+        )
         self.roots[root] = label
         for name, module in root.named_modules():
             self._paths.setdefault(module, f"{label}.{name}" if name else label)

@@ -20,7 +20,15 @@ from samerun.runs import schema
 from samerun.sources import _user_code
 
 _UNWRITTEN = frozenset(
-    {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided", "empty_quantized"}
+    {
+        "empty",
+        "empty_like",
+        "empty_strided",
+        "empty_permuted",
+        "new_empty",
+        "new_empty_strided",
+        "empty_quantized",
+    }
 )
 _GARBAGE = bytes(16)  # stands for memory that nothing has written: equal in two runs, whatever it holds
 _PRIMITIVE = (int, float, bool, str, complex, torch.dtype)
@@ -45,14 +53,16 @@ class _Known(NamedTuple):
     tensor: weakref.ref[torch.Tensor]
     version: int
     nbytes: int
+    shape: torch.Size
+    stride: tuple[int, ...]
     digest: bytes | Slot
 
 
-class Operations(TorchDispatchMode):
+class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Records every operation dispatched while it is active."""
 
     def __init__(self, recorder: Recorder, path: Callable[[], str | None]) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.recorder = recorder
         self._path = path
         self._operations: dict[Any, _Operation] = {}
@@ -127,7 +137,7 @@ class Operations(TorchDispatchMode):
             inputs.append(xxhash.xxh3_128_digest(repr(plain).encode()))
         if recorder.local.loading:
             flags |= schema.LOADER
-        node = torch._C._current_autograd_node()
+        node: Any = torch._C._current_autograd_node()  # typed as never None, and is in the forward
         if node is not None:
             module, site = self._made.get(node._sequence_nr(), (None, None))
             return inputs, flags, module, site
@@ -189,15 +199,22 @@ class Operations(TorchDispatchMode):
                 and known.version == tensor._version
                 and known.nbytes == tensor.nbytes
             ):
-                return known.digest
+                if known.shape == tensor.shape and known.stride == tensor.stride():
+                    return known.digest
+                if isinstance(known.digest, bytes):  # another view of the same bytes
+                    view = f"{tensor.shape}{tensor.stride()}".encode()
+                    return xxhash.xxh3_128_digest(known.digest + view)
         except RuntimeError:  # no storage, or an inference tensor without a version
             pass
-        return self.recorder.tensors.digest(tensor)
+        return self._output(tensor)
 
     def _output(self, tensor: torch.Tensor) -> bytes | Slot:
+        """Digest a tensor, and know it from here on."""
         digest = self.recorder.tensors.digest(tensor)
         try:
-            self._known[tensor.data_ptr()] = _Known(weakref.ref(tensor), tensor._version, tensor.nbytes, digest)
+            self._known[tensor.data_ptr()] = _Known(
+                weakref.ref(tensor), tensor._version, tensor.nbytes, tensor.shape, tensor.stride(), digest
+            )
         except RuntimeError:
             pass
         return digest
@@ -263,7 +280,7 @@ def _each(value: Any) -> list[torch.Tensor]:
 
 def _in_use(storage: torch.UntypedStorage) -> bool:
     """Whether anything but us still holds it."""
-    count: int = torch._C._storage_Use_Count(storage._cdata)  # type: ignore[attr-defined]
+    count: int = torch._C._storage_Use_Count(storage._cdata)
     return count > 1
 
 
@@ -283,11 +300,11 @@ class Window:
         step = self.recorder.step
         due = max(first, 0) <= step <= last + 1  # the evaluation after `last` still belongs to it
         if due and not self._on and not _get_current_dispatch_mode_stack():
-            self.mode.__enter__()
+            self.mode.__enter__()  # type: ignore[no-untyped-call]
             self._on = self.recorder.operations = True
             self.recorder.row("window", "open")
         elif self._on and not due and _get_current_dispatch_mode_stack()[-1:] == [self.mode]:
-            self.mode.__exit__(None, None, None)
+            self.mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
             self._on = self.recorder.operations = False
             self.recorder.row("window", "close")
 
@@ -304,7 +321,7 @@ def observe(recorder: Recorder, path: Callable[[], str | None]) -> None:
         recorder.journal.note(
             "note",
             "compile-eager",
-            detail="torch.compile runs in eager mode while operations are recorded: the bits are those of eager",
+            detail="torch.compile runs in eager mode while operations are recorded",
         )
         return compile_(*arguments, **keywords)
 

@@ -74,6 +74,11 @@ def _filled(part: bytes | Slot) -> bytes:
     return part.value
 
 
+def _join(parts: Sequence[bytes | Slot]) -> bytes:
+    """Digests of host tensors, one after the other; nothing here waits for a device."""
+    return b"".join(parts)  # type: ignore[arg-type]
+
+
 class Recorder:
     """Writes the records of one process; every hook holds the same one.
 
@@ -193,12 +198,13 @@ class Recorder:
                 flags=flags,
             )
             return
-        came: Any = parts[0] if len(parts) == 1 else xxhash.xxh3_128_digest(b"".join(parts)) if parts else None  # type: ignore[arg-type]
-        went = xxhash.xxh3_64_intdigest(b"".join(inputs)) if inputs else None  # type: ignore[arg-type]
+        came = went = None
+        if parts:
+            came = _filled(parts[0]) if len(parts) == 1 else xxhash.xxh3_128_digest(_join(parts))
+        if inputs:
+            went = xxhash.xxh3_64_intdigest(_join(inputs))
         with self._lock:
-            writer.append(
-                step, phase or now, "operation", name, module, call_site, came, went, None, flags
-            )
+            writer.append(step, phase or now, "operation", name, module, call_site, came, went, None, flags)
 
     def _write(self, pending: _Row) -> None:
         row = pending.settled()

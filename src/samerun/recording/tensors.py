@@ -9,6 +9,7 @@ import torch
 
 from samerun import digest
 from samerun.digest.device import DeviceSlots
+from samerun.errors import DigestError
 
 NOTHING = bytes(16)  # stands for a tensor that is not there (no gradient yet)
 FINGERPRINT = bytes.fromhex("ff" * 16)  # stands for one without bytes (a meta or fake tensor)
@@ -40,7 +41,7 @@ class Tensors:
         if tensor.device.type == "cpu":
             try:
                 return digest.digest_tensor(tensor)
-            except digest.DigestError:
+            except DigestError:
                 return FINGERPRINT
         if tensor.device.type == "meta":
             return FINGERPRINT
@@ -49,7 +50,7 @@ class Tensors:
             if slots is None:
                 slots = self._slots[tensor.device] = DeviceSlots(tensor.device)
             slot = Slot(tensor.device, slots.add(tensor))
-        except digest.DigestError:
+        except DigestError:
             return FINGERPRINT
         self._waiting.append(slot)
         return slot

@@ -97,9 +97,7 @@ class Training:
         gradients = [parameter.grad for parameter in parameters]
         self._group("gradients", self._label(optimizer), self._name(optimizer), gradients)
 
-    def _group(
-        self, what: str, label: str, names: list[str], tensors: Sequence[torch.Tensor | None]
-    ) -> None:
+    def _group(self, what: str, label: str, names: list[str], tensors: Sequence[torch.Tensor | None]) -> None:
         self.modules.names(f"{what}:{label}", names)
         digest_ = self.recorder.tensors.digest
         parts = [NOTHING if tensor is None else digest_(tensor) for tensor in tensors]
