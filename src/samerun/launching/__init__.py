@@ -1,0 +1,1 @@
+"""Starts any command under the recorder."""

@@ -1,0 +1,124 @@
+"""Inside each process of a recorded command: observe and control the sources, then begin recording.
+
+Nothing of ours that fails may reach the user's code; it is written into the run's folder instead. The one
+exception is a control that can no longer take effect: going on would break the promise, so the process ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NoReturn
+
+from samerun import recording
+from samerun.errors import UsageError
+from samerun.launching.hooks import ImportHook
+from samerun.launching.marks import PYTHON_SEEN, TORCH_SEEN, complain, mark
+from samerun.runs.plan import Plan
+from samerun.sources.source import Source
+
+if TYPE_CHECKING:
+    from samerun.recording.journal import Journal
+
+
+def start_from(text: str) -> None:
+    """Start the plan that SAMERUN_PLAN holds. Raises SystemExit(2) when a control comes too late."""
+    start(Plan.from_json(text))
+
+
+def start(plan: Plan) -> None:
+    """Act on the plan now, and on each module that sources name once it is imported.
+
+    Raises SystemExit(2) when a control comes too late.
+    """
+    mark(plan.run, PYTHON_SEEN)
+    _Process(plan).begin()
+
+
+class _Process:
+    """The plan at work in this process."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._journal: Journal | None = None
+        self._sources: list[Source] = []
+        self._controlled: set[str] = set()
+        self._recording = False
+
+    def begin(self) -> None:
+        self._try("the record of evidence", self._open_journal)
+        self._try("the catalogue of sources", self._find_sources)
+        watched = {source.hooks_into for source in self._sources if source.hooks_into}
+        hook = ImportHook(watched | recording.watched(self._plan), self._imported)
+        self._act("")
+        hook.install()
+        atexit.register(self._at_exit)
+
+    def _open_journal(self) -> None:
+        from samerun.recording.journal import Journal
+
+        self._journal = Journal(self._plan)
+        recording.prepare(self._journal)
+
+    def _find_sources(self) -> None:
+        from samerun.sources.catalogue import catalogue
+
+        self._sources = list(catalogue().values())
+        if self._plan.control is not None:
+            from samerun.control import selected
+
+            self._controlled = {source.id for source in selected(self._plan.control)}
+
+    def _imported(self, module: str) -> None:
+        self._act(module)
+        if module == "torch":
+            mark(self._plan.run, TORCH_SEEN)
+        if module in recording.watched(self._plan):
+            self._try("the recorder", lambda: self._record(module))
+
+    def _act(self, module: str) -> None:
+        """Observe, then control, each source that waits for `module` ("": for nothing)."""
+        for source in self._sources:
+            if source.hooks_into != module:
+                continue
+            self._try(f"observing {source.id}", lambda source=source: self._observe(source))  # type: ignore[misc]
+            if source.id in self._controlled:
+                self._try(f"controlling {source.id}", lambda source=source: self._control(source))  # type: ignore[misc]
+
+    def _observe(self, source: Source) -> None:
+        if self._journal is not None:
+            source.observe(self._journal)
+
+    def _control(self, source: Source) -> None:
+        if self._plan.control is None:
+            return
+        try:
+            source.control(self._plan.control)
+        except UsageError as error:
+            complain(self._plan.run, f"controlling {source.id}: {error}")
+            _end_with(error)
+
+    def _record(self, module: str) -> None:
+        if self._journal is not None:
+            self._recording |= module == "torch"
+            recording.imported(self._plan, self._journal, module)
+
+    def _try(self, what: str, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except Exception as error:
+            complain(self._plan.run, f"{what} failed: {type(error).__name__}: {error}")
+
+    def _at_exit(self) -> None:
+        if "torch" in sys.modules and not self._recording and self._journal is not None:
+            complain(
+                self._plan.run,
+                "torch was imported past samerun's import hook (the program changes sys.meta_path), "
+                "so nothing was recorded",
+            )
+
+
+def _end_with(error: UsageError) -> NoReturn:
+    print(f"samerun: {error}", file=sys.stderr, flush=True)
+    raise SystemExit(2)

@@ -1,0 +1,76 @@
+"""What the recorders of a running command tell: how far they are, and whether they have stopped.
+
+Each process rewrites `<stem>.progress` ("STEP LOSS", nan for no loss) and creates `<stem>.stopped`
+when the plan's `stop_after` is complete; it then waits to be ended.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+_TRACE, _PROGRESS, _STOPPED = ".trace.arrow", ".progress", ".stopped"
+_LAST_ONES_S = 10.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a command is: its latest step (0-based) and loss, and the seconds since its start."""
+
+    step: int | None
+    loss: float | None
+    elapsed_s: float
+
+
+class Following:
+    """Follows the recorders that write into the folder `run`."""
+
+    def __init__(self, run: Path) -> None:
+        self._run = run
+        self._first_stop: float | None = None
+
+    def latest(self) -> tuple[int | None, float | None]:
+        """The furthest step of any process, and its loss."""
+        steps = [read for path in self._training(_PROGRESS) if (read := _read(path))[0] is not None]
+        return max(steps, key=lambda read: -1 if read[0] is None else read[0], default=(None, None))
+
+    def all_stopped(self) -> bool:
+        """Whether every training process seen has stopped, or one did so ten seconds ago."""
+        stopped = {_stem(path, _STOPPED) for path in self._training(_STOPPED)}
+        if not stopped:
+            return False
+        if self._first_stop is None:
+            self._first_stop = time.monotonic()
+        seen = {_stem(path, _TRACE) for path in self._training(_TRACE)}
+        waiting = {stem for stem in seen - stopped if not self._only_waits(stem, stopped)}
+        return not waiting or time.monotonic() - self._first_stop >= _LAST_ONES_S
+
+    def forget(self) -> None:
+        """Remove the files by which it was followed."""
+        for kind in (_PROGRESS, _STOPPED):
+            for path in self._run.glob(f"*{kind}"):
+                path.unlink(missing_ok=True)
+
+    def _training(self, kind: str) -> list[Path]:
+        return sorted(path for path in self._run.glob(f"rank*{kind}") if ".worker" not in path.name)
+
+    def _only_waits(self, stem: str, stopped: set[str]) -> bool:
+        """A process that has made no step, of which a child has stopped: it waits for its children."""
+        has_children = any(other.startswith(f"{stem}.") for other in stopped)
+        return has_children and _read(self._run / f"{stem}{_PROGRESS}")[0] is None
+
+
+def _stem(path: Path, kind: str) -> str:
+    return path.name[: -len(kind)]
+
+
+def _read(path: Path) -> tuple[int | None, float | None]:
+    """The step and loss of one progress file; None for what is absent or half written."""
+    try:
+        step, text = path.read_text("ascii", "replace").split()
+        loss = float(text)
+        return int(step), None if math.isnan(loss) else loss
+    except (OSError, ValueError):
+        return None, None

@@ -1,0 +1,246 @@
+"""Starts one command under the recorder, follows it, and sees to the end of all its processes."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from samerun.launching.command import cannot_start, check_command
+from samerun.launching.following import Following, Progress
+from samerun.launching.interrupts import Interrupts
+from samerun.launching.output import Output
+from samerun.launching.tree import Tree, adopting
+from samerun.runs.plan import VARIABLE, Plan
+
+OUTPUT = "output.txt"
+_INJECT = str(Path(__file__).parent / "inject")
+_POLL_S = 0.05
+_GRACE_S = 5.0  # from Ctrl-C to SIGTERM, and for what outlives the command
+_SHORT_GRACE_S = 1.0
+
+Word = Literal["finished", "failed", "interrupted", "timeout", "stopped"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended.
+
+    `exit_code` is negative for a signal, as in `subprocess`; `error` is a sentence for people.
+    """
+
+    exit_code: int | None
+    outcome: Word
+    duration_s: float
+    stopped: bool = False  # by the plan's stop_after
+    error: str | None = None
+
+
+def launch(
+    command: Sequence[str],
+    plan: Plan,
+    *,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+    tee: bool = False,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Outcome:
+    """Run `command` in `cwd` under `plan`; its output goes to output.txt in the plan's run, which exists.
+
+    `env` is added to our environment; `timeout` is in seconds. With `tee` the output is shown too, and
+    the command reads our standard input. No process of the command is left when this returns, also after
+    Ctrl-C, SIGTERM or SIGHUP (outcome "interrupted").
+    Raises CommandNotFound, or UsageError when a variable of the user contradicts a control.
+    """
+    environ = child_environment(plan, cwd, env or {})
+    check_command(command, cwd, environ)
+    run = Path(plan.run)
+    with Interrupts() as interrupts, adopting():
+        started = time.monotonic()
+        try:
+            process = subprocess.Popen(
+                list(command),
+                cwd=cwd,
+                env=environ,
+                stdin=None if tee else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                bufsize=0,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise cannot_start(command, error) from None
+        with process:
+            attempt = _Attempt(process, plan, timeout, interrupts, Following(run), on_progress, started)
+            assert process.stdout is not None
+            output = Output(process.stdout.fileno(), run / OUTPUT, tee=tee)
+            try:
+                word = attempt.wait()
+            finally:
+                attempt.end()
+                output.close()
+        attempt.following.forget()
+    return _outcome(word, process.returncode, time.monotonic() - started, timeout, interrupts, output.lost)
+
+
+def child_environment(plan: Plan, cwd: Path, env: Mapping[str, str]) -> dict[str, str]:
+    """Our environment, `env`, what the controlled sources need at start-up, and what starts the recorder.
+
+    Raises UsageError when a variable of the user contradicts a control.
+    """
+    environ = {**os.environ, **env}
+    if plan.control is not None:
+        from samerun.control import environment
+
+        environ.update(environment(plan.control))
+    others = [
+        entry for entry in environ.get("PYTHONPATH", "").split(os.pathsep) if entry not in ("", _INJECT)
+    ]
+    environ["PYTHONPATH"] = os.pathsep.join([_INJECT, *others])
+    environ["PYTHONUNBUFFERED"] = "1"
+    environ["PWD"] = str(cwd)
+    environ[VARIABLE] = plan.to_json()
+    return environ
+
+
+class _Attempt:
+    """One started command, from its first poll to the end of its last process."""
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        plan: Plan,
+        timeout: float | None,
+        interrupts: Interrupts,
+        following: Following,
+        on_progress: Callable[[Progress], None] | None,
+        started: float,
+    ) -> None:
+        self.following = following
+        self._process = process
+        self._tree = Tree(process, plan.to_json())
+        self._stops = plan.stop_after is not None
+        self._interrupts = interrupts
+        self._on_progress = on_progress
+        self._started = started
+        self._deadline = None if timeout is None else started + timeout
+        self._word: Word | None = None
+
+    def wait(self) -> Word:
+        """Wait for the command to end, or for the reason to end it."""
+        with _Ending(self._process) as ending:
+            while self._word is None:
+                ended = ending.within(_POLL_S)
+                self._tell()
+                self._word = self._reason() or (self._own_end() if ended else None)
+                self._tree.follow()
+        return self._word
+
+    def end(self) -> None:
+        """End what is left of the command, by the means that fit the reason."""
+        seen = self._interrupts.count
+        if self._word == "stopped":
+            # A handler of SIGTERM may save a checkpoint: the training was stopped, it must not go on to that.
+            self._tree.end(signal.SIGKILL, _SHORT_GRACE_S, self._hurried(seen))
+        elif self._word in ("finished", "failed"):
+            self._let_go()
+            self._tree.end(signal.SIGTERM, _SHORT_GRACE_S, self._hurried(seen))
+        else:
+            self._tree.end(signal.SIGINT, _GRACE_S, self._hurried(seen))
+        self._process.wait()
+
+    def _hurried(self, seen: int) -> Callable[[], bool]:
+        return lambda: self._interrupts.count > seen
+
+    def _reason(self) -> Word | None:
+        if self._interrupts.count:
+            return "interrupted"
+        if self._stops and self.following.all_stopped():
+            return "stopped"
+        if self._deadline is not None and time.monotonic() >= self._deadline:
+            return "timeout"
+        return None
+
+    def _own_end(self) -> Word:
+        return "finished" if self._process.returncode == 0 else "failed"
+
+    def _tell(self) -> None:
+        if self._on_progress is not None:
+            step, loss = self.following.latest()
+            self._on_progress(Progress(step, loss, time.monotonic() - self._started))
+
+    def _let_go(self) -> None:
+        """Give what outlives the command (helpers that flush their files) the time to end by itself."""
+        until = time.monotonic() + _GRACE_S
+        while self._tree.alive() and not self._interrupts.count and time.monotonic() < until:
+            time.sleep(_POLL_S)
+
+
+class _Ending:
+    """Waits for a process to end: at once by its pidfd where there is one, by polling elsewhere."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self._fd: int | None = None
+
+    def __enter__(self) -> _Ending:
+        if hasattr(os, "pidfd_open"):
+            try:
+                self._fd = os.pidfd_open(self._process.pid)
+            except OSError:
+                self._fd = None  # a kernel without it, or a sandbox that refuses it
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+
+    def within(self, seconds: float) -> bool:
+        """Whether the process ends within `seconds`."""
+        if self._fd is not None:
+            select.select([self._fd], [], [], seconds)
+            return self._process.poll() is not None
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+
+def _outcome(
+    word: Word,
+    code: int | None,
+    duration_s: float,
+    timeout: float | None,
+    interrupts: Interrupts,
+    lost: str | None,
+) -> Outcome:
+    errors = []
+    if word == "failed" and code is not None:
+        errors.append(_failure(code))
+    elif word == "timeout":
+        errors.append(f"it had not ended after {timeout:g} s (the timeout) and was ended")
+    elif word == "interrupted":
+        name = "a signal" if interrupts.last is None else interrupts.last.name
+        errors.append(f"interrupted by {'Ctrl-C' if name == 'SIGINT' else name}")
+    if lost is not None:
+        errors.append(f"what it printed was not kept whole: {lost}")
+    return Outcome(code, word, duration_s, word == "stopped", "; ".join(errors) or None)
+
+
+def _failure(code: int) -> str:
+    if code >= 0:
+        return f"it ended with exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    why = " (often the system's memory ran out)" if name == "SIGKILL" else ""
+    return f"it was ended by {name}{why}"

@@ -1,0 +1,115 @@
+"""One recorded run of a command: its folder, its manifest before and after, and the launch between them."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import platform
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+
+from samerun.errors import RunError, UsageError
+from samerun.launching.following import Progress
+from samerun.launching.launch import Outcome, child_environment, launch
+from samerun.launching.scratch import scratch_copy
+from samerun.launching.telling import told
+from samerun.runs import provenance
+from samerun.runs.manifest import Manifest
+from samerun.runs.plan import Control, Plan, Tier
+from samerun.runs.store import Run, Store
+
+
+def record(
+    command: Sequence[str],
+    *,
+    store: Store,
+    cwd: Path,
+    tier: Tier = "steps",
+    window: tuple[int, int] | None = None,
+    stop_after: int | None = None,
+    control: Control | None = None,
+    timeout: float | None = None,
+    tee: bool = False,
+    env: Mapping[str, str] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    scratch: bool = False,
+) -> Run:
+    """Run `command` in `cwd` (with `scratch`: in a copy of it) under the recorder; give the run on disk.
+
+    The other arguments are those of `Plan` and `launch`. The manifest says "running" until the command has
+    ended, and what became of it afterwards, whatever that was.
+    Raises UsageError (CommandNotFound, …) before anything is started, and then leaves no run behind;
+    RunError when the run cannot be kept on disk.
+    """
+    path = store.create()
+    plan = Plan(run=str(path), tier=tier, window=window, stop_after=stop_after, control=control)
+    try:
+        with scratch_copy(cwd) if scratch else contextlib.nullcontext(cwd) as folder:
+            manifest = _manifest(command, plan, cwd, folder, env or {})
+            with _kept(manifest, path) as keep:
+                keep(
+                    launch(
+                        command,
+                        plan,
+                        cwd=folder,
+                        env=env,
+                        timeout=timeout,
+                        tee=tee,
+                        on_progress=on_progress,
+                    )
+                )
+    except UsageError:
+        shutil.rmtree(path, ignore_errors=True)
+        raise
+    return Run(path)
+
+
+@contextlib.contextmanager
+def _kept(manifest: Manifest, path: Path) -> Iterator[Callable[[Outcome], None]]:
+    """Write the manifest now, and again at the end with the outcome handed over; without one it failed."""
+    _write(manifest, path)
+    ended = [Outcome(None, "failed", 0.0, error="samerun itself was stopped before the command had ended")]
+    try:
+        yield ended.append
+    finally:
+        outcome = ended[-1]
+        whole = dataclasses.replace(
+            manifest,
+            outcome=outcome.outcome,
+            exit_code=outcome.exit_code,
+            duration_s=outcome.duration_s,
+            error=outcome.error,
+        )
+        _write(whole, path)  # before the traces are read, which can take a while
+        _write(dataclasses.replace(whole, **told(path)), path)
+
+
+def _manifest(
+    command: Sequence[str], plan: Plan, cwd: Path, folder: Path, env: Mapping[str, str]
+) -> Manifest:
+    control = plan.control
+    return Manifest(
+        id=Path(plan.run).name,
+        command=tuple(command),
+        cwd=str(cwd),  # a scratch copy is gone when somebody looks for the source
+        started=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
+        tier=plan.tier,
+        seed=None if control is None else control.seed,
+        mode=None if control is None else control.mode,
+        plan=dataclasses.asdict(plan),
+        git=provenance.describe_git(cwd),
+        platform=platform.platform(),
+        environment=provenance.environment(child_environment(plan, folder, env)),
+    )
+
+
+def _write(manifest: Manifest, path: Path) -> None:
+    try:
+        manifest.write(path)
+    except OSError as error:
+        raise RunError(
+            f"The manifest of the run {path} cannot be written: {error.strerror or error}. "
+            "Free some space, or start samerun in a folder that can be written."
+        ) from None

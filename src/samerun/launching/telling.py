@@ -1,0 +1,62 @@
+"""What the traces of a run tell of it, for its manifest: steps, settings and versions, as far as readable."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from samerun.errors import RunError
+from samerun.runs.reading import Trace
+from samerun.runs.store import Run
+
+
+def told(path: Path) -> dict[str, Any]:
+    """The fields of the manifest that the traces in the run's folder `path` know; those of one rank."""
+    traces = [trace for trace in _readable(path) if ".worker" not in trace.stem]
+    if not traces:
+        return {}
+    steps = [_steps(trace) for trace in traces]
+    most = steps.index(max(steps))
+    settings = _settings(traces[most])
+    meta = traces[most].meta
+    packages = settings.get("packages", {}) or {"torch": meta.get("torch", "")}
+    return {
+        "steps": steps[most],
+        "settings": settings,
+        "python": str(meta.get("python", "")),
+        "packages": {str(name): str(version) for name, version in packages.items()},
+    }
+
+
+def _readable(path: Path) -> list[Trace]:
+    from samerun.runs.reading import read_trace
+
+    traces = []
+    for file in Run(path).trace_paths():
+        try:
+            traces.append(read_trace(file))
+        except RunError:  # comparing tells of it, with the reason
+            continue
+    return traces
+
+
+def _steps(trace: Trace) -> int:
+    """How many optimizer steps are complete: the last one whose parameters were written, plus one."""
+    updated = trace.is_one_of("what", ("parameters",)) & trace.is_one_of("phase", ("optimizer",))
+    steps = trace.steps[updated]
+    return int(steps.max()) + 1 if len(steps) else 0
+
+
+def _settings(trace: Trace) -> dict[str, Mapping[str, Any]]:
+    """The latest of what each source said of itself."""
+    settings: dict[str, Mapping[str, Any]] = {}
+    for row in trace.rows(trace.is_one_of("what", ("setting",))):
+        try:
+            said = json.loads(row.detail or "{}")
+        except ValueError:
+            continue
+        if row.name is not None and isinstance(said, dict):
+            settings[row.name] = said
+    return settings

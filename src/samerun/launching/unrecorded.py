@@ -1,0 +1,100 @@
+"""Says why a run has no trace, for the verdict `unknown`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from samerun.launching.marks import COMPLAINTS, PYTHON_SEEN, TORCH_SEEN
+
+_HIDING = {"I": "isolated mode", "E": "ignoring the environment", "S": "without the site module"}
+_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
+_ELSEWHERE = ("docker", "podman", "singularity", "apptainer", "ssh", "sudo", "srun", "kubectl")
+
+
+def unrecorded_reason(run: Path, command: Sequence[str]) -> str:
+    """Why `command` left no trace in the folder `run`, and what to do: one or two sentences."""
+    complaint = _complaint(run)
+    if complaint is not None:
+        return complaint
+    if not (run / PYTHON_SEEN).exists():
+        return _no_python(command)
+    if not (run / TORCH_SEEN).exists():
+        return (
+            "Python ran, but torch was never imported, so there was nothing to record. "
+            "Name the command that trains."
+        )
+    return (
+        "torch was imported, but no step, loss or batch was seen: nothing was trained or evaluated with it."
+    )
+
+
+def _complaint(run: Path) -> str | None:
+    try:
+        lines = (run / COMPLAINTS).read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return None
+    different = list(dict.fromkeys(re.sub(r" \[process \d+, .*\]$", "", line) for line in lines if line))
+    if not different:
+        return None
+    more = f" ({len(different) - 1} more in {COMPLAINTS})" if len(different) > 1 else ""
+    return different[0] + more
+
+
+def _no_python(command: Sequence[str]) -> str:
+    words = [*_shebang(command), *command]
+    flag = _hiding_flag(words)
+    if flag is not None:
+        return (
+            f"Python ran with -{flag} ({_HIDING[flag]}), so samerun could not start its recorder in it. "
+            f"Run the command without -{flag}."
+        )
+    names = [Path(word).name for word in words]
+    if "env" in names and {"-i", "-", "--ignore-environment"} & set(words):
+        return (
+            "env -i clears the environment, through which samerun starts its recorder. "
+            "Run the command without it, or keep SAMERUN_PLAN and PYTHONPATH."
+        )
+    elsewhere = next((name for name in names if name in _ELSEWHERE), None)
+    if elsewhere is not None:
+        return (
+            f"{elsewhere} starts the program with another environment, so samerun could not start its "
+            f"recorder in it. Call samerun on the inside: {elsewhere} … samerun check -- …"
+        )
+    return (
+        "No Python process that reads its environment was started. Name a command that trains with Python; "
+        "if it does, look for python -I, -E or -S, env -i, or a container in what it calls."
+    )
+
+
+def _hiding_flag(words: Sequence[str]) -> str | None:
+    """The flag of the first Python named in `words` that keeps sitecustomize from being read."""
+    start = next((i for i, word in enumerate(words) if re.fullmatch(r"python[\d.]*", Path(word).name)), None)
+    if start is None:
+        return None
+    options = iter(words[start + 1 :])
+    for option in options:
+        if option in _WITH_VALUE:
+            next(options, None)
+            continue
+        if not option.startswith("-") or option.startswith("--") or option == "-":
+            return None
+        for letter in option[1:]:
+            if letter in _HIDING:
+                return letter
+            if letter in "cmWX":  # the rest is its value
+                break
+        if set(option) & set("cm"):
+            return None
+    return None
+
+
+def _shebang(command: Sequence[str]) -> list[str]:
+    """The interpreter that the command's own first line names."""
+    try:
+        with open(command[0], "rb") as file:
+            line = file.readline(256)
+    except OSError:
+        return []
+    return line[2:].decode("utf-8", "replace").split() if line.startswith(b"#!") else []

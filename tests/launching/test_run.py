@@ -1,0 +1,137 @@
+"""A recorded run is whole on disk, however its command ended."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from samerun.errors import CommandNotFound, RunError
+from samerun.launching.run import record
+from samerun.runs.manifest import Manifest
+from samerun.runs.plan import Control
+from samerun.runs.store import Store
+
+TRAIN = """
+import torch
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(5):
+    optimizer.zero_grad()
+    model(torch.ones(2, 4)).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "train.py").write_text(TRAIN)
+    return work
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / ".samerun")
+
+
+def test_a_training_is_recorded_whole(work, store):
+    run = record([sys.executable, "train.py"], store=store, cwd=work, control=Control(mode="seeded", seed=3))
+    manifest = run.manifest
+    assert (manifest.outcome, manifest.exit_code, manifest.error) == ("finished", 0, None)
+    assert (manifest.steps, manifest.seed, manifest.mode) == (5, 3, "seeded")
+    assert (manifest.cwd, manifest.command) == (str(work), (sys.executable, "train.py"))
+    assert manifest.packages["torch"].startswith("2.")
+    assert manifest.python == sys.version.split()[0]
+    assert "rank0" in run.traces()
+
+
+def test_stop_after_ends_it_once_that_step_is_complete(work, store):
+    (work / "train.py").write_text(TRAIN.replace("range(5)", "range(10**9)"))
+    run = record([sys.executable, "train.py"], store=store, cwd=work, stop_after=2, timeout=60)
+    assert (run.outcome, run.steps) == ("stopped", 3)
+    assert {path.suffix for path in run.path.iterdir()} == {".json", ".txt", ".arrow", ".seen"}
+
+
+def test_a_command_that_fails_leaves_a_whole_run(work, store):
+    run = record(["sh", "-c", "echo no; exit 4"], store=store, cwd=work)
+    assert (run.outcome, run.manifest.exit_code, run.steps) == ("failed", 4, 0)
+    assert (run.path / "output.txt").read_text() == "no\n"
+
+
+def test_a_command_not_found_leaves_no_run(work, store):
+    with pytest.raises(CommandNotFound):
+        record(["no-such-command"], store=store, cwd=work)
+    assert store.list() == []
+
+
+def test_the_manifest_says_running_while_it_does(work, store):
+    seen: list[str] = []
+
+    def on_progress(progress):
+        seen.append(Manifest.read(next(store.runs.iterdir())).outcome)
+
+    record(["sh", "-c", "exit 0"], store=store, cwd=work, on_progress=on_progress)
+    assert set(seen) == {"running"}
+
+
+def test_an_error_of_the_callers_leaves_a_whole_run(work, store):
+    with pytest.raises(ZeroDivisionError):
+        record(["sleep", "1000"], store=store, cwd=work, on_progress=lambda progress: 1 // 0)
+    assert [run.outcome for run in store.list()] == ["failed"]
+
+
+def test_ctrl_c_leaves_a_whole_run(work, store):
+    program = (
+        "import sys; from pathlib import Path; from samerun.launching.run import record\n"
+        "from samerun.runs.store import Store\n"
+        "command = ['sh', '-c', 'touch ready; exec sleep 1000']\n"
+        "record(command, store=Store(Path(sys.argv[1])), cwd=Path.cwd())\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", program, str(store.root)], cwd=work)
+    until = time.monotonic() + 20
+    while not (work / "ready").exists():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    parent.send_signal(signal.SIGINT)
+    assert parent.wait(20) == 0
+    (run,) = store.list()
+    assert (run.outcome, run.manifest.error) == ("interrupted", "interrupted by Ctrl-C")
+
+
+def test_scratch_runs_in_a_copy_and_leaves_the_folder_as_it_was(work, store):
+    program = "import os; open('checkpoint', 'w'); print(os.getcwd() == os.environ['PWD'], os.listdir('.'))"
+    before = sorted(work.iterdir())
+    run = record([sys.executable, "-c", program], store=store, cwd=work, scratch=True)
+    assert run.outcome == "finished"
+    assert (run.path / "output.txt").read_text().startswith("True ['")
+    assert "checkpoint" in (run.path / "output.txt").read_text()
+    assert sorted(work.iterdir()) == before
+    assert run.manifest.cwd == str(work)
+
+
+def test_no_secret_of_the_environment_is_kept(work, store):
+    run = record(["true"], store=store, cwd=work, env={"WANDB_API_KEY": "hunter2", "OMP_NUM_THREADS": "2"})
+    text = (run.path / "manifest.json").read_text()
+    assert json.loads(text)["environment"]["OMP_NUM_THREADS"] == "2"
+    assert "hunter2" not in text
+
+
+def test_a_store_that_cannot_be_written_is_told_before_the_start(work, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="No run can be kept"):
+        record(["touch", "started"], store=Store(tmp_path / "file"), cwd=work)
+    assert not (work / "started").exists()
+
+
+def test_a_corrupt_trace_does_not_keep_the_manifest_from_being_finished(work, store):
+    script = "for d in ../.samerun/runs/*; do echo nonsense > $d/rank0.trace.arrow; done"
+    run = record(["sh", "-c", script], store=store, cwd=work)
+    assert (run.outcome, run.steps) == ("finished", 0)

@@ -1,0 +1,48 @@
+"""Each way to hide from the recorder has its own explanation."""
+
+from __future__ import annotations
+
+import pytest
+
+from samerun.launching.unrecorded import unrecorded_reason
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("python -I train.py", "with -I (isolated mode)"),
+        ("/usr/bin/python3.11 -u -S train.py", "with -S"),
+        ("python -sE -m train", "with -E"),
+        ("python -W ignore -I train.py", "with -I"),
+        ("env -i python train.py", "env -i clears"),
+        ("docker run image python train.py", "docker starts"),
+        ("make train", "No Python process"),
+        ("python -u train.py -I", "No Python process"),
+        ("python -m train -S", "No Python process"),
+        ("python -c -I", "No Python process"),
+    ],
+)
+def test_a_command_that_hides(tmp_path, command, said):
+    assert said in unrecorded_reason(tmp_path, command.split())
+
+
+def test_a_script_whose_first_line_hides(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text("#!/usr/bin/env -S python3 -I\nprint(1)\n")
+    assert "with -I" in unrecorded_reason(tmp_path, [str(script)])
+
+
+def test_the_three_stages(tmp_path):
+    assert "No Python process" in unrecorded_reason(tmp_path, ["make"])
+    (tmp_path / "python.seen").touch()
+    assert "torch was never imported" in unrecorded_reason(tmp_path, ["make"])
+    (tmp_path / "torch.seen").touch()
+    assert "no step, loss or batch was seen" in unrecorded_reason(tmp_path, ["make"])
+
+
+def test_what_failed_in_the_process_comes_first(tmp_path):
+    (tmp_path / "python.seen").touch()
+    (tmp_path / "inject-error.txt").write_text(
+        "A failed [process 1, /p]\nA failed [process 2, /p]\nB [process 3, /p]\n"
+    )
+    assert unrecorded_reason(tmp_path, ["make"]) == "A failed (1 more in inject-error.txt)"
