@@ -184,7 +184,8 @@ compiled = torch.compile(model, backend="aot_eager")
 optimizer = torch.optim.SGD(model.parameters(), 0.1)
 for _ in range(2):
     optimizer.zero_grad(); F.cross_entropy(compiled(x), y).backward(); optimizer.step()
-print("graphs", torch._dynamo.utils.counters["stats"]["unique_graphs"], dict(torch._dynamo.utils.counters["graph_break"]))
+counters = torch._dynamo.utils.counters
+print("graphs", counters["stats"]["unique_graphs"], dict(counters["graph_break"]))
 """
     )
     run = trainer.record("train.py", tier=tier)

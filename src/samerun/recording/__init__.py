@@ -2,11 +2,36 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from samerun.recording.journal import Journal
     from samerun.runs.plan import Plan
+
+
+def prepare(journal: Journal) -> None:
+    """At the start of the process: note the files that it opens."""
+    from samerun.recording import files
+
+    files.observe(journal)
+
+
+def watched(plan: Plan) -> frozenset[str]:
+    """The modules whose import `imported` wants to hear of."""
+    return frozenset({"torch", "random", "numpy.random"} if plan.tier == "ops" else {"torch"})
+
+
+def imported(plan: Plan, journal: Journal, module: str) -> None:
+    """A watched module was just imported, and the sources have acted on it."""
+    from samerun.recording import draws
+
+    if module == "torch":
+        start(plan, journal)
+    elif module == "random":
+        draws.observe_random(journal, sys.modules[module])
+    elif module == "numpy.random":
+        draws.observe_numpy(journal, sys.modules[module])
 
 
 def start(plan: Plan, journal: Journal) -> None:

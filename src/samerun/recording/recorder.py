@@ -264,8 +264,8 @@ class Recorder:
         early, self.journal.early = self.journal.early, []
         for row in early:
             self._writer.append(**{"step": 0, "phase": "setup", **row})
-        if self.in_worker and "multiprocessing.util" in sys.modules:
-            # a worker leaves through os._exit: atexit never runs there
+        if process.role() and "multiprocessing.util" in sys.modules:
+            # a process that multiprocessing forked leaves through os._exit: atexit never runs there
             sys.modules["multiprocessing.util"].Finalize(None, self.finish, exitpriority=-100)
         return self._writer
 

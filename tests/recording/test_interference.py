@@ -1,0 +1,58 @@
+"""Zero interference: recording, at either tier, leaves the trained weights as they are without it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import torch
+from trainer import EXAMPLES, Trainer
+
+# Seeds everything, then runs the example as it is: an unseeded one differs from itself.
+SEEDED = """
+import random, runpy, sys
+import numpy as np, torch
+random.seed(1); np.random.seed(1); torch.manual_seed(1); torch.set_num_threads(2)
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+COMMANDS = {
+    "digits_cnn": ["--epochs", "1", "--workers", "2"],
+    "tiny_gpt": ["--steps", "8"],
+    "scatter_gnn": ["--steps", "8", "--threads", "1"],  # at two threads it differs from itself
+}
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """The weights of each example trained without samerun."""
+    weights = {}
+    for name, options in COMMANDS.items():
+        folder = tmp_path_factory.mktemp(name)
+        (folder / "seeded.py").write_text(SEEDED)
+        command = [
+            sys.executable,
+            "seeded.py",
+            str(EXAMPLES / f"{name}.py"),
+            *options,
+            "--save",
+            "weights.pt",
+        ]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=120)
+        weights[name] = torch.load(folder / "weights.pt")
+    return weights
+
+
+@pytest.mark.parametrize("tier", ["steps", "ops"])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_recording_moves_no_bit(trainer: Trainer, output, plain, name, tier):
+    trainer.script(SEEDED, "seeded.py")
+    script = str(EXAMPLES / f"{name}.py")
+    run = trainer.record("seeded.py", script, *COMMANDS[name], "--save", "weights.pt", tier=tier)
+    assert run.manifest.outcome == "finished", output(run)
+    assert trainer.rows(run, "operation" if tier == "ops" else "parameters")
+    weights = torch.load(trainer.folder / "weights.pt")
+    assert weights.keys() == plain[name].keys()
+    for key, value in weights.items():
+        assert value.numpy().tobytes() == plain[name][key].numpy().tobytes(), key

@@ -1,0 +1,137 @@
+"""Commands of several processes: each training process has its own trace, by a stable name."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+MODEL = """
+import torch, torch.nn.functional as F
+from torch import nn
+torch.set_num_threads(1)
+
+def train(model, seed, steps=2):
+    torch.manual_seed(seed)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        F.mse_loss(model(torch.randn(4, 3)), torch.randn(4, 1)).backward()
+        optimizer.step()
+"""
+SPAWNED = """
+import torch.multiprocessing as mp
+from model import *
+
+def work(index):
+    train(nn.Linear(3, 1), index)
+
+if __name__ == "__main__":
+    mp.start_processes(work, nprocs=2, start_method="METHOD")
+"""
+
+
+def stems(run):
+    return sorted(run.traces())
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork"])
+def test_spawned_training_processes(trainer, output, method):
+    trainer.script(MODEL, "model.py")
+    trainer.script(SPAWNED.replace("METHOD", method))
+    run = trainer.record("train.py")
+    assert run.manifest.outcome == "finished", output(run)
+    name = {"spawn": "SpawnProcess", "fork": "ForkProcess"}[method]
+    assert stems(run) == [f"rank0.{name}-1", f"rank0.{name}-2"]
+    for stem in stems(run):
+        assert len(trainer.rows(run, "gradients", stem)) == 2
+        assert run.traces()[stem].complete
+
+
+def test_hogwild(trainer, output):
+    trainer.script(MODEL, "model.py")
+    trainer.script(
+        """
+        import torch.multiprocessing as mp
+        from model import *
+        if __name__ == "__main__":
+            model = nn.Linear(3, 1)
+            model.share_memory()
+            workers = [mp.Process(target=train, args=(model, n)) for n in range(2)]
+            for worker in workers: worker.start()
+            for worker in workers: worker.join()
+        """
+    )
+    run = trainer.record("train.py")
+    assert run.manifest.outcome == "finished", output(run)
+    assert stems(run) == ["rank0.Process-1", "rank0.Process-2"]
+
+
+def test_torchrun(trainer, output):
+    trainer.script(MODEL, "model.py")
+    trainer.script(
+        """
+        import torch.distributed as dist
+        from model import *
+        dist.init_process_group("gloo")
+        model = nn.parallel.DistributedDataParallel(nn.Linear(3, 1))
+        train(model, dist.get_rank())
+        dist.destroy_process_group()
+        """
+    )
+    torchrun = str(Path(sys.executable).parent / "torchrun")
+    run = trainer.record(torchrun, "--nproc-per-node", "2", "train.py")
+    assert run.manifest.outcome == "finished", output(run)
+    assert stems(run) == ["rank0", "rank1"]
+    traces = run.traces()
+    assert [traces[stem].meta["world_size"] for stem in stems(run)] == [2, 2]
+    gradients = [[row.digest for row in trainer.rows(run, "gradients", stem)] for stem in stems(run)]
+    assert gradients[0] == gradients[1]  # averaged over the ranks
+    inputs = [[row.digest for row in trainer.rows(run, "input", stem)] for stem in stems(run)]
+    assert inputs[0] != inputs[1]
+
+
+def test_torchrun_at_tier_ops_records_collectives(trainer, output):
+    trainer.script(MODEL, "model.py")
+    trainer.script(
+        """
+        import torch.distributed as dist
+        from model import *
+        dist.init_process_group("gloo")
+        model = nn.Linear(3, 1)
+        train(model, 0, steps=1)
+        dist.all_reduce(model.weight.data)
+        dist.destroy_process_group()
+        """
+    )
+    torchrun = str(Path(sys.executable).parent / "torchrun")
+    run = trainer.record(torchrun, "--nproc-per-node", "2", "train.py", tier="ops")
+    assert stems(run) == ["rank0", "rank1"], output(run)
+    collective = [row for row in trainer.rows(run, "operation") if row.phase == "collective"]
+    assert any("allreduce" in row.name for row in collective)
+
+
+def test_two_programs_of_one_shell_script(trainer, output):
+    trainer.script(MODEL, "model.py")
+    trainer.script("from model import *\ntrain(nn.Linear(3, 1), 0)\n", "one.py")
+    trainer.script("from model import *\ntrain(nn.Linear(3, 1), 1, steps=3)\n", "two.py")
+    (trainer.folder / "all.sh").write_text(f"{sys.executable} one.py && {sys.executable} two.py\n")
+    run = trainer.record(shutil.which("bash"), "all.sh")
+    assert run.manifest.outcome == "finished", output(run)
+    first, second = stems(run)
+    assert first == "rank0"
+    assert len(trainer.rows(run, "gradients", first)) == 2
+    assert len(trainer.rows(run, "gradients", second)) == 3
+
+
+def test_a_program_without_torch_leaves_no_trace(trainer):
+    trainer.script("import numpy, random; print(random.random())")
+    assert stems(trainer.record("train.py")) == []
+
+
+def test_a_program_that_only_imports_torch_leaves_no_trace(trainer):
+    trainer.script("import torch; print(torch.ones(2))")
+    assert stems(trainer.record("train.py")) == []
+    assert stems(trainer.record("train.py", tier="ops")) == ["rank0"]  # its operations are there

@@ -1,0 +1,379 @@
+import os
+import random
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+import samerun
+from samerun.control import environment, isolate_rng, seed_everything, selected
+from samerun.errors import TooLate, UsageError
+from samerun.runs.plan import Control
+from samerun.sources import nondeterministic_kernels
+
+# The names that control() must find and leave alone.
+SEEDED = {
+    "hash-seed", "listing-order", "numpy-generator", "numpy-global", "python-random", "torch-cpu",
+    "torch-cuda", "torch-mps", "torch-xpu", "worker-arrival", "worker-seeds",
+}  # fmt: skip
+STRICT = SEEDED | {
+    "attention-backend", "cudnn-benchmark", "cudnn-nondeterministic", "mkl-first-call",
+    "nondeterministic-kernels",
+}  # fmt: skip
+
+
+def ids(control):
+    return {source.id for source in selected(control)}
+
+
+@pytest.fixture(autouse=True)
+def as_before():
+    before = (everything(), variables())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+    samerun.control._everything.close()
+    assert (everything(), variables()) == before
+
+
+def variables():
+    return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+
+
+def everything():
+    """All that a control touches, as a comparable value."""
+    return (
+        random.getstate(),
+        str(np.random.get_state()),
+        bytes(torch.get_rng_state()),
+        list(torch.cuda._queued_calls),
+        torch.are_deterministic_algorithms_enabled(),
+        torch.is_deterministic_algorithms_warn_only_enabled(),
+        torch.utils.deterministic.fill_uninitialized_memory,
+        torch.backends.cudnn.benchmark,
+        torch.backends.cudnn.deterministic,
+        torch.backends.cudnn.enabled,
+        torch.backends.cuda.flash_sdp_enabled(),
+        torch.backends.cuda.cudnn_sdp_enabled(),
+        torch.get_float32_matmul_precision(),
+        torch.get_num_threads(),
+        os.listdir,
+        os.scandir,
+        os.urandom,
+        os.getpid,
+        random.Random.seed,
+        np.random.seed,
+        np.random.bit_generator.randbits,
+        torch.seed,
+        torch.utils.data.DataLoader.__init__,
+        torch.utils.data._utils.fetch._MapDatasetFetcher.fetch,
+    )
+
+
+def draws():
+    return random.random(), np.random.rand(), torch.rand(1).item(), np.random.default_rng().random()
+
+
+# --- which sources ---------------------------------------------------------------------------------
+
+
+def test_modes_select():
+    assert ids(None) == ids(Control(mode="off")) == ids(Control(mode="off", extra=("clock",))) == set()
+    assert ids(Control(mode="seeded")) == SEEDED
+    assert ids(Control(mode="strict")) == ids(Control(mode="warn")) == STRICT
+
+
+def test_extra_adds_and_only_narrows():
+    assert ids(Control(extra=("clock", "os-entropy"))) == STRICT | {"clock", "os-entropy"}
+    assert ids(Control(only=("tf32", "clock"))) == {"tf32", "clock"}
+    assert ids(Control(only=())) == set()
+    assert ids(Control(fill=True)) == STRICT | {"uninitialized-memory"}
+
+
+def test_an_unknown_source_is_named_with_the_known_ones():
+    with pytest.raises(UsageError, match=r"'numpy'.*numpy-global"):
+        selected(Control(only=("numpy",)))
+
+
+def test_a_source_without_a_control_says_what_helps():
+    with pytest.raises(UsageError, match=r"memory-address has no control.*sort by a name"):
+        selected(Control(extra=("memory-address",)))
+
+
+# --- variables -------------------------------------------------------------------------------------
+
+
+def test_variables_are_set_when_missing(monkeypatch):
+    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
+    variables = environment(Control(seed=1))
+    assert variables["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
+    assert 0 <= int(variables["PYTHONHASHSEED"]) < 2**32
+    assert variables == environment(Control(seed=1)) != environment(Control(seed=2))
+    assert environment(Control(mode="off")) == environment(None) == {}
+
+
+def test_a_users_own_valid_variables_are_kept(monkeypatch):
+    monkeypatch.setenv("PYTHONHASHSEED", "7")
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8")
+    kept = {"PYTHONHASHSEED": "7", "CUBLAS_WORKSPACE_CONFIG": ":16:8"}
+    assert environment(Control()) == kept | {"TORCHINDUCTOR_DETERMINISTIC": "1"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("CUBLAS_WORKSPACE_CONFIG", ":0:0"), ("PYTHONHASHSEED", "-1"), ("PYTHONHASHSEED", "x")],
+)
+def test_a_users_own_invalid_variable_is_named(monkeypatch, name, value):
+    monkeypatch.setenv(name, value)
+    with pytest.raises(UsageError, match=f"{name}='{value}'"):
+        environment(Control())
+
+
+# --- in this process -------------------------------------------------------------------------------
+
+
+def test_the_same_seed_gives_the_same_numbers_and_another_seed_others():
+    found = []
+    for seed in (1, 1, 2):
+        with samerun.control(seed=seed, mode="seeded"):
+            found.append(draws())
+    assert found[0] == found[1]
+    assert all(a != b for a, b in zip(found[0], found[2], strict=True))
+
+
+def test_the_generators_do_not_share_their_numbers():
+    with samerun.control(seed=1, mode="seeded"):
+        assert len(set(draws())) == 4
+
+
+def test_everything_is_restored_after_an_exception():
+    with (
+        pytest.raises(ZeroDivisionError),
+        samerun.control(seed=1, extra=("clock", "os-entropy", "process-id")),
+    ):
+        draws()
+        assert torch.are_deterministic_algorithms_enabled()
+        raise ZeroDivisionError
+
+
+def test_a_control_that_fails_half_way_undoes_the_first_half(monkeypatch):
+    monkeypatch.setattr(nondeterministic_kernels, "_cuda_is_on", lambda: True)
+    monkeypatch.setattr(nondeterministic_kernels.NondeterministicKernels, "environment", lambda *_: {})
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
+    with pytest.raises(TooLate, match="CUBLAS_WORKSPACE_CONFIG"), samerun.control(seed=1):
+        pass
+
+
+def test_controls_nest():
+    with samerun.control(seed=1):
+        first = draws()
+        with samerun.control(seed=2, mode="warn"):
+            inner = draws()
+            assert torch.is_deterministic_algorithms_warn_only_enabled()
+        assert not torch.is_deterministic_algorithms_warn_only_enabled()
+        second = draws()
+    with samerun.control(seed=1):
+        assert draws() == first != inner
+        assert draws()[:3] == second[:3]
+
+
+def test_it_decorates_and_can_be_used_again():
+    controlled = samerun.control(seed=1, only=["python-random"])
+
+    @controlled
+    def inner(depth):
+        return (random.random(), *(inner(depth - 1) if depth else ()))
+
+    one, two = inner(1)
+    assert one == two == inner(0)[0]
+
+
+def test_only_touches_nothing_else():
+    before = torch.get_rng_state()
+    with samerun.control(seed=1, only=("python-random",)):
+        assert torch.equal(torch.get_rng_state(), before)
+        assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_strict_leaves_the_memory_fill_off_and_the_precision_alone():
+    torch.set_float32_matmul_precision("high")
+    try:
+        with samerun.control():
+            assert not torch.utils.deterministic.fill_uninitialized_memory
+            assert torch.get_float32_matmul_precision() == "high"
+        with samerun.control(fill=True):
+            assert torch.utils.deterministic.fill_uninitialized_memory
+            assert torch.empty(2).isnan().all()
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
+@pytest.mark.parametrize(
+    ("deterministic", "on", "warn_only"),
+    [(None, True, False), (True, True, False), ("warn", True, True), (False, False, False)],
+)
+def test_deterministic_overrides_the_mode(deterministic, on, warn_only):
+    seed_everything(1, deterministic=deterministic)
+    assert torch.are_deterministic_algorithms_enabled() == on
+    assert torch.is_deterministic_algorithms_warn_only_enabled() == warn_only
+
+
+def test_disable_cudnn():
+    with samerun.control():
+        assert torch.backends.cudnn.enabled
+        assert torch.backends.cudnn.deterministic
+    with samerun.control(disable_cudnn=True):
+        assert not torch.backends.cudnn.enabled
+
+
+def test_seed_everything_returns_the_seed_and_repeats():
+    assert seed_everything(5) == 5
+    first = [*draws()[:3], torch.randperm(5).tolist()]
+    assert seed_everything(np.int64(5)) == 5
+    assert [*draws()[:3], torch.randperm(5).tolist()] == first
+    seed_everything(6)
+    assert [*draws()[:3], torch.randperm(5).tolist()] != first
+
+
+def test_seed_everything_draws_and_logs_a_seed(caplog):
+    with caplog.at_level("INFO", logger="samerun"):
+        seed = seed_everything()
+    assert f"seed {seed} " in caplog.text
+    first = random.random()
+    seed_everything(seed)
+    assert random.random() == first
+
+
+def test_ranks_do_not_draw_a_seed_each(monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(UsageError, match="2 ranks"):
+        seed_everything()
+    assert seed_everything(1) == 1
+
+
+def test_workers_can_be_left_alone():
+    init = torch.utils.data.DataLoader.__init__
+    seed_everything(1, workers=False)
+    assert torch.utils.data.DataLoader.__init__ is init
+    seed_everything(1)
+    assert torch.utils.data.DataLoader.__init__ is not init
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64, 1.5, "1"])
+def test_bad_seeds_are_named(seed):
+    with pytest.raises(UsageError, match=str(seed)):
+        seed_everything(seed)
+    with pytest.raises(UsageError, match=str(seed)):
+        samerun.control(seed=seed)
+
+
+def test_bad_requests_are_named():
+    with pytest.raises(UsageError, match="'fast'"):
+        seed_everything(1, mode="fast")
+    with pytest.raises(UsageError, match="'yes'"):
+        seed_everything(1, deterministic="yes")
+    with pytest.raises(UsageError, match=r"only=\['tf32'\]"):
+        samerun.control(only="tf32")
+
+
+def test_cuda_is_not_initialised_by_seeding():
+    seed_everything(1)
+    assert not torch.cuda.is_initialized()
+
+
+# --- isolate_rng -----------------------------------------------------------------------------------
+
+
+@samerun.control(only=["python-random", "numpy-global"])
+def test_isolate_rng_restores_after_an_exception_and_nests():
+    np.random.randn()  # leaves a spare normal variate
+    random.gauss(0, 1)
+    before = everything()
+    with pytest.raises(ZeroDivisionError), isolate_rng():
+        draws()
+        middle = everything()
+        with isolate_rng():
+            random.gauss(0, 1)
+            np.random.randn()
+            torch.manual_seed(3)
+        assert everything()[:3] == middle[:3]
+        raise ZeroDivisionError
+    assert everything() == before
+
+
+# --- what comes too late ---------------------------------------------------------------------------
+
+
+def python(code, **variables):
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONHASHSEED"} | variables
+    return subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+
+
+def test_hash_seed_in_a_running_process_is_an_error_when_asked_for():
+    done = python("import samerun\nwith samerun.control(only=['hash-seed']): pass")
+    assert done.returncode == 1
+    assert "TooLate" in done.stderr
+    assert "start python with PYTHONHASHSEED=0" in done.stderr
+    assert (
+        python("import samerun\nwith samerun.control(only=['hash-seed']): pass", PYTHONHASHSEED="3").stderr
+        == ""
+    )
+
+
+def test_hash_seed_set_from_inside_is_seen_to_be_too_late():
+    code = "import os; os.environ['PYTHONHASHSEED'] = '0'\nimport samerun\n"
+    assert "TooLate" in python(code + "with samerun.control(only=['hash-seed']): pass").stderr
+
+
+def test_seed_everything_warns_once_about_the_hash_seed():
+    code = "import samerun\nsamerun.seed_everything(1)\nsamerun.seed_everything(1)"
+    done = python(code)
+    assert done.returncode == 0
+    assert done.stderr.count("PYTHONHASHSEED was not set when this python started") == 1
+    assert python(code, PYTHONHASHSEED="1").stderr == ""
+
+
+def test_cublas_after_cuda_is_too_late(monkeypatch):
+    monkeypatch.setattr(nondeterministic_kernels, "_cuda_is_on", lambda: True)
+    source = nondeterministic_kernels.NondeterministicKernels()
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
+    with pytest.raises(TooLate, match=":4096:8"):
+        source.control(Control())
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8")
+    source.control(Control())()
+
+
+# --- the public names ------------------------------------------------------------------------------
+
+
+def test_importing_samerun_imports_neither_torch_nor_numpy():
+    code = (
+        "import sys, samerun, samerun.control\nsamerun.control, samerun.seed_everything, samerun.stream\n"
+        "samerun.rank(), samerun.UsageError\nprint({'torch', 'numpy'} & set(sys.modules))"
+    )
+    assert python(code).stdout.strip() == "set()"
+
+
+def test_public_names():
+    for name in samerun.__all__:
+        assert getattr(samerun, name) is not None
+    assert set(dir(samerun)) == set(samerun.__all__) == {
+        "DigestError", "SamerunError", "Stream", "TooLate", "UsageError", "__version__", "control",
+        "digest_tensor", "digest_value", "isolate_rng", "rank", "seed_everything", "stream", "stream_seed",
+        "world_size",
+    }  # fmt: skip
+    with pytest.raises(AttributeError, match="nothing"):
+        samerun.nothing  # noqa: B018
+
+
+def test_ranks(monkeypatch):
+    monkeypatch.delenv("RANK", raising=False)
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    assert (samerun.rank(), samerun.world_size()) == (0, 1)
+    monkeypatch.setenv("RANK", "3")
+    monkeypatch.setenv("WORLD_SIZE", "8")
+    assert (samerun.rank(), samerun.world_size()) == (3, 8)
