@@ -13,7 +13,7 @@ demo: $(READY)
 	@cd .samerun/demo && ../../$(BIN)/samerun check -n 3 --controlled -- ../../$(BIN)/python digits_cnn.py
 
 test: $(READY)
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 -m "not gpu"
 
 check: $(READY)
 	$(BIN)/ruff check
@@ -30,7 +30,8 @@ no-false-alarm: $(READY)  ## check -n 20 on a controlled example at 2 threads, 5
 	$(BIN)/python benchmarks/no_false_alarm.py
 
 gpu:  ## on a machine with a CUDA device: checks and benchmarks, with the Python and torch found there
-	$(PYTHON) benchmarks/gpu.py
+	PYTHONPATH=src:tests $(PYTHON) -m pytest -m gpu tests/gpu
+	PYTHONPATH=src $(PYTHON) benchmarks/bench_recording.py --device cuda
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

@@ -27,7 +27,7 @@ LIMITS = {("steps", "cnn"): 1.03, ("steps", "transformer"): 1.03, ("ops", "trans
 TRACE_LIMIT = 25_000  # bytes a step at tier ops
 
 
-def child(variant: str, model: str, folder: str, threads: int) -> None:
+def child(variant: str, model: str, folder: str, threads: int, device: str) -> None:
     """Serve steps: one line in, one line with the seconds out."""
     if variant in ("steps", "ops"):
         from samerun.launching.bootstrap import start
@@ -39,16 +39,20 @@ def child(variant: str, model: str, folder: str, threads: int) -> None:
 
     torch.set_num_threads(threads)
     torch.manual_seed(0)
-    step = MODELS[model]()
-    for _ in range(3):
-        step()
+    wait = torch.cuda.synchronize if device == "cuda" else lambda: None
+    with torch.device(device):
+        step = MODELS[model]()
+        for _ in range(3):
+            step()
+    wait()
     print("ready", flush=True)
     for line in sys.stdin:
         if line.strip() == "end":
             break
-        with _debug_mode(variant):
+        with _debug_mode(variant), torch.device(device):
             begin = time.perf_counter()
             step()
+            wait()
             seconds = time.perf_counter() - begin
         print(seconds, flush=True)
 
@@ -71,10 +75,10 @@ def _debug_mode(variant: str) -> Any:
 class Variant:
     """One child process."""
 
-    def __init__(self, name: str, model: str, threads: int) -> None:
+    def __init__(self, name: str, model: str, threads: int, device: str) -> None:
         self.folder = tempfile.TemporaryDirectory()
         self.name = name
-        command = [sys.executable, __file__, "--child", name, model, self.folder.name, str(threads)]
+        command = [sys.executable, __file__, "--child", name, model, self.folder.name, str(threads), device]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.seconds: list[float] = []
         self._line()
@@ -103,9 +107,9 @@ class Variant:
         return size
 
 
-def measure(model: str, rounds: int, threads: int) -> dict[str, dict[str, float]]:
+def measure(model: str, rounds: int, threads: int, device: str) -> dict[str, dict[str, float]]:
     """Ratios to plain training for each variant of one model, and the bytes of trace a step."""
-    variants = [Variant(name, model, threads) for name in VARIANTS]
+    variants = [Variant(name, model, threads, device) for name in VARIANTS]
     order = random.Random(0)
     for _ in range(rounds):
         for variant in order.sample(variants, len(variants)):
@@ -130,12 +134,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--json", help="write the figures here too")
     arguments = parser.parse_args()
     failed, figures = [], {}
     for model in ("cnn", "transformer"):
-        table = figures[model] = measure(model, arguments.rounds, arguments.threads)
-        print(f"\n{model}, {arguments.threads} threads, {arguments.rounds} rounds")
+        table = figures[model] = measure(
+            model, arguments.rounds, arguments.threads, arguments.device
+        )
+        print(f"\n{model} on {arguments.device}, {arguments.threads} threads, {arguments.rounds} rounds")
         print(f"{'variant':16} {'ms a step':>10} {'ratio':>7} {'quartiles':>15} {'trace a step':>13}")
         for name, row in table.items():
             trace = f"{row['trace'] / 1e3:.1f} kB" if row["trace"] else ""
@@ -145,7 +152,9 @@ def main() -> int:
             if limit is not None and row["ratio"] > limit:
                 failed.append(f"{model}, {name}: {row['ratio']:.3f} is over {limit}")
         if table["ops"]["trace"] > TRACE_LIMIT:
-            failed.append(f"{model}: {table['ops']['trace']:.0f} bytes a step at tier ops are over {TRACE_LIMIT}")
+            failed.append(
+                f"{model}: {table['ops']['trace']:.0f} bytes a step at tier ops are over {TRACE_LIMIT}"
+            )
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(figures, indent=1) + "\n")
     print("\n" + ("\n".join(failed) if failed else "every figure within its limit"))
@@ -155,6 +164,6 @@ def main() -> int:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
         sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-        child(sys.argv[2], sys.argv[3], sys.argv[4], int(sys.argv[5]))
+        child(sys.argv[2], sys.argv[3], sys.argv[4], int(sys.argv[5]), sys.argv[6])
     else:
         sys.exit(main())
