@@ -1,0 +1,161 @@
+"""Digests of tensors on a device, computed there: many tensors, one copy to the host."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+
+from samerun.digest.host import contiguous_bits, plain_device, require_memory
+from samerun.digest.joining import stream_join
+from samerun.digest.keyed import combine, tensor_seed
+from samerun.digest.layouts import walk
+from samerun.digest.mix128 import finalise, lanes
+from samerun.digest.quiet import quiet
+from samerun.errors import DigestError
+
+# A dense tensor is a slot; a tensor of another kind is a key and the nodes of its parts; a part that is on
+# another device is digested at once.
+_Node = int | bytes | tuple[str, Sequence["_Node"]]
+_AddLanes = Callable[[torch.Tensor, torch.Tensor, int, int], None]
+
+
+class DeviceSlots:
+    """A buffer int64[capacity, 2] on `device` that collects the lanes of many tensors, and is read once.
+
+    `add` starts the work on the current stream of the device and never waits for it. A full buffer is kept
+    and a larger one follows. `read` waits for every stream that added.
+    """
+
+    def __init__(self, device: torch.device | str, capacity: int = 4096) -> None:
+        self._lock = threading.Lock()  # backward runs in threads of its own
+        self._nodes: list[_Node] = []
+        self._seeds: list[int] = []
+        with quiet():
+            self.device = torch.empty(0, device=device).device  # "cuda" becomes "cuda:0", as tensors say
+            self._streams = stream_join(self.device)
+            self._add_lanes = _implementation(self.device)
+        self._open(capacity)
+
+    def add(self, tensor: torch.Tensor) -> int:
+        """Digest `tensor` as it is at this point of the current stream; its index in the list of `read`.
+
+        A tensor on another device is digested at once, which waits for that device. Raises DigestError for a
+        tensor that has no bytes, and while a CUDA graph is being captured.
+        """
+        with self._lock:
+            self._refuse_capture()
+            if plain_device(tensor) == self.device.type and tensor.is_contiguous():
+                require_memory(tensor)
+                node = self._add_leaf(tensor)
+            else:
+                node = walk(tensor, self._add_leaf, _join)
+            self._nodes.append(node)
+            return len(self._nodes) - 1
+
+    def read(self) -> list[bytes]:
+        """The digests of all tensors added since the last read, in order. Waits for the device."""
+        with quiet(), self._lock:
+            rows = self._copy_rows() if self._seeds else []
+            digests = [finalise(a, b, seed) for (a, b), seed in zip(rows, self._seeds, strict=True)]
+            nodes, self._nodes, self._seeds = self._nodes, [], []
+        return [_fold(node, digests) for node in nodes]
+
+    def _open(self, capacity: int) -> None:
+        # Not an inference tensor, which could not be written to outside that mode.
+        with quiet(), torch.inference_mode(False):
+            self._buffers = [torch.zeros(capacity, 2, dtype=torch.int64, device=self.device)]
+        self._free = capacity
+        self._streams.opened()
+
+    def _add_leaf(self, t: torch.Tensor) -> _Node:
+        if t.device != self.device:
+            from samerun.digest.tensors import digest_any
+
+            return digest_any(t)
+        if not self._free:
+            self._grow()
+        buffer = self._buffers[-1]
+        seed = tensor_seed(t.dtype, t.shape)
+        slot = len(buffer) - self._free
+        self._free -= 1  # first: a row that a failed launch may have touched must not be used again
+        self._seeds.append(seed)
+        node = len(self._seeds) - 1
+        if t.numel():
+            self._streams.writing()
+            self._add_lanes(t if t.is_contiguous() else contiguous_bits(t), buffer, slot, seed)
+        return node
+
+    def _grow(self) -> None:
+        full = self._buffers
+        self._open(2 * len(full[-1]))
+        self._buffers = [*full, *self._buffers]
+
+    def _copy_rows(self) -> list[list[int]]:
+        """The used rows, on the host; what is left is one zeroed buffer with room for as many."""
+        self._streams.reading()
+        every = self._buffers[0] if len(self._buffers) == 1 else torch.cat(self._buffers)
+        rows: list[list[int]] = every[: len(self._seeds)].tolist()
+        self._open(len(every))
+        return rows
+
+    def _refuse_capture(self) -> None:
+        if self.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+            raise DigestError(
+                "a CUDA graph is being captured on the current stream: its tensors have no content until the "
+                "graph is replayed. Digest them after the replay."
+            )
+
+
+def _join(key: str, parts: Sequence[_Node]) -> _Node:
+    return (key, parts)
+
+
+def _fold(node: _Node, digests: Sequence[bytes]) -> bytes:
+    if isinstance(node, int):
+        return digests[node]
+    if isinstance(node, bytes):
+        return node
+    key, parts = node
+    return combine((_fold(part, digests) for part in parts), key)
+
+
+def _add_lanes_in_torch(t: torch.Tensor, rows: torch.Tensor, slot: int, seed: int) -> None:
+    with quiet():
+        rows[slot] += lanes(t, seed)
+
+
+def _implementation(device: torch.device) -> _AddLanes:
+    """The kernel where it runs, else torch operations; both give the same lanes."""
+    if device.type != "cuda":
+        return _add_lanes_in_torch
+    from samerun.digest.mix128_triton import launch
+
+    return _guarded(launch) if launch is not None else _add_lanes_in_torch
+
+
+_kernel_fails = False
+
+
+def _guarded(launch: _AddLanes) -> _AddLanes:
+    """The kernel until it cannot be built here (no C compiler, an unknown GPU), then torch operations."""
+
+    def add_lanes(t: torch.Tensor, rows: torch.Tensor, slot: int, seed: int) -> None:
+        global _kernel_fails
+        if not _kernel_fails:
+            try:
+                with _on(t.device):
+                    launch(t, rows, slot, seed)
+                return
+            except Exception:  # triton raises whatever its compiler does; nothing was added to the row
+                _kernel_fails = True
+        _add_lanes_in_torch(t, rows, slot, seed)
+
+    return add_lanes
+
+
+def _on(device: torch.device) -> AbstractContextManager[object]:
+    """Triton launches on the current device, whatever device its arguments are on."""
+    return nullcontext() if device.index == torch.cuda.current_device() else torch.cuda.device(device)

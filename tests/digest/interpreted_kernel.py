@@ -1,0 +1,51 @@
+"""Run by test_mix128_triton.py with TRITON_INTERPRET=1: the kernel's lanes are those of torch operations."""
+
+from __future__ import annotations
+
+import torch
+
+from samerun.digest.host import contiguous_bits
+from samerun.digest.mix128 import lanes
+from samerun.digest.mix128_triton import launch
+
+DTYPES = [
+    torch.uint8,
+    torch.bool,
+    torch.float16,
+    torch.bfloat16,
+    torch.float8_e5m2,
+    torch.float32,
+    torch.int64,
+]
+
+
+def check(t: torch.Tensor, seed: int, before: int = 0) -> None:
+    """The kernel adds its lanes to row 1 of three, and to no other."""
+    rows = torch.full((3, 2), before)
+    launch(contiguous_bits(t), rows, 1, seed)
+    expected = torch.full((3, 2), before)
+    expected[1] += lanes(t, seed)
+    assert torch.equal(rows, expected), (t.dtype, t.shape, t.storage_offset(), seed, rows, expected)
+
+
+def main() -> None:
+    """Every tail, every alignment, every width, and more words than one round of programs reads."""
+    generator = torch.Generator().manual_seed(0)
+    data = torch.randint(0, 256, (1 << 16,), dtype=torch.uint8, generator=generator)
+    for tail in range(1, 18):
+        check(data[:tail], seed=tail)
+        check(data[tail : tail + 8 * 130 + tail], seed=(1 << 64) - tail)
+    for offset in range(9):
+        check(data[offset : offset + 8200], seed=1 << 63)
+    for dtype in DTYPES:
+        check(data[:4096].view(dtype), seed=3)
+        check(data[:4096].view(dtype).reshape(4, -1).t(), seed=3)
+        check(data[:160].view(dtype)[1:], seed=3)
+    check(torch.complex(torch.ones(9).double(), -torch.ones(9).double()).reshape(3, 3).t(), seed=4)
+    check(data[:100], seed=5, before=-(2**62))
+    check(torch.arange(1024 * 1030 + 5), seed=6)
+    print("equal")
+
+
+if __name__ == "__main__":
+    main()
