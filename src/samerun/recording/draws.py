@@ -41,7 +41,8 @@ def _noted(journal: Journal, function: Callable[..., Any], source: str) -> Calla
     def drawn(*arguments: Any, **keywords: Any) -> Any:
         result = function(*arguments, **keywords)
         shown = arguments[:1] if result is None else result  # shuffle works on its argument
-        journal.note("draw", source, digest=digest.digest_value(shown), detail=function.__name__)
+        came = digest.digest_value(shown)
+        journal.note("draw", source, digest=came, detail=function.__name__, user_only=True)
         return result
 
     return drawn

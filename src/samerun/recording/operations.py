@@ -85,7 +85,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         operation = self._operations.get(func)
         if operation is None:
             operation = self._operations[func] = _learn(func)
-        if operation.silent or recorder.failed:
+        if operation.silent or recorder.failed or recorder.in_worker:
             return func(*args, **kwargs)
         local = recorder.local
         if local.paused:

@@ -18,6 +18,12 @@ def in_worker() -> bool:
     return module is not None and module.get_worker_info() is not None
 
 
+def is_child() -> bool:
+    """Whether multiprocessing started this process."""
+    module = sys.modules.get("multiprocessing.process")
+    return module is not None and module.parent_process() is not None
+
+
 def rank() -> int:
     """The rank that the launcher (torchrun, accelerate, …) gave this process; 0 without one."""
     text = os.environ.get("RANK", "")

@@ -107,7 +107,8 @@ class Recorder:
         self._flushed = self._progressed = _clock()
         self._lock = threading.RLock()
         self._raised: str | None = None
-        self._worker: bool | None = None
+        self._worker = False
+        self._child = process.is_child()
         atexit.register(self.finish)
         os.register_at_fork(after_in_child=self._after_fork)
         self._excepthook = sys.excepthook
@@ -140,7 +141,7 @@ class Recorder:
     @property
     def in_worker(self) -> bool:
         """Whether this process is a DataLoader worker, whose records are evidence only."""
-        if self._worker is None:
+        if self._child and not self._worker:  # it becomes one a moment after it was born
             self._worker = process.in_worker()
         return self._worker
 
@@ -184,6 +185,8 @@ class Recorder:
         flags: int,
     ) -> None:
         """Write one operation; the shortest way to the disk when every digest is here already."""
+        if self.in_worker:
+            return
         step, now = self.where()
         writer = self._writer
         if writer is None or self._waiting or self.tensors.waiting:
@@ -388,7 +391,7 @@ class Recorder:
         self.tensors = Tensors()
         self._lock = threading.RLock()
         self._rng_last = {}
-        self._worker = None
+        self._worker = False
+        self._child = True
         self._settled = False
-        self.operations = False
         self.journal.forget()

@@ -1,0 +1,140 @@
+"""From the words of a command line to a verb and its options."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import pkgutil
+from collections.abc import Sequence
+from typing import NoReturn
+
+from samerun.cli.verb import Verb
+from samerun.errors import UsageError
+
+DESCRIPTION = (
+    "Run it twice, get the same bits. When you don't, samerun names the line, the operation and why."
+)
+EXAMPLE = "samerun check -- python train.py"
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, except that a mistake is a UsageError that shows an example."""
+
+    example = EXAMPLE
+
+    def error(self, message: str) -> NoReturn:
+        """Raise the mistake, with what to do next."""
+        raise UsageError(f"{message}; for example: {self.example} (more: {self.prog} --help)")
+
+
+def find_verbs() -> dict[str, Verb]:
+    """Every verb by its name: each module of this package that defines one."""
+    import samerun.cli as package
+
+    found: dict[str, Verb] = {}
+    for info in pkgutil.iter_modules(package.__path__):
+        if info.name.startswith("_"):
+            continue
+        for value in vars(importlib.import_module(f"{package.__name__}.{info.name}")).values():
+            if isinstance(value, type) and issubclass(value, Verb) and "name" in vars(value):
+                found[value.name] = value()
+    return dict(sorted(found.items()))
+
+
+def parse(words: Sequence[str], verbs: dict[str, Verb]) -> tuple[Verb, argparse.Namespace]:
+    """The verb and its options. Raises UsageError, or SystemExit(0) after --help and --version."""
+    top = _top_parser(verbs)
+    if not words:
+        top.error("say what to do")
+    head = words[0]
+    if head.startswith("-") and head != "--":
+        top.parse_args([head])  # --help and --version end here; the rest is a mistake
+    if head not in verbs:
+        _refuse_verb(head, words, verbs)
+    verb = verbs[head]
+    parser = _verb_parser(verb)
+    if not verb.takes_command:
+        return verb, parser.parse_args(list(words[1:]))
+    own, command = _split(words[1:], parser)
+    options = parser.parse_args(own)
+    options.command = _checked_command(command, own, parser)
+    return verb, options
+
+
+def _top_parser(verbs: dict[str, Verb]) -> Parser:
+    width = max(map(len, verbs), default=0)
+    listed = "\n".join(f"  {name:<{width}}  {verb.summary}" for name, verb in verbs.items())
+    parser = Parser(
+        prog="samerun",
+        usage="samerun VERB [options] [-- COMMAND]",
+        description=DESCRIPTION,
+        epilog=f"verbs:\n{listed}\n\nexample:\n  {EXAMPLE}\n\n"
+        "exit codes: 0 same, 1 differs, 2 wrong usage, 3 unknown; `samerun run` exits as its command does",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    return parser
+
+
+class _Version(argparse.Action):
+    """Looks the version up only when it is asked for: importlib.metadata is slow to import."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from importlib.metadata import version
+
+        print(f"samerun {version('samerun')}")
+        parser.exit(0)
+
+
+def _refuse_verb(head: str, words: Sequence[str], verbs: dict[str, Verb]) -> NoReturn:
+    from difflib import get_close_matches
+
+    known = ", ".join(verbs)
+    if head == "--":
+        rest = " ".join(words[1:]) or "python train.py"
+        raise UsageError(f"no verb before --; for example: samerun check -- {rest} (verbs: {known})")
+    near = get_close_matches(head, verbs, n=1)
+    meant = f"did you mean {near[0]!r}? " if near else ""
+    raise UsageError(f"there is no verb {head!r}; {meant}verbs: {known}; for example: {EXAMPLE}")
+
+
+def _verb_parser(verb: Verb) -> Parser:
+    parser = Parser(
+        prog=f"samerun {verb.name}",
+        usage=f"samerun {verb.name} {verb.usage}",
+        description=verb.summary[0].upper() + verb.summary[1:] + ".",
+        epilog=f"example:\n  {verb.example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.example = verb.example
+    verb.add_options(parser)
+    return parser
+
+
+def _split(words: Sequence[str], parser: argparse.ArgumentParser) -> tuple[list[str], list[str]]:
+    """(samerun's own options, the command): the command begins after `--`, or at the first other word."""
+    takes_value = {name for action in parser._actions if action.nargs != 0 for name in action.option_strings}
+    at = 0
+    while at < len(words):
+        word = words[at]
+        if word == "--":
+            return list(words[:at]), list(words[at + 1 :])
+        if not word.startswith("-"):
+            break
+        at += 2 if word in takes_value else 1
+    return list(words[:at]), list(words[at:])
+
+
+def _checked_command(command: list[str], own: list[str], parser: Parser) -> list[str]:
+    if not command:
+        parser.error("no command to run; put it after --")
+    if command[0].startswith("-"):
+        parser.error(
+            f"the command begins with {command[0]!r}, which is an option; "
+            "options of samerun go before --, the command after it"
+        )
+    if not command[0]:
+        parser.error("the command is empty")
+    return command

@@ -1,0 +1,94 @@
+"""`samerun check`: runs a command several times and says whether the runs give the same bits."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from samerun.cli import exits
+from samerun.cli.verb import (
+    Verb,
+    add_control_options,
+    add_launch_options,
+    at_least,
+    chosen_control,
+)
+from samerun.cli.verdict import report
+from samerun.errors import UsageError
+
+if TYPE_CHECKING:
+    from samerun.experiments.request import Request
+
+
+class Check(Verb):
+    """Record N runs, compare them, and explain the first difference."""
+
+    name = "check"
+    summary = "run a command several times and say whether the runs give the same bits, and if not, why"
+    example = "samerun check -n 3 -- python train.py --lr 0.1"
+    usage = "[options] -- COMMAND"
+    takes_command = True
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument("-n", dest="runs", type=at_least(2), default=2, metavar="RUNS", help="default 2")
+        parser.add_argument("--steps", type=at_least(1), metavar="N", help="stop each run after N steps")
+        parser.add_argument("--controlled", action="store_true", help="control every source in every run")
+        add_control_options(parser)
+        add_launch_options(parser)
+        parser.add_argument(
+            "--no-confirm",
+            dest="confirm",
+            action="store_false",
+            help="name the likely cause without further runs that prove it",
+        )
+        parser.add_argument(
+            "--json", metavar="FILE", help="write the result as JSON too; - for standard output"
+        )
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Check, report, and exit by the verdict."""
+        request = _request(options)
+        from samerun.experiments.check import check
+        from samerun.report import json
+        from samerun.report.progress import Progress
+
+        json.check_target(options.json)
+        progress = Progress()
+        try:
+            with progress:
+                result = check(request, progress)
+        except KeyboardInterrupt:
+            return _interrupted(progress.runs)
+        report(result, options.json)
+        return exits.OF_VERDICT[result.verdict]
+
+
+def _interrupted(runs: list[str]) -> int:
+    kept = f"whole runs kept: {', '.join(runs)} (samerun runs lists them)" if runs else "no run was recorded"
+    print(f"samerun: interrupted; {kept}", file=sys.stderr)
+    return exits.INTERRUPTED
+
+
+def _request(options: argparse.Namespace) -> Request:
+    if not options.controlled and (options.seed is not None or options.mode is not None):
+        word = "--seed" if options.seed is not None else "--mode"
+        raise UsageError(
+            f"{word} controls the sources, and check leaves them alone; add --controlled, or leave it out"
+        )
+    from samerun.experiments.request import Request
+    from samerun.runs.store import Store
+
+    return Request(
+        command=tuple(options.command),
+        folder=Path.cwd(),
+        store=Store(),
+        runs=options.runs,
+        steps=options.steps,
+        control=chosen_control(options) if options.controlled else None,
+        confirm=options.confirm,
+        timeout=options.timeout,
+        scratch=options.scratch,
+    )

@@ -1,0 +1,37 @@
+"""`samerun diff`: compares two recorded runs."""
+
+from __future__ import annotations
+
+import argparse
+
+from samerun.cli import exits
+from samerun.cli.verb import Verb
+from samerun.cli.verdict import report
+
+
+class Diff(Verb):
+    """Compare two runs on disk, from one machine or two."""
+
+    name = "diff"
+    summary = "compare two recorded runs and explain their first difference"
+    example = "samerun diff 20261101T120000Z-1a2b3c 20261101T120500Z-4d5e6f"
+    usage = "[options] RUN RUN"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument("a", metavar="RUN", help="an id, the start of one, a folder, last or last~1")
+        parser.add_argument("b", metavar="RUN", help="the run to hold against it")
+        parser.add_argument(
+            "--json", metavar="FILE", help="write the result as JSON too; - for standard output"
+        )
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Compare, report, and exit by the verdict."""
+        from samerun.experiments.diff import diff
+        from samerun.report.json import check_target
+        from samerun.runs.store import Store
+
+        check_target(options.json)
+        result = diff(Store(), options.a, options.b)
+        report(result, options.json)
+        return exits.OF_VERDICT[result.verdict]

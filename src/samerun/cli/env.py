@@ -1,0 +1,37 @@
+"""`samerun env`: describes every source on this machine, now."""
+
+from __future__ import annotations
+
+import argparse
+
+from samerun.cli import exits
+from samerun.cli.verb import Verb
+
+
+class Env(Verb):
+    """Ask each source what it is set to."""
+
+    name = "env"
+    summary = "describe every source of difference on this machine, now"
+    example = "samerun env --json env.json"
+    usage = "[options]"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument("--json", metavar="FILE", help="write it as JSON instead; - for standard output")
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Describe, and print or write."""
+        from samerun.experiments.describe import describe_sources, to_json
+        from samerun.report.json import check_target, write_json
+
+        check_target(options.json)
+        described = describe_sources()
+        if options.json is not None:
+            write_json(to_json(described), options.json)
+            return exits.SAME
+        from samerun.report.console import console
+        from samerun.report.environment import show
+
+        show(described, console())
+        return exits.SAME

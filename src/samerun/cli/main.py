@@ -1,0 +1,64 @@
+"""`samerun`: finds the verb, runs it, and turns every error into one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from samerun.cli import exits
+from samerun.cli.arguments import find_verbs, parse
+from samerun.errors import RunNotFound, SamerunError, UsageError
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run one command line (default: this process's own) and return its exit code."""
+    try:
+        verb, options = parse(sys.argv[1:] if words is None else words, find_verbs())
+        code = verb.run(options)
+        sys.stdout.flush()
+        return code
+    except (UsageError, RunNotFound) as error:
+        return _refuse(str(error), exits.USAGE)
+    except SamerunError as error:
+        return _refuse(str(error), exits.UNKNOWN)
+    except KeyboardInterrupt:
+        return _refuse("interrupted", exits.INTERRUPTED)
+    except BrokenPipeError:
+        # The reader has gone (`samerun runs | head`): what it asked for was printed.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return exits.SAME
+    except Exception as error:
+        return _refuse(_report_crash(error), exits.UNKNOWN)
+
+
+def _refuse(message: str, code: int) -> int:
+    print(f"samerun: {message}", file=sys.stderr)
+    return code
+
+
+def _report_crash(error: Exception) -> str:
+    """Save the traceback where the user can send it from, and say so in one line."""
+    import time
+    import traceback
+
+    from samerun.runs.store import ROOT
+
+    text = "".join(traceback.format_exception(error))
+    summary = f"a fault of samerun's own ({type(error).__name__}: {' '.join(str(error).split())})"
+    path = ROOT / time.strftime("crash-%Y%m%dT%H%M%SZ.txt", time.gmtime())
+    try:
+        _write(path, text)
+    except OSError as reason:
+        return f"{summary}; its traceback could not be saved in {path} ({reason.strerror}); please report it"
+    return f"{summary}; please report it with {path}"
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""The one interface of a verb, and the values its options take."""
+
+from __future__ import annotations
+
+import argparse
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar
+
+from samerun.runs.plan import MODES, Control
+
+
+class Verb(ABC):
+    """One word after `samerun`. A subclass sets the class variables and does its work in `run`."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]  # one line for `samerun --help`
+    example: ClassVar[str]  # a whole command line, shown by --help and by usage errors
+    usage: ClassVar[str]  # what follows the verb's name in the usage line
+    takes_command: ClassVar[bool] = False  # True: everything after the options is the command to start
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the options."""
+        return
+
+    @abstractmethod
+    def run(self, options: argparse.Namespace) -> int:
+        """Do the work and return the exit code; `options.command` is the command, where one is taken."""
+
+
+def add_control_options(parser: argparse.ArgumentParser) -> None:
+    """--seed and --mode, for the verbs that can control the sources."""
+    parser.add_argument("--seed", type=seed, default=None, metavar="N", help="seed of every RNG (default 0)")
+    parser.add_argument("--mode", choices=MODES, default=None, help="how much is controlled (default strict)")
+
+
+def add_launch_options(parser: argparse.ArgumentParser) -> None:
+    """--timeout and --scratch, for the verbs that start a command."""
+    parser.add_argument(
+        "--timeout", type=seconds, default=None, metavar="SECONDS", help="end a run that takes longer"
+    )
+    parser.add_argument(
+        "--scratch", action="store_true", help="run in a fresh copy of the working directory each time"
+    )
+
+
+def chosen_control(options: argparse.Namespace, extra: tuple[str, ...] = ()) -> Control:
+    """The control that --seed and --mode ask for."""
+    return Control(mode=options.mode or "strict", seed=options.seed or 0, extra=extra)
+
+
+def seed(text: str) -> int:
+    """A seed: an integer from 0 to 2**64 - 1."""
+    value = _number(text)
+    if not 0 <= value < 2**64:
+        raise argparse.ArgumentTypeError(f"{value} is not a seed; give an integer from 0 to 2**64 - 1")
+    return value
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """The type of an option that takes an integer of `least` or more."""
+
+    def check(text: str) -> int:
+        value = _number(text)
+        if value < least:
+            raise argparse.ArgumentTypeError(f"{value} is too few; give {least} or more")
+        return value
+
+    return check
+
+
+def seconds(text: str) -> float:
+    """A positive, finite number of seconds."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number of seconds; give one above 0, such as 600"
+        )
+    return value
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer") from None

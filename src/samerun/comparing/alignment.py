@@ -1,0 +1,184 @@
+"""Holds the records of two traces against each other and finds the first that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from samerun.runs.reading import Trace
+
+if TYPE_CHECKING:
+    from samerun.runs.reading import Bools, Ints
+
+
+@dataclass(frozen=True)
+class Parting:
+    """The first place where two sequences of records differ; positions are those in the traces."""
+
+    a: int | None  # the record in a; None: only b has it
+    b: int | None  # the record in b; None: only a has it
+    place: tuple[int, int]  # where it stands in the order of a, comparable within one pair of traces
+    instead: int | None = None  # where only one has it: the record at which the other run is then
+
+    def at_a(self) -> int:
+        """The position in the trace a, of what comes next there when it lacks the record."""
+        return self.place[0] if self.a is None else self.a
+
+    def at_b(self) -> int:
+        """The position in the trace b, of what comes next there when it lacks the record."""
+        if self.b is not None:
+            return self.b
+        return self.place[0] if self.instead is None else self.instead
+
+    @property
+    def flow(self) -> bool:
+        """Whether only one of the runs has the record."""
+        return self.a is None or self.b is None
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Which records of a and b belong together."""
+
+    a: Ints  # positions in the trace a of the records that have a partner
+    b: Ints  # their partners' positions in the trace b
+    parting: Parting | None
+    short: Literal["a", "b"] | None = None  # the run that only lacks the last records of the other
+    moved: int = 0  # records that are equal and stand elsewhere
+
+
+class Paired:
+    """Two traces, their words numbered alike."""
+
+    def __init__(self, a: Trace, b: Trace) -> None:
+        self.a = a
+        self.b = b
+        self._codes: dict[str, tuple[Ints, Ints]] = {}
+
+    def codes(self, column: str) -> tuple[Ints, Ints]:
+        """int[n] for each trace: equal codes stand for equal words, -1 for none."""
+        if column not in self._codes:
+            self._codes[column] = self._number(column)
+        return self._codes[column]
+
+    def _number(self, column: str) -> tuple[Ints, Ints]:
+        import numpy as np
+
+        numbers: dict[str, int] = {}
+
+        def renumbered(trace: Trace) -> Ints:
+            table = [numbers.setdefault(word, len(numbers)) for word in trace.words(column)]
+            if table == list(range(len(table))):
+                return trace.codes(column)
+            new: Ints = np.array([*table, -1], dtype=np.int32)[trace.codes(column)]
+            return new
+
+        return renumbered(self.a), renumbered(self.b)
+
+    def keys(self, at_a: Ints, at_b: Ints, columns: Sequence[str]) -> tuple[Ints, Ints]:
+        """int64 for each of these positions: equal keys stand for equal steps and words in these columns."""
+        import numpy as np
+
+        a, b = self.a.steps[at_a], self.b.steps[at_b]
+        for column in columns:
+            more_a, more_b = self.codes(column)
+            more_a, more_b = more_a[at_a], more_b[at_b]
+            base = int(max(more_a.max(initial=-1), more_b.max(initial=-1))) + 2
+            largest = max(int(np.abs(side).max(initial=0)) for side in (a, b))
+            if (largest + 1) * base >= 2**62:  # would not fit: number the keys so far closely
+                both = np.unique(np.concatenate([a, b]), return_inverse=True)[1].astype(np.int64)
+                a, b = both[: len(a)], both[len(a) :]
+            a, b = a * base + more_a + 1, b * base + more_b + 1
+        return a, b
+
+    def equal(self, a: Ints, b: Ints) -> Bools:
+        """Whether the digests at these positions are equal, pair by pair; two that are not there are."""
+        digests_a, there_a = self.a.digests
+        digests_b, there_b = self.b.digests
+        equal: Bools = (digests_a[a] == digests_b[b]).all(axis=1) & (there_a[a] == there_b[b])
+        return equal
+
+
+def common_prefix(a: Ints, b: Ints, equal: Bools) -> int:
+    """How many records have equal keys from the start, and equal digests as `equal` says."""
+    n = len(equal)
+    agree = (a[:n] == b[:n]) & equal
+    return n if agree.all() else int(agree.argmin())
+
+
+def align(paired: Paired, a: Ints, b: Ints, columns: Sequence[str]) -> Alignment:
+    """Align the records at positions a and b by step, these columns, and occurrence among those of one key.
+
+    The parting is the first in the order of a; a record that only b has stands where b has it.
+    """
+    import numpy as np
+
+    n = min(len(a), len(b))
+    keys_a, keys_b = paired.keys(a, b, columns)
+    prefix = common_prefix(keys_a, keys_b, paired.equal(a[:n], b[:n]))
+    if prefix == n and len(a) == len(b):
+        return Alignment(a, b, None)
+    rest_a, rest_b = a[prefix:], b[prefix:]
+    partner_a, partner_b = _join(keys_a[prefix:], keys_b[prefix:])
+    has_a, has_b = partner_a >= 0, partner_b >= 0
+    matched_a, matched_b = rest_a[has_a], rest_b[partner_a[has_a]]
+    full_a, full_b = np.concatenate([a[:prefix], matched_a]), np.concatenate([b[:prefix], matched_b])
+
+    candidates: list[Parting] = []
+    differ = ~paired.equal(matched_a, matched_b)
+    if differ.any():
+        first = int(differ.argmax())
+        at = int(matched_a[first])
+        candidates.append(Parting(at, int(matched_b[first]), (at, 1)))
+    short: Literal["a", "b"] | None = None
+    if has_b.all() and not candidates and _is_suffix(~has_a):
+        short = "b" if not has_a.all() else None
+    elif has_a.all() and not candidates and _is_suffix(~has_b):
+        short = "a"
+    if not has_a.all():
+        lone = int(has_a.argmin())
+        at = int(rest_a[lone])
+        candidates.append(Parting(at, None, (at, 1), _after(partner_a[:lone], rest_b)))
+    if not has_b.all():
+        lone = int(has_b.argmin())
+        instead = _after(partner_b[:lone], rest_a)
+        place = len(paired.a) if instead is None else instead
+        candidates.append(Parting(None, int(rest_b[lone]), (place, 0), instead))
+    moved = int((np.diff(partner_a[has_a]) < 0).sum())
+    parting = min(candidates, key=lambda item: item.place, default=None)
+    return Alignment(full_a, full_b, parting, short, moved)
+
+
+def _after(partners: Ints, positions: Ints) -> int | None:
+    """The position of the record that follows all of these partners, None when there is none."""
+    following = int(partners.max(initial=-1)) + 1
+    return int(positions[following]) if following < len(positions) else None
+
+
+def _is_suffix(mask: Bools) -> bool:
+    """Whether the true values are the last ones, all of them."""
+    return not mask.any() or bool(mask[int(mask.argmax()) :].all())
+
+
+def _join(a: Ints, b: Ints) -> tuple[Ints, Ints]:
+    """For each of a and b the index of its partner, -1 for none: the n-th of a key goes with the n-th."""
+    import numpy as np
+
+    both = np.concatenate([a, b])
+    order = np.argsort(both, kind="stable")  # of each key, those of a before those of b, each in order
+    ordered = both[order]
+    first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(both) else np.zeros(0, np.int64)
+    size = np.diff(np.r_[first, len(both)])
+    of_a = np.add.reduceat(order < len(a), first, dtype=np.int64) if len(both) else first
+    group = np.repeat(np.arange(len(first)), size)
+    within = np.arange(len(both)) - first[group]
+    occurrence = np.where(order < len(a), within, within - of_a[group])
+    pairs = np.minimum(of_a, size - of_a)[group]
+    left = (order < len(a)) & (occurrence < pairs)
+    right = (order >= len(a)) & (occurrence < pairs)
+    partner_a, partner_b = np.full(len(a), -1, np.int64), np.full(len(b), -1, np.int64)
+    # Both lists are ordered by key, then by occurrence: they run in step.
+    partner_a[order[left]] = order[right] - len(a)
+    partner_b[order[right] - len(a)] = order[left]
+    return partner_a, partner_b

@@ -1,0 +1,181 @@
+"""What is known around a first difference: samples, random generators, and what each run says of itself."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from samerun.comparing.alignment import Paired, Parting
+from samerun.runs.difference import Row, Side
+from samerun.runs.reading import Trace
+from samerun.runs.schema import EVIDENCE
+from samerun.runs.store import Run
+
+OWN = ":"  # "torch-cpu:generator" is a generator that the script made, of the source torch-cpu
+_MOST_EVIDENCE = 20_000  # rows on each side: the earliest and the latest half of more
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The samples of the batch at the difference (fields as in runs.difference.Difference)."""
+
+    indices_equal: bool | None = None
+    same_samples: bool | None = None
+    in_workers: bool | None = None
+    reordered: bool = False  # both batches are there in the other run too, at another place
+
+
+def samples(paired: Paired, parting: Parting, step: int) -> Samples:
+    """What the batch at or before the difference was made of."""
+    sides = [_Batch.of(trace, at, step) for trace, at in ((paired.a, parting.a), (paired.b, parting.b))]
+    a, b = sides
+    if a.indices is None or b.indices is None:
+        reordered = _reordered(a, b)
+        return Samples(same_samples=True if reordered else None, reordered=reordered)
+    one, other = paired.a.row(a.indices), paired.b.row(b.indices)
+    equal = one.digest is not None and one.digest == other.digest
+    reordered = not equal and _reordered(a, b)
+    permuted = one.inputs is not None and one.inputs == other.inputs
+    workers = [_workers(row) for row in (one, other)]
+    in_workers = None if None in workers else any(workers)
+    return Samples(equal, equal or permuted or reordered, in_workers, reordered)
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """The batch of one run at the difference: where its record and that of its indices are."""
+
+    trace: Trace
+    batch: int | None
+    indices: int | None
+
+    @classmethod
+    def of(cls, trace: Trace, at: int | None, step: int) -> _Batch:
+        import numpy as np
+
+        batches = np.flatnonzero(trace.is_one_of("what", {"batch"}))
+        if at is None:
+            batches = batches[trace.steps[batches] <= step]
+        else:
+            batches = batches[batches <= at]
+        if not len(batches):
+            return cls(trace, None, None)
+        batch = int(batches[-1])
+        start = int(batches[-2]) + 1 if len(batches) > 1 else 0
+        found = np.flatnonzero(trace.is_one_of("what", {"indices"})[start:batch])
+        return cls(trace, batch, start + int(found[-1]) if len(found) else None)
+
+    def following(self) -> list[bytes | None]:
+        """The digests of this batch and of all after it."""
+        import numpy as np
+
+        assert self.batch is not None
+        rows = np.flatnonzero(self.trace.is_one_of("what", {"batch"}))
+        rows = rows[rows >= self.batch]
+        words, there = self.trace.digests
+        return [words[row].tobytes() if there[row] else None for row in rows.tolist()]
+
+
+def _reordered(a: _Batch, b: _Batch) -> bool:
+    """Whether the batches from here on are mostly the same, in another order, these two among them."""
+    if a.batch is None or b.batch is None:
+        return False
+    one, other = a.following(), b.following()
+    if one[0] == other[0] or None in (one[0], other[0]):
+        return False
+    shared = sum((Counter(one) & Counter(other)).values())
+    return one[0] in other and other[0] in one and 2 * shared >= min(len(one), len(other))
+
+
+def _workers(row: Row) -> bool | None:
+    """Whether the batch came from worker processes; None when its record does not say."""
+    try:
+        count = json.loads(row.detail or "")["workers"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return bool(count)
+
+
+def generators(paired: Paired, parting: Parting, step: int) -> tuple[dict[str, int], frozenset[str]]:
+    """(the first step at which each RNG's state differs, the RNGs drawn from), up to the difference.
+
+    A state is written at the start of a step, or before a draw, when it changed since it was last written.
+    """
+    a = _States.of(paired.a, parting.at_a(), step)
+    b = _States.of(paired.b, parting.at_b(), step)
+    first: dict[str, int] = {}
+    for name in sorted(a.by_step.keys() & b.by_step.keys()):
+        one, other = a.by_step[name], b.by_step[name]
+        now_a = now_b = None
+        for at in sorted(one.keys() | other.keys()):
+            now_a, now_b = one.get(at, now_a), other.get(at, now_b)
+            if now_a is not None and now_b is not None and now_a != now_b:
+                source = name.split(OWN)[0]
+                first[source] = min(at, first.get(source, at))
+                break
+    return first, frozenset(name.split(OWN)[0] for name in a.drawn | b.drawn)
+
+
+@dataclass(frozen=True)
+class _States:
+    """The states of one run's RNGs."""
+
+    by_step: dict[str, dict[int, bytes]]  # as training was about to use them in each step
+    drawn: set[str]  # those that were used
+
+    @classmethod
+    def of(cls, trace: Trace, before: int, step: int) -> _States:
+        """As written up to the record at `before`, and what `step` left behind."""
+        import numpy as np
+
+        mask = trace.is_one_of("what", {"rng", "draw"}) & (trace.steps <= step + 1)
+        by_step: dict[str, dict[int, bytes]] = {}
+        seen: dict[str, set[bytes]] = {}
+        drawn: set[str] = set()
+        for at, row in zip(np.flatnonzero(mask).tolist(), trace.rows(mask), strict=True):
+            if row.name is None or row.digest is None:
+                continue
+            if row.what == "draw" or OWN in row.name:
+                drawn.update([row.name] if row.step <= step else [])
+            if row.what == "draw":
+                continue
+            seen.setdefault(row.name, set()).add(row.digest)
+            if row.step <= step and (at < before or row.name not in by_step):
+                known = by_step.setdefault(row.name, {})
+                if row.step == 0:
+                    known[0] = row.digest  # the latest: a script seeds before it trains
+                else:
+                    known.setdefault(row.step, row.digest)
+        drawn.update(name for name, states in seen.items() if len(states) > 1)
+        return cls(by_step, drawn)
+
+
+def side(run: Run, traces: Sequence[Trace], step: int) -> Side:
+    """What a run says of itself up to and including `step`; `traces` are those of one rank, its own first."""
+    settings: dict[str, Mapping[str, Any]] = dict(run.manifest.settings)
+    evidence: list[Row] = []
+    for trace in traces:
+        rows = trace.rows(trace.is_one_of("what", set(EVIDENCE)) & (trace.steps <= step))
+        evidence += rows
+        if trace is traces[0]:  # a worker's settings are its own
+            settings.update(_settings(rows))
+    if len(evidence) > _MOST_EVIDENCE:
+        half = _MOST_EVIDENCE // 2
+        evidence = evidence[:half] + evidence[-half:]
+    return Side(run.manifest.to_dict(), settings, tuple(evidence))
+
+
+def _settings(rows: Sequence[Row]) -> dict[str, Mapping[str, Any]]:
+    found: dict[str, Mapping[str, Any]] = {}
+    for row in rows:
+        if row.what == "setting" and row.name is not None:
+            try:
+                said = json.loads(row.detail or "")
+            except ValueError:
+                continue
+            if isinstance(said, dict):
+                found[row.name] = said
+    return found

@@ -1,0 +1,166 @@
+"""Compares runs: the verdict, and where they part."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from samerun.comparing import operations
+from samerun.comparing.alignment import Paired
+from samerun.comparing.comparison import Comparison, Scope
+from samerun.comparing.difference import describe, lone
+from samerun.comparing.process import Compared, compare_process
+from samerun.comparing.processes import Recorded, pair, read
+from samerun.comparing.reach import has_stopped, reach
+from samerun.runs.difference import Difference
+from samerun.runs.reading import Trace
+from samerun.runs.schema import PHASES
+from samerun.runs.store import Run
+
+_WHOLE = {"finished", "stopped"}  # outcomes of a run that did what it was asked to
+
+
+def compare(a: Run, b: Run, *, steps: int | None = None) -> Comparison:
+    """Whether two runs gave the same bits, in their first `steps` steps where given.
+
+    A trace that cannot be read makes the verdict unknown, unless a difference is seen in the others.
+    Raises RunError for a run without a readable manifest, SchemaError for a version not known here.
+    """
+    return _compare(read(a), read(b), steps)
+
+
+def compare_all(runs: Sequence[Run]) -> list[Comparison]:
+    """Each run but the first, held against the first."""
+    if len(runs) < 2:
+        return []
+    first = read(runs[0])
+    return [_compare(first, read(run), None) for run in runs[1:]]
+
+
+def earliest(comparisons: Sequence[Comparison]) -> int | None:
+    """Which comparison parts first in time, None when none does."""
+    parted = [
+        (item.difference.step, PHASES.index(item.difference.phase), number)
+        for number, item in enumerate(comparisons)
+        if item.difference is not None
+    ]
+    return min(parted)[-1] if parted else None
+
+
+def _compare(a: Recorded, b: Recorded, steps: int | None) -> Comparison:
+    pairs, only_a, only_b = pair(a.compared, b.compared)
+    losses = _losses(pairs)
+    runs = a.run.id, b.run.id
+    for one, other in pairs:
+        if reason := _digested_apart(one, other):
+            return Comparison("unknown", Scope(runs), reason, losses=losses)
+    done = [_one(one, other, a, b, steps) for one, other in pairs]
+    counts: Counter[str] = sum((item.counts for item in done), Counter())
+    scope = Scope(
+        runs,
+        steps=max((item.steps for item in done), default=0),
+        ranks=len({item.paired.a.rank for item in done}),
+        counts=dict(counts),
+        tier="ops" if any(item.operations for item in done) else "steps",
+    )
+    notes = [note for item in done for note in item.notes]
+    parted = [item for item in done if item.parting is not None]
+    if parted:
+        first = min(parted, key=lambda item: (item.position(), item.paired.a.rank, item.paired.a.stem))
+        difference, more = describe(first, (a, b))
+        return Comparison("differs", scope, None, difference, losses, (*more, *first.notes))
+    if not a.unreadable and not b.unreadable:
+        found = _lone((a, b), (only_a, only_b))
+        if found is not None:
+            note = f"only one of the runs has a trace of {found.process}"
+            return Comparison("differs", scope, None, found, losses, (note, *notes))
+    reason = _unknown(a, b, done, counts, only_a + only_b)
+    return Comparison("same" if reason is None else "unknown", scope, reason, None, losses, tuple(notes))
+
+
+def _one(one: Trace, other: Trace, a: Recorded, b: Recorded, steps: int | None) -> Compared:
+    window = operations.common(operations.window(a.run, one), operations.window(b.run, other))
+    reaches = reach(one, steps, _stopped(a)), reach(other, steps, _stopped(b))
+    return compare_process(Paired(one, other), reaches, window, steps)
+
+
+def _stopped(recorded: Recorded) -> bool:
+    """Whether the plan stopped this run; its other processes were ended with the one that says so."""
+    manifest = recorded.run.manifest
+    planned = manifest.plan.get("stop_after") is not None and manifest.outcome == "stopped"
+    return planned and any(map(has_stopped, recorded.compared))
+
+
+def _digested_apart(a: Trace, b: Trace) -> str | None:
+    """Why the digests of two traces cannot be held against each other, None when they can."""
+    one, other = a.meta.get("digests"), b.meta.get("digests")
+    if one == other:
+        return None
+    return (
+        f"{a.stem} was digested by different algorithms in the two runs ({_listed(one)}; {_listed(other)}), "
+        "so their bits cannot be compared. Record both with the same version of samerun."
+    )
+
+
+def _listed(algorithms: object) -> str:
+    if isinstance(algorithms, Mapping):
+        return ", ".join(sorted({str(value) for value in algorithms.values()})) or "none"
+    return str(algorithms)
+
+
+def _lone(runs: tuple[Recorded, Recorded], only: tuple[list[Trace], list[Trace]]) -> Difference | None:
+    """A process that trained in one run and not in the other, which was not kept from it."""
+    for here, there in ((0, 1), (1, 0)):
+        if only[here] and runs[there].run.outcome == "finished":
+            return lone(only[here][0], runs)
+    return None
+
+
+def _unknown(
+    a: Recorded, b: Recorded, done: Sequence[Compared], counts: Counter[str], only: Sequence[Trace]
+) -> str | None:
+    """Why runs that show no difference are not called the same, None when they are."""
+    for recorded in (a, b):
+        for message in recorded.unreadable.values():
+            return message
+    outcomes = _outcomes(a.run, b.run)
+    if outcomes is not None:
+        return outcomes
+    if not counts:
+        return "nothing that can be compared was recorded in both runs"
+    for item in done:
+        if item.unknown is not None:
+            return item.unknown
+    if only:
+        return f"only one of the runs has a trace of {only[0].stem}, and the other was stopped"
+    return None
+
+
+def _outcomes(a: Run, b: Run) -> str | None:
+    """What is to be said of runs that did not end as they should, None when both did."""
+    if a.outcome in _WHOLE and b.outcome in _WHOLE:
+        return None
+    if a.outcome == b.outcome == "failed":
+        return (
+            f"the command failed in both runs (exit codes {a.manifest.exit_code} and {b.manifest.exit_code})"
+        )
+    said = [f"run {name} {_said(run)}" for name, run in (("A", a), ("B", b))]
+    return f"{said[0]} and {said[1]}; as far as both go, they are equal"
+
+
+def _said(run: Run) -> str:
+    if run.outcome == "failed":
+        return f"failed (exit code {run.manifest.exit_code})"
+    words = {"timeout": "ran out of time", "interrupted": "was interrupted", "running": "is still running"}
+    return words.get(run.outcome, run.outcome)
+
+
+def _losses(
+    pairs: Sequence[tuple[Trace, Trace]],
+) -> tuple[Mapping[int, tuple[float, ...]], Mapping[int, tuple[float, ...]]]:
+    """The losses by step of the first process that has any, in both runs."""
+    for one, other in pairs:
+        both = one.losses(), other.losses()
+        if any(both):
+            return both
+    return {}, {}

@@ -1,0 +1,36 @@
+"""What comparing two runs found, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from samerun.runs.difference import Difference
+
+Verdict = Literal["same", "differs", "unknown"]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a verdict rests on."""
+
+    runs: tuple[str, str]  # their ids
+    steps: int = 0  # optimizer steps that were compared
+    ranks: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)  # records compared, by what they are
+    tier: str = "steps"  # "ops" when operations were compared too
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs side by side. `difference` is there exactly when the verdict is `differs`."""
+
+    verdict: Verdict
+    scope: Scope
+    reason: str | None = None  # why the verdict is unknown
+    difference: Difference | None = None
+    losses: tuple[Mapping[int, tuple[float, ...]], Mapping[int, tuple[float, ...]]] = field(
+        default_factory=lambda: ({}, {})
+    )  # of the first process that has any, in each run: the losses of each step, in order
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,151 @@
+"""Makes the first difference, with all that is known around it, from where two processes part."""
+
+from __future__ import annotations
+
+import json
+
+from samerun.comparing.circumstances import Samples, generators, samples, side
+from samerun.comparing.process import Compared
+from samerun.comparing.processes import Recorded
+from samerun.runs.difference import Difference, Kind
+from samerun.runs.reading import Trace
+from samerun.runs.schema import COMPARED, PHASES
+
+_PART = 16  # bytes of a tensor's digest among the parts of its group
+_SHOWN = 5
+
+
+def describe(found: Compared, runs: tuple[Recorded, Recorded]) -> tuple[Difference, list[str]]:
+    """(the first difference, notes for people); `found` has a parting."""
+    paired, parting = found.paired, found.parting
+    assert parting is not None
+    trace, at = found.seen()
+    row = trace.row(at)
+    around = samples(paired, parting, row.step)
+    rng_first, drawn = generators(paired, parting, row.step)
+    name: str | None = row.name
+    notes: list[str] = []
+    if parting.a is not None and parting.b is not None:
+        name, notes = _name(paired.a, parting.a, paired.b, parting.b)
+        if row.what == "end":
+            notes.append(f"run A {row.name}, run B {paired.b.row(parting.b).name}")
+    elif not found.ended:
+        notes.append(_only(found, runs))
+    sides = [
+        side(recorded.run, recorded.of_rank(own.rank, first=own), row.step)
+        for recorded, own in zip(runs, (paired.a, paired.b), strict=True)
+    ]
+    difference = Difference(
+        step=row.step,
+        phase=row.phase if row.phase in PHASES else "end",
+        what=row.what,
+        kind=_kind(found, row.what, around),
+        name=name,
+        module=row.module,
+        op=row.name if row.what == "operation" else None,
+        call_site=row.call_site,
+        rank=trace.rank,
+        process=trace.stem,
+        origin=found.origin,
+        indices_equal=around.indices_equal,
+        same_samples=around.same_samples,
+        in_workers=around.in_workers,
+        rng_first=rng_first,
+        drawn=drawn,
+        a=sides[0],
+        b=sides[1],
+    )
+    return difference, notes
+
+
+def _kind(found: Compared, what: str, around: Samples) -> Kind:
+    if found.ended:
+        return "ended"
+    if found.parting is not None and found.parting.flow:
+        return "flow"
+    return "order" if what == "batch" and around.reordered else "value"
+
+
+def _only(found: Compared, runs: tuple[Recorded, Recorded]) -> str:
+    """Who has the record that the other run lacks, and where the other is instead."""
+    assert found.parting is not None
+    has, lacks = ("A", "B") if found.parting.a is not None else ("B", "A")
+    row = found.seen()[0].row(found.seen()[1])
+    site = f" ({row.call_site})" if row.call_site else ""
+    text = f"only run {has} has {row.what} {row.name or ''}".rstrip() + site
+    instead = found.instead()
+    if instead is not None:
+        site = f" ({instead.call_site})" if instead.call_site else ""
+        text += f"; run {lacks} goes on with {instead.what} {instead.name or ''}".rstrip() + site
+    return text
+
+
+def _name(a: Trace, at_a: int, b: Trace, at_b: int) -> tuple[str | None, list[str]]:
+    """(the first tensor that differs in a group, or the record's own name; notes on the others)."""
+    label: str | None = a.cell("name", at_a)
+    parts_a, parts_b = (_parts(trace, at) for trace, at in ((a, at_a), (b, at_b)))
+    if not parts_a or not parts_b:
+        return label, []
+    what = a.cell("what", at_a)
+    names = _names(a, at_a, what, label)
+    shared = min(len(parts_a), len(parts_b))
+    differing = [n for n in range(shared) if parts_a[n] != parts_b[n]]
+    notes = []
+    if len(parts_a) != len(parts_b):
+        notes.append(
+            f"{what} {label or ''} holds {len(parts_a)} tensors in run A and {len(parts_b)} in run B"
+        )
+        longer = names if len(parts_a) > len(parts_b) else _names(b, at_b, what, label)
+        names = names[:shared] + longer[shared:]
+        differing = differing or [shared]
+    if not differing:
+        return label, notes
+    called = [names[n] if n < len(names) else f"{label or what}[{n}]" for n in differing]
+    if len(called) > 1:
+        more = ", …" if len(called) > _SHOWN else ""
+        notes.append(
+            f"{len(called)} of {shared} tensors of {what} differ: {', '.join(called[:_SHOWN])}{more}"
+        )
+    return called[0], notes
+
+
+def _parts(trace: Trace, at: int) -> list[bytes]:
+    whole: bytes = trace.cell("parts", at) or b""
+    return [whole[start : start + _PART] for start in range(0, len(whole), _PART)]
+
+
+def _names(trace: Trace, at: int, what: str, label: str | None) -> list[str]:
+    """The names of the group's tensors, as last written before the record."""
+    import numpy as np
+
+    groups = {f"{what}:{label}", label or ""}
+    before = trace.is_one_of("what", {"names"})[:at] & trace.is_one_of("name", groups)[:at]
+    rows = np.flatnonzero(before)
+    try:
+        names = json.loads(trace.cell("detail", int(rows[-1])) or "") if len(rows) else []
+    except ValueError:
+        return []
+    return [str(name) for name in names] if isinstance(names, list) else []
+
+
+def lone(trace: Trace, runs: tuple[Recorded, Recorded]) -> Difference:
+    """The difference that a process makes which only one run has: its first record that decides."""
+    import numpy as np
+
+    at = int(np.flatnonzero(trace.is_one_of("what", set(COMPARED)))[0])
+    row = trace.row(at)
+    sides = [side(run.run, run.of_rank(trace.rank), row.step) for run in runs]
+    return Difference(
+        step=row.step,
+        phase=row.phase if row.phase in PHASES else "end",
+        what=row.what,
+        kind="flow",
+        name=row.name,
+        module=row.module,
+        op=row.name if row.what == "operation" else None,
+        call_site=row.call_site,
+        rank=trace.rank,
+        process=trace.stem,
+        a=sides[0],
+        b=sides[1],
+    )

@@ -1,0 +1,171 @@
+"""Tier ops: the first operation at which two traces part, and whether it is the origin."""
+
+from __future__ import annotations
+
+import math
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
+
+from samerun.comparing.alignment import Alignment, Paired, Parting, common_prefix
+from samerun.comparing.circumstances import OWN
+from samerun.runs.difference import Origin
+from samerun.runs.reading import Trace
+from samerun.runs.schema import DRAWS, LOADER, NEVER_WRITTEN, UNINITIALIZED
+from samerun.runs.store import Run
+
+if TYPE_CHECKING:
+    from samerun.runs.reading import Ints
+
+Window = tuple[float, float]  # the first and last step at tier ops, inclusive; -1 is the setup
+
+_COLUMNS = ("phase", "name", "module")
+_NEAR = 2  # operations that must be equal, one apart, to tell an inserted one that looks like its neighbour
+_NEIGHBOURS = 400  # operations on each side that are aligned to tell an inserted one from a missing one
+
+
+def window(run: Run, trace: Trace) -> Window | None:
+    """The steps that the trace holds at tier ops, None when it holds none."""
+    plan = run.manifest.plan
+    if plan.get("tier", run.manifest.tier) != "ops":
+        return None
+    match plan.get("window"):
+        case [int(first), int(last)]:
+            return first, last
+    return -1, math.inf
+
+
+def common(a: Window | None, b: Window | None) -> Window | None:
+    """The steps that are in both windows."""
+    if a is None or b is None:
+        return None
+    both = max(a[0], b[0]), min(a[1], b[1])
+    return both if both[0] <= both[1] else None
+
+
+def compare_operations(paired: Paired, both: Window, steps: int | None) -> Alignment:
+    """Align the operations of the steps in the window `both`, and below `steps`, up to where they part.
+
+    Those that a DataLoader runs are left out: their order moves with its workers' timing. What an operation
+    leaves uninitialised is not compared.
+    """
+    a, b = _positions(paired.a, both, steps), _positions(paired.b, both, steps)
+    n = min(len(a), len(b))
+    never = (paired.a.flags[a[:n]] & paired.b.flags[b[:n]] & NEVER_WRITTEN) != 0
+    keys_a, keys_b = paired.keys(a, b, _COLUMNS)
+    prefix = common_prefix(keys_a, keys_b, paired.equal(a[:n], b[:n]) | never)
+    if prefix == len(a) == len(b):
+        return Alignment(a, b, None)
+    before_a, before_b = a[:prefix], b[:prefix]
+    if prefix == len(a):
+        place = int(a[-1]) + 1 if prefix else 0
+        return Alignment(before_a, before_b, Parting(None, int(b[prefix]), (place, 0)), "a")
+    at_a = int(a[prefix])
+    if prefix == len(b):
+        return Alignment(before_a, before_b, Parting(at_a, None, (at_a, 1)), "b")
+    at_b = int(b[prefix])
+    if keys_a[prefix] != keys_b[prefix]:
+        near = slice(prefix, prefix + _NEIGHBOURS)
+        extra = _extra(keys_a[near].tolist(), keys_b[near].tolist())
+    else:
+        near = slice(prefix, prefix + _NEAR + 1)
+        extra = _shifted(paired, (a[near], keys_a[near]), (b[near], keys_b[near]))
+    parting = {
+        "a": Parting(at_a, None, (at_a, 1), at_b),
+        "b": Parting(None, at_b, (at_a, 0), at_a),
+        "": Parting(at_a, at_b, (at_a, 1)),
+    }[extra]
+    return Alignment(before_a, before_b, parting)
+
+
+def _positions(trace: Trace, both: Window, steps: int | None) -> Ints:
+    import numpy as np
+
+    where = np.where(trace.is_one_of("phase", {"setup"}), -1, trace.steps)
+    wanted = trace.is_one_of("what", {"operation"}) & ((trace.flags & LOADER) == 0)
+    wanted &= (where >= both[0]) & (where <= both[1])
+    if steps is not None:
+        wanted &= trace.steps < steps
+    return np.flatnonzero(wanted)
+
+
+def _extra(a: list[int], b: list[int]) -> str:
+    """Which of two runs of operations, unequal at their start, has one more there: "a", or "b"."""
+    for tag, *_ in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        if tag == "insert":
+            return "b"
+        if tag in ("delete", "replace"):
+            return "a"
+    return "a"
+
+
+def _shifted(paired: Paired, a: tuple[Ints, Ints], b: tuple[Ints, Ints]) -> str:
+    """Whether an operation of the same signature was inserted: "a" or "b" has it; "" when neither.
+
+    `a` and `b` hold positions and keys, the first where they part and _NEAR more. Equal digests one apart
+    tell an insertion from another value.
+    """
+    for extra, skip_a, skip_b in (("b", 0, 1), ("a", 1, 0)):
+        at_a, at_b = a[0][skip_a : skip_a + _NEAR], b[0][skip_b : skip_b + _NEAR]
+        if min(len(at_a), len(at_b)) < _NEAR:
+            continue
+        same = a[1][skip_a : skip_a + _NEAR] == b[1][skip_b : skip_b + _NEAR]
+        same &= paired.equal(at_a, at_b) & paired.a.digests[1][at_a]
+        if bool(same.all()):
+            return extra
+    return ""
+
+
+def origin(paired: Paired, parting: Parting, both: Window) -> Origin | None:
+    """What is known of the operation at which the traces part; None when only one of them has it."""
+    if parting.a is None or parting.b is None:
+        return None
+    row = paired.a.row(parting.a)
+    flags = int(paired.a.flags[parting.a] | paired.b.flags[parting.b])
+    inputs, known = zip(
+        *((side.inputs[0][at], side.inputs[1][at]) for side, at in _both(paired, parting)), strict=True
+    )
+    draws = bool(flags & DRAWS)
+    return Origin(
+        op=row.name or "",
+        module=row.module,
+        call_site=row.call_site,
+        phase=row.phase,
+        inputs_equal=bool(all(known) and inputs[0] == inputs[1]),
+        draws=draws,
+        generator_differs=_generator_differs(paired, parting) if draws else None,
+        reads_uninitialized=bool(flags & UNINITIALIZED),
+        first_of_process=both[0] <= -1 and _is_first(paired.a, parting.a),
+    )
+
+
+def _both(paired: Paired, parting: Parting) -> list[tuple[Trace, int]]:
+    sides = ((paired.a, parting.a), (paired.b, parting.b))
+    return [(trace, at) for trace, at in sides if at is not None]
+
+
+def _is_first(trace: Trace, at: int) -> bool:
+    same = trace.codes("name")[:at] == trace.codes("name")[at]
+    return not bool((same & trace.is_one_of("what", {"operation"})[:at]).any())
+
+
+def _generator_differs(paired: Paired, parting: Parting) -> bool | None:
+    """Whether the state that the operation drew from differs; None when it was not written in both.
+
+    A generator of the script's own is written right before its draw, torch's generators when they changed.
+    """
+    import numpy as np
+
+    last: list[dict[str, int]] = []
+    for trace, at in _both(paired, parting):
+        rows = np.flatnonzero(trace.is_one_of("what", {"rng"})[:at])
+        words, codes = trace.words("name"), trace.codes("name")[rows].tolist()
+        states = {words[code]: row for code, row in zip(codes, rows.tolist(), strict=True) if code >= 0}
+        before = np.flatnonzero(trace.is_one_of("what", {"operation"})[:at])
+        own = {name: row for name, row in states.items() if OWN in name and row > before.max(initial=-1)}
+        shared = {name: row for name, row in states.items() if OWN not in name and name.startswith("torch-")}
+        last.append(own or shared)
+    known = sorted(last[0].keys() & last[1].keys())
+    if not known:
+        return None
+    a, b = (np.array([rows[name] for name in known], dtype=np.int64) for rows in last)
+    return not bool(paired.equal(a, b).all())

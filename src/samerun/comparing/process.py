@@ -1,0 +1,182 @@
+"""Compares one process of two runs: where its records part, if they do, and what they rest on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from samerun.comparing import operations
+from samerun.comparing.alignment import Alignment, Paired, Parting, align
+from samerun.comparing.reach import Reach, may_lack
+from samerun.runs.difference import Origin, Row
+from samerun.runs.reading import Trace
+from samerun.runs.schema import COMPARED, PHASES
+
+if TYPE_CHECKING:
+    from samerun.runs.reading import Ints
+
+_RECORDS = frozenset(COMPARED) - {"operation", "end"}
+_COLUMNS = ("phase", "what", "name")
+_COME_IN = frozenset({"batch", "input"})  # data that can come from outside of torch's operations
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One process of two runs; `parting` is where they differ first, None where they do not."""
+
+    paired: Paired
+    parting: Parting | None = None
+    ended: bool = False  # at the parting one of them ends, or both do, differently
+    origin: Origin | None = None
+    counts: Counter[str] = field(default_factory=Counter)  # records compared, by what they are
+    steps: int = 0  # optimizer steps compared
+    operations: bool = False  # whether operations were compared too
+    unknown: str | None = None  # why it cannot be told whether the process did the same in both
+    notes: tuple[str, ...] = ()
+
+    def seen(self) -> tuple[Trace, int]:
+        """The trace that has the record of the parting, a's where both have it, and its position there."""
+        return _seen(self.paired, self.parting or Parting(0, 0, (0, 0)))
+
+    def instead(self) -> Row | None:
+        """Where only one run has the record: the one at which the other run is then."""
+        if self.parting is None or self.parting.instead is None:
+            return None
+        return (self.paired.a if self.parting.a is None else self.paired.b).row(self.parting.instead)
+
+    def position(self) -> tuple[int, int]:
+        """(step, phase in the order of a step) of the parting."""
+        trace, at = self.seen()
+        phase = trace.cell("phase", at)
+        return int(trace.steps[at]), PHASES.index(phase) if phase in PHASES else len(PHASES)
+
+
+def compare_process(
+    paired: Paired, reaches: tuple[Reach, Reach], window: operations.Window | None, steps: int | None
+) -> Compared:
+    """Compare the records of one process, below `steps` where it is given.
+
+    `reaches` say how far each of the two goes, `window` which steps both hold at tier ops.
+    """
+    records = align(paired, _records(paired.a, steps), _records(paired.b, steps), _COLUMNS)
+    done = None if window is None else operations.compare_operations(paired, window, steps)
+    result = _parted(paired, records, reaches)
+    if done is not None and window is not None:
+        result = _with_operations(result, done, reaches, window)
+    notes = list(result.notes)
+    if records.moved and result.parting is None:
+        notes.append(f"{paired.a.stem}: {records.moved} records are equal, but stand in another order")
+    return replace(
+        result,
+        counts=_counts(paired, [item for item in (records, done) if item is not None]),
+        steps=_steps(paired.a, records.a),
+        operations=done is not None,
+        notes=tuple(notes),
+    )
+
+
+def _parted(paired: Paired, records: Alignment, reaches: tuple[Reach, Reach]) -> Compared:
+    """What the records without operations say."""
+    parting, short = records.parting, records.short
+    if parting is not None and short is None:
+        return Compared(paired, parting)
+    cut = [run for run, reach in zip("AB", reaches, strict=True) if reach.why == "cut"]
+    if parting is not None:
+        at, other = reaches if short == "a" else reaches[::-1]
+        if may_lack(at, other):
+            return Compared(paired)
+        if at.why == "ended":
+            end = Parting(at.end if short == "a" else None, at.end if short == "b" else None, parting.place)
+            return Compared(paired, end, ended=True)
+        if at.why != "cut":
+            return Compared(paired, parting)
+    if cut:
+        return Compared(paired, unknown=_cut(paired, cut))
+    a, b = reaches[0].end, reaches[1].end
+    if a is not None and b is not None and not _end_alike(paired, a, b):
+        return Compared(paired, Parting(a, b, (len(paired.a), 1)), ended=True)
+    return Compared(paired)
+
+
+def _with_operations(
+    result: Compared, done: Alignment, reaches: tuple[Reach, Reach], window: operations.Window
+) -> Compared:
+    """The parting of the operations instead, where it comes first."""
+    found, first, paired = done.parting, result.parting, result.paired
+    if found is None:
+        return result
+    if done.short is not None:
+        at, other = reaches if done.short == "a" else reaches[::-1]
+        if at.why == "cut" or may_lack(at, other):
+            return result
+    if first is not None and first.place < found.place:
+        return result
+    origin = operations.origin(paired, found, window)
+    if first is None:
+        return replace(result, parting=found, ended=False, origin=origin, unknown=None)
+    if origin is not None and not origin.inputs_equal and _came_in(paired, first, found):
+        return replace(result, origin=origin)
+    note = f"among the records of steps it shows first in {_described(paired, first)}"
+    return replace(result, parting=found, ended=False, origin=origin, notes=(*result.notes, note))
+
+
+def _came_in(paired: Paired, first: Parting, found: Parting) -> bool:
+    """Whether data that differs already explains an operation of the same step whose inputs differ."""
+    trace, at = _seen(paired, first)
+    other, position = _seen(paired, found)
+    return trace.cell("what", at) in _COME_IN and trace.steps[at] == other.steps[position]
+
+
+def _seen(paired: Paired, parting: Parting) -> tuple[Trace, int]:
+    if parting.a is not None:
+        return paired.a, parting.a
+    return paired.b, parting.b or 0
+
+
+def _described(paired: Paired, parting: Parting) -> str:
+    trace, at = _seen(paired, parting)
+    row = trace.row(at)
+    return f"{row.what} {row.name or ''}".strip() + f" of step {row.step}"
+
+
+def _end_alike(paired: Paired, a: int, b: int) -> bool:
+    one, other = paired.a.row(a), paired.b.row(b)
+    return (one.name, one.digest) == (other.name, other.digest)
+
+
+def _cut(paired: Paired, cut: list[str]) -> str:
+    """Why records that are equal as far as they go do not say that the runs are the same."""
+    which = "both runs" if len(cut) == 2 else f"run {cut[0]}"
+    return (
+        f"the records of {paired.a.stem} stop before the end of the process in {which} (it was killed, or it "
+        "left by os._exit); as far as they go, they are equal"
+    )
+
+
+def _records(trace: Trace, steps: int | None) -> Ints:
+    import numpy as np
+
+    wanted = trace.is_one_of("what", _RECORDS)
+    if steps is not None:
+        wanted &= trace.steps < steps
+    return np.flatnonzero(wanted)
+
+
+def _counts(paired: Paired, aligned: list[Alignment]) -> Counter[str]:
+    """How many pairs of records have digests that could be held against each other."""
+    import numpy as np
+
+    counts: Counter[str] = Counter()
+    words, codes = paired.a.words("what"), paired.a.codes("what")
+    for item in aligned:
+        there = paired.a.digests[1][item.a] & paired.b.digests[1][item.b]
+        found = np.bincount(codes[item.a][there], minlength=len(words)).tolist()
+        counts.update({word: count for word, count in zip(words, found, strict=True) if count})
+    return counts
+
+
+def _steps(trace: Trace, records: Ints) -> int:
+    """How many optimizer steps these records cover."""
+    made = records[trace.is_one_of("phase", {"optimizer"})[records]]
+    return int(trace.steps[made].max(initial=-1)) + 1

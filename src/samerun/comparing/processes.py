@@ -1,0 +1,88 @@
+"""The traces of two runs, and which of them belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+from samerun.errors import TraceError
+from samerun.runs.reading import Trace, read_trace
+from samerun.runs.schema import COMPARED
+from samerun.runs.store import Run
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One run with its traces read."""
+
+    run: Run
+    compared: list[Trace] = field(default_factory=list)  # those with a record that decides
+    other: list[Trace] = field(default_factory=list)  # evidence only, such as DataLoader workers
+    unreadable: dict[str, str] = field(default_factory=dict)  # file name to what is wrong with it
+
+    def of_rank(self, rank: int, first: Trace | None = None) -> list[Trace]:
+        """The traces of one rank; `first`, where given, comes first."""
+        of_rank = [trace for trace in self.compared + self.other if trace.rank == rank]
+        return sorted(of_rank, key=lambda trace: trace is not first)
+
+
+def read(run: Run) -> Recorded:
+    """Read a run's traces. Raises SchemaError for a version not known here."""
+    recorded = Recorded(run)
+    for path in run.trace_paths():
+        try:
+            trace = read_trace(path)
+        except TraceError as error:
+            recorded.unreadable[path.name] = str(error)
+            continue
+        decides = not set(trace.words("what")).isdisjoint(COMPARED)
+        (recorded.compared if decides else recorded.other).append(trace)
+    return recorded
+
+
+def pair(a: list[Trace], b: list[Trace]) -> tuple[list[tuple[Trace, Trace]], list[Trace], list[Trace]]:
+    """(traces of the same process of both runs, those that only a has, those that only b has).
+
+    A process is known by its rank, its role and its command line. Names of files depend on which process
+    came first, and command lines may differ between runs, so what is left over is paired by less.
+    """
+    pairs: list[tuple[Trace, Trace]] = []
+    for key in (_program, _role):
+        found, a, b = _pair_by(key, a, b)
+        pairs += found
+    return sorted(pairs, key=lambda both: (both[0].rank, both[0].stem)), a, b
+
+
+def _pair_by(
+    key: Callable[[Trace], Hashable], a: list[Trace], b: list[Trace]
+) -> tuple[list[tuple[Trace, Trace]], list[Trace], list[Trace]]:
+    waiting: dict[Hashable, list[Trace]] = {}
+    for trace in sorted(b, key=_ordinal):
+        waiting.setdefault(key(trace), []).append(trace)
+    pairs, only_a = [], []
+    for trace in sorted(a, key=_ordinal):
+        if same := waiting.get(key(trace)):
+            pairs.append((trace, same.pop(0)))
+        else:
+            only_a.append(trace)
+    return pairs, only_a, [trace for left in waiting.values() for trace in left]
+
+
+def _identity(trace: Trace) -> list[str]:
+    """rank|role|digest of the command line|ordinal, as the recorder wrote it; else made of the stem."""
+    said = trace.meta.get("pair")
+    parts = said.split("|") if isinstance(said, str) else []
+    return parts if len(parts) == 4 else [str(trace.rank), trace.stem, "", "0"]
+
+
+def _program(trace: Trace) -> Hashable:
+    return tuple(_identity(trace)[:3])
+
+
+def _role(trace: Trace) -> Hashable:
+    return tuple(_identity(trace)[:2])
+
+
+def _ordinal(trace: Trace) -> tuple[int, str]:
+    ordinal = _identity(trace)[3]
+    return int(ordinal) if ordinal.isdecimal() else 0, trace.stem

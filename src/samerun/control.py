@@ -1,0 +1,232 @@
+"""Applies the sources' controls: in this process, for as long as asked."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import operator
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ContextDecorator, ExitStack, contextmanager
+from types import ModuleType, TracebackType
+from typing import Any, Final, Literal
+
+from samerun.errors import TooLate, UsageError
+from samerun.ranks import world_size
+from samerun.runs.plan import MODES, Control, Mode
+from samerun.sources._rng import Rng
+from samerun.sources.catalogue import catalogue
+from samerun.sources.source import Source
+
+_log = logging.getLogger("samerun")
+_LIMIT = 2**64
+_OF_WORKERS: Final = frozenset({"worker-seeds", "worker-arrival"})
+# A library call cannot set it and most trainings do not feel it: a warning, unless it was asked for by name.
+_WARN_WHEN_LATE: Final = frozenset({"hash-seed"})
+_warned: set[str] = set()
+_everything = ExitStack()  # what the last seed_everything did
+
+
+def selected(control: Control | None) -> list[Source]:
+    """The sources that a control takes hold of, in the order of their ids.
+
+    None and mode `off` select none; `only` selects exactly these; else the mode's own, `extra`, and with
+    `fill` uninitialized-memory. Raises UsageError for an id that is not in the catalogue or has no control.
+    """
+    if control is None or control.mode == "off":
+        return []
+    for id_ in (*(control.only or ()), *control.extra):
+        _known(id_)
+    if control.only is not None:
+        wanted = set(control.only)
+    else:
+        wanted = {source.id for source in catalogue().values() if control.mode in source.modes}
+        wanted |= {*control.extra, *(("uninitialized-memory",) if control.fill else ())}
+    return [source for id_, source in catalogue().items() if id_ in wanted]
+
+
+def environment(control: Control | None) -> dict[str, str]:
+    """The variables that must exist when a controlled process starts.
+
+    Raises UsageError when one of the user's own contradicts the control.
+    """
+    merged: dict[str, str] = {}
+    for source in selected(control):
+        assert control is not None
+        merged.update(source.environment(control))
+    return merged
+
+
+def seed_everything(
+    seed: int | None = None,
+    *,
+    mode: Mode = "strict",
+    workers: bool = True,
+    deterministic: bool | Literal["warn"] | None = None,
+    disable_cudnn: bool = False,
+) -> int:
+    """Make this process repeatable from here on, and return the seed.
+
+    Without a seed, one is drawn from the operating system's entropy, logged and returned. `workers=False`
+    leaves DataLoaders alone. `deterministic` overrides the mode: True is `strict`, "warn" is `warn`, False is
+    `seeded`. Every rank is seeded alike, as `torch.manual_seed(seed)` in a script would; so the seed must be
+    given when there are several. A second call replaces the first.
+
+    Raises UsageError for a bad seed, and TooLate when CUDA runs already without a cuBLAS workspace.
+    """
+    global _everything
+    if seed is None:
+        if world_size() > 1:
+            raise UsageError(f"each of the {world_size()} ranks would draw a seed of its own; pass seed=")
+        seed = int.from_bytes(os.urandom(4), "little")
+        _log.info("seed %d (drawn from the operating system's entropy)", seed)
+    value = _checked(seed)
+    wanted = Control(mode=_mode(mode, deterministic), seed=value, disable_cudnn=disable_cudnn)
+    skipped = frozenset() if workers else _OF_WORKERS
+    _everything.close()
+    _everything = _applied(wanted, skipped)
+    return value
+
+
+class control(ContextDecorator):  # spelled as people call it
+    """A context (or decorator) inside which every selected source is controlled in this process.
+
+    On leaving it, also by an exception, RNG states, flags, environment variables and patched functions are
+    as they were. Nests. Entering gives the Control in force; raises UsageError for a bad seed, mode or id,
+    and TooLate for what can no longer take effect.
+    """
+
+    def __init__(
+        self,
+        seed: int = 0,
+        *,
+        mode: Mode = "strict",
+        deterministic: bool | Literal["warn"] | None = None,
+        disable_cudnn: bool = False,
+        only: Iterable[str] | None = None,
+        extra: Iterable[str] = (),
+        fill: bool = False,
+    ) -> None:
+        self._control = Control(
+            mode=_mode(mode, deterministic),
+            seed=_checked(seed),
+            only=None if only is None else _ids("only", only),
+            extra=_ids("extra", extra),
+            fill=fill,
+            disable_cudnn=disable_cudnn,
+        )
+        self._stacks: list[ExitStack] = []
+
+    def __enter__(self) -> Control:
+        self._stacks.append(_applied(self._control))
+        return self._control
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stacks.pop().close()
+
+
+@contextmanager
+def isolate_rng() -> Iterator[None]:
+    """A context that leaves the generators of python, numpy and torch (every device) as it found them."""
+    states = [(rng, rng.capture()) for rng in _rngs() if rng.in_play()]
+    try:
+        yield
+    finally:
+        for rng, state in states:
+            rng.restore(state)
+
+
+def _applied(wanted: Control, skipped: frozenset[str] = frozenset()) -> ExitStack:
+    """Control each selected source in this process; closing what is returned undoes it all."""
+    sources = [source for source in selected(wanted) if source.id not in skipped]
+    requested = {*(wanted.only or ()), *wanted.extra}
+    with ExitStack() as stack:
+        for source in sources:
+            stack.callback(_set_variables(source.environment(wanted)))
+            if source.hooks_into:
+                importlib.import_module(source.hooks_into)
+            try:
+                undo = source.control(wanted)
+            except TooLate as error:
+                if source.id in requested or source.id not in _WARN_WHEN_LATE:
+                    raise
+                _warn_once(str(error))
+                continue
+            if undo is not None:
+                stack.callback(undo)
+        return stack.pop_all()
+
+
+def _set_variables(variables: Mapping[str, str]) -> Callable[[], None]:
+    """Set them, for the processes that this one starts; return what puts them back."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+
+    def undo() -> None:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+    return undo
+
+
+def _warn_once(text: str) -> None:
+    if text not in _warned:
+        _warned.add(text)
+        warnings.warn(text, UserWarning, stacklevel=4)
+
+
+def _rngs() -> list[Rng]:
+    return [source for source in catalogue().values() if isinstance(source, Rng)]
+
+
+def _mode(mode: Mode, deterministic: bool | Literal["warn"] | None) -> Mode:
+    if mode not in MODES:
+        raise UsageError(f"no mode is called {mode!r}; the modes are {', '.join(MODES)}")
+    if deterministic is None:
+        return mode
+    if isinstance(deterministic, bool):
+        return "strict" if deterministic else "seeded"
+    if deterministic == "warn":
+        return "warn"
+    raise UsageError(f"deterministic is True, False or 'warn', not {deterministic!r}")
+
+
+def _checked(seed: int) -> int:
+    try:
+        value = operator.index(seed)
+    except TypeError:
+        raise UsageError(f"a seed is an integer, not {seed!r}") from None
+    if not 0 <= value < _LIMIT:
+        raise UsageError(f"a seed is between 0 and 2**64 - 1, not {value}")
+    return value
+
+
+def _ids(name: str, ids: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(ids, str):
+        raise UsageError(f"{name} is a list of source ids, not one string; write {name}=[{ids!r}]")
+    return tuple(ids)
+
+
+def _known(id_: str) -> None:
+    source = catalogue().get(id_)
+    if source is None:
+        raise UsageError(f"no source is called {id_!r}; the sources are {', '.join(catalogue())}")
+    if not source.controllable:
+        raise UsageError(f"{id_} has no control; what helps is: {source.advice}")
+
+
+class _Callable(ModuleType):
+    """This module: `samerun.control` is its name and also the public name of the class in it."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> control:
+        return control(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _Callable

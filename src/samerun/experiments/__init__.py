@@ -1,0 +1,1 @@
+"""What is done with runs: each verb's loop. Nothing here prints."""

@@ -1,0 +1,102 @@
+"""Records the step where runs part again, operation by operation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from samerun.comparing.compare import compare
+from samerun.experiments.trials import Trials
+from samerun.explaining.confirm import position
+from samerun.runs.difference import Difference
+from samerun.runs.plan import Control
+from samerun.runs.store import Run
+
+_MOVES = 3  # how often the window is moved to where the further runs part
+_MOST_RUNS = 3  # recorded for one window: chance can make the first two agree
+
+
+@dataclass(frozen=True)
+class Closer:
+    """The best-known first difference; `reproduced` when the runs recorded last part there."""
+
+    difference: Difference
+    pair: tuple[str, str]
+    reproduced: bool
+    window: tuple[int, int]  # the steps that the further runs hold at tier ops
+    stop_after: int | None
+    note: str | None = None
+
+
+def look_closer(trials: Trials, first: Difference, pair: tuple[str, str], control: Control | None) -> Closer:
+    """The first difference as seen by further runs at tier ops around it.
+
+    Runs that are not repeatable can part elsewhere the next time: the window follows them.
+    """
+    latest, at = first, pair
+    note: str | None = None
+    for _ in range(_MOVES):
+        recorded = window(latest), stop_after(latest)
+        found, at_ = _part(trials, latest, control)
+        if found is None or at_ is None:
+            rare = (
+                f"the difference at step {latest.step} did not come back in {_MOST_RUNS} further runs: "
+                "it is rare, or what it came from has changed since"
+            )
+            return Closer(latest, at, False, *recorded, rare)
+        latest, at = found, at_
+        if found.step >= recorded[0][0]:
+            break
+    else:
+        note = "each further pair of runs parts at an earlier step"
+    if latest.step != first.step and note is None:
+        note = f"recorded again, operation by operation, they part at step {latest.step} already"
+    return Closer(latest, at, True, *recorded, note)
+
+
+def window(difference: Difference) -> tuple[int, int]:
+    """The steps to record at tier ops: the one before the difference, where its origin can be, and its own.
+
+    Step -1 is the setup.
+    """
+    return difference.step - 1, difference.step
+
+
+def stop_after(difference: Difference) -> int | None:
+    """The last step that a run needs to show this difference, None for all of them.
+
+    What happens between two steps (an evaluation, a file saved) is whole only once the next step is.
+    """
+    if difference.what == "end" or difference.phase == "end" or difference.kind == "ended":
+        return None
+    between = difference.phase == "evaluation" or difference.what == "saved"
+    return difference.step + 1 if between else difference.step
+
+
+def _part(
+    trials: Trials, where: Difference, control: Control | None
+) -> tuple[Difference, tuple[str, str]] | tuple[None, None]:
+    """The first difference, not after `where`, between runs at tier ops; nothing when they do not part."""
+    runs: list[Run] = []
+    while len(runs) < _MOST_RUNS:
+        runs += trials.record(
+            f"looking closer at step {where.step}",
+            1 if runs else 2,
+            tier="ops",
+            window=window(where),
+            stop_after=stop_after(where),
+            control=control,
+        )
+        found = _first(runs, where)
+        if found is not None:
+            return found
+    return None, None
+
+
+def _first(runs: Sequence[Run], where: Difference) -> tuple[Difference, tuple[str, str]] | None:
+    *others, last = runs
+    for other in others:
+        difference = compare(other, last).difference
+        if difference is not None and position(difference) <= position(where):
+            return difference, (other.id, last.id)
+    return None

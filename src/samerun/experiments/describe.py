@@ -1,0 +1,60 @@
+"""What every source says of itself on this machine, now."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from samerun.runs.schema import SCHEMA
+from samerun.sources.catalogue import catalogue
+from samerun.sources.source import Source
+
+
+@dataclass(frozen=True)
+class Described:
+    """One source here and now; `error` says why it could not describe itself."""
+
+    id: str
+    kind: str
+    summary: str
+    in_play: bool
+    says: Mapping[str, Any] = field(default_factory=dict)
+    error: str | None = None
+
+
+def describe_sources() -> list[Described]:
+    """Every source of the catalogue, in the order of the ids, with torch and numpy imported."""
+    for module in ("numpy", "torch"):
+        try:
+            importlib.import_module(module)
+        except ImportError:
+            pass  # the sources that need it say that they are not in play
+    return [_describe(source) for source in catalogue().values()]
+
+
+def to_json(described: list[Described]) -> dict[str, Any]:
+    """The values of `samerun env --json`."""
+    return {
+        "schema": SCHEMA,
+        "sources": {
+            item.id: {
+                "kind": item.kind,
+                "in_play": item.in_play,
+                "says": dict(item.says),
+                "error": item.error,
+            }
+            for item in described
+        },
+    }
+
+
+def _describe(source: Source) -> Described:
+    try:
+        in_play = source.in_play()
+        says = source.describe() if in_play else {}
+        error = None
+    except Exception as reason:  # one broken driver must not hide what the others say
+        in_play, says, error = True, {}, f"{type(reason).__name__}: {reason}"
+    return Described(source.id, source.kind, source.summary, in_play, says, error)

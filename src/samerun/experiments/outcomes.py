@@ -1,0 +1,72 @@
+"""How runs ended, in words for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from samerun.comparing.comparison import Comparison
+from samerun.runs.store import Run
+
+WHOLE = {"finished", "stopped"}
+_TAIL_LINES = 5
+_TAIL_BYTES = 16_384
+
+
+def is_crash(comparison: Comparison, runs: Sequence[Run]) -> bool:
+    """Whether two runs part only in that one of them, or both, failed before its end."""
+    difference = comparison.difference
+    if difference is None or all(run.outcome in WHOLE for run in runs):
+        return False
+    return difference.kind == "ended" or difference.what == "end"
+
+
+def failure(runs: Sequence[Run], parted: bool) -> str | None:
+    """Why runs that failed or were ended cannot be called the same, None when none did."""
+    failed = [number for number, run in enumerate(runs) if run.outcome not in WHOLE]
+    if not failed:
+        return None
+    first = runs[failed[0]]
+    if len(failed) == len(runs):
+        return f"the command failed in every run: {how(first)}"
+    which = ", ".join(str(number + 1) for number in failed)
+    agree = "" if parted else "; up to there the runs agree"
+    return f"run {which} of {len(runs)} did not end as the others did: {how(first)}{agree}"
+
+
+def how(run: Run) -> str:
+    """How a run ended: "exit code 1 after 7 steps"."""
+    after = f"after {run.steps} step{'' if run.steps == 1 else 's'}"
+    if run.outcome == "timeout":
+        return f"ended by the timeout of --timeout {after}; give it more seconds, or fewer steps with --steps"
+    if run.manifest.exit_code is not None and run.manifest.exit_code < 0:
+        return f"killed by signal {-run.manifest.exit_code} {after}"
+    return f"exit code {run.manifest.exit_code} {after}"
+
+
+def last_lines(runs: Sequence[Run]) -> tuple[str, ...]:
+    """The last lines that the first failed run printed."""
+    run = next((run for run in runs if run.outcome not in WHOLE), None)
+    if run is None:
+        return ()
+    try:
+        with open(run.path / "output.txt", "rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - _TAIL_BYTES))
+            text = file.read().decode("utf-8", "replace")
+    except OSError:
+        return ()
+    return tuple(line for line in text.splitlines() if line.strip())[-_TAIL_LINES:]
+
+
+def same_output(runs: Sequence[Run]) -> bool | None:
+    """Whether all runs printed the same bytes; None when the output of one is not there."""
+    first: bytes | None = None
+    for run in runs:
+        try:
+            output = (run.path / "output.txt").read_bytes()
+        except OSError:
+            return None
+        if first is not None and output != first:
+            return False
+        first = output
+    return True

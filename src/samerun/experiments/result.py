@@ -1,0 +1,92 @@
+"""What a check or a diff found, as plain values: reports are made from this alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from samerun.explaining.cause import Cause
+from samerun.runs.difference import Difference
+from samerun.runs.schema import SCHEMA
+
+Verdict = Literal["same", "differs", "unknown"]
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """The outcome of comparing runs of one command."""
+
+    verdict: Verdict
+    runs: tuple[str, ...]  # the ids of the runs compared, in order
+    command: tuple[str, ...] = ()
+    folder: str = ""  # the working directory of the command: call sites are relative to it
+    steps: int = 0  # optimizer steps that every run completed
+    scope: str = ""  # what was compared, as a phrase
+    reason: str | None = None  # why the verdict is unknown
+    difference: Difference | None = None
+    pair: tuple[str, str] | None = None  # the two runs that part first
+    causes: tuple[Cause, ...] = ()
+    suspects: tuple[Cause, ...] = ()
+    ruled_out: tuple[Cause, ...] = ()
+    losses: tuple[Mapping[int, tuple[float, ...]], ...] = ()  # for each run: the losses of each step
+    notes: tuple[str, ...] = ()
+    output: tuple[str, ...] = ()  # the last lines that a failed command printed
+    controlled: bool = False
+    place: str = ""  # the folder that holds the runs
+
+    def to_json(self) -> dict[str, Any]:
+        """The values of `--json`: the keys of schema 1, then those that only inform."""
+        return {
+            "schema": SCHEMA,
+            "verdict": self.verdict,
+            "runs": list(self.runs),
+            "steps": self.steps,
+            "first_difference": self._first_difference(),
+            "causes": [_cause(cause) for cause in self.causes],
+            "suspects": [_cause(cause) for cause in self.suspects],
+            "ruled_out": [_cause(cause) for cause in self.ruled_out],
+            "scope": self.scope,
+            "reason": self.reason,
+            "losses": [
+                {str(step): [_number(loss) for loss in losses] for step, losses in run.items()}
+                for run in self.losses
+            ],
+            "notes": list(self.notes),
+            "output": list(self.output),
+            "pair": None if self.pair is None else list(self.pair),
+            "command": list(self.command),
+        }
+
+    def _first_difference(self) -> dict[str, Any] | None:
+        first = self.difference
+        if self.verdict != "differs" or first is None:
+            return None
+        return {
+            "step": first.step,
+            "phase": first.phase,
+            "what": first.what,
+            "module": first.module,
+            "op": first.op,
+            "call_site": first.call_site,
+            "rank": first.rank,
+            "name": first.name,
+            "kind": first.kind,
+        }
+
+
+def _number(value: float) -> float | str:
+    """The number, or its name where JSON has none (nan, inf, -inf)."""
+    return value if math.isfinite(value) else str(value)
+
+
+def _cause(cause: Cause) -> dict[str, Any]:
+    return {
+        "source": cause.source,
+        "confirmed": cause.confirmed,
+        "advice": cause.advice,
+        "evidence": cause.evidence,
+        "call_site": cause.call_site,
+        "together": cause.together,
+    }

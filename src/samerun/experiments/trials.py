@@ -1,0 +1,104 @@
+"""Records the runs of one command, all of them the same way, and compares them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from samerun.comparing.compare import compare_all, earliest
+from samerun.comparing.comparison import Comparison, Scope
+from samerun.experiments import outcomes
+from samerun.experiments.listener import Listener
+from samerun.experiments.request import Request
+from samerun.launching.run import record
+from samerun.runs.plan import Control, Tier
+from samerun.runs.store import Run
+
+# launching.run.record, or what stands in for it.
+Record = Callable[..., Run]
+
+
+class Trials:
+    """Records runs of the request's command and tells the listener.
+
+    Raises KeyboardInterrupt once the run that was interrupted is whole on disk.
+    """
+
+    def __init__(self, request: Request, listener: Listener, record: Record = record) -> None:
+        self.request = request
+        self.listener = listener
+        self._record = record
+        self._steps: int | None = request.steps  # how many steps a run has, once known
+
+    def record(
+        self,
+        stage: str,
+        count: int,
+        *,
+        control: Control | None,
+        tier: Tier = "steps",
+        window: tuple[int, int] | None = None,
+        stop_after: int | None = None,
+    ) -> list[Run]:
+        """Record `count` runs, one after the other."""
+        self.listener.stage(stage)
+        runs = []
+        for number in range(1, count + 1):
+            steps = self._steps if stop_after is None else stop_after + 1
+            self.listener.run_started(number, count, steps)
+            run = self._one(tier, window, stop_after, control)
+            if self._steps is None and stop_after is None and run.outcome == "finished":
+                self._steps = run.steps
+            runs.append(run)
+        return runs
+
+    def compare(
+        self,
+        stage: str,
+        count: int,
+        *,
+        control: Control,
+        window: tuple[int, int] | None,
+        stop_after: int | None,
+    ) -> Comparison:
+        """Record up to `count` runs at tier ops, until two part; `same` when none do and all are whole."""
+        runs: list[Run] = []
+        comparisons: list[Comparison] = []
+        while len(runs) < count:
+            more = 1 if runs else 2
+            runs += self.record(
+                stage, more, control=control, tier="ops", window=window, stop_after=stop_after
+            )
+            comparisons = compare_all(runs)
+            parted = earliest(comparisons)
+            if parted is not None:
+                return comparisons[parted]
+        reason = outcomes.failure(runs, parted=False)
+        if reason is not None:
+            return Comparison("unknown", Scope((runs[0].id, runs[-1].id)), reason)
+        return next((item for item in comparisons if item.verdict == "unknown"), comparisons[0])
+
+    def _one(
+        self, tier: Tier, window: tuple[int, int] | None, stop_after: int | None, control: Control | None
+    ) -> Run:
+        request = self.request
+        run = self._record(
+            list(request.command),
+            store=request.store,
+            tier=tier,
+            window=window,
+            stop_after=stop_after,
+            control=control,
+            cwd=request.folder,
+            timeout=request.timeout,
+            on_progress=self._progress,
+            scratch=request.scratch,
+        )
+        self.listener.run_ended(run.id, run.steps, run.outcome, run.duration_s)
+        if run.outcome == "interrupted":
+            raise KeyboardInterrupt
+        return run
+
+    def _progress(self, seen: Any) -> None:
+        if seen.step is not None:
+            self.listener.progress(seen.step, seen.loss, seen.elapsed_s)

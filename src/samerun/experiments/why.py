@@ -1,0 +1,69 @@
+"""Explains a first difference, and confirms the explanation by further runs of the same command."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from samerun.comparing.comparison import Comparison
+from samerun.experiments.trials import Trials
+from samerun.explaining.cause import Findings, cause_of
+from samerun.explaining.confirm import Trial, confirm
+from samerun.explaining.explain import explain, suspects
+from samerun.runs.difference import Difference
+from samerun.runs.plan import Control
+from samerun.sources.catalogue import catalogue
+
+
+@dataclass(frozen=True)
+class Proof:
+    """How to confirm: further runs recorded just as those that showed the difference, at tier ops.
+
+    Less would not do: what tier steps does not record would seem to be mended by any control.
+    """
+
+    trials: Trials
+    base: Control | None  # what was controlled when the runs parted
+    window: tuple[int, int] | None
+    stop_after: int | None
+
+
+def why(difference: Difference, proof: Proof | None) -> Findings:
+    """The sources behind the difference; none of them is confirmed without a proof."""
+    evidence, notes = explain(difference)
+    if proof is None:
+        findings = Findings(tuple(map(cause_of, evidence)))
+    else:
+        base = proof.base
+        findings = confirm(
+            difference, evidence, _trial(proof), lambda source: _can_be_controlled(source, base)
+        )
+    # What was ruled out here can still be behind a later difference.
+    known = {item.source for item in (*findings.causes, *findings.suspects)}
+    return replace(
+        findings,
+        suspects=(*findings.suspects, *suspects(difference, known)),
+        notes=(*findings.notes, *notes),
+    )
+
+
+def _can_be_controlled(source: str, base: Control | None) -> bool:
+    """Whether a trial can tell something: it has a control, which was not on already."""
+    known = catalogue().get(source)
+    if known is None or not known.controllable:
+        return False
+    return base is None or (base.mode not in known.modes and source not in base.extra)
+
+
+def _trial(proof: Proof) -> Trial:
+    def trial(sources: tuple[str, ...], count: int) -> Comparison:
+        base = proof.base
+        control = Control(only=sources) if base is None else replace(base, extra=(*base.extra, *sources))
+        return proof.trials.compare(
+            f"confirming {' + '.join(sources)}",
+            count,
+            window=proof.window,
+            stop_after=proof.stop_after,
+            control=control,
+        )
+
+    return trial

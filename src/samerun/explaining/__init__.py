@@ -1,0 +1,1 @@
+"""From a first difference to its source: recognise, then confirm by a further run."""

@@ -1,0 +1,44 @@
+"""What explaining finds: causes, suspects, and what was ruled out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from samerun.runs.difference import Evidence
+from samerun.sources.catalogue import catalogue
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One source behind the first difference."""
+
+    source: str
+    confirmed: bool  # further runs with it controlled do not part there
+    advice: str  # lines of code that control it
+    evidence: str  # one sentence: the values seen
+    call_site: str | None = None
+    together: bool = False  # confirmed only with the other confirmed causes controlled as well
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What is known about the sources of one first difference, each list best first."""
+
+    causes: tuple[Cause, ...] = ()
+    suspects: tuple[Cause, ...] = ()  # not needed to explain the first difference, but worth a look
+    ruled_out: tuple[Cause, ...] = ()  # the runs still part there with it controlled
+    notes: tuple[str, ...] = field(default=())
+
+
+def cause_of(evidence: Evidence, *, confirmed: bool = False, together: bool = False) -> Cause:
+    """The evidence as a cause, with the advice of its source where it brings none of its own."""
+    source = catalogue().get(evidence.source)
+    general = source.advice if source is not None else ""
+    return Cause(
+        evidence.source,
+        confirmed,
+        evidence.advice or general,
+        evidence.text,
+        evidence.call_site,
+        together,
+    )

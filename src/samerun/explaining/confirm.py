@@ -1,0 +1,105 @@
+"""Holds candidates against further runs: a source is the cause when controlling it removes the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from samerun.comparing.comparison import Comparison
+from samerun.explaining.cause import Cause, Findings, cause_of
+from samerun.runs.difference import Difference, Evidence
+from samerun.runs.schema import PHASES
+
+# Records and compares that many further runs with these sources controlled.
+Trial = Callable[[tuple[str, ...], int], Comparison]
+Outcome = Literal["mended", "still", "unclear"]
+
+MOST_CANDIDATES = 4
+
+
+def position(difference: Difference) -> tuple[int, int]:
+    """Where a difference stands in time: (step, phase in the order of a step)."""
+    phase = difference.phase
+    return difference.step, PHASES.index(phase) if phase in PHASES else len(PHASES)
+
+
+def judge(comparison: Comparison, original: Difference) -> Outcome:
+    """What further runs with something controlled say about the original difference."""
+    if comparison.verdict == "same":
+        return "mended"
+    if comparison.difference is None:
+        return "unclear"
+    return "mended" if position(comparison.difference) > position(original) else "still"
+
+
+def confirm(
+    original: Difference,
+    evidence: Sequence[Evidence],
+    trial: Trial,
+    controllable: Callable[[str], bool],
+) -> Findings:
+    """Try the best candidates in turn, then all of them together; the first that mends is the cause.
+
+    Evidence that is not seen directly must hold in three runs instead of two, since a difference that is
+    not there every time can be absent by luck.
+    """
+    candidates = [item for item in evidence if controllable(item.source)][:MOST_CANDIDATES]
+    refuted: list[Evidence] = []
+    notes: list[str] = []
+    for item in candidates:
+        comparison = trial((item.source,), 2 if item.strength >= 1 else 3)
+        outcome = judge(comparison, original)
+        if outcome == "mended":
+            return _findings([item], evidence, refuted, notes)
+        if outcome == "still":
+            refuted.append(item)
+        else:
+            notes.append(f"{item.source} could not be tested: {comparison.reason}")
+    if len(refuted) >= 2:
+        needed = _smallest(refuted, original, trial)
+        if needed:
+            rest = [item for item in refuted if item not in needed]
+            return _findings(needed, evidence, rest, notes)
+    unconfirmed = tuple(cause_of(item) for item in evidence if item not in refuted)
+    return Findings(unconfirmed, (), tuple(map(cause_of, refuted)), tuple(notes))
+
+
+def _smallest(candidates: Sequence[Evidence], original: Difference, trial: Trial) -> list[Evidence]:
+    """The candidates that must be controlled together to mend it; [] when all of them do not."""
+
+    def mends(items: Sequence[Evidence]) -> bool:
+        return judge(trial(tuple(item.source for item in items), 2), original) == "mended"
+
+    if not mends(candidates):
+        return []
+    needed = list(candidates)
+    # Worst evidence first, so that the best is kept. Two left are needed both: each failed alone.
+    for item in reversed(candidates):
+        if len(needed) == 2:
+            break
+        fewer = [kept for kept in needed if kept is not item]
+        if mends(fewer):
+            needed = fewer
+    return needed
+
+
+def _findings(
+    causes: Sequence[Evidence],
+    evidence: Sequence[Evidence],
+    refuted: Sequence[Evidence],
+    notes: Sequence[str],
+) -> Findings:
+    together = len(causes) > 1
+    rest = [item for item in evidence if item not in causes and item not in refuted]
+    return Findings(
+        tuple(cause_of(item, confirmed=True, together=together) for item in causes),
+        tuple(_not_needed(item, causes) for item in rest),
+        tuple(map(cause_of, refuted)),
+        tuple(notes),
+    )
+
+
+def _not_needed(item: Evidence, causes: Sequence[Evidence]) -> Cause:
+    names = " and ".join(cause.source for cause in causes)
+    text = f"not needed to explain the first difference (controlling {names} removes it), but {item.text}"
+    return cause_of(Evidence(item.source, item.strength, text, item.call_site, item.advice))

@@ -1,0 +1,49 @@
+"""Asks every source of the catalogue whether it recognises a first difference."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from samerun.explaining.cause import Cause, cause_of
+from samerun.runs.difference import Difference, Evidence
+from samerun.sources.catalogue import catalogue
+from samerun.sources.source import Source
+
+
+def explain(
+    difference: Difference, sources: Iterable[Source] | None = None
+) -> tuple[list[Evidence], list[str]]:
+    """(the evidence, best first; notes on sources that could not read what the runs recorded).
+
+    Of equally strong evidence, that of the very line where the runs part comes first; ties are in the order
+    of the ids. A source that fails is named and passed over: an odd trace must not cost the verdict.
+    """
+    found: list[Evidence] = []
+    notes: list[str] = []
+    for source in catalogue().values() if sources is None else sources:
+        try:
+            evidence = source.recognise(difference)
+        except Exception as error:
+            notes.append(f"{source.id} could not read what was recorded ({type(error).__name__}: {error})")
+            continue
+        if evidence is not None:
+            found.append(evidence)
+    site = difference.call_site
+    found.sort(key=lambda item: (-item.strength, site is None or item.call_site != site, item.source))
+    return found, notes
+
+
+def suspects(difference: Difference, known: Collection[str]) -> list[Cause]:
+    """RNGs that also part and are drawn from, but the `known` ones: behind later differences, perhaps."""
+    first = sorted(difference.rng_first.items(), key=lambda item: (item[1], item[0]))
+    return [
+        cause_of(
+            Evidence(
+                source,
+                0.2,
+                f"not the first difference, but its state differs from step {step} on and it is used",
+            )
+        )
+        for source, step in first
+        if source in difference.drawn and source not in known and source in catalogue()
+    ]

@@ -1,0 +1,1 @@
+"""Results as people and programs read them: text, JSON, and progress while the work goes on."""

@@ -1,0 +1,57 @@
+"""The sources behind a first difference, with what was seen and how to control them."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from samerun.experiments.result import CheckResult
+from samerun.explaining.cause import Cause
+from samerun.report.plain import Hung, Line, styled
+
+NO_SOURCE = "no source of the catalogue explains it"
+
+
+def describe(result: CheckResult) -> list[Line]:
+    """The lines on causes, suspects and what was ruled out."""
+    lines: list[Line] = []
+    for number, cause in enumerate(result.causes):
+        if number:
+            lines.append(Text())
+        lines.append(_title(cause, first=number == 0))
+        lines.extend(_cause(cause))
+    if not result.causes:
+        lines.append(Text(f"Cause: {NO_SOURCE}", style="bold"))
+    for suspect in result.suspects:
+        lines.append(_listed("Also: ", suspect, suspect.evidence))
+    named = {suspect.source for suspect in result.suspects}
+    for cause in result.ruled_out:
+        if cause.source in named:
+            continue
+        lines.append(_listed("Ruled out: ", cause, "the runs still part there with it controlled"))
+    return lines
+
+
+def _title(cause: Cause, *, first: bool) -> Line:
+    name = styled(cause.source, "bold red")
+    if cause.confirmed:
+        proof = "confirmed: further runs with it controlled do not part there"
+        if cause.together:
+            proof = "confirmed: further runs with it and the others named here controlled do not part there"
+        return Hung(Text("Cause: ", style="bold"), name.append(f" ({proof})", "green"))
+    word = "Likely cause: " if first else "Or: "
+    return Hung(Text(word, style="bold"), name.append(" (not confirmed)", "yellow"))
+
+
+def _cause(cause: Cause) -> list[Line]:
+    where = f" ({cause.call_site})" if cause.call_site and cause.call_site not in cause.evidence else ""
+    lines: list[Line] = [Hung(Text("  "), styled(cause.evidence + where))]
+    if cause.advice:
+        lines.append(Text("  fix:", style="dim"))
+        lines.extend(styled(f"    {line}", "cyan") for line in cause.advice.splitlines())
+    return lines
+
+
+def _listed(word: str, cause: Cause, text: str) -> Line:
+    return Hung(
+        Text(word, style="bold"), styled(cause.source, "bold").append_text(styled(f": {text}", "default"))
+    )

@@ -1,0 +1,39 @@
+"""Results as JSON, to a file or to standard output."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from samerun.errors import UsageError
+
+
+def check_target(target: str | None) -> None:
+    """Refuse a file that cannot be written before hours are spent on what goes into it."""
+    if target is None or target == "-":
+        return
+    path = Path(target)
+    if path.is_dir():
+        raise UsageError(f"--json {target} is a folder; name a file in it, or - for standard output")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"--json {target}: there is no folder {path.parent}; create it first")
+
+
+def write_json(value: Mapping[str, Any], target: str) -> None:
+    """Write one JSON object to the file `target`, or to standard output for "-".
+
+    Raises UsageError when the file cannot be written.
+    """
+    text = json.dumps(value, indent=2, allow_nan=False) + "\n"
+    if target == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        Path(target).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"--json {target} could not be written ({error.strerror}); name another file"
+        ) from error

@@ -1,0 +1,96 @@
+"""Recorded runs as text: a table of all, or one of them whole."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from samerun.errors import SamerunError
+from samerun.report.plain import clean, styled
+from samerun.runs.manifest import Manifest
+from samerun.runs.store import Run
+
+_HEADS = ("run", "when (UTC)", "steps", "outcome", "size", "command")
+_COMMAND = 60  # columns of the command shown in the table
+_NUMBERS = {"steps", "size"}  # aligned to the right
+
+
+def show_list(runs: Sequence[Run], console: Console) -> None:
+    """Print one line for each run, oldest first."""
+    if not runs:
+        console.print(Text("no runs here yet; record some with: samerun check -- python train.py"))
+        return
+    rows = [_row(run) for run in runs]
+    wide = [max(len(row[column]) for row in [_HEADS, *rows]) for column in range(len(_HEADS))]
+    console.print(Text(_aligned(_HEADS, wide), style="bold"), soft_wrap=True)
+    for row in rows:
+        console.print(Text(_aligned(row, wide)), soft_wrap=True)
+
+
+def show_one(run: Run, console: Console) -> None:
+    """Print what a run's manifest says, and its files. Raises RunError, SchemaError."""
+    manifest = run.manifest
+    for name, value in _facts(manifest):
+        console.print(Text(f"{name:<10}", style="dim").append_text(styled(value)), soft_wrap=True)
+    console.print(Text("files", style="dim"))
+    for path in sorted(path for path in run.path.iterdir() if path.is_file()):
+        console.print(styled(f"  {_size(path.stat().st_size):>9}  {path}"), soft_wrap=True)
+
+
+def _row(run: Run) -> tuple[str, ...]:
+    size = _size(sum(path.stat().st_size for path in run.path.rglob("*") if path.is_file()))
+    try:
+        manifest = run.manifest
+    except SamerunError as error:
+        return (clean(run.id), "", "", "damaged", size, clean(error)[:_COMMAND])
+    command = clean(shlex.join(manifest.command))
+    if len(command) > _COMMAND:
+        command = command[: _COMMAND - 1] + "…"
+    steps = "" if manifest.steps is None else str(manifest.steps)
+    return clean(run.id), _when(manifest), steps, manifest.outcome, size, command
+
+
+def _facts(manifest: Manifest) -> list[tuple[str, str]]:
+    ended = manifest.outcome if manifest.error is None else f"{manifest.outcome}: {manifest.error}"
+    under = "no control" if manifest.mode is None else f"{manifest.mode}, seed {manifest.seed}"
+    facts = [
+        ("run", manifest.id),
+        ("command", shlex.join(manifest.command)),
+        ("in", manifest.cwd),
+        ("started", manifest.started),
+        ("outcome", ended),
+        ("exit code", "" if manifest.exit_code is None else str(manifest.exit_code)),
+        ("took", "" if manifest.duration_s is None else f"{manifest.duration_s:.1f} s"),
+        ("steps", "" if manifest.steps is None else str(manifest.steps)),
+        ("tier", manifest.tier),
+        ("control", under),
+        ("git", str((manifest.git or {}).get("commit") or "")),
+        ("python", manifest.python),
+        ("torch", str(manifest.packages.get("torch", ""))),
+        ("platform", manifest.platform),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+def _when(manifest: Manifest) -> str:
+    return clean(manifest.started)[:19].replace("T", " ")
+
+
+def _aligned(row: Sequence[str], wide: Sequence[int]) -> str:
+    cells = [
+        f"{cell:>{width}}" if head in _NUMBERS else f"{cell:<{width}}"
+        for head, cell, width in zip(_HEADS, row, wide, strict=True)
+    ]
+    return "  ".join(cells).rstrip()
+
+
+def _size(count: float) -> str:
+    """Bytes for people, in powers of 1000: 12 B, 3.4 kB, 5.6 MB."""
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} GB"

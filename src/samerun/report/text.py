@@ -1,0 +1,72 @@
+"""The outcome of a check or a diff, as text: the verdict first, how to go on last."""
+
+from __future__ import annotations
+
+import shlex
+
+from rich.console import Console
+from rich.text import Text
+
+from samerun.experiments.result import CheckResult
+from samerun.report import causes, place
+from samerun.report.losses import loss_table
+from samerun.report.plain import Hung, Line, put, styled
+
+_INPUTS = {"resume-state", "input-data"}  # causes that a copy of the working directory removes
+
+
+def show(result: CheckResult, console: Console) -> None:
+    """Print the whole report."""
+    put(console, [_verdict(result)])
+    put(console, [Hung(Text("  "), styled(line)) for line in result.notes])
+    if result.output:
+        put(console, [Text(), Text("The last lines it printed", style="bold")])
+        put(console, [styled(f"  {line}", "dim") for line in result.output])
+    table = loss_table(result, console.width)
+    if table:
+        put(console, [Text(), Text("Loss", style="bold"), *table])
+    if result.verdict == "differs" and result.difference is not None:
+        where = place.describe(result.difference, result.folder, result.pair)
+        put(console, [Text(), Text("First difference", style="bold"), *where])
+        put(console, [Text(), *causes.describe(result)])
+    put(console, [Text(), *_next(result)])
+
+
+def _verdict(result: CheckResult) -> Line:
+    runs = f"{len(result.runs)} runs"
+    if result.verdict == "same":
+        return _line("✓ same", "bold green", f"{result.scope}, bit for bit")
+    if result.verdict == "differs" and result.difference is not None:
+        return _line("✗ differs", "bold red", f"{runs} part {place.headline(result.difference)}")
+    return _line("? unknown", "bold yellow", f"{result.reason or 'nothing to compare'}")
+
+
+def _line(word: str, style: str, rest: str) -> Line:
+    return Hung(Text(word, style=style).append(" — ", "default"), styled(rest))
+
+
+def _next(result: CheckResult) -> list[Text]:
+    """How to go on, and where the runs are."""
+    steps: list[tuple[str, str]] = []
+    command = shlex.join(result.command) if result.command else ""
+    if result.verdict == "differs":
+        if command and not result.controlled:
+            steps.append(
+                (f"samerun check --controlled -- {command}", "the same with every source controlled")
+            )
+        if command and any(cause.source in _INPUTS for cause in result.causes):
+            steps.append(
+                (f"samerun check --scratch -- {command}", "a fresh copy of this folder for each run")
+            )
+        if result.pair is not None:
+            steps.append((f"samerun diff {' '.join(result.pair)}", "these two runs again"))
+    lines: list[Text] = []
+    if steps:
+        lines.append(Text("Next", style="bold"))
+        for line, why in steps:
+            lines.append(Text(f"  # {why}", style="dim"))
+            lines.append(styled(f"  {line}"))
+    if result.runs:
+        where = f" in {result.place}" if result.place else ""
+        lines.append(styled(f"Runs{where}: {', '.join(result.runs)}", "dim"))
+    return lines

@@ -1,0 +1,130 @@
+"""What is known of a run as a whole: the manifest beside its traces."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from samerun.errors import RunError, SchemaError
+from samerun.runs.schema import SCHEMA
+
+FILE = "manifest.json"
+Outcome = Literal["running", "finished", "failed", "interrupted", "timeout", "stopped"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One run: what was started, where and how, and what became of it."""
+
+    id: str
+    command: tuple[str, ...]
+    cwd: str
+    started: str  # UTC, ISO 8601
+    tier: str = "steps"
+    outcome: Outcome = "running"
+    duration_s: float | None = None
+    exit_code: int | None = None  # negative: the signal that ended it
+    error: str | None = None  # what went wrong, for people
+    steps: int | None = None  # optimizer steps completed; None: not known
+    seed: int | None = None
+    mode: str | None = None  # None: the sources were left alone
+    plan: Mapping[str, Any] = field(default_factory=dict)
+    git: Mapping[str, Any] | None = None  # as runs.provenance.describe_git says
+    platform: str = ""
+    python: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)  # as runs.provenance.environment says
+    packages: Mapping[str, str] = field(default_factory=dict)  # name to version
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # source id to what it says
+    schema: int = SCHEMA
+
+    def to_dict(self) -> dict[str, Any]:
+        """The manifest as plain JSON values."""
+        return dataclasses.asdict(self) | {"command": list(self.command)}
+
+    def write(self, folder: Path) -> None:
+        """Write manifest.json, whole or not at all. Raises OSError."""
+        text = json.dumps(self.to_dict(), indent=2, sort_keys=True, default=str) + "\n"
+        temporary = folder / f".{FILE}.{secrets.token_hex(4)}"
+        try:
+            temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
+            os.replace(temporary, folder / FILE)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
+
+    @classmethod
+    def read(cls, folder: Path) -> Manifest:
+        """The manifest of the run in this folder.
+
+        Raises RunError when there is none or it is damaged, SchemaError for a version not known here.
+        """
+        path = folder / FILE
+        try:
+            value = json.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise RunError(
+                f"The manifest {path} cannot be read: {error.strerror or error}. "
+                "A run is a folder with a manifest.json; name one, or record the run again."
+            ) from None
+        except (ValueError, RecursionError) as error:
+            raise _damaged(path, error) from None
+        if not isinstance(value, dict):
+            raise _damaged(path, f"a JSON {type(value).__name__} instead of an object")
+        if value.get("schema") != SCHEMA:
+            raise SchemaError(
+                f"The manifest {path} has schema {value.get('schema')!r}; this samerun knows {SCHEMA}. "
+                "Install the samerun that wrote it, or record the run again."
+            )
+        return _from_dict(path, value)
+
+
+def _from_dict(path: Path, value: Mapping[str, Any]) -> Manifest:
+    """Check the types of what comparing and reports rely on: the file may come from a stranger."""
+    known = {item.name: item for item in dataclasses.fields(Manifest)}
+    values = {name: given for name, given in value.items() if name in known}
+    for name in known:
+        if name not in values:
+            raise _damaged(path, f"it has no {name!r}")
+        if not isinstance(values[name], _KINDS[name]) or isinstance(values[name], bool):
+            raise _damaged(path, f"{name!r} is {str(values[name])[:60]!r}")
+    if not all(isinstance(part, str) for part in values["command"]):
+        raise _damaged(path, f"'command' is {str(values['command'])[:60]!r}")
+    if values["outcome"] not in OUTCOMES:
+        raise _damaged(path, f"'outcome' is {values['outcome']!r}, not one of {', '.join(OUTCOMES)}")
+    return Manifest(**{**values, "command": tuple(values["command"])})
+
+
+_NONE = type(None)
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "id": (str,),
+    "command": (list,),
+    "cwd": (str,),
+    "started": (str,),
+    "tier": (str,),
+    "outcome": (str,),
+    "duration_s": (int, float, _NONE),
+    "exit_code": (int, _NONE),
+    "error": (str, _NONE),
+    "steps": (int, _NONE),
+    "seed": (int, _NONE),
+    "mode": (str, _NONE),
+    "plan": (dict,),
+    "git": (dict, _NONE),
+    "platform": (str,),
+    "python": (str,),
+    "environment": (dict,),
+    "packages": (dict,),
+    "settings": (dict,),
+    "schema": (int,),
+}
+
+
+def _damaged(path: Path, found: object) -> RunError:
+    return RunError(f"The manifest {path} is damaged ({found}). Record the run again, or copy it again.")

@@ -1,0 +1,90 @@
+"""What a run was made of, as far as it may be kept: the commit, and the environment by allow-list."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+# Variables that can change the numbers of a training. A name that ends with * is a prefix.
+ALLOWED = frozenset(
+    {
+        "ATEN_CPU_CAPABILITY",
+        "CUBLAS_WORKSPACE_CONFIG",
+        "CUBLASLT_WORKSPACE_SIZE",
+        "CUDA_LAUNCH_BLOCKING",
+        "CUDA_VISIBLE_DEVICES",
+        "DNNL_*",
+        "GOTO_NUM_THREADS",
+        "KMP_*",
+        "LANG",
+        "LC_ALL",
+        "LOCAL_RANK",
+        "LOCAL_WORLD_SIZE",
+        "MKL_*",
+        "NCCL_*",
+        "NPY_DISABLE_CPU_FEATURES",
+        "NUMEXPR_*",
+        "NVIDIA_TF32_OVERRIDE",
+        "OMP_*",
+        "ONEDNN_*",
+        "OPENBLAS_*",
+        "PYTHONHASHSEED",
+        "PYTORCH_*",
+        "RANK",
+        "TORCH*",
+        "TZ",
+        "WORLD_SIZE",
+    }
+)
+_EXACT = ALLOWED - {name for name in ALLOWED if name.endswith("*")}
+_PREFIXES = tuple(name[:-1] for name in ALLOWED if name.endswith("*"))
+_SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|(^|_)KEYS?($|_)|COOKIE", re.IGNORECASE)
+_SECRET_VALUE = re.compile(
+    r"://[^/\s]*@"  # a password in an address
+    r"|\b(?:hf_|gh[a-z]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|eyJ)[\w-]{8}"  # well-known tokens
+    r"|^(?=\S*\d)(?=\S*[A-Za-z])[A-Za-z0-9+=_-]{32,}$"  # one long word of letters and digits
+)
+_GIT_S = 5.0
+
+
+def environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """Those of `variables` that may be kept in a manifest."""
+    return {
+        name: value
+        for name, value in sorted(variables.items())
+        if (name in _EXACT or name.startswith(_PREFIXES))
+        and not _SECRET_NAME.search(name)
+        and not _SECRET_VALUE.search(value)
+    }
+
+
+def describe_git(cwd: Path) -> dict[str, Any] | None:
+    """The state of the repository that holds `cwd`; None outside one, without git, or when git is too slow.
+
+    `commit` (None before the first), `dirty` (whether tracked files differ from it) and `diff`, the sha256
+    of that difference (None when there is none).
+    """
+    try:
+        if _git(cwd, "rev-parse", "--is-inside-work-tree").strip() != b"true":
+            return None
+        try:
+            commit = _git(cwd, "rev-parse", "--verify", "-q", "HEAD").decode().strip()
+        except subprocess.CalledProcessError:
+            return {"commit": None, "dirty": True, "diff": None}
+        diff = _git(cwd, "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--binary", "HEAD")
+    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        return None
+    return {"commit": commit, "dirty": bool(diff), "diff": hashlib.sha256(diff).hexdigest() if diff else None}
+
+
+def _git(cwd: Path, *arguments: str) -> bytes:
+    # fsmonitor is a program that a repository's configuration can name: a stranger's must not run here.
+    command = ["git", "-c", "core.fsmonitor=false", "--no-optional-locks", *arguments]
+    done = subprocess.run(
+        command, cwd=cwd, timeout=_GIT_S, check=True, stdin=subprocess.DEVNULL, capture_output=True
+    )
+    return done.stdout

@@ -1,0 +1,209 @@
+"""Reads a trace back, whoever wrote it and however its process ended."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from samerun.errors import SchemaError, TraceError
+from samerun.runs import frames
+from samerun.runs.difference import Row
+from samerun.runs.schema import SCHEMA
+from samerun.runs.trace import META, SUFFIX, WORDS, arrow_schema
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
+
+    Ints = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+    Bools = npt.NDArray[np.bool_]
+
+_ROW = ("step", *WORDS, "digest", "inputs", "value", "flags", "detail")
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The records of one process, in the order in which they were written."""
+
+    path: Path
+    meta: Mapping[str, Any]
+    table: pa.Table  # the columns of runs/schema.py; one dictionary for each column of words
+    complete: bool  # whether the process wrote the end of it
+
+    @property
+    def stem(self) -> str:
+        """The process, such as "rank0" or "rank0.worker1"."""
+        return self.path.name.removesuffix(SUFFIX)
+
+    @property
+    def rank(self) -> int:
+        """The rank of the process."""
+        rank = self.meta.get("rank", 0)
+        return rank if isinstance(rank, int) else 0
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def words(self, column: str) -> list[str]:
+        """The dictionary of a column of words, in the order of its codes."""
+        return self._words[column]
+
+    def codes(self, column: str) -> Ints:
+        """int32[n]: the code of each record's word, -1 for none."""
+        codes = self._codes.get(column)
+        if codes is None:
+            indices = self._column(column).indices
+            codes = self._codes[column] = indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        return codes
+
+    def is_one_of(self, column: str, words: Collection[str]) -> Bools:
+        """bool[n]: whether each record's word is among these."""
+        import numpy as np
+
+        known = self.words(column)
+        table = np.array([word in words for word in known] + [False])  # the last one for -1
+        return table[self.codes(column)]
+
+    @cached_property
+    def steps(self) -> Ints:
+        """int64[n]."""
+        return self._numbers("step", 0)
+
+    @cached_property
+    def flags(self) -> Ints:
+        """int64[n]."""
+        return self._numbers("flags", 0)
+
+    @cached_property
+    def digests(self) -> tuple[npt.NDArray[np.uint64], Bools]:
+        """(uint64[n, 2], zeros where there is none; bool[n]: whether there is one)."""
+        import numpy as np
+
+        column = self._column("digest")
+        there = ~column.is_null().to_numpy(zero_copy_only=False)
+        data = column.buffers()[1]
+        whole = np.frombuffer(data, np.uint64) if data is not None else np.zeros(0, np.uint64)
+        words = whole.reshape(-1, 2)[column.offset : column.offset + len(column)].copy()
+        if len(words) < len(column):  # no buffer at all: every one is null
+            words = np.zeros((len(column), 2), np.uint64)
+        words[~there] = 0
+        return words, there
+
+    @cached_property
+    def inputs(self) -> tuple[npt.NDArray[np.uint64], Bools]:
+        """(uint64[n], 0 where there are none; bool[n]: whether they are known)."""
+        import numpy as np
+
+        column = self._column("inputs")
+        there = ~column.is_null().to_numpy(zero_copy_only=False)
+        return column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.uint64), there
+
+    def cell(self, column: str, index: int) -> Any:
+        """One value, None where there is none."""
+        return self.table.column(column)[index].as_py()
+
+    def row(self, index: int) -> Row:
+        """One record."""
+        return Row(**{name: self.cell(name, index) for name in _ROW}, process=self.stem)
+
+    def rows(self, mask: Bools) -> list[Row]:
+        """The records where bool[n] is true, in order."""
+        import pyarrow as pa
+
+        chosen = self.table.select(_ROW).filter(pa.array(mask))
+        return [Row(**values, process=self.stem) for values in chosen.to_pylist()]
+
+    def losses(self) -> dict[int, tuple[float, ...]]:
+        """The losses of each step, in order."""
+        found: dict[int, tuple[float, ...]] = {}
+        for row in self.rows(self.is_one_of("what", {"loss"})):
+            if row.value is not None:
+                found[row.step] = (*found.get(row.step, ()), row.value)
+        return found
+
+    def _column(self, name: str) -> pa.Array:
+        import pyarrow as pa
+
+        column = self.table.column(name)
+        return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+
+    @cached_property
+    def _words(self) -> dict[str, list[str]]:
+        return {name: self._column(name).dictionary.to_pylist() for name in WORDS}
+
+    @cached_property
+    def _codes(self) -> dict[str, Ints]:
+        return {}
+
+    def _numbers(self, name: str, missing: int) -> Ints:
+        import numpy as np
+
+        column = self._column(name).fill_null(missing)
+        numbers: Ints = column.to_numpy(zero_copy_only=False).astype(np.int64)
+        return numbers
+
+
+def read_trace(path: Path) -> Trace:
+    """The trace in this file, up to its last whole batch.
+
+    Raises TraceError when the file cannot be read as a trace, SchemaError for a version not known here.
+    """
+    import pyarrow as pa
+
+    try:
+        with path.open("rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise TraceError(f"The trace {path} cannot be read: {error.strerror or error}.") from None
+    try:
+        extent = frames.whole(memoryview(data))
+    except ValueError as error:
+        raise _corrupt(path, error) from None
+    if extent.frames == 0:
+        raise TraceError(
+            f"The trace {path} ends after {len(data)} bytes, before its first record: its process was killed "
+            "at the start. Record the run again."
+        )
+    try:
+        # Batches are small: threads cost more than they save.
+        options = pa.ipc.IpcReadOptions(use_threads=False)
+        with pa.ipc.open_stream(pa.py_buffer(data).slice(0, extent.length), options=options) as stream:
+            meta = _meta(path, stream.schema)
+            batches = []
+            for batch in stream:
+                batch.validate(full=True)  # a file may come from a stranger: no index may lead outside
+                batches.append(batch)
+        if not stream.schema.equals(arrow_schema({}), check_metadata=False):
+            raise _corrupt(path, f"its columns are {stream.schema.names}")
+        table = pa.Table.from_batches(batches, stream.schema).unify_dictionaries().combine_chunks()
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, MemoryError) as error:
+        raise _corrupt(path, error) from None
+    return Trace(path, meta, table, extent.complete)
+
+
+def _meta(path: Path, schema: pa.Schema) -> dict[str, Any]:
+    text = (schema.metadata or {}).get(META)
+    meta = None if text is None else json.loads(text)
+    if not isinstance(meta, dict) or "schema" not in meta:
+        raise TraceError(
+            f"{path} is an Arrow stream, but not a trace of samerun's: it has no `samerun` metadata."
+        )
+    if meta["schema"] != SCHEMA:
+        raise SchemaError(
+            f"The trace {path} has schema {meta['schema']!r}; this samerun knows {SCHEMA}. "
+            "Install the samerun that wrote it, or record the run again."
+        )
+    return meta
+
+
+def _corrupt(path: Path, found: object) -> TraceError:
+    said = str(found).strip().splitlines()
+    return TraceError(
+        f"The trace {path} is corrupt ({said[0] if said else type(found).__name__}). "
+        "Record the run again, or copy it again from where it was made."
+    )

@@ -1,0 +1,266 @@
+"""Writes the trace of one process, while it trains. The columns are those of runs/schema.py."""
+
+from __future__ import annotations
+
+import json
+import os
+from array import array
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from samerun.runs.schema import SCHEMA
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+META = b"samerun"  # the key of the schema's metadata
+SUFFIX = ".trace.arrow"
+WORDS = ("phase", "what", "name", "module", "call_site")  # the columns with a dictionary
+
+# Measured on batches of 900 operations: lz4 is 0.1 ms faster and leaves 7% more bytes.
+_COMPRESSION = "zstd"
+
+_Signature = tuple[str, str, str | None, str | None, str | None, int]
+
+
+def arrow_schema(meta: Mapping[str, Any]) -> pa.Schema:
+    """The Arrow schema of a trace whose `samerun` metadata is `meta`, the schema's version included."""
+    import pyarrow as pa
+
+    word = pa.dictionary(pa.int32(), pa.string())
+    text = json.dumps({"schema": SCHEMA, **meta}, default=str)
+    return pa.schema(
+        [
+            ("step", pa.int32()),
+            *((name, word) for name in WORDS),
+            ("digest", pa.binary(16)),
+            ("inputs", pa.uint64()),
+            ("value", pa.float64()),
+            ("flags", pa.uint8()),
+            ("detail", pa.string()),
+            ("parts", pa.binary()),
+        ],
+        metadata={META: text.encode("utf-8", "replace")},
+    )
+
+
+class TraceWriter:
+    """Appends records to a new trace file, and never raises because of the disk.
+
+    An OSError (disk full, read-only, no such folder) makes the writer fall silent: `failed` says why, and
+    rows are dropped from then on. Not safe for two threads at once: the caller holds a lock.
+    """
+
+    def __init__(self, path: Path, meta: Mapping[str, Any]) -> None:
+        import pyarrow as pa
+
+        self.path = path
+        self.failed: str | None = None
+        self._closed = False
+        self._signatures: dict[_Signature, int] = {}
+        self._words = [_Words() for _ in WORDS]  # in the order of WORDS
+        self._codes = [array("i") for _ in WORDS]  # for each signature, the code of its word
+        self._flags = array("B")  # for each signature
+        self._clear()
+        self._sink = _Sink()
+        self._schema = arrow_schema(meta)
+        options = pa.ipc.IpcWriteOptions(compression=_COMPRESSION, use_threads=False)
+        self._stream = pa.ipc.new_stream(pa.PythonFile(self._sink, "w"), self._schema, options=options)
+        self._fd = -1
+        try:
+            self._fd = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o644)
+        except OSError as error:
+            self._fail(error)
+        self._write_batch()  # with the schema: a process killed early leaves a trace that can be read
+
+    def append(
+        self,
+        step: int,
+        phase: str,
+        what: str,
+        name: str | None = None,
+        module: str | None = None,
+        call_site: str | None = None,
+        digest: bytes | None = None,
+        inputs: int | None = None,
+        value: float | None = None,
+        flags: int = 0,
+        detail: str | None = None,
+        parts: bytes | None = None,
+    ) -> int:
+        """Add one record; returns its index among those not yet flushed."""
+        signature = (phase, what, name, module, call_site, flags)
+        code = self._signatures.get(signature)
+        if code is None:
+            code = self._meet(signature)
+        digests = self._digests
+        index = len(digests)
+        self._kinds.append(code)
+        self._steps.append(step)
+        digests.append(digest)
+        self._inputs.append(inputs)
+        if value is not None:
+            self._values[index] = value
+        if detail is not None:
+            self._details[index] = detail
+        if parts is not None:
+            self._parts[index] = parts
+        return index
+
+    def set_digest(self, index: int, digest: bytes) -> None:
+        """Fill in the digest of a record that was not flushed yet."""
+        self._digests[index] = digest
+
+    def set_inputs(self, index: int, inputs: int) -> None:
+        """Fill in the inputs of a record that was not flushed yet."""
+        self._inputs[index] = inputs
+
+    def flush(self) -> None:
+        """Hand the records to the operating system, as one batch."""
+        if self._digests:
+            self._write_batch()
+
+    def close(self) -> None:
+        """Flush, and write the end of the stream."""
+        if self._closed:
+            return
+        self.flush()
+        self._closed = True
+        if self.failed is None:
+            self._stream.close()
+            self._write_out()
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    # --- columns -----------------------------------------------------------------------------------
+
+    def _clear(self) -> None:
+        self._kinds = array("i")
+        self._steps = array("i")
+        self._digests: list[bytes | None] = []
+        self._inputs: list[int | None] = []
+        self._values: dict[int, float] = {}
+        self._details: dict[int, str] = {}
+        self._parts: dict[int, bytes] = {}
+
+    def _meet(self, signature: _Signature) -> int:
+        """The code of a new combination of words and flags."""
+        code = self._signatures[signature] = len(self._flags)
+        for words, codes, word in zip(self._words, self._codes, signature[:-1], strict=True):
+            codes.append(words.code(word))
+        self._flags.append(signature[-1])
+        return code
+
+    def _batch(self) -> pa.RecordBatch:
+        import numpy as np
+        import pyarrow as pa
+
+        n = len(self._digests)
+        kinds = np.array(self._kinds, dtype=np.int32)
+        columns = [pa.array(np.array(self._steps, dtype=np.int32))]
+        for words, codes in zip(self._words, self._codes, strict=True):
+            taken = np.array(codes, dtype=np.int32)[kinds]
+            # polars refuses a negative code, even under a null
+            indices = pa.array(np.maximum(taken, 0), mask=taken < 0)
+            columns.append(pa.DictionaryArray.from_arrays(indices, words.dictionary()))
+        columns += [
+            pa.array(self._digests, pa.binary(16)),
+            pa.array(self._inputs, pa.uint64()),
+            _sparse(self._values, n, pa.float64()),
+            pa.array(np.array(self._flags, dtype=np.uint8)[kinds]),
+            _sparse({index: _clean(text) for index, text in self._details.items()}, n, pa.string()),
+            _sparse(self._parts, n, pa.binary()),
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+    # --- the file ----------------------------------------------------------------------------------
+
+    def _write_batch(self) -> None:
+        if self.failed is None and not self._closed:
+            self._stream.write_batch(self._batch())
+            self._write_out()
+        self._clear()
+
+    def _write_out(self) -> None:
+        data = self._sink.take()
+        try:
+            while data and self.failed is None:
+                data = data[os.write(self._fd, data) :]
+        except OSError as error:
+            self._fail(error)
+
+    def _fail(self, error: OSError) -> None:
+        self.failed = f"{self.path}: {error.strerror or error}"
+        if self._fd >= 0:
+            try:
+                os.close(self._fd)
+            except OSError:
+                pass  # the same disk
+            self._fd = -1
+
+
+class _Words:
+    """One column's dictionary, as it grows. The code of None is -1."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str | None, int] = {None: -1}
+        self._array: pa.Array | None = None
+
+    def code(self, word: str | None) -> int:
+        code = self._codes.get(word)
+        if code is None:
+            code = self._codes[word] = len(self._codes) - 1
+            self._array = None
+        return code
+
+    def dictionary(self) -> pa.Array:
+        """The words in the order of their codes; the same object until one is added."""
+        import pyarrow as pa
+
+        if self._array is None:
+            self._array = pa.array([_clean(word) for word in self._codes if word is not None], pa.string())
+        return self._array
+
+
+class _Sink:
+    """Keeps what Arrow writes until it goes to the disk in one piece."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+
+    def write(self, data: bytes | memoryview) -> int:
+        piece = bytes(data)
+        self._pieces.append(piece)
+        return len(piece)
+
+    def flush(self) -> None:
+        """Nothing: `take` empties it."""
+
+    def take(self) -> bytes:
+        data = b"".join(self._pieces)
+        self._pieces.clear()
+        return data
+
+
+def _sparse(values: Mapping[int, Any], length: int, kind: pa.DataType) -> pa.Array:
+    import pyarrow as pa
+
+    if not values:
+        return pa.nulls(length, kind)
+    column: list[Any] = [None] * length
+    for index, value in values.items():
+        column[index] = value
+    return pa.array(column, kind)
+
+
+def _clean(text: str) -> str:
+    """Text that UTF-8 can hold: a file's name need not be."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace").decode()
+    return text

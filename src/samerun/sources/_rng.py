@@ -1,0 +1,100 @@
+"""What the random number generators share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+from samerun.runs.difference import Difference, Evidence, Row
+from samerun.runs.plan import Control
+from samerun.sources import _rows
+from samerun.sources.source import Source, Undo
+from samerun.streams import stream_seed
+
+
+class Rng(Source):
+    """A global generator: has a state that can be digested, captured and put back.
+
+    Controlled by seeding it from its own stream, (seed, id): the same on every rank, as a script that calls
+    `torch.manual_seed(seed)` seeds every rank alike.
+    """
+
+    kind = "rng"
+    modes = ("seeded", "strict", "warn")
+    seeded_by: ClassVar[tuple[str, ...]] = ()  # the functions that seed it, as named in "seed" rows
+    feeds: ClassVar[frozenset[str]] = frozenset()  # the phases in which trainings draw from it
+
+    @abstractmethod
+    def capture(self) -> Any:
+        """Its state now, as plain values (numbers, strings, bytes, tuples of these)."""
+
+    @abstractmethod
+    def restore(self, state: Any) -> None:
+        """Put back what `capture` gave."""
+
+    @abstractmethod
+    def reseed(self, seed: int) -> None:
+        """Seed it with 64 bits."""
+
+    def control(self, control: Control) -> Undo | None:
+        """Seed it from its stream; the undo restores the state of before."""
+        before = self.capture()
+        self.reseed(stream_seed(control.seed, self.id))
+        return lambda: self.restore(before)
+
+    def recognise(self, difference: Difference) -> Evidence | None:
+        """Unequal state, drawn from, before the difference; its first differing draw when recorded."""
+        if _is_its_origin(self.id, difference):
+            assert difference.origin is not None
+            site = difference.origin.call_site or difference.call_site
+            return Evidence(
+                self.id, 1.0, f"{difference.origin.op} drew from it, and its state already differed", site
+            )
+        origin = difference.origin
+        if origin is not None and origin.inputs_equal and (not origin.draws or origin.generator_differs):
+            return None  # a kernel's doing, or a draw from another generator
+        first = difference.rng_first.get(self.id)
+        if first is None or first > difference.step or self.id not in difference.drawn:
+            return None
+        return self._from_state(difference, first)
+
+    def _from_state(self, difference: Difference, first: int) -> Evidence | None:
+        reseeded = self._reseeded(difference)
+        if reseeded is not None:
+            return Evidence(
+                self.id,
+                0.4,
+                f"{reseeded.name} was given another seed in each run{_at(reseeded.call_site)}",
+                reseeded.call_site,
+            )
+        draw = _first_draw(self.id, difference)
+        if draw is not None:
+            text = f"its first differing draw is in step {draw.step}{_at(draw.call_site)}"
+            return Evidence(self.id, 1.0, text, draw.call_site)
+        text = f"its state differs from step {first} on, and it was drawn from"
+        return Evidence(self.id, 0.7 if difference.phase in self.feeds else 0.4, text, difference.call_site)
+
+    def _reseeded(self, difference: Difference) -> Row | None:
+        for name in self.seeded_by:
+            found = _rows.first_differing(difference, "seed", name)
+            if found is not None:
+                return found
+        return None
+
+
+def _is_its_origin(id_: str, difference: Difference) -> bool:
+    origin = difference.origin
+    if origin is None or not origin.draws or not origin.generator_differs or not id_.startswith("torch-"):
+        return False
+    devices = [other for other in difference.rng_first if other.startswith("torch-")]
+    return id_ in devices or (not devices and id_ == "torch-cpu")
+
+
+def _first_draw(id_: str, difference: Difference) -> Row | None:
+    """The first differing draw of all generators, when it is this one's."""
+    found = _rows.first_differing(difference, "draw")
+    return found if found is not None and found.name == id_ else None
+
+
+def _at(site: str | None) -> str:
+    return f" at {site}" if site else ""

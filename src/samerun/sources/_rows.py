@@ -1,0 +1,67 @@
+"""Reading the evidence of two runs side by side."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from samerun.runs.difference import Difference, Row, Side
+
+Pair = tuple[Row | None, Row | None]
+
+
+def pairs(difference: Difference, what: str, name: str | None = None) -> Iterator[Pair]:
+    """The rows of one kind of both runs, matched by process, name and line, in the order of each.
+
+    Rows that only one of the runs has come with None.
+    """
+    waiting: dict[tuple[str, str | None, str | None], list[Row]] = defaultdict(list)
+    for row in reversed(difference.b.rows(what, name)):
+        waiting[_key(row)].append(row)
+    for row in difference.a.rows(what, name):
+        others = waiting[_key(row)]
+        yield row, others.pop() if others else None
+    for rest in waiting.values():
+        for row in reversed(rest):
+            yield None, row
+
+
+def _key(row: Row) -> tuple[str, str | None, str | None]:
+    return row.process, row.name, row.call_site
+
+
+def first_differing(difference: Difference, what: str, name: str | None = None) -> Row | None:
+    """Run A's first row whose digest (or, without one, value) is another in run B."""
+    for a, b in pairs(difference, what, name):
+        if a is not None and b is not None and (a.digest, a.value) != (b.digest, b.value):
+            return a
+    return None
+
+
+def line_number(site: str | None) -> tuple[str, int] | None:
+    """`path.py:12` as its path and line."""
+    path, _, line = (site or "").rpartition(":")
+    return (path, int(line)) if path and line.isdecimal() else None
+
+
+def source_line(side: Side, site: str | None) -> str:
+    """The text of a line of the user's code, "" when it cannot be read."""
+    at = line_number(site)
+    folder = side.manifest.get("cwd")
+    if at is None or not isinstance(folder, str):
+        return ""
+    try:
+        with open(Path(folder, at[0]), encoding="utf-8", errors="replace") as file:
+            for number, text in enumerate(file, 1):
+                if number == at[1]:
+                    return text.strip()
+    except OSError:
+        pass
+    return ""
+
+
+def rng_differs(difference: Difference) -> bool:
+    """Whether the state of a generator that was drawn from differed by then."""
+    never = difference.step + 1
+    return any(difference.rng_first.get(id_, never) < never for id_ in difference.drawn)

@@ -1,0 +1,33 @@
+"""Noting who seeds a generator, and with what."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from samerun.digest import digest_bytes
+from samerun.sources.source import Journal
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def note_seed(journal: Journal, function: str, seed: object) -> None:
+    """Write a "seed" row: the digest of the seed, and its value when it is a number."""
+    if hasattr(seed, "item") and getattr(seed, "ndim", None) == 0:
+        seed = seed.item()  # a numpy or torch scalar
+    value = float(seed) if isinstance(seed, (int, float)) and abs(seed) < 2**1000 else None
+    journal.note("seed", function, digest=digest_bytes(repr(seed).encode()), value=value, user_only=True)
+
+
+def noting(journal: Journal, function: str, original: _F) -> _F:
+    """The function, noting its first argument as a seed before it runs; no seed is left to the caller."""
+
+    @functools.wraps(original)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        seed = args[0] if args else kwargs.get("seed")
+        if seed is not None:
+            note_seed(journal, function, seed)
+        return original(*args, **kwargs)
+
+    return wrapper  # type: ignore[return-value]

@@ -1,0 +1,39 @@
+"""What flags of torch share: a value that is set, described and put back."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from samerun.runs.plan import Control, Mode
+from samerun.sources.source import Source, Undo
+
+
+class Setting(Source):
+    """Flags with a fast and a repeatable value."""
+
+    modes: ClassVar[tuple[Mode, ...]] = ("strict", "warn")
+    hooks_into = "torch"
+
+    @abstractmethod
+    def read(self) -> dict[str, Any]:
+        """Each flag by its name, as it is now."""
+
+    @abstractmethod
+    def write(self, values: Mapping[str, Any]) -> None:
+        """Set those of the flags that are given."""
+
+    @abstractmethod
+    def repeatable(self, control: Control) -> Mapping[str, Any]:
+        """The values that make it repeatable."""
+
+    def control(self, control: Control) -> Undo | None:
+        """Set the repeatable values; the undo sets those of before."""
+        before = self.read()
+        self.write(self.repeatable(control))
+        return lambda: self.write(before)
+
+    def describe(self) -> Mapping[str, Any]:
+        """The flags' values."""
+        return self.read()

@@ -1,0 +1,32 @@
+"""Settings and manifests of two runs side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from samerun.runs.difference import Difference, Evidence
+
+
+def differing(
+    id_: str, difference: Difference, *, keys: tuple[str, ...] | None = None, strength: float = 0.7
+) -> Evidence | None:
+    """Evidence that what a source says of itself is not the same in the two runs."""
+    text = changed(difference.a.settings.get(id_, {}), difference.b.settings.get(id_, {}), keys)
+    return None if text is None else Evidence(id_, strength, text)
+
+
+def changed(a: Any, b: Any, keys: tuple[str, ...] | None = None, most: int = 3) -> str | None:
+    """What differs between two values, by key where they are mappings; None when nothing does."""
+    if not isinstance(a, Mapping) or not isinstance(b, Mapping):
+        return None if a == b else f"{a} and {b}"
+    names = [key for key in (sorted({*a, *b}) if keys is None else keys) if a.get(key) != b.get(key)]
+    if not names:
+        return None
+    said = [f"{name}: {_shown(a.get(name))} and {_shown(b.get(name))}" for name in names[:most]]
+    return ", ".join(said) + (f", and {len(names) - most} more" if len(names) > most else "")
+
+
+def _shown(value: Any) -> str:
+    text = "unset" if value is None else str(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

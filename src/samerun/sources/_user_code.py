@@ -1,0 +1,161 @@
+"""Whose code is calling: the user's own files, or a library's machinery.
+
+A file is one of four things, decided once by its name:
+
+- the user's: whatever is not one of the following (and the package started with `python -m`, wherever it is);
+- walked through: samerun, installed packages (they may call for the user or be called back by them), and the
+  small standard modules that pass a call on (random, pathlib, os, …);
+- the end of the walk: the rest of the standard library (imports, threads, logging, …), which acts for itself.
+"""
+
+# Plain strings throughout: this runs inside observed calls of pathlib, on hot paths, and keeps links.
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import sysconfig
+from types import FrameType
+from typing import Final
+
+_USER: Final = 2
+_THROUGH: Final = 1
+_END: Final = 0
+
+_PASSED_ON = "uuid secrets random glob pathlib os shutil fnmatch datetime _pydatetime time"
+PASSTHROUGH = frozenset(_PASSED_ON.split())
+_SAMERUN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+_PATHS = sysconfig.get_paths()
+_ROOTS = [_PATHS[key] for key in ("stdlib", "platstdlib")]
+_STDLIB = tuple({os.path.join(path, "") for root in _ROOTS for path in (root, os.path.realpath(root))})
+_SCRIPTS = os.path.join(_PATHS["scripts"], "")
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+
+_kinds: dict[str, int] = {}
+_names: dict[str, str] = {}
+
+
+def user_frame(depth: int = 1) -> FrameType | None:
+    """The nearest frame of the user's own code, from `depth` frames above this one (1: the caller) on.
+
+    None when the call came from the standard library's machinery or from no code of the user's at all.
+    """
+    frame: FrameType | None = sys._getframe(depth)
+    kinds = _kinds
+    while frame is not None:
+        name = frame.f_code.co_filename
+        kind = kinds.get(name)
+        if kind is None:
+            kind = _classify(frame)
+        if kind == _USER:
+            return frame
+        if kind == _END:
+            return None
+        frame = frame.f_back
+    return None
+
+
+def called_directly() -> bool:
+    """Whether the nearest frame outside samerun and the passed-on standard modules is the user's.
+
+    So a library that the user called does not count, nor does what it calls.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        kind = _kinds.get(name)
+        if kind is None:
+            kind = _classify(frame)
+        if kind != _THROUGH or _is_library(name):
+            return kind == _USER
+        frame = frame.f_back
+    return False
+
+
+def call_site(frame: FrameType) -> str:
+    """`path.py:line`: relative to the working directory, or to site-packages for an installed program."""
+    name = frame.f_code.co_filename
+    shown = _names.get(name)
+    if shown is None:
+        shown = _names[name] = _shown(name)
+    return f"{shown}:{frame.f_lineno}"
+
+
+def is_user_file(name: str) -> bool:
+    """Whether a source file, by its absolute path, is the user's own."""
+    return _of_file(name) == _USER
+
+
+def _classify(frame: FrameType) -> int:
+    name = frame.f_code.co_filename
+    if name.startswith("<") and name.endswith(">"):
+        if name.startswith("<frozen "):
+            kind = _THROUGH if name[8:-1] in PASSTHROUGH else _END
+        elif name == "<string>":
+            # `python -c`; other generated code (a dataclass's __init__) is walked through, to its caller
+            top = frame.f_code.co_name == "<module>" or "-c" in sys.orig_argv[1:3]
+            return _USER if top and frame.f_globals.get("__name__") == "__main__" else _THROUGH
+        else:
+            kind = _USER if name.startswith(("<stdin>", "<ipython", "<doctest")) else _THROUGH
+    else:
+        kind = _of_file(name)
+    _kinds[name] = kind
+    return kind
+
+
+def _of_file(name: str) -> int:
+    path = os.path.abspath(name)
+    if path.startswith(_SAMERUN) or path.startswith(_SCRIPTS):
+        return _THROUGH
+    if any(part in path for part in _INSTALLED):
+        started = _started_package()
+        return _USER if started is not None and f"{os.sep}{started}{os.sep}" in path else _THROUGH
+    if path.startswith(_STDLIB):
+        return _THROUGH if _module_of(path) in PASSTHROUGH else _END
+    return _THROUGH if path.startswith(_torch_folder()) else _USER
+
+
+@functools.cache
+def _is_library(name: str) -> bool:
+    """Of a file that is walked through: whether it is an installed package's."""
+    path = os.path.abspath(name)
+    return not path.startswith(_SAMERUN) and any(part in path for part in _INSTALLED)
+
+
+def _module_of(path: str) -> str:
+    """The top-level module of a file of the standard library: "pathlib" for pathlib/_local.py."""
+    for root in _STDLIB:
+        if path.startswith(root):
+            return path[len(root) :].split(os.sep, 1)[0].removesuffix(".py")
+    return ""
+
+
+def _started_package() -> str | None:
+    """The installed package that `python -m` started, unless it only starts others."""
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    name = getattr(spec, "name", "")
+    if not name and "-m" in sys.orig_argv[:-1]:
+        name = sys.orig_argv[sys.orig_argv.index("-m") + 1]
+    package = str(name).split(".", 1)[0]
+    return package if package and package not in {"torch", "accelerate", "pytest", "samerun"} else None
+
+
+def _torch_folder() -> str:
+    """Where torch is, for one built from source outside site-packages."""
+    paths = getattr(sys.modules.get("torch"), "__path__", None)
+    return os.path.join(os.path.abspath(paths[0]), "") if paths else "\0"
+
+
+def _shown(name: str) -> str:
+    if name.startswith("<"):
+        return name
+    path = os.path.abspath(name)
+    for part in _INSTALLED:
+        if part in path:
+            return path.split(part, 1)[1]
+    try:
+        here = os.path.join(os.getcwd(), "")
+    except OSError:  # the folder was removed
+        return path
+    return path[len(here) :] if path.startswith(here) else path

@@ -1,0 +1,86 @@
+"""What clocks, entropy and identities share: they do harm when they feed a seed, a branch or the data."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from samerun.runs.difference import Difference, Evidence, Row
+from samerun.sources import _rows
+from samerun.sources.source import Source
+
+_FEEDS = re.compile(r"seed|default_rng|RandomState|Random\(|Generator|shuffle", re.IGNORECASE)
+_NEAR = 10  # lines between a read and the seeding that it feeds
+
+
+class World(Source):
+    """A value that the operating system gives, another one in each run. Controlled on request alone."""
+
+    kind = "world"
+    evidence: ClassVar[str]  # the word for its rows
+    words: ClassVar[re.Pattern[str]]  # what a line of code that uses it looks like
+    # the strength when it was read and nothing else explains the difference; 0: most reads are harmless
+    unexplained: ClassVar[float] = 0.0
+
+    def reads(self, difference: Difference) -> list[Row]:
+        """Its rows in run A, up to the difference."""
+        return difference.a.rows(self.evidence)
+
+    def recognise(self, difference: Difference) -> Evidence | None:
+        """It feeds a seed that differs, stands in the differing line, or fed a branch."""
+        origin = difference.origin
+        if origin is not None and origin.inputs_equal and not origin.draws:
+            return None
+        seed = _rows.first_differing(difference, "seed")
+        if seed is not None:
+            return self._feeding(difference, seed)
+        return self._seeding_line(difference) or self._direct(difference)
+
+    def _feeding(self, difference: Difference, seed: Row) -> Evidence | None:
+        said = f"{seed.name} was given another seed in each run, at {seed.call_site}"
+        text = _rows.source_line(difference.a, seed.call_site)
+        distance = min((_distance(row, seed) for row in self.reads(difference)), default=None)
+        if distance == 0:
+            return Evidence(self.id, 1.0, f"{said}, a line that reads it", seed.call_site)
+        if self.words.search(text):
+            return Evidence(self.id, 1.0 if distance is not None else 0.7, f"{said}: {text}", seed.call_site)
+        if distance is not None and distance <= _NEAR:
+            return Evidence(self.id, 0.7, f"{said}, and the code just before reads it", seed.call_site)
+        if self.reads(difference):
+            return Evidence(self.id, 0.4, f"{said}, and the script reads it", seed.call_site)
+        return None
+
+    def _seeding_line(self, difference: Difference) -> Evidence | None:
+        for row in self.reads(difference):
+            text = _rows.source_line(difference.a, row.call_site)
+            if _FEEDS.search(text) and not _is_unseeded(difference, row):
+                return Evidence(
+                    self.id, 0.7, f"{row.name} is read where something is seeded: {text}", row.call_site
+                )
+        return None
+
+    def _direct(self, difference: Difference) -> Evidence | None:
+        text = _rows.source_line(difference.a, difference.call_site)
+        if self.words.search(text):
+            return Evidence(self.id, 0.7, f"the line that differs reads it: {text}", difference.call_site)
+        reads = [row for row in self.reads(difference) if not _is_unseeded(difference, row)]
+        if not reads or _rows.rng_differs(difference):
+            return None
+        last = reads[-1]
+        said = f"{last.name} was read at {last.call_site or 'an unknown line'} before the difference"
+        if difference.kind in ("flow", "ended"):
+            return Evidence(self.id, 0.4, f"{said}, and the runs took another way", last.call_site)
+        return Evidence(self.id, self.unexplained, said, last.call_site) if self.unexplained else None
+
+
+def _distance(row: Row, seed: Row) -> int:
+    """How many lines a read stands before a seeding in the same file and process; very many elsewhere."""
+    read, at = _rows.line_number(row.call_site), _rows.line_number(seed.call_site)
+    if read is None or at is None or read[0] != at[0] or row.process != seed.process or read[1] > at[1]:
+        return 10**9
+    return at[1] - read[1]
+
+
+def _is_unseeded(difference: Difference, row: Row) -> bool:
+    """Whether the read was made by a generator without a seed, which is another source's."""
+    return any(other.call_site == row.call_site for other in difference.a.rows("unseeded", "numpy-generator"))

@@ -1,0 +1,65 @@
+"""Fused attention: https://pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from samerun.runs.difference import Difference, Evidence
+from samerun.runs.plan import Control
+from samerun.sources import _operations
+from samerun.sources._setting import Setting
+
+
+class AttentionBackend(Setting):
+    """Flash, memory-efficient and cuDNN attention add gradients in whatever order their blocks finish.
+
+    Under strict deterministic algorithms torch makes the first two repeatable and does not select the third,
+    so they stay on; where only warnings are asked for, torch leaves them as they are, and only the plain
+    implementation is kept.
+    """
+
+    id = "attention-backend"
+    summary = "the backward pass of fused attention on CUDA gives other bits each time"
+    advice = (
+        "torch.use_deterministic_algorithms(True), or torch.backends.cuda.enable_flash_sdp(False) and its kin"
+    )
+    kind = "kernel"
+
+    def read(self) -> dict[str, Any]:
+        """Which implementations may be used."""
+        import torch
+
+        cuda: Any = torch.backends.cuda
+        return {
+            "flash": cuda.flash_sdp_enabled(),
+            "mem_efficient": cuda.mem_efficient_sdp_enabled(),
+            "math": cuda.math_sdp_enabled(),
+            "cudnn": cuda.cudnn_sdp_enabled(),
+        }
+
+    def write(self, values: Mapping[str, Any]) -> None:
+        """Allow or forbid those that are given."""
+        import torch
+
+        for name, value in values.items():
+            getattr(torch.backends.cuda, f"enable_{name}_sdp")(value)
+
+    def repeatable(self, control: Control) -> Mapping[str, Any]:
+        """Without cuDNN's; without the other two as well where torch leaves them unrepeatable."""
+        fused = control.mode != "warn" and _strictly(control)
+        plain = {"flash": False, "mem_efficient": False, "math": True}
+        return {"cudnn": False} if fused else {"cudnn": False, **plain}
+
+    def recognise(self, difference: Difference) -> Evidence | None:
+        """The backward pass of fused attention is the origin."""
+        if not _operations.is_attention_backward(difference):
+            return None
+        assert difference.origin is not None
+        text = f"{difference.origin.op} gave other bits for equal inputs"
+        return Evidence(self.id, 1.0, text, difference.origin.call_site)
+
+
+def _strictly(control: Control) -> bool:
+    """Whether deterministic algorithms are controlled too."""
+    return control.only is None or "nondeterministic-kernels" in control.only

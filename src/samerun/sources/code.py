@@ -1,0 +1,52 @@
+"""The program itself."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from samerun.digest import digest_bytes
+from samerun.runs.difference import Difference, Evidence
+from samerun.sources import _settings, _user_code
+from samerun.sources.source import Source
+
+
+class Code(Source):
+    """The script, its own modules, and the commit that they come from."""
+
+    id = "code"
+    summary = "the runs are not of the same code"
+    advice = "git stash or commit the change, and compare runs of one commit: git diff COMMIT COMMIT"
+    kind = "provenance"
+    controllable = False
+
+    def describe(self) -> Mapping[str, Any]:
+        """The digest of each of the user's own files that is imported now, by its path."""
+        files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+        found = {}
+        for path in sorted(
+            {path for path in files if isinstance(path, str) and _user_code.is_user_file(path)}
+        ):
+            try:
+                with open(path, "rb") as file:
+                    found[os.path.relpath(path)] = digest_bytes(file.read()).hex()
+            except (OSError, ValueError):
+                continue
+        return found
+
+    def recognise(self, difference: Difference) -> Evidence | None:
+        """Other files, another commit, or other changes on top of it."""
+        a, b = (side.settings.get(self.id, {}) for side in (difference.a, difference.b))
+        files = [path for path in a if path in b and a[path] != b[path]]
+        if files:
+            return Evidence(self.id, 0.7, f"{_listed(files)} changed between the runs")
+        if a and b:
+            return None  # the files that ran are the same, whatever the commit
+        changed = _settings.changed(difference.a.manifest.get("git"), difference.b.manifest.get("git"))
+        return None if changed is None else Evidence(self.id, 0.7, f"the repository changed: {changed}")
+
+
+def _listed(names: list[str], most: int = 3) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

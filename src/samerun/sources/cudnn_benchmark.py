@@ -1,0 +1,44 @@
+"""cuDNN's choice of algorithm by timing: https://pytorch.org/docs/stable/backends.html#torch.backends.cudnn.benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from samerun.runs.difference import Difference, Evidence
+from samerun.runs.plan import Control
+from samerun.sources import _operations
+from samerun.sources._setting import Setting
+
+
+class CudnnBenchmark(Setting):
+    """`torch.backends.cudnn.benchmark = True`: the fastest algorithm of the moment."""
+
+    id = "cudnn-benchmark"
+    summary = "cuDNN times its algorithms and takes the fastest, which is another one from run to run"
+    advice = "torch.backends.cudnn.benchmark = False"
+    kind = "kernel"
+
+    def read(self) -> dict[str, Any]:
+        """The flag."""
+        import torch
+
+        return {"benchmark": torch.backends.cudnn.benchmark}
+
+    def write(self, values: Mapping[str, Any]) -> None:
+        """Set the flag."""
+        import torch
+
+        torch.backends.cudnn.benchmark = values["benchmark"]
+
+    def repeatable(self, control: Control) -> Mapping[str, Any]:
+        """No timing."""
+        return {"benchmark": False}
+
+    def recognise(self, difference: Difference) -> Evidence | None:
+        """A convolution or recurrent layer on CUDA is the origin, and the flag was on."""
+        if not _operations.is_cudnn(difference) or not _operations.any_said(difference, self.id, "benchmark"):
+            return None
+        assert difference.origin is not None
+        text = f"{difference.origin.op} gave other bits for equal inputs, and cudnn.benchmark was on"
+        return Evidence(self.id, 1.0, text, difference.origin.call_site)

@@ -1,0 +1,47 @@
+"""cuDNN's algorithms that do not repeat: https://pytorch.org/docs/stable/backends.html#torch.backends.cudnn.deterministic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from samerun.runs.difference import Difference, Evidence
+from samerun.runs.plan import Control
+from samerun.sources import _operations
+from samerun.sources._setting import Setting
+
+
+class CudnnNondeterministic(Setting):
+    """Convolution gradients by atomic additions, unless `torch.backends.cudnn.deterministic` is set."""
+
+    id = "cudnn-nondeterministic"
+    summary = "cuDNN may use algorithms that give other bits each time"
+    advice = "torch.backends.cudnn.deterministic = True"
+    kind = "kernel"
+
+    def read(self) -> dict[str, Any]:
+        """The flag, and whether cuDNN is used at all."""
+        import torch
+
+        cudnn = torch.backends.cudnn
+        return {"deterministic": cudnn.deterministic, "enabled": cudnn.enabled}
+
+    def write(self, values: Mapping[str, Any]) -> None:
+        """Set the flags that are given."""
+        import torch
+
+        for name, value in values.items():
+            setattr(torch.backends.cudnn, name, value)
+
+    def repeatable(self, control: Control) -> Mapping[str, Any]:
+        """Deterministic algorithms; no cuDNN at all when the control says so."""
+        return {"deterministic": True, **({"enabled": False} if control.disable_cudnn else {})}
+
+    def recognise(self, difference: Difference) -> Evidence | None:
+        """A convolution or recurrent layer on CUDA is the origin, and nothing asked for determinism."""
+        if not _operations.is_cudnn(difference) or _operations.all_deterministic(difference):
+            return None
+        assert difference.origin is not None
+        benchmarked = _operations.any_said(difference, "cudnn-benchmark", "benchmark")
+        text = f"{difference.origin.op} gave other bits for equal inputs, and cudnn.deterministic was off"
+        return Evidence(self.id, 0.7 if benchmarked else 1.0, text, difference.origin.call_site)

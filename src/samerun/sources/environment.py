@@ -1,0 +1,37 @@
+"""Environment variables that can change the numbers of a training."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from samerun.runs.difference import Difference, Evidence
+from samerun.runs.provenance import environment
+from samerun.sources import _settings
+from samerun.sources.source import Source
+
+_ELSEWHERE = frozenset({"PYTHONHASHSEED", "OMP_NUM_THREADS", "MKL_NUM_THREADS"})  # sources of their own
+
+
+class Environment(Source):
+    """The variables of the allow-list; no other is looked at, so that no secret is kept."""
+
+    id = "environment"
+    summary = "the runs had other environment variables"
+    advice = "start both runs with the same variables: env NAME=VALUE python train.py"
+    kind = "provenance"
+    controllable = False
+
+    def describe(self) -> Mapping[str, Any]:
+        """Those that are set."""
+        return environment(os.environ)
+
+    def recognise(self, difference: Difference) -> Evidence | None:
+        """One that was set otherwise; the variables of other sources are left to them."""
+        a, b = (
+            side.settings.get(self.id) or side.manifest.get("environment") or {}
+            for side in (difference.a, difference.b)
+        )
+        changed = _settings.changed(a, b, tuple(sorted({*a, *b} - _ELSEWHERE)))
+        return None if changed is None else Evidence(self.id, 0.7, changed)

@@ -1,0 +1,68 @@
+"""The machine."""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from samerun.runs.difference import Difference, Evidence
+from samerun.sources import _settings
+from samerun.sources.source import Source
+
+
+class Hardware(Source):
+    """Processor, its instruction sets, and accelerators: other machines round differently."""
+
+    id = "hardware"
+    summary = "the runs were made on other hardware"
+    advice = "compare runs of one machine, or of machines with the same processor and accelerator"
+    kind = "provenance"
+    controllable = False
+    hooks_into = "torch"
+
+    def describe(self) -> Mapping[str, Any]:
+        """The processor, the number of them, what torch makes of it, and the CUDA devices in use."""
+        found: dict[str, Any] = {"processor": _processor(), "cpus": _cpus()}
+        torch: Any = sys.modules.get("torch")
+        if torch is not None:
+            found["capability"] = torch.backends.cpu.get_cpu_capability()
+            if torch.cuda.is_initialized():
+                count = torch.cuda.device_count()
+                found["devices"] = [torch.cuda.get_device_name(index) for index in range(count)]
+                found["cuda"] = torch.version.cuda
+                found["cudnn"] = torch.backends.cudnn.version()
+        return found
+
+    def recognise(self, difference: Difference) -> Evidence | None:
+        """Another processor, capability or accelerator."""
+        keys = ("processor", "capability", "devices", "cuda", "cudnn")
+        found = _settings.differing(self.id, difference, keys=keys)
+        if found is not None:
+            return found
+        changed = _settings.changed(
+            difference.a.manifest.get("platform"), difference.b.manifest.get("platform")
+        )
+        return None if changed is None else Evidence(self.id, 0.7, changed)
+
+
+@functools.cache
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:  # not Linux
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _cpus() -> int | None:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not Linux
+        return os.cpu_count()

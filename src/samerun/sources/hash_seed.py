@@ -1,0 +1,102 @@
+"""The seed of str and bytes hashes: https://docs.python.org/3/using/cmdline.html#envvar-PYTHONHASHSEED."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from samerun.errors import TooLate, UsageError
+from samerun.runs.difference import Difference, Evidence, Side
+from samerun.runs.plan import Control
+from samerun.sources import _rows
+from samerun.sources.source import Source, Undo
+from samerun.streams import stream_seed
+
+VARIABLE = "PYTHONHASHSEED"
+_LARGEST = 2**32 - 1
+_HASHES = re.compile(r"\b(set|frozenset|hash)\s*\(|\bfor\b.*\bin\s*\{")
+
+
+class HashSeed(Source):
+    """Sets of strings iterate in another order in each process, unless PYTHONHASHSEED is fixed."""
+
+    id = "hash-seed"
+    summary = "hash() of str, and with it the order of sets, differs in each process"
+    advice = "start python with PYTHONHASHSEED=0 in its environment, or iterate over sorted(the_set)"
+    kind = "order"
+    modes = ("seeded", "strict", "warn")
+
+    def environment(self, control: Control) -> Mapping[str, str]:
+        """The user's own number, else one from the stream.
+
+        Raises UsageError for a value that Python itself would refuse.
+        """
+        own = os.environ.get(VARIABLE, "")
+        if own in ("", "random"):
+            return {VARIABLE: str(stream_seed(control.seed, self.id) & _LARGEST)}
+        if not own.isdecimal() or int(own) > _LARGEST:
+            raise UsageError(
+                f"{VARIABLE}={own!r} is not a value Python accepts; "
+                f"unset it, or set a number from 0 to {_LARGEST}"
+            )
+        return {VARIABLE: own}
+
+    def control(self, control: Control) -> Undo | None:
+        """Nothing to do when it was fixed before the process started; raises TooLate when it was not."""
+        if not _at_start().isdecimal():
+            raise TooLate(
+                f"{VARIABLE} was not set when this python started, and a running process cannot change it: "
+                f"start python with {VARIABLE}=0 in its environment, or use `samerun run`"
+            )
+        return None
+
+    def describe(self) -> Mapping[str, Any]:
+        """The variable as it was when the process started."""
+        return {"randomized": not _at_start().isdecimal(), VARIABLE: _at_start() or None}
+
+    def recognise(self, difference: Difference) -> Evidence | None:
+        """Hash seeds that were not the same, and nothing that speaks for another source."""
+        seeds = [_fixed(difference.a), _fixed(difference.b)]
+        if seeds[0] is not None and seeds[0] == seeds[1]:
+            return None
+        if difference.origin is not None and difference.origin.inputs_equal:
+            return None
+        said = f"PYTHONHASHSEED was {seeds[0] or 'unset'} and {seeds[1] or 'unset'}"
+        seed = _rows.first_differing(difference, "seed")
+        for site in (difference.call_site, seed.call_site if seed else None):
+            text = _rows.source_line(difference.a, site)
+            if _HASHES.search(text):
+                return Evidence(self.id, 0.7, f"{said}, and the line depends on hashes: {text}", site)
+        if difference.phase not in ("setup", "data") and difference.kind not in ("order", "flow"):
+            return None
+        if seed is not None or _explained(difference):
+            return None
+        return Evidence(self.id, 0.4, f"{said}, so sets and hash() of str differ", difference.call_site)
+
+
+def _explained(difference: Difference) -> bool:
+    """Whether an RNG, a file or a folder differed first."""
+    rows = (_rows.first_differing(difference, what) for what in ("opened", "listing"))
+    return _rows.rng_differs(difference) or any(row is not None for row in rows)
+
+
+def _fixed(side: Side) -> str | None:
+    value = side.settings.get("hash-seed", {}).get(VARIABLE)
+    return str(value) if value is not None and str(value).isdecimal() else None
+
+
+@functools.cache
+def _at_start() -> str:
+    """The variable as this process got it: os.environ may have been changed since, to no effect."""
+    try:
+        with open("/proc/self/environ", "rb") as file:
+            for entry in file.read().split(b"\0"):
+                if entry.startswith(VARIABLE.encode() + b"="):
+                    return entry.partition(b"=")[2].decode()
+            return ""
+    except OSError:  # not Linux
+        return "0" if not sys.flags.hash_randomization else os.environ.get(VARIABLE, "")

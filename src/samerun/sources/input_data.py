@@ -1,0 +1,55 @@
+"""Files that are not the same in both runs."""
+
+from __future__ import annotations
+
+from samerun.runs.difference import Difference, Evidence, Row, Side
+from samerun.sources import _rows
+from samerun.sources.source import Source
+
+
+class InputData(Source):
+    """A file that the script reads changed between the runs, or a folder gained or lost files."""
+
+    id = "input-data"
+    summary = "a file that the script reads changed between the runs"
+    advice = "keep the data fixed while comparing: read-only, or in a copy by samerun check --scratch"
+    kind = "world"
+    controllable = False
+
+    def recognise(self, difference: Difference) -> Evidence | None:
+        """The same path with other content, or the same folder with other names, before the difference."""
+        origin = difference.origin
+        if origin is not None and origin.inputs_equal:
+            return None
+        found = changed_file(difference)
+        if found is not None:
+            text = f"{found.detail} had other content in the other run"
+            return Evidence(self.id, 1.0, text, found.call_site)
+        for a, b in _rows.pairs(difference, "listing"):
+            if a is not None and b is not None and a.detail == b.detail and a.inputs != b.inputs:
+                return Evidence(self.id, 0.7, f"{a.detail} held other files in the other run", a.call_site)
+        return None
+
+
+def changed_file(difference: Difference) -> Row | None:
+    """Run A's first row of a file that both runs opened with other content, and that neither wrote itself."""
+    theirs = _first_opened(difference.b)
+    made = _written(difference.a) & _written(difference.b)
+    for path, row in _first_opened(difference.a).items():
+        other = theirs.get(path)
+        if other is not None and path not in made and (row.digest, row.value) != (other.digest, other.value):
+            return row
+    return None
+
+
+def _first_opened(side: Side) -> dict[str, Row]:
+    """The first opening of each file of data; the program's own files are the source `code`'s."""
+    opened: dict[str, Row] = {}
+    for row in side.rows("opened"):
+        if row.detail is not None and not row.detail.endswith((".py", ".pyc")):
+            opened.setdefault(row.detail, row)
+    return opened
+
+
+def _written(side: Side) -> set[str]:
+    return {row.detail for row in side.rows("written") if row.detail is not None}

@@ -1,0 +1,162 @@
+"""The order in which a folder's entries come: https://docs.python.org/3/library/os.html#os.listdir."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from xxhash import xxh3_64_intdigest
+
+from samerun.digest import digest_bytes
+from samerun.runs.difference import Difference, Evidence
+from samerun.runs.plan import Control
+from samerun.sources import _patch, _rows
+from samerun.sources.source import Journal, Source, Undo
+
+
+class ListingOrder(Source):
+    """os.listdir, os.scandir, os.walk, glob and Path.iterdir return entries as the file system keeps them."""
+
+    id = "listing-order"
+    summary = "folders are listed in the order that the file system keeps, not sorted"
+    advice = "sorted(os.listdir(folder)), sorted(glob.glob(pattern)), sorted(path.iterdir())"
+    kind = "order"
+    modes = ("seeded", "strict", "warn")
+
+    def control(self, control: Control) -> Undo | None:
+        """Sort what they return, by name."""
+
+        def listdir(original: Callable[..., list[Any]], *args: Any, **kwargs: Any) -> list[Any]:
+            return sorted(original(*args, **kwargs))
+
+        def scandir(original: Callable[..., Any], *args: Any, **kwargs: Any) -> _Sorted:
+            return _Sorted(original(*args, **kwargs))
+
+        return _patch_listing(listdir, scandir)
+
+    def observe(self, journal: Journal) -> Undo | None:
+        """Note the order and the names of each listing made by the user's code."""
+
+        def listdir(original: Callable[..., list[Any]], *args: Any, **kwargs: Any) -> list[Any]:
+            names = original(*args, **kwargs)
+            if journal.from_user():
+                _note(journal, names, _path_of(args, kwargs))
+            return names
+
+        def scandir(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+            entries = original(*args, **kwargs)
+            return _Noted(entries, journal, _path_of(args, kwargs)) if journal.from_user() else entries
+
+        return _patch_listing(listdir, scandir)
+
+    def recognise(self, difference: Difference) -> Evidence | None:
+        """The same names in another order, before the difference."""
+        for a, b in _rows.pairs(difference, "listing"):
+            if a is not None and b is not None and a.inputs == b.inputs and a.digest != b.digest:
+                text = f"{a.detail} was listed with the same names in another order"
+                return Evidence(self.id, 1.0, text, a.call_site)
+        return None
+
+
+class _Entries:
+    """Stands for the iterator of os.scandir: iterates, closes, and is a context manager."""
+
+    def __init__(self, entries: Any) -> None:
+        self._entries = entries
+
+    def __iter__(self) -> Iterator[os.DirEntry[Any]]:
+        return self
+
+    def __next__(self) -> os.DirEntry[Any]:
+        entry: os.DirEntry[Any] = next(self._entries)
+        return entry
+
+    def __enter__(self) -> _Entries:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free what the file system keeps open."""
+        self._entries.close()
+
+
+class _Sorted(_Entries):
+    """The entries by name; all are read when the first is asked for."""
+
+    _rest: Iterator[os.DirEntry[Any]] | None = None
+
+    def __next__(self) -> os.DirEntry[Any]:
+        if self._rest is None:
+            self._rest = iter(sorted(self._entries, key=lambda entry: entry.name))
+        return next(self._rest)
+
+    def close(self) -> None:
+        self._rest = iter(())
+        super().close()
+
+
+class _Noted(_Entries):
+    """The entries as they come; noted once they have all come."""
+
+    def __init__(self, entries: Any, journal: Journal, path: str) -> None:
+        super().__init__(entries)
+        self._journal: Journal | None = journal
+        self._path = path
+        self._names: list[Any] = []
+
+    def __next__(self) -> os.DirEntry[Any]:
+        try:
+            entry = super().__next__()
+        except StopIteration:
+            if self._journal is not None:
+                _note(self._journal, self._names, self._path)
+                self._journal = None
+            raise
+        self._names.append(entry.name)
+        return entry
+
+
+def _note(journal: Journal, names: list[Any], path: str) -> None:
+    journal.note(
+        "listing",
+        "folder",
+        digest=digest_bytes(_joined(names)),
+        inputs=xxh3_64_intdigest(_joined(sorted(names))),
+        detail=path,
+        user_only=True,
+    )
+
+
+def _joined(names: Iterable[Any]) -> bytes:
+    return b"\0".join(os.fsencode(name) for name in names)
+
+
+def _path_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    path = args[0] if args else kwargs.get("path")
+    if isinstance(path, int):
+        return f"descriptor {path}"
+    return "." if path is None else os.fsdecode(path)
+
+
+def _patch_listing(listdir: Callable[..., Any], scandir: Callable[..., Any]) -> Undo:
+    """Put `call(original, *args, **kwargs)` in the place of os.listdir and os.scandir, wherever kept."""
+    return _patch.all_of([*_replaced("listdir", listdir), *_replaced("scandir", scandir)])
+
+
+def _replaced(name: str, call: Callable[..., Any]) -> list[Undo]:
+    original = getattr(os, name)
+    wrapper = _patch.Wrapper(os, original, lambda *args, **kwargs: call(original, *args, **kwargs))
+    undos: list[Undo] = [wrapper.release, _patch.replace(os, name, wrapper)]
+    if original in os.supports_fd:  # shutil.rmtree asks for it, and is less safe without
+        os.supports_fd.add(wrapper)
+        undos.append(lambda: os.supports_fd.discard(wrapper))
+    for module, holder in (("pathlib", "_NormalAccessor"), ("glob", "_StringGlobber")):  # Python 3.10; 3.13
+        owner = getattr(sys.modules.get(module), holder, None)
+        kept = vars(owner).get(name) if owner is not None else None
+        if owner is not None and getattr(kept, "__func__", kept) is original:
+            undos.append(_patch.replace(owner, name, staticmethod(wrapper)))
+    return undos

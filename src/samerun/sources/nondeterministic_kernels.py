@@ -1,0 +1,106 @@
+"""Operations whose result depends on the order in which threads finish.
+
+https://pytorch.org/docs/stable/generated/torch.use_deterministic_algorithms.html
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from samerun.errors import TooLate, UsageError
+from samerun.runs.difference import Difference, Evidence
+from samerun.runs.plan import Control
+from samerun.sources import _deterministic, _operations
+from samerun.sources._setting import Setting
+from samerun.sources.source import Undo
+
+VARIABLE = "CUBLAS_WORKSPACE_CONFIG"
+_VALID = (":4096:8", ":16:8")  # https://docs.nvidia.com/cuda/cublas/#results-reproducibility
+
+
+class NondeterministicKernels(Setting):
+    """Atomic additions and races, on the CPU too (`x[index]` backward with several threads)."""
+
+    id = "nondeterministic-kernels"
+    summary = "some operations add or store in whatever order their threads finish"
+    advice = "torch.use_deterministic_algorithms(True)  # on CUDA, start with CUBLAS_WORKSPACE_CONFIG=:4096:8"
+    kind = "kernel"
+
+    def environment(self, control: Control) -> Mapping[str, str]:
+        """The user's own cuBLAS workspace when it is a repeatable one, else `:4096:8`; and the compiler's.
+
+        Raises UsageError for one that is not repeatable.
+        """
+        own = os.environ.get(VARIABLE, "")
+        if own and own not in _VALID:
+            raise UsageError(
+                f"{VARIABLE}={own!r} does not make cuBLAS repeatable; unset it, or set {' or '.join(_VALID)}"
+            )
+        compiler = os.environ.get(_deterministic.VARIABLE, "1")
+        return {VARIABLE: own or _VALID[0], _deterministic.VARIABLE: compiler}
+
+    def control(self, control: Control) -> Undo | None:
+        """Deterministic algorithms; in mode `warn`, an operation that has none only warns.
+
+        The memory fill that torch turns on with them is off unless the control asks for it. Raises TooLate
+        when CUDA runs already without a cuBLAS workspace.
+        """
+        if os.environ.get(VARIABLE) not in _VALID and _cuda_is_on():
+            raise TooLate(
+                f"CUDA is already in use and {VARIABLE} is {os.environ.get(VARIABLE)!r}: set it to "
+                f"{_VALID[0]} in the environment, or call samerun before the first CUDA operation"
+            )
+        return super().control(control)
+
+    def read(self) -> dict[str, Any]:
+        """The mode, and whether uninitialised memory is filled."""
+        import torch
+
+        return {
+            "deterministic": torch.are_deterministic_algorithms_enabled(),
+            "warn_only": torch.is_deterministic_algorithms_warn_only_enabled(),
+            "fill": _deterministic.memory().fill_uninitialized_memory,
+        }
+
+    def write(self, values: Mapping[str, Any]) -> None:
+        """As torch's own functions do."""
+        _deterministic.switch(values["deterministic"], values["warn_only"])
+        _deterministic.memory().fill_uninitialized_memory = values["fill"]
+
+    def repeatable(self, control: Control) -> Mapping[str, Any]:
+        """Deterministic algorithms, strictly or with warnings."""
+        return {"deterministic": True, "warn_only": control.mode == "warn", "fill": control.fill}
+
+    def describe(self) -> Mapping[str, Any]:
+        """The flags, and the cuBLAS workspace."""
+        return {**self.read(), VARIABLE: os.environ.get(VARIABLE)}
+
+    def recognise(self, difference: Difference) -> Evidence | None:
+        """Equal inputs, other outputs, no random numbers, no uninitialised memory."""
+        origin = difference.origin
+        if origin is None or not origin.inputs_equal or origin.draws or origin.reads_uninitialized:
+            return None
+        text = f"{origin.op} gave other bits for equal inputs, in {origin.phase}"
+        settings = [side.settings.get(self.id, {}) for side in (difference.a, difference.b)]
+        if all(said.get("deterministic") and not said.get("warn_only") for said in settings):
+            text += ", though deterministic algorithms were on"
+            return Evidence(self.id, 0.4, text, origin.call_site)
+        return Evidence(self.id, 0.7 if _belongs_elsewhere(difference) else 1.0, text, origin.call_site)
+
+
+def _belongs_elsewhere(difference: Difference) -> bool:
+    """Whether a source of one family of operations knows more."""
+    return (
+        _operations.is_cudnn(difference)
+        or _operations.is_attention_backward(difference)
+        or _operations.is_first_vector_math(difference)
+    )
+
+
+def _cuda_is_on() -> bool:
+    import torch
+
+    cuda: Any = torch.cuda
+    return bool(cuda.is_initialized())

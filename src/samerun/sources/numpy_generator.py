@@ -1,0 +1,74 @@
+"""NumPy generators made without a seed: https://numpy.org/doc/stable/reference/random/generator.html."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from samerun.runs.difference import Difference, Evidence
+from samerun.runs.plan import Control
+from samerun.sources import _patch, _rows, _user_code
+from samerun.sources.source import Journal, Source, Undo
+from samerun.streams import stream
+
+
+class NumpyGenerator(Source):
+    """`default_rng()`, `RandomState()`, `SeedSequence()` and bit generators, made without a seed.
+
+    All take their entropy from one name in numpy's compiled module: `randbits`, put there by
+    `from secrets import randbits`. A numpy without it is left alone.
+    """
+
+    id = "numpy-generator"
+    summary = "a NumPy generator made without a seed starts from the operating system's entropy"
+    advice = "rng = np.random.default_rng(0)"
+    kind = "rng"
+    modes = ("seeded", "strict", "warn")
+    hooks_into = "numpy.random"
+
+    def control(self, control: Control) -> Undo | None:
+        """Take the entropy from a stream of (line of code, how many were made there before)."""
+        made: Counter[str] = Counter()
+
+        def randbits(original: Callable[[int], int], k: int) -> int:
+            frame = _user_code.user_frame(2)
+            site = "" if frame is None else _user_code.call_site(frame)
+            order = made[site]
+            made[site] += 1
+            return stream(control.seed, self.id, site, order).python().getrandbits(k)
+
+        return _patch_randbits(randbits)
+
+    def observe(self, journal: Journal) -> Undo | None:
+        """Note each generator made without a seed."""
+
+        def randbits(original: Callable[[int], int], k: int) -> int:
+            journal.note("unseeded", self.id, user_only=True)
+            return original(k)
+
+        return _patch_randbits(randbits)
+
+    def recognise(self, difference: Difference) -> Evidence | None:
+        """One was made before the difference, and no operation of equal inputs explains it."""
+        origin = difference.origin
+        if origin is not None and (origin.inputs_equal or origin.draws):
+            return None
+        rows = difference.a.rows("unseeded", self.id)
+        if not rows:
+            return None
+        last = rows[-1]
+        others = [id_ for id_, step in difference.rng_first.items() if step <= difference.step]
+        strength = 0.4 if any(id_ in difference.drawn for id_ in others) else 0.7
+        text = f"a generator was made without a seed at {last.call_site or 'an unknown line'}"
+        line = _rows.source_line(difference.a, last.call_site)
+        return Evidence(self.id, strength, f"{text}: {line}" if line else text, last.call_site)
+
+
+def _patch_randbits(call: Callable[[Callable[[int], int], int], int]) -> Undo | None:
+    import numpy.random.bit_generator as module
+
+    original: Any = vars(module).get("randbits")
+    if original is None:
+        return None
+    return _patch.replace(module, "randbits", lambda k: call(original, k))

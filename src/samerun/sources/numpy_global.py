@@ -1,0 +1,155 @@
+"""NumPy's legacy global generator: https://numpy.org/doc/stable/reference/random/legacy.html."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from typing import Any
+
+from samerun.digest import digest_bytes
+from samerun.runs.plan import Control
+from samerun.sources import _patch, _seeding
+from samerun.sources._rng import Rng
+from samerun.sources.source import Journal, Undo
+from samerun.streams import stream_seed
+
+_MT19937_BYTES = 624 * 4 + 4  # key and position, as in numpy's s_mt19937_state
+
+
+class NumpyGlobal(Rng):
+    """`np.random.rand()`, `np.random.shuffle()` and their like, unseeded."""
+
+    id = "numpy-global"
+    summary = "NumPy's global functions (np.random.rand, …) draw from a generator that no one seeded"
+    advice = "import numpy as np; np.random.seed(0)"
+    hooks_into = "numpy.random"
+    seeded_by = ("np.random.seed",)
+    feeds = frozenset({"data", "setup"})
+
+    def in_play(self) -> bool:
+        """Whether numpy.random is imported."""
+        return "numpy.random" in sys.modules
+
+    def capture(self) -> Any:
+        """The bit generator's state, and the kept normal variate, as numbers and lists."""
+        import numpy
+
+        state = numpy.random.get_state(legacy=False)
+        return _plain(state)
+
+    def restore(self, state: Any) -> None:
+        """Put back what `capture` gave."""
+        import numpy
+
+        if state["bit_generator"] == "MT19937":
+            numpy.random.set_state(state)
+        else:  # a user's own, set by np.random.set_bit_generator
+            numpy.random.mtrand._rand._bit_generator.state = state
+
+    def reseed(self, seed: int) -> None:
+        """Seed with both halves of the 64 bits, past every observer."""
+        import numpy
+
+        numpy.random.mtrand._rand.seed([seed & 0xFFFFFFFF, seed >> 32])
+
+    def digest(self) -> bytes:
+        """Of the key, the position and the kept normal variate."""
+        return _digest()
+
+    def control(self, control: Control) -> Undo | None:
+        """Seed it, and give `np.random.seed()` without a seed one from the stream."""
+        import numpy
+
+        undo_seed = super().control(control)
+        assert undo_seed is not None
+        original = numpy.random.seed
+        count = 0
+
+        @functools.wraps(original)
+        def seed(seed: Any = None) -> None:
+            nonlocal count
+            if seed is None:
+                value = stream_seed(control.seed, self.id, count)
+                seed = [value & 0xFFFFFFFF, value >> 32]
+                count += 1
+            original(seed)
+
+        return _patch.all_of([undo_seed, _patch.replace(numpy.random, "seed", seed)])
+
+    def observe(self, journal: Journal) -> Undo | None:
+        """Note each seeding; one without a seed as unseeded."""
+        import numpy
+
+        original = numpy.random.seed
+
+        @functools.wraps(original)
+        def seed(seed: Any = None) -> None:
+            if seed is None:
+                journal.note("unseeded", self.id, user_only=True)
+            else:
+                _seeding.note_seed(journal, "np.random.seed", seed)
+            original(seed)
+
+        return _patch.replace(numpy.random, "seed", seed)
+
+
+def _plain(state: Any) -> Any:
+    if isinstance(state, dict):
+        return {name: _plain(value) for name, value in state.items()}
+    return state.tolist() if hasattr(state, "tolist") else state
+
+
+def _digest() -> bytes:
+    """Reads the state in place: get_state() copies it word by word, at ten times the cost."""
+    import numpy
+
+    rand = numpy.random.mtrand._rand
+    bits = rand._bit_generator
+    read = _readers.get(id(bits))
+    if read is None or read.bits is not bits:
+        _readers.clear()
+        read = _readers[id(bits)] = _Reader(rand, bits)
+    return read()
+
+
+_readers: dict[int, _Reader] = {}
+
+
+class _Reader:
+    """Digests one global generator's state, in place where its layout in memory could be verified."""
+
+    def __init__(self, rand: Any, bits: Any) -> None:
+        self.bits = bits
+        self._rand = rand
+        self._words: Any = None
+        offset = _gauss_offset() if type(bits).__name__ == "MT19937" else None
+        if offset is not None:
+            self._words = (ctypes.c_char * _MT19937_BYTES).from_address(bits.ctypes.state_address)
+            # has_gauss (an int, padded) and gauss (a double)
+            self._flag = ctypes.c_int.from_address(id(rand) + offset - 8)
+            self._gauss = ctypes.c_double.from_address(id(rand) + offset)
+
+    def __call__(self) -> bytes:
+        if self._words is None:
+            return digest_bytes(repr(_plain(self._rand.get_state(legacy=False))).encode())
+        return digest_bytes(self._words, self._gauss.value.hex() if self._flag.value else "")
+
+
+@functools.cache
+def _gauss_offset() -> int | None:
+    """Where a RandomState keeps its spare normal variate, found in one of our own; None when it is not."""
+    import numpy
+
+    mine = numpy.random.RandomState(0)
+    size = type(mine).__basicsize__
+    raw = (ctypes.c_char * size).from_address(id(mine))
+    mine.standard_normal()
+    state = mine.get_state(legacy=False)
+    found = raw.raw.find(bytes(ctypes.c_double(state["gauss"])))
+    if found < 8 or found % 8:
+        return None
+    flag = ctypes.c_int.from_address(id(mine) + found - 8)
+    was_set = flag.value == state["has_gauss"] == 1
+    mine.standard_normal()
+    return found if was_set and flag.value == 0 else None

@@ -1,0 +1,85 @@
+"""The operating system's entropy: https://docs.python.org/3/library/os.html#os.urandom."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from samerun.digest import digest_bytes
+from samerun.runs.difference import Difference, Row
+from samerun.runs.plan import Control
+from samerun.sources import _patch, _user_code
+from samerun.sources._world import World
+from samerun.sources.python_random import patch_seed
+from samerun.sources.source import Journal, Undo
+from samerun.streams import Stream, stream
+
+
+class OsEntropy(World):
+    """os.urandom, and with it uuid4, secrets, SystemRandom and `random.Random()` made without a seed."""
+
+    id = "os-entropy"
+    summary = "the script draws from the operating system's entropy, which never repeats"
+    advice = "random.Random(0) in the place of random.Random(), SystemRandom, secrets, uuid4, os.urandom"
+    evidence = "entropy"
+    words = re.compile(r"urandom|uuid[14]|secrets\.|SystemRandom|getrandom|Random\(\)")
+    unexplained = 0.4
+
+    def reads(self, difference: Difference) -> list[Row]:
+        """Reads of entropy, and generators of python made without a seed."""
+        return [*difference.a.rows("entropy"), *difference.a.rows("unseeded", self.id)]
+
+    def control(self, control: Control) -> Undo | None:
+        """On request: what the user's code draws comes from a stream of (line of code, order)."""
+        made: Counter[str] = Counter()
+
+        def here() -> Stream | None:
+            frame = _user_code.user_frame(2)
+            if frame is None:
+                return None
+            site = _user_code.call_site(frame)
+            made[site] += 1
+            return stream(control.seed, self.id, site, made[site])
+
+        def read(original: Callable[..., bytes], size: int, *args: Any) -> bytes:
+            found = here()
+            return original(size, *args) if found is None else found.python().randbytes(size)
+
+        def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
+            if a is None and (found := here()) is not None:
+                a = found.seed64
+            original(self_, a, version)
+
+        return _patch.all_of([_patch_reads(read), patch_seed(seed)])
+
+    def observe(self, journal: Journal) -> Undo | None:
+        """Note each read made for the user's code."""
+
+        def read(original: Callable[..., bytes], size: int, *args: Any) -> bytes:
+            found = original(size, *args)
+            journal.note("entropy", f"os.{original.__name__}", digest=digest_bytes(found), user_only=True)
+            return found
+
+        return _patch_reads(read)
+
+
+def _patch_reads(call: Callable[..., bytes]) -> Undo:
+    """Put `call(original, size)` in the place of os.urandom, random's own name for it, and os.getrandom."""
+    undos = []
+    for name in ("urandom", "getrandom"):
+        original = getattr(os, name, None)
+        if original is None:  # not Linux
+            continue
+        wrapper = _patch.Wrapper(os, original, _bound(call, original))
+        undos += [wrapper.release, _patch.replace(os, name, wrapper)]
+        if name == "urandom" and "_urandom" in vars(random):
+            undos.append(_patch.replace(random, "_urandom", wrapper))
+    return _patch.all_of(undos)
+
+
+def _bound(call: Callable[..., bytes], original: Callable[..., bytes]) -> Callable[..., bytes]:
+    return lambda *args, **kwargs: call(original, *args, **kwargs)

@@ -1,0 +1,69 @@
+"""Names that differ by process and machine: https://docs.python.org/3/library/os.html#os.getpid."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import platform
+import re
+import socket
+from typing import Any
+
+from samerun.digest import digest_bytes
+from samerun.runs.plan import Control
+from samerun.sources import _patch, _user_code
+from samerun.sources._world import World
+from samerun.sources.source import Journal, Undo
+
+_READS: tuple[tuple[Any, str, Any], ...] = (
+    (os, "getpid", 4242),
+    (socket, "gethostname", "samerun"),
+    (platform, "node", "samerun"),
+    (getpass, "getuser", "samerun"),
+)
+
+
+class ProcessId(World):
+    """The process's number, the host's name and the user's, read by the user's code.
+
+    On request these have fixed values for calls in the user's own files. A script that sends signals to
+    itself must not ask for that.
+    """
+
+    id = "process-id"
+    summary = "the script reads its process id, host name or user name"
+    advice = "seed from a constant and the rank: torch.manual_seed(0)"
+    evidence = "identity"
+    words = re.compile(r"getpid|gethostname|platform\.node|getuser|getppid")
+
+    def control(self, control: Control) -> Undo | None:
+        """Give the user's own calls fixed values."""
+        undos = []
+        for module, name, value in _READS:
+            original = getattr(module, name)
+            wrapper = _patch.Wrapper(module, original, _fixed(original, value))
+            undos += [wrapper.release, _patch.replace(module, name, wrapper)]
+        return _patch.all_of(undos)
+
+    def observe(self, journal: Journal) -> Undo | None:
+        """Note each read by the user's code."""
+        undos = []
+        for module, name, _ in _READS:
+            original = getattr(module, name)
+            noting = _noting(journal, f"{module.__name__}.{name}", original)
+            wrapper = _patch.Wrapper(module, original, noting)
+            undos += [wrapper.release, _patch.replace(module, name, wrapper)]
+        return _patch.all_of(undos)
+
+
+def _fixed(original: Any, value: Any) -> Any:
+    return lambda: value if _user_code.called_directly() else original()
+
+
+def _noting(journal: Journal, function: str, original: Any) -> Any:
+    def call() -> Any:
+        value = original()
+        journal.note("identity", function, digest=digest_bytes(repr(value).encode()), user_only=True)
+        return value
+
+    return call

@@ -1,0 +1,91 @@
+"""The `random` module's global generator: https://docs.python.org/3/library/random.html."""
+
+from __future__ import annotations
+
+import _random
+import functools
+import random
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from samerun.digest import digest_bytes
+from samerun.runs.plan import Control
+from samerun.sources import _patch, _seeding
+from samerun.sources._rng import Rng
+from samerun.sources.source import Journal, Undo
+from samerun.streams import stream_seed
+
+_pack = struct.Struct("625I").pack
+
+
+class PythonRandom(Rng):
+    """`random.random()`, `random.shuffle()` and their like, unseeded."""
+
+    id = "python-random"
+    summary = "Python's `random` module draws from a generator that starts anew in each process"
+    advice = "import random; random.seed(0)"
+    seeded_by = ("random.seed",)
+    feeds = frozenset({"data", "setup"})
+
+    def capture(self) -> Any:
+        """What `random.getstate()` gives."""
+        return random.getstate()
+
+    def restore(self, state: Any) -> None:
+        """As `random.setstate`."""
+        version, internal, gauss = state
+        random.setstate((version, tuple(internal), gauss))
+
+    def reseed(self, seed: int) -> None:
+        """Seed the global generator, past every observer."""
+        _random.Random.seed(random._inst, seed)
+        random._inst.gauss_next = None  # type: ignore[attr-defined]
+
+    def digest(self) -> bytes:
+        """Of the 624 words, the position and the kept normal variate."""
+        _, internal, gauss = random.getstate()
+        return digest_bytes(_pack(*internal), "" if gauss is None else gauss.hex())
+
+    def control(self, control: Control) -> Undo | None:
+        """Seed it, and give `random.seed()` without a seed one from the stream."""
+        undo_seed = super().control(control)
+        assert undo_seed is not None
+        count = 0
+
+        def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
+            nonlocal count
+            if a is None and self_ is random._inst:
+                a = stream_seed(control.seed, self.id, count)
+                count += 1
+            original(self_, a, version)
+
+        return _patch.all_of([undo_seed, patch_seed(seed)])
+
+    def observe(self, journal: Journal) -> Undo | None:
+        """Note each seeding, and each generator made or seeded without a seed."""
+
+        def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
+            if a is not None:
+                if self_ is random._inst:
+                    _seeding.note_seed(journal, "random.seed", a)
+            else:
+                name = self.id if self_ is random._inst else "os-entropy"
+                journal.note("unseeded", name, user_only=True)
+            original(self_, a, version)
+
+        return patch_seed(seed)
+
+
+def patch_seed(call: Callable[[Callable[..., None], random.Random, Any, int], None]) -> Undo:
+    """Put `call(original, generator, a, version)` in the place of `Random.seed`, `random.seed` included."""
+    original = random.Random.seed
+
+    @functools.wraps(original)
+    def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
+        call(original, self, a, version)
+
+    method = _patch.replace(random.Random, "seed", seed)
+    # the module's function is a method bound when random was imported: bind it anew
+    function = _patch.replace(random, "seed", random._inst.seed)
+    return _patch.all_of([method, function])

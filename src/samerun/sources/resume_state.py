@@ -1,0 +1,53 @@
+"""Files that the first run leaves and the second one finds: checkpoints, caches, logs that are read back."""
+
+from __future__ import annotations
+
+from samerun.runs.difference import Difference, Evidence, Row, Side
+from samerun.sources._rows import rng_differs
+from samerun.sources.source import Source
+
+
+class ResumeState(Source):
+    """The second run goes on from what the first one wrote, or reads a cache that the first one made."""
+
+    id = "resume-state"
+    summary = "one run read a file that the other one had left behind"
+    advice = "start from an empty folder: remove old checkpoints and caches, or use samerun check --scratch"
+    kind = "world"
+    controllable = False
+
+    def recognise(self, difference: Difference) -> Evidence | None:
+        """Run B opened, unwritten by itself, a file that A wrote and did not find, or found otherwise."""
+        origin = difference.origin
+        if origin is not None and origin.inputs_equal:
+            return None
+        a, b = _found(difference.a), _found(difference.b)
+        left = {row.detail for row in difference.a.rows("written")}
+        for path, row in b.items():
+            same = path in a and (a[path].digest, a[path].value) == (row.digest, row.value)
+            if path in left and not same:
+                return Evidence(self.id, 1.0, f"run B read {path}, which run A had written", row.call_site)
+        if rng_differs(difference):
+            return None  # other files may be read because another order was drawn
+        for path, row in b.items():
+            if path not in a and path not in _paths(difference.a):
+                return Evidence(self.id, 0.4, f"run B read {path}, and run A did not", row.call_site)
+        return None
+
+
+def _found(side: Side) -> dict[str, Row]:
+    """The files that a run read without having written them before, by path."""
+    made: set[str] = set()
+    found: dict[str, Row] = {}
+    for row in side.evidence:
+        if row.detail is None or row.detail.endswith((".py", ".pyc")):
+            continue
+        if row.what == "written":
+            made.add(row.detail)
+        elif row.what == "opened" and row.detail not in made:
+            found.setdefault(row.detail, row)
+    return found
+
+
+def _paths(side: Side) -> set[str | None]:
+    return {row.detail for row in side.rows("opened")}

@@ -1,0 +1,49 @@
+"""TensorFloat-32: https://pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from samerun.runs.difference import Difference, Evidence
+from samerun.runs.plan import Control
+from samerun.sources import _settings
+from samerun.sources._setting import Setting
+
+
+class Tf32(Setting):
+    """float32 products computed with 10 bits of mantissa: repeatable, so left alone unless asked for."""
+
+    id = "tf32"
+    summary = "float32 matrix products and convolutions may be computed at lower precision"
+    advice = 'torch.set_float32_matmul_precision("highest"); torch.backends.cudnn.allow_tf32 = False'
+    kind = "numerics"
+    modes = ()
+
+    def read(self) -> dict[str, Any]:
+        """The precision of products, and whether convolutions may use TF32."""
+        import torch
+
+        try:
+            matmul = torch.get_float32_matmul_precision()
+        except RuntimeError:  # the user sets it by the newer fp32_precision, and torch refuses to mix them
+            matmul = torch.backends.cuda.matmul.fp32_precision
+        return {"matmul": matmul, "cudnn": torch.backends.cudnn.allow_tf32}
+
+    def write(self, values: Mapping[str, Any]) -> None:
+        """As torch's own functions do."""
+        import torch
+
+        if values["matmul"] in ("highest", "high", "medium"):
+            torch.set_float32_matmul_precision(values["matmul"])
+        else:
+            torch.backends.cuda.matmul.fp32_precision = values["matmul"]
+        torch.backends.cudnn.allow_tf32 = values["cudnn"]
+
+    def repeatable(self, control: Control) -> Mapping[str, Any]:
+        """Full float32."""
+        return {"matmul": "highest", "cudnn": False}
+
+    def recognise(self, difference: Difference) -> Evidence | None:
+        """The runs had other settings."""
+        return _settings.differing(self.id, difference)

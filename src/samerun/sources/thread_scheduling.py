@@ -1,0 +1,29 @@
+"""Python threads that race: https://docs.python.org/3/library/threading.html."""
+
+from __future__ import annotations
+
+from samerun.runs.difference import Difference, Evidence
+from samerun.sources import _rows
+from samerun.sources.source import Source
+
+
+class ThreadScheduling(Source):
+    """Which of several threads comes first: shared generators, queues and lists filled by a thread pool."""
+
+    id = "thread-scheduling"
+    summary = "several Python threads ran, and which comes first is not fixed"
+    advice = "keep results by index instead of by arrival, and give each thread a generator of its own"
+    kind = "order"
+    controllable = False
+
+    def recognise(self, difference: Difference) -> Evidence | None:
+        """Several threads were alive, and no seed, file, folder or operation explains the difference."""
+        origin = difference.origin
+        if origin is not None and (origin.inputs_equal or origin.draws):
+            return None
+        most = max((row.value or 0 for row in difference.a.rows("threads")), default=0)
+        if most <= 1 or _rows.rng_differs(difference):
+            return None
+        if any(_rows.first_differing(difference, what) for what in ("seed", "opened", "listing")):
+            return None
+        return Evidence(self.id, 0.2, f"{most:.0f} Python threads were alive, and nothing else explains it")

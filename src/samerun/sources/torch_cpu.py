@@ -1,0 +1,75 @@
+"""torch's default generator on the CPU: https://pytorch.org/docs/stable/notes/randomness.html."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from samerun.runs.plan import Control
+from samerun.sources import _patch, _seeding
+from samerun.sources._torch_rng import TorchRng
+from samerun.sources.source import Journal, Undo
+from samerun.streams import stream_seed
+
+if TYPE_CHECKING:
+    import torch
+
+
+class TorchCpu(TorchRng):
+    """Initial weights, dropout, shuffling and the seeds of DataLoader workers, unseeded."""
+
+    id = "torch-cpu"
+    summary = "torch's CPU generator (initial weights, dropout, shuffling, worker seeds) has no fixed seed"
+    advice = "import torch; torch.manual_seed(0)"
+    seeded_by = ("torch.manual_seed",)
+
+    def generators(self) -> Sequence[torch.Generator]:
+        """The one default generator."""
+        import torch
+
+        return (torch.default_generator,)
+
+    def reseed(self, seed: int) -> None:
+        """Seed the CPU's generator and no other device's."""
+        import torch
+
+        torch.default_generator.manual_seed(seed)
+
+    def control(self, control: Control) -> Undo | None:
+        """Seed it, and make `torch.seed()` take its seed from the stream."""
+        import torch
+
+        undo_seed = super().control(control)
+        assert undo_seed is not None
+        count = 0
+
+        @functools.wraps(torch.seed)
+        def seed() -> int:
+            nonlocal count
+            value = stream_seed(control.seed, self.id, count)
+            count += 1
+            torch.manual_seed(value)
+            return value
+
+        return _patch.all_of([undo_seed, _replace("seed", seed)])
+
+    def observe(self, journal: Journal) -> Undo | None:
+        """Note each `torch.manual_seed`, and `torch.seed()` as unseeded."""
+        import torch
+
+        original = torch.seed
+
+        @functools.wraps(original)
+        def seed() -> int:
+            journal.note("unseeded", self.id, user_only=True)
+            return original()
+
+        noting = _seeding.noting(journal, "torch.manual_seed", torch.manual_seed)
+        return _patch.all_of([_replace("seed", seed), _replace("manual_seed", noting)])
+
+
+def _replace(name: str, value: object) -> Undo:
+    import torch
+
+    return _patch.all_of([_patch.replace(torch, name, value), _patch.replace(torch.random, name, value)])

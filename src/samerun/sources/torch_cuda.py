@@ -1,0 +1,61 @@
+"""torch's default generators on CUDA devices: https://pytorch.org/docs/stable/notes/cuda.html."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from samerun.runs.plan import Control
+from samerun.sources import _patch, _seeding
+from samerun.sources._torch_rng import TorchRng
+from samerun.sources.source import Journal, Undo
+
+if TYPE_CHECKING:
+    import torch
+
+
+class TorchCuda(TorchRng):
+    """Random numbers drawn on CUDA devices, unseeded."""
+
+    id = "torch-cuda"
+    summary = "torch's CUDA generators (dropout and initial weights made on the GPU) have no fixed seed"
+    advice = "import torch; torch.manual_seed(0)  # seeds every device"
+    seeded_by = ("torch.cuda.manual_seed", "torch.cuda.manual_seed_all", "torch.manual_seed")
+
+    def generators(self) -> Sequence[torch.Generator]:
+        """One for each device, once CUDA is initialised."""
+        return _cuda().default_generators if _cuda().is_initialized() else ()
+
+    def reseed(self, seed: int) -> None:
+        """Seed every device, now or as soon as CUDA is initialised."""
+        if not _cuda()._is_in_bad_fork():
+            _cuda().manual_seed_all(seed)
+
+    def control(self, control: Control) -> Undo | None:
+        """Seed every device; the undo also takes back a seeding that still waits for CUDA."""
+        waiting = list(_cuda()._queued_calls)
+        undo_seed = super().control(control)
+        assert undo_seed is not None
+
+        def undo() -> None:
+            if not _cuda().is_initialized():
+                _cuda()._queued_calls[:] = waiting
+            undo_seed()
+
+        return undo
+
+    def observe(self, journal: Journal) -> Undo | None:
+        """Note each seeding of CUDA devices."""
+        cuda = _cuda()
+        undos = []
+        for name in ("manual_seed", "manual_seed_all"):
+            noting = _seeding.noting(journal, f"torch.cuda.{name}", getattr(cuda, name))
+            undos += [_patch.replace(module, name, noting) for module in (cuda, cuda.random)]
+        return _patch.all_of(undos)
+
+
+def _cuda() -> Any:
+    """The module, which has functions without types."""
+    import torch
+
+    return torch.cuda

@@ -1,0 +1,51 @@
+"""torch's default generators on Intel GPUs: https://pytorch.org/docs/stable/xpu.html."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from samerun.runs.plan import Control
+from samerun.sources._torch_rng import TorchRng
+from samerun.sources.source import Undo
+
+if TYPE_CHECKING:
+    import torch
+
+
+class TorchXpu(TorchRng):
+    """Random numbers drawn on Intel GPUs, unseeded."""
+
+    id = "torch-xpu"
+    summary = "torch's generators on Intel GPUs have no fixed seed"
+    advice = "import torch; torch.manual_seed(0)  # seeds every device"
+    seeded_by = ("torch.manual_seed",)
+
+    def generators(self) -> Sequence[torch.Generator]:
+        """One for each device, once XPU is initialised."""
+        return _xpu().default_generators if _xpu().is_initialized() else ()
+
+    def reseed(self, seed: int) -> None:
+        """Seed every device, now or as soon as XPU is initialised."""
+        if not _xpu()._is_in_bad_fork():
+            _xpu().manual_seed_all(seed)
+
+    def control(self, control: Control) -> Undo | None:
+        """Seed every device; the undo also takes back a seeding that still waits for XPU."""
+        waiting = list(_xpu()._queued_calls)
+        undo_seed = super().control(control)
+        assert undo_seed is not None
+
+        def undo() -> None:
+            if not _xpu().is_initialized():
+                _xpu()._queued_calls[:] = waiting
+            undo_seed()
+
+        return undo
+
+
+def _xpu() -> Any:
+    """The module, which has functions without types."""
+    import torch
+
+    return torch.xpu

@@ -1,0 +1,49 @@
+"""The generators inside DataLoader workers: https://pytorch.org/docs/stable/data.html#randomness-in-multi-process-data-loading."""
+
+from __future__ import annotations
+
+from samerun.runs.difference import Difference, Evidence, Row
+from samerun.runs.plan import Control
+from samerun.sources import _keyed, _rows
+from samerun.sources.source import Source, Undo
+
+
+class WorkerSeeds(Source):
+    """What datasets draw in DataLoader workers; `_keyed` makes it depend on the sample alone."""
+
+    id = "worker-seeds"
+    summary = "what DataLoader workers draw depends on how they were seeded, and on their number"
+    advice = "DataLoader(…, worker_init_fn=seed_worker, generator=torch.Generator().manual_seed(0))"
+    kind = "rng"
+    modes = ("seeded", "strict", "warn")
+    hooks_into = "torch.utils.data"
+
+    def control(self, control: Control) -> Undo | None:
+        """Key what datasets draw by (seed, loader, epoch, index)."""
+        return _keyed.install(control.seed)
+
+    def recognise(self, difference: Difference) -> Evidence | None:
+        """Equal samples asked for, other batches made in workers, equal generators in the main process."""
+        if difference.what not in ("batch", "input") or not difference.in_workers:
+            return None
+        reseeded = _seeded_in_worker(difference)
+        if reseeded is not None:
+            text = f"workers seed {reseeded.name} otherwise in each run, at {reseeded.call_site}"
+            return Evidence(self.id, 1.0, text, reseeded.call_site)
+        if difference.indices_equal is not True:
+            return None
+        before = [id_ for id_, step in difference.rng_first.items() if step <= difference.step]
+        if any(id_ in difference.drawn for id_ in before if id_.startswith("torch-")):
+            text = "workers take their seeds from the main process's torch generator, which differs"
+            return Evidence(self.id, 0.2, text, difference.call_site)
+        text = "workers made other batches of the same samples, and the main process's generators agree"
+        return Evidence(self.id, 0.7, text, difference.call_site)
+
+
+def _seeded_in_worker(difference: Difference) -> Row | None:
+    """Where a worker seeds python's or numpy's global generator without a seed, or by another one."""
+    for row in difference.a.rows("unseeded"):
+        if ".worker" in row.process and row.name in ("python-random", "numpy-global", "torch-cpu"):
+            return row
+    seed = _rows.first_differing(difference, "seed")
+    return seed if seed is not None and ".worker" in seed.process else None

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from samerun.runs.store import Store
+
+from .command import samerun
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 75])
+def test_it_exits_with_its_commands_own_code(code: int, tmp_path: Path) -> None:
+    done = samerun("run", "--", sys.executable, "-c", f"import sys; sys.exit({code})", cwd=tmp_path)
+    assert done.returncode == code
+    assert "recorded as" in done.stderr
+
+
+def test_a_command_killed_by_a_signal_exits_as_in_a_shell(tmp_path: Path) -> None:
+    code = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    assert samerun("run", "--", sys.executable, "-c", code, cwd=tmp_path).returncode == 137
+
+
+def test_the_commands_output_is_shown_and_kept_and_ours_is_apart(tmp_path: Path) -> None:
+    done = samerun("run", "--", sys.executable, "-c", "print('hello')", cwd=tmp_path)
+    assert done.stdout == "hello\n"
+    (run,) = Store(tmp_path / ".samerun").list()
+    assert (run.path / "output.txt").read_text() == "hello\n"
+
+
+def test_a_command_that_hangs_is_ended_by_the_timeout(tmp_path: Path) -> None:
+    code = "import threading; threading.Event().wait()"
+    done = samerun("run", "--timeout", "1", "--", sys.executable, "-c", code, cwd=tmp_path)
+    assert done.returncode == 124
+    assert "--timeout" in done.stderr
+
+
+def test_ctrl_c_leaves_whole_runs_and_says_which(tmp_path: Path) -> None:
+    fifo = tmp_path / "started"
+    os.mkfifo(fifo)
+    code = f"import threading; open({str(fifo)!r}, 'w').write('x'); threading.Event().wait()"
+    words = ["check", "--", sys.executable, "-c", code]
+    with subprocess.Popen(
+        [sys.executable, "-m", "samerun.cli", *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert fifo.read_text() == "x"  # waits until the command runs
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    (run,) = Store(tmp_path / ".samerun").list()
+    assert run.outcome == "interrupted"
+    assert f"interrupted; whole runs kept: {run.id}" in said
+    assert "Traceback" not in said

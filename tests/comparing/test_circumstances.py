@@ -1,0 +1,189 @@
+"""What is known around a first difference."""
+
+from __future__ import annotations
+
+import pytest
+
+from samerun.comparing.compare import compare
+from samerun.runs.difference import Difference
+
+from .build import Builder, Record, compared, d, end, find, flip, record, training
+
+
+def difference(build: Builder, one: list[Record], other: list[Record]) -> Difference:
+    found = compare(build(one), build(other)).difference
+    assert found is not None
+    return found
+
+
+def test_samples_of_equal_indices(build: Builder) -> None:
+    changed = training()
+    flip(changed[find(changed, "batch", 1)])
+    found = difference(build, training(), changed)
+    assert (found.indices_equal, found.same_samples, found.in_workers, found.kind) == (
+        True,
+        True,
+        True,
+        "value",
+    )
+
+
+@pytest.mark.parametrize("permuted", [True, False])
+def test_samples_of_other_indices(build: Builder, permuted: bool) -> None:
+    changed = training()
+    indices = changed[find(changed, "indices", 1)]
+    flip(indices)
+    indices["inputs"] += not permuted
+    indices["detail"] = '{"workers": 0}'
+    flip(changed[find(changed, "batch", 1)])
+    one = training()
+    one[find(one, "indices", 1)]["detail"] = '{"workers": 0}'
+    found = difference(build, one, changed)
+    assert (found.indices_equal, found.same_samples, found.in_workers) == (False, permuted, False)
+
+
+def test_the_batch_before_a_later_difference(build: Builder) -> None:
+    changed = training()
+    flip(changed[find(changed, "loss", 1)])
+    assert difference(build, training(), changed).indices_equal is True
+
+
+def test_no_loader(build: Builder) -> None:
+    def rows(text: str) -> list[Record]:
+        return [record(0, "forward", "loss", "backward", digest=d(text)), end(1)]
+
+    found = difference(build, rows("a"), rows("b"))
+    assert (found.indices_equal, found.same_samples, found.in_workers) == (None, None, None)
+
+
+@pytest.mark.parametrize("with_indices", [True, False])
+def test_the_same_batches_in_another_order(build: Builder, with_indices: bool) -> None:
+    def rows(order: str) -> list[Record]:
+        made = []
+        for number, sample in enumerate(order):
+            if with_indices:
+                made.append(
+                    record(number, "data", "indices", digest=d(f"i{sample}"), detail='{"workers": 2}')
+                )
+            made.append(record(number, "data", "batch", "Digits", digest=d(sample)))
+        return [*made, end(len(order))]
+
+    found = difference(build, rows("abcdef"), rows("acbdef"))
+    assert (found.kind, found.step, found.same_samples) == ("order", 1, True)
+    other = difference(build, rows("abcdef"), rows("axydef"))
+    assert other.kind == "value"
+    assert not other.same_samples
+
+
+def test_generators(build: Builder) -> None:
+    def rows(python_at_2: str, numpy: str, loss: str) -> list[Record]:
+        these = training()
+        at = find(these, "batch", 2)
+        these.insert(at, record(2, "forward", "rng", "python-random", digest=d(python_at_2)))
+        these.insert(3, record(0, "setup", "rng", "numpy-global", digest=d(numpy)))
+        these[find(these, "loss", 2)]["digest"] = d(loss)
+        return these
+
+    found = difference(build, rows("x", "n", "l"), rows("y", "m", "k"))
+    assert found.rng_first == {"numpy-global": 0, "python-random": 2}
+    assert found.drawn == {"python-random", "torch-cpu"}
+    equal = difference(build, rows("x", "n", "l"), rows("x", "n", "k"))
+    assert equal.rng_first == {}
+
+
+def test_a_state_after_the_difference_does_not_count(build: Builder) -> None:
+    changed = training()
+    flip(changed[find(changed, "loss", 1)])
+    for row in changed:
+        if row["what"] == "rng" and row["step"] == 2:
+            flip(row)
+    found = difference(build, training(), changed)
+    assert found.rng_first == {}
+    assert found.drawn == {"torch-cpu"}
+
+
+def test_draws_that_were_recorded(build: Builder) -> None:
+    changed = training()
+    changed.insert(5, record(0, "forward", "draw", "numpy-generator"))
+    flip(changed[find(changed, "loss", 1)])
+    assert "numpy-generator" in difference(build, training(), changed).drawn
+
+
+def test_a_generator_of_the_scripts_own(build: Builder) -> None:
+    def rows(text: str) -> list[Record]:
+        these = training()
+        these.insert(
+            find(these, "loss", 1), record(1, "forward", "rng", "torch-cpu:generator", digest=d(text))
+        )
+        these[find(these, "loss", 1)]["digest"] = d(text)
+        return these
+
+    found = difference(build, rows("a"), rows("b"))
+    assert found.rng_first == {"torch-cpu": 1}
+    assert "torch-cpu" in found.drawn
+
+
+def test_a_state_written_only_after_the_setup(build: Builder) -> None:
+    changed = training()
+    flip(changed[find(changed, "parameters", 0, "setup")])
+    flip(changed[find(changed, "rng", 0)])
+    found = difference(build, training(), changed)
+    assert (found.phase, found.rng_first) == ("setup", {"torch-cpu": 0})
+
+
+def test_states_after_the_difference_in_the_same_step_do_not_count(build: Builder) -> None:
+    def rows(text: str) -> list[Record]:
+        these = training()
+        at = find(these, "loss", 1)
+        these[at]["digest"] = d(text)
+        these.insert(at + 1, record(1, "forward", "rng", "python-random", digest=d(text)))
+        return these
+
+    found = difference(build, rows("a"), rows("b"))
+    assert found.rng_first == {}
+    assert "python-random" in found.drawn
+
+
+def test_sides(build: Builder) -> None:
+    changed = training()
+    at = find(changed, "loss", 1)
+    flip(changed[at])
+    changed.insert(at, record(1, "forward", "clock", "time.time", detail="x", call_site="train.py:8"))
+    changed.append(record(2, "forward", "clock", "time.time", detail="too late"))
+    changed[3]["detail"] = '{"threads": 4}'
+    one = build(training(), settings={"hash-seed": {"value": "0"}, "threads": {"threads": 1}}, seed=3)
+    result = compare(one, build(changed, settings={"hash-seed": {"value": "1"}}))
+    assert result.difference is not None
+    a, b = result.difference.a, result.difference.b
+    assert a.settings == {"hash-seed": {"value": "0"}, "threads": {"threads": 2}}
+    assert b.settings == {"hash-seed": {"value": "1"}, "threads": {"threads": 4}}
+    assert (a.manifest["seed"], a.manifest["command"]) == (3, ["python", "train.py"])
+    assert [(row.detail, row.call_site, row.process) for row in b.rows("clock")] == [
+        ("x", "train.py:8", "rank0")
+    ]
+    assert a.rows("clock") == []
+    assert all(row.what not in {changed[at]["what"] for at in compared(changed)} for row in b.evidence)
+
+
+def test_evidence_is_capped(build: Builder) -> None:
+    rows = training(1)
+    notes = [record(0, "setup", "opened", "file", digest=None, detail=str(n)) for n in range(25_000)]
+    changed = training(1)
+    flip(changed[find(changed, "loss")])
+    found = difference(build, [*notes, *rows], changed)
+    assert len(found.a.evidence) == 20_000
+    assert found.a.evidence[0].detail == "0"
+    assert found.a.evidence[-1].what == "indices"
+
+
+def test_damaged_details_are_passed_over(build: Builder) -> None:
+    one, other = training(), training()
+    for rows in (one, other):
+        rows[3]["detail"] = "{not json"
+        rows[0]["detail"] = '{"not": "a list"}'
+        for row in rows:
+            if row["what"] == "indices":
+                row["detail"] = "[]"
+    flip(other[find(other, "gradients", 0)])
+    found = difference(build, one, other)
+    assert (found.what, found.name, found.in_workers, found.a.settings) == ("gradients", "SGD[2]", None, {})

@@ -1,0 +1,283 @@
+"""Tier ops: the first operation at which two runs part, and whether it is the origin."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from samerun.comparing.compare import compare
+from samerun.comparing.comparison import Comparison
+from samerun.runs.difference import Difference
+from samerun.runs.schema import DRAWS, LOADER, NEVER_WRITTEN, UNINITIALIZED
+
+from .build import Builder, Record, d, end, find, flip, group, operation, record, training
+
+OPS = {"tier": "ops", "window": None}
+
+
+def step(number: int) -> list[Record]:
+    return [
+        record(number, "data", "batch", "Digits"),
+        operation(number, "aten::convolution", f"conv {number}", module="CNN.conv", call_site="model.py:10"),
+        operation(
+            number,
+            "aten::native_dropout",
+            f"drop {number}",
+            module="CNN.drop",
+            call_site="model.py:11",
+            flags=DRAWS,
+        ),
+        operation(number, "aten::addmm", f"mm {number}", module="CNN.fc", call_site="model.py:12"),
+        record(number, "forward", "loss", "backward"),
+        operation(number, "aten::mm", f"back {number}", phase="backward", module="CNN.fc"),
+        group(number, "optimizer", "gradients"),
+        group(number, "optimizer", "parameters"),
+        record(number + 1, "forward", "rng", "torch-cpu"),
+    ]
+
+
+def rows() -> list[Record]:
+    start = [
+        operation(0, "aten::normal_", "init", phase="setup", module=None, flags=DRAWS),
+        group(0, "setup", "parameters", "CNN"),
+        record(0, "setup", "rng", "torch-cpu"),
+    ]
+    return [*start, *(row for number in range(4) for row in step(number)), end(4)]
+
+
+def named(these: list[Record], name: str, number: int) -> int:
+    return next(at for at, row in enumerate(these) if row["name"] == name and row["step"] == number)
+
+
+def spread(these: list[Record], after: int) -> None:
+    """Everything that comes after a place has another digest, and other inputs."""
+    for row in these[after + 1 : -1]:
+        if row["what"] in ("rng", "batch"):
+            continue
+        flip(row)
+        if row["what"] == "operation":
+            row["inputs"] = 8
+
+
+def ops(build: Builder, one: list[Record], other: list[Record], **manifest: Any) -> Comparison:
+    values = {"tier": "ops", "plan": OPS, **manifest}
+    return compare(build(one, **values), build(other, **values))
+
+
+def first(result: Comparison) -> Difference:
+    assert result.verdict == "differs"
+    assert result.difference is not None
+    return result.difference
+
+
+def test_equal(build: Builder) -> None:
+    result = ops(build, rows(), rows())
+    assert (result.verdict, result.scope.tier, result.scope.counts["operation"]) == ("same", "ops", 17)
+
+
+def test_the_origin_and_what_it_spreads_to(build: Builder) -> None:
+    changed = rows()
+    at = named(changed, "aten::mm", 2)
+    flip(changed[at])
+    spread(changed, at)
+    result = ops(build, rows(), changed)
+    found = first(result)
+    assert (found.step, found.phase, found.what, found.op) == (2, "backward", "operation", "aten::mm")
+    assert (found.module, found.call_site, found.kind) == ("CNN.fc", "model.py:9", "value")
+    assert found.origin is not None
+    assert found.origin.inputs_equal
+    assert (found.origin.op, found.origin.draws, found.origin.generator_differs) == ("aten::mm", False, None)
+    assert not found.origin.first_of_process
+    assert "among the records of steps it shows first in gradients SGD of step 2" in result.notes
+
+
+@pytest.mark.parametrize("at", [at for at, row in enumerate(rows()) if row["what"] == "operation"])
+def test_one_bit_of_any_operation(build: Builder, at: int) -> None:
+    changed = rows()
+    flip(changed[at])
+    found = first(ops(build, rows(), changed))
+    assert (found.step, found.op) == (changed[at]["step"], changed[at]["name"])
+
+
+def test_a_draw_from_a_generator_whose_state_differs(build: Builder) -> None:
+    for state_differs in (True, False):
+        changed = rows()
+        at = named(changed, "aten::native_dropout", 1)
+        flip(changed[at])
+        spread(changed, at)
+        if state_differs:
+            flip(changed[named(changed, "torch-cpu", 1)])
+        found = first(ops(build, rows(), changed))
+        assert found.origin is not None
+        assert found.origin.draws
+        assert found.origin.generator_differs is state_differs
+        assert found.rng_first == ({"torch-cpu": 1} if state_differs else {})
+        assert "torch-cpu" in found.drawn
+
+
+@pytest.mark.parametrize("own_differs", [True, False])
+def test_a_draw_from_a_generator_of_the_scripts_own(build: Builder, own_differs: bool) -> None:
+    def made(text: str) -> list[Record]:
+        these = rows()
+        at = named(these, "aten::native_dropout", 1)
+        these[at]["digest"] = d(text)
+        state = text if own_differs else "own"
+        these.insert(at, record(1, "forward", "rng", "torch-cpu:generator", digest=d(state)))
+        if not own_differs:  # then that torch's own differs says nothing
+            these[named(these, "torch-cpu", 1)]["digest"] = d(text)
+        return these
+
+    found = first(ops(build, made("a"), made("b")))
+    assert found.origin is not None
+    assert found.origin.generator_differs is own_differs
+
+
+def test_a_generator_of_unknown_state(build: Builder) -> None:
+    changed = rows()
+    flip(changed[0])
+    found = first(ops(build, rows(), changed))
+    assert (found.phase, found.step, found.op) == ("setup", 0, "aten::normal_")
+    assert found.origin is not None
+    assert found.origin.generator_differs is None
+    assert found.origin.first_of_process
+
+
+def test_a_batch_that_differs_is_not_blamed_on_an_operation(build: Builder) -> None:
+    changed = rows()
+    at = find(changed, "batch", 2)
+    flip(changed[at])
+    spread(changed, at)
+    found = first(ops(build, rows(), changed))
+    assert (found.step, found.phase, found.what, found.op, found.origin) == (2, "data", "batch", None, None)
+
+
+def test_a_batch_explains_an_earlier_operation_of_its_step(build: Builder) -> None:
+    def with_stack(out: str, inputs: int) -> list[Record]:
+        these = rows()
+        at = find(these, "batch", 2)
+        these.insert(at, operation(2, "aten::stack", out, inputs=inputs, phase="data"))
+        if out == "b":
+            flip(these[at + 1])
+            spread(these, at + 1)
+        return these
+
+    found = first(ops(build, with_stack("a", 1), with_stack("b", 2)))
+    assert (found.what, found.phase) == ("batch", "data")
+    assert found.origin is not None
+    assert (found.origin.op, found.origin.inputs_equal) == ("aten::stack", False)
+    drawn_there = first(ops(build, with_stack("a", 1), with_stack("b", 1)))
+    assert (drawn_there.what, drawn_there.op) == ("operation", "aten::stack")
+
+
+@pytest.mark.parametrize("inputs", [8, None])
+def test_inputs_that_differ_or_are_not_known_make_no_origin(build: Builder, inputs: int | None) -> None:
+    changed = rows()
+    at = named(changed, "aten::convolution", 1)
+    flip(changed[at])
+    changed[at]["inputs"] = inputs
+    found = first(ops(build, rows(), changed))
+    assert found.origin is not None
+    assert not found.origin.inputs_equal
+
+
+def test_reads_of_memory_that_nothing_wrote(build: Builder) -> None:
+    changed = rows()
+    at = named(changed, "aten::addmm", 1)
+    flip(changed[at])
+    changed[at]["flags"] = UNINITIALIZED
+    found = first(ops(build, rows(), changed))
+    assert found.origin is not None
+    assert found.origin.reads_uninitialized
+
+
+@pytest.mark.parametrize("flag", [LOADER, NEVER_WRITTEN])
+def test_what_is_not_compared(build: Builder, flag: int) -> None:
+    one = rows()
+    one.insert(5, operation(0, "aten::empty", "garbage", flags=flag))
+    other = copy.deepcopy(one)
+    flip(other[5])
+    assert ops(build, one, other).verdict == "same"
+    flip(other[6])
+    assert ops(build, one, other).verdict == "differs"
+
+
+def test_operations_of_a_loader_come_and_go(build: Builder) -> None:
+    other = rows()
+    other.insert(9, operation(1, "aten::stack", "x", flags=LOADER, phase="data"))
+    assert ops(build, rows(), other).verdict == "same"
+
+
+@pytest.mark.parametrize("lacking", ["a", "b"])
+@pytest.mark.parametrize("name", ["aten::mul", "aten::mm", "aten::addmm"])
+def test_an_operation_that_only_one_run_has(build: Builder, lacking: str, name: str) -> None:
+    more = rows()
+    at = named(more, "aten::addmm", 2)
+    more.insert(at, operation(2, name, "extra", module="CNN.fc", call_site="model.py:77"))
+    runs = (rows(), more) if lacking == "a" else (more, rows())
+    result = ops(build, *runs)
+    found = first(result)
+    if name != "aten::addmm":  # else it could as well be the same operation with another value
+        assert (found.kind, found.op, found.call_site, found.step) == ("flow", name, "model.py:77", 2)
+        here, there = ("B", "A") if lacking == "a" else ("A", "B")
+        assert (
+            f"only run {here} has operation {name} (model.py:77); "
+            f"run {there} goes on with operation aten::addmm (model.py:12)" in result.notes
+        )
+
+
+def test_an_operation_more_that_looks_like_its_neighbour(build: Builder) -> None:
+    def chain(*outs: str) -> list[Record]:
+        return [operation(0, "aten::add_", out) for out in outs] + [end(0)]
+
+    found = first(ops(build, chain("a", "b", "c", "d"), chain("a", "new", "b", "c", "d")))
+    assert found.kind == "flow"
+    assert found.origin is None
+    changed = first(ops(build, chain("a", "b", "c", "d"), chain("a", "new", "c", "d", "e")))
+    assert changed.kind == "value"
+
+
+def test_operations_more_at_the_end(build: Builder) -> None:
+    more = rows()
+    more.insert(-1, operation(3, "aten::sum", "more", phase="evaluation"))
+    found = first(ops(build, rows(), more))
+    assert (found.kind, found.op) == ("flow", "aten::sum")
+
+
+def test_only_steps_in_both_windows_are_compared(build: Builder) -> None:
+    def within(first_: int, last: int) -> list[Record]:
+        def keep(row: Record) -> bool:
+            at = -1 if row["phase"] == "setup" else row["step"]
+            return row["what"] != "operation" or first_ <= at <= last
+
+        return [row for row in rows() if keep(row)]
+
+    early = build(within(-1, 1), tier="ops", plan={"tier": "ops", "window": [-1, 1]})
+    late = build(within(1, 2), tier="ops", plan={"tier": "ops", "window": [1, 2]})
+    result = compare(early, late)
+    assert (result.verdict, result.scope.counts["operation"]) == ("same", 4)
+    steps_only = build(training(1)[:1] + within(9, 9))
+    assert compare(early, steps_only).scope.tier == "steps"
+    missing = within(1, 2)
+    missing.pop(named(missing, "aten::mm", 1))
+    found = first(compare(early, build(missing, tier="ops", plan={"tier": "ops", "window": [1, 2]})))
+    assert (found.kind, found.op) == ("flow", "aten::mm")
+
+
+def test_a_window_that_opens_later_does_not_know_what_came_first(build: Builder) -> None:
+    plan = {"tier": "ops", "window": [1, 2]}
+    changed = rows()
+    flip(changed[named(changed, "aten::convolution", 1)])
+    found = first(ops(build, rows(), changed, plan=plan))
+    assert found.origin is not None
+    assert not found.origin.first_of_process
+
+
+def test_a_difference_before_the_window_is_told_by_its_record(build: Builder) -> None:
+    changed = rows()
+    at = find(changed, "loss", 0)
+    flip(changed[at])
+    spread(changed, at)
+    found = first(ops(build, rows(), changed, plan={"tier": "ops", "window": [2, 2]}))
+    assert (found.step, found.what, found.origin) == (0, "loss", None)

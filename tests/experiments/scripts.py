@@ -1,0 +1,190 @@
+"""Stands in for launching.run.record: writes real runs of imaginary trainings, in no time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from samerun.digest import algorithms, combine, digest_bytes
+from samerun.launching.following import Progress
+from samerun.launching.marks import PYTHON_SEEN, TORCH_SEEN
+from samerun.runs.manifest import Manifest
+from samerun.runs.plan import Control
+from samerun.runs.schema import DRAWS, SCHEMA
+from samerun.runs.store import Run, Store
+from samerun.runs.trace import TraceWriter
+from samerun.sources.catalogue import catalogue
+
+KERNEL = "nondeterministic-kernels"
+
+
+@dataclass
+class Script:
+    """A training, and what in it differs from run to run. Runs are numbered from 1 as they are recorded."""
+
+    steps: int = 4
+    init: tuple[str, ...] = ()  # RNG sources, unseeded, that feed the parameters at the start
+    batches: tuple[str, ...] = ()  # those that feed every batch
+    bystanders: tuple[str, ...] = ()  # those that are drawn from and feed nothing
+    kernel: int | None = None  # from this step on an operation of the backward pass differs
+    flips: frozenset[tuple[int, int, str]] = frozenset()  # (run, step, record): one that differs, once
+    crashes: Mapping[int, int] = field(default_factory=dict)  # run: the step at which it raises
+    timeouts: frozenset[int] = frozenset()
+    interrupted: int | None = None
+    evaluates: bool = True
+    operations: int = 0  # that a run without any step makes
+    imports_torch: bool = True
+    prints: Mapping[int, str] = field(default_factory=dict)
+    calls: list[dict[str, Any]] = field(default_factory=list)
+
+    def record(self, command: list[str], **how: Any) -> Run:
+        """As launching.run.record."""
+        self.calls.append(how)
+        store: Store = how["store"]
+        return _Play(self, len(self.calls), store.create(), how).run(command)
+
+
+class _Play:
+    """One run of a script."""
+
+    def __init__(self, script: Script, number: int, path: Path, how: dict[str, Any]) -> None:
+        self.script = script
+        self.number = number
+        self.path = path
+        self.how = how
+        self.control: Control | None = how["control"]
+        self.writer: TraceWriter | None = None
+        self.weights = b"start"
+        self.done = 0
+
+    def run(self, command: list[str]) -> Run:
+        (self.path / PYTHON_SEEN).touch()
+        if self.script.imports_torch:
+            (self.path / TORCH_SEEN).touch()
+        outcome = self._train()
+        code = {"finished": 0, "failed": 1}.get(outcome, -15)
+        if outcome == "failed":
+            (self.path / "output.txt").write_text("starting\nTraceback\nValueError: no data\n")
+        else:
+            (self.path / "output.txt").write_text(self.script.prints.get(self.number, "done\n"))
+        if self.writer is not None:
+            self.writer.close()
+        how = self.how
+        Manifest(
+            id=self.path.name,
+            command=tuple(command),
+            cwd=str(how["cwd"]),
+            started="2026-11-01T12:00:00.000+00:00",
+            tier=how["tier"],
+            outcome=outcome,  # type: ignore[arg-type]
+            duration_s=1.0,
+            exit_code=code,
+            steps=self.done,
+            mode=None if self.control is None else self.control.mode,
+            plan={key: how[key] for key in ("tier", "window", "stop_after")},
+        ).write(self.path)
+        how["on_progress"](Progress(self.done or None, 0.5, 1.0))
+        return Run(self.path)
+
+    def _train(self) -> str:
+        script = self.script
+        if script.steps == 0:
+            return self._stepless()
+        self.weights = self._value("setup", 0, script.init)
+        self._rng(0, (*script.init, *script.batches, *script.bystanders))
+        self._operation(-1, "setup", "aten.normal_", b"", self.weights, flags=DRAWS)
+        self._row(0, "setup", "parameters", "SGD", self.weights)
+        for step in range(script.steps):
+            if script.crashes.get(self.number) == step:
+                self._row(step, "end", "end", "raised ValueError", str(step).encode())
+                return "failed"
+            if self.number in script.timeouts and step == 2:
+                return "timeout"
+            if script.interrupted == self.number and step == 2:
+                return "interrupted"
+            if self.how["stop_after"] is not None and step > self.how["stop_after"]:
+                self._row(step, "forward", "stopped", None, b"")
+                return "stopped"
+            self._step(step)
+        if script.evaluates:
+            self._row(script.steps - 1, "evaluation", "output", "Net", self.weights)
+        self._row(script.steps, "end", "end", "finished", str(script.steps).encode())
+        return "finished"
+
+    def _step(self, step: int) -> None:
+        script = self.script
+        batch = self._value("batch", step, script.batches)
+        self._row(step, "data", "batch", None, batch)
+        out = _digest(self.weights, batch)
+        self._operation(step, "forward", "aten.mm", self.weights + batch, out)
+        self._row(step, "forward", "loss", "loss", out, value=1.0 + out[0] / 1024)
+        gradients = out
+        if script.kernel is not None and step >= script.kernel:
+            gradients = _digest(out, self._entropy(KERNEL))
+        self._operation(step, "backward", "aten.index_put_", out, gradients)
+        self._row(step, "optimizer", "gradients", "SGD", gradients)
+        self.weights = _digest(self.weights, gradients)
+        self._row(step, "optimizer", "parameters", "SGD", self.weights)
+        self.done = step + 1
+        self._rng(step + 1, (*script.batches, *script.bystanders))
+
+    def _stepless(self) -> str:
+        if self.how["tier"] == "ops":
+            for n in range(self.script.operations):
+                self._operation(0, "forward", "aten.mm", b"x", self._value("mm", n, self.script.batches))
+            if self.script.operations:
+                self._row(0, "end", "end", "finished", b"0")
+        return "finished"
+
+    def _value(self, what: str, step: int, sources: tuple[str, ...]) -> bytes:
+        return _digest(what, str(step), *(self._entropy(source) for source in sources))
+
+    def _entropy(self, source: str) -> bytes:
+        """What a source brings into this run: another thing each time, unless it is controlled."""
+        control = self.control
+        controlled = control is not None and (control.only is None or source in control.only)
+        return b"controlled" if controlled else b"run %d" % self.number
+
+    def _rng(self, step: int, sources: tuple[str, ...]) -> None:
+        for source in dict.fromkeys(source for source in sources if catalogue()[source].kind == "rng"):
+            state = _digest(source, self._entropy(source), str(step))
+            self._row(step, "data", "rng", source, state)
+
+    def _operation(
+        self, step: int, phase: str, name: str, inputs: bytes, output: bytes, flags: int = 0
+    ) -> None:
+        window = self.how["window"] or (-1, 10**9)
+        if self.how["tier"] == "ops" and window[0] <= step <= window[1]:
+            self._row(
+                max(step, 0),
+                phase,
+                "operation",
+                name,
+                output,
+                inputs=int.from_bytes(_digest(inputs)[:8], "little"),
+                call_site="train.py:7",
+                flags=flags,
+            )
+
+    def _row(self, step: int, phase: str, what: str, name: str | None, content: bytes, **more: Any) -> None:
+        if self.writer is None:
+            meta = {
+                "schema": SCHEMA,
+                "digests": algorithms(),
+                "tier": self.how["tier"],
+                "stem": "rank0",
+                "rank": 0,
+                "role": "",
+                "pair": "0||script|0",
+                "world_size": 1,
+            }
+            self.writer = TraceWriter(self.path / "rank0.trace.arrow", meta)
+        flip = (self.number, step, what) in self.script.flips
+        digest = _digest(content, b"flipped" if flip else b"")
+        self.writer.append(step, phase, what, name, digest=digest, **more)
+
+
+def _digest(*parts: str | bytes) -> bytes:
+    return combine([digest_bytes(part.encode() if isinstance(part, str) else part) for part in parts])

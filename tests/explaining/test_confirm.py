@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from samerun.comparing.comparison import Comparison, Scope
+from samerun.explaining.cause import Findings
+from samerun.explaining.confirm import MOST_CANDIDATES, confirm, judge
+from samerun.runs.difference import Difference, Evidence
+
+HERE = Difference(step=3, phase="forward", what="output")
+SAME = Comparison("same", Scope(("a", "b")))
+STILL = Comparison("differs", Scope(("a", "b")), difference=HERE)
+UNCLEAR = Comparison("unknown", Scope(("a", "b")), reason="it crashed")
+
+
+def at(step: int, phase: str) -> Comparison:
+    return Comparison(
+        "differs", Scope(("a", "b")), difference=Difference(step=step, phase=phase, what="loss")
+    )
+
+
+@pytest.mark.parametrize(
+    "comparison, outcome",
+    [
+        (SAME, "mended"),
+        (STILL, "still"),
+        (UNCLEAR, "unclear"),
+        (at(3, "backward"), "mended"),
+        (at(4, "setup"), "mended"),
+        (at(3, "forward"), "still"),
+        (at(3, "data"), "still"),
+        (at(2, "evaluation"), "still"),
+    ],
+)
+def test_mended_is_gone_or_later_than_the_original(comparison: Comparison, outcome: str) -> None:
+    assert judge(comparison, HERE) == outcome
+
+
+class Trials:
+    """Answers as if controlling all of `cure` mends it; keeps what was tried."""
+
+    def __init__(self, cure: Callable[[set[str]], bool], unclear: str = "") -> None:
+        self.cure = cure
+        self.unclear = unclear
+        self.tried: list[tuple[tuple[str, ...], int]] = []
+
+    def __call__(self, sources: tuple[str, ...], count: int) -> Comparison:
+        self.tried.append((sources, count))
+        if self.unclear in sources:
+            return UNCLEAR
+        return SAME if self.cure(set(sources)) else STILL
+
+
+def evidence(*sources: str, strength: float = 1.0) -> list[Evidence]:
+    return [Evidence(source, strength, f"saw {source}") for source in sources]
+
+
+def names(findings: Findings) -> dict[str, list[str]]:
+    return {
+        "causes": [cause.source for cause in findings.causes],
+        "confirmed": [cause.source for cause in findings.causes if cause.confirmed],
+        "suspects": [cause.source for cause in findings.suspects],
+        "ruled out": [cause.source for cause in findings.ruled_out],
+    }
+
+
+def test_the_first_that_mends_is_the_cause_and_no_other_is() -> None:
+    trials = Trials(lambda on: "b" in on)
+    found = confirm(HERE, evidence("a", "b", "c"), trials, lambda source: True)
+    assert names(found) == {"causes": ["b"], "confirmed": ["b"], "suspects": ["c"], "ruled out": ["a"]}
+    assert [sources for sources, _ in trials.tried] == [("a",), ("b",)]
+
+
+def test_a_refuted_candidate_is_never_listed_as_a_cause() -> None:
+    found = confirm(HERE, evidence("a"), Trials(lambda on: False), lambda source: True)
+    assert names(found) == {"causes": [], "confirmed": [], "suspects": [], "ruled out": ["a"]}
+
+
+def test_what_has_no_control_stays_unconfirmed_with_its_evidence() -> None:
+    trials = Trials(lambda on: False)
+    found = confirm(HERE, evidence("input-data", "a"), trials, lambda source: source == "a")
+    assert names(found)["causes"] == ["input-data"]
+    assert not found.causes[0].confirmed
+    assert found.causes[0].evidence == "saw input-data"
+    assert all("input-data" not in sources for sources, _ in trials.tried)
+
+
+def test_two_sources_at_fault_at_once_are_confirmed_together() -> None:
+    found = confirm(HERE, evidence("a", "b"), Trials(lambda on: {"a", "b"} <= on), lambda source: True)
+    assert names(found)["confirmed"] == ["a", "b"]
+    assert all(cause.together for cause in found.causes)
+    assert found.ruled_out == ()
+
+
+def test_of_candidates_that_mend_together_only_those_needed_are_kept() -> None:
+    trials = Trials(lambda on: {"a", "c"} <= on)
+    found = confirm(HERE, evidence("a", "b", "c", "d"), trials, lambda source: True)
+    assert names(found)["confirmed"] == ["a", "c"]
+    assert names(found)["ruled out"] == ["b", "d"]
+
+
+def test_nothing_that_mends_leaves_no_cause() -> None:
+    trials = Trials(lambda on: False)
+    found = confirm(HERE, evidence("a", "b"), trials, lambda source: True)
+    assert names(found) == {"causes": [], "confirmed": [], "suspects": [], "ruled out": ["a", "b"]}
+    assert [sources for sources, _ in trials.tried] == [("a",), ("b",), ("a", "b")]
+
+
+def test_an_unclear_trial_neither_confirms_nor_refutes() -> None:
+    found = confirm(HERE, evidence("a"), Trials(lambda on: True, unclear="a"), lambda source: True)
+    assert names(found) == {"causes": ["a"], "confirmed": [], "suspects": [], "ruled out": []}
+    assert "it crashed" in found.notes[0]
+
+
+def test_weaker_evidence_must_hold_in_more_runs() -> None:
+    trials = Trials(lambda on: False)
+    confirm(HERE, evidence("a") + evidence("b", strength=0.4), trials, lambda source: True)
+    assert trials.tried[:2] == [(("a",), 2), (("b",), 3)]
+
+
+def test_how_much_is_tried_is_bounded() -> None:
+    trials = Trials(lambda on: False)
+    confirm(HERE, evidence(*"abcdefgh"), trials, lambda source: True)
+    assert len(trials.tried) == MOST_CANDIDATES + 1

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from samerun.explaining.explain import explain, suspects
+from samerun.runs.difference import Difference, Evidence
+from samerun.sources.source import Source
+
+
+class Sees(Source):
+    summary = "sees what it is told"
+    advice = "advice"
+    kind = "order"
+
+    def __init__(self, name: str, strength: float | None, site: str | None = None) -> None:
+        self.id = name  # type: ignore[misc]  # one class stands for many sources
+        self.strength = strength
+        self.site = site
+
+    def recognise(self, difference: Difference) -> Evidence | None:
+        if self.strength is None:
+            return None
+        if self.strength < 0:
+            raise KeyError("count")
+        return Evidence(self.id, self.strength, "seen", self.site)
+
+
+HERE = Difference(step=3, phase="data", what="batch")
+
+
+def test_the_best_evidence_comes_first_and_ties_go_by_id() -> None:
+    found, notes = explain(HERE, [Sees("b", 0.7), Sees("d", None), Sees("c", 1.0), Sees("a", 0.7)])
+    assert [item.source for item in found] == ["c", "a", "b"]
+    assert notes == []
+
+
+def test_of_equal_evidence_that_of_the_differing_line_comes_first() -> None:
+    here = Difference(step=0, phase="setup", what="operation", call_site="train.py:5")
+    found, _ = explain(here, [Sees("a", 1.0, "train.py:9"), Sees("b", 1.0, "train.py:5"), Sees("c", 1.0)])
+    assert [item.source for item in found] == ["b", "a", "c"]
+
+
+def test_a_source_that_fails_is_named_and_does_not_hide_the_others() -> None:
+    found, notes = explain(HERE, [Sees("bad", -1.0), Sees("good", 0.4)])
+    assert [item.source for item in found] == ["good"]
+    assert len(notes) == 1
+    assert "bad" in notes[0]
+    assert "KeyError" in notes[0]
+
+
+def test_the_whole_catalogue_can_be_asked_about_a_bare_difference() -> None:
+    assert explain(HERE)[1] == []
+
+
+def test_suspects_are_rngs_that_part_and_are_drawn_from_and_are_not_known() -> None:
+    difference = Difference(
+        step=3,
+        phase="data",
+        what="batch",
+        rng_first={"numpy-global": 2, "python-random": 0, "torch-cpu": 0, "torch-cuda": 0},
+        drawn=frozenset({"numpy-global", "python-random", "torch-cpu"}),
+    )
+    found = suspects(difference, {"torch-cpu"})
+    assert [(cause.source, cause.confirmed) for cause in found] == [
+        ("python-random", False),
+        ("numpy-global", False),
+    ]
+    assert "step 2" in found[1].evidence

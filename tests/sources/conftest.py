@@ -1,0 +1,49 @@
+"""A journal that keeps its notes in a list, and the rows of hand-made differences."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from samerun.sources import _user_code
+
+
+class Notes:
+    """A Journal whose notes can be looked at."""
+
+    def __init__(self) -> None:
+        self.rows: list[SimpleNamespace] = []
+
+    def note(self, what: str, name: str, *, user_only: bool = False, **columns: Any) -> None:
+        frame = _user_code.user_frame(2)
+        if frame is None and user_only:
+            return
+        site = None if frame is None else _user_code.call_site(frame)
+        self.rows.append(SimpleNamespace(what=what, name=name, call_site=site, **columns))
+
+    def from_user(self) -> bool:
+        return _user_code.user_frame(2) is not None
+
+    def of(self, what: str, name: str | None = None) -> list[SimpleNamespace]:
+        return [row for row in self.rows if row.what == what and (name is None or row.name == name)]
+
+
+@pytest.fixture
+def notes() -> Notes:
+    return Notes()
+
+
+@pytest.fixture
+def observed(notes):
+    """Observe a source until the test ends: observed(source) gives the notes."""
+    undos = []
+
+    def observe(source):
+        undos.append(source.observe(notes))
+        return notes
+
+    yield observe
+    for undo in reversed(undos):
+        undo()

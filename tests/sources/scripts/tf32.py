@@ -1,0 +1,19 @@
+"""tf32: the same training at another precision; run it with and without TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1 (needs CUDA)."""
+
+import hashlib
+
+import torch
+
+torch.manual_seed(0)
+model = torch.nn.Linear(256, 256).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+values = torch.rand(64, 256).cuda()
+
+for step in range(8):
+    loss = model(values).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+weights = b"".join(parameter.detach().cpu().numpy().tobytes() for parameter in model.parameters())
+print(hashlib.sha256(weights).hexdigest())

@@ -1,0 +1,79 @@
+"""input-data and resume-state: what the runs read, and what they left behind."""
+
+from samerun.sources.input_data import InputData
+from samerun.sources.resume_state import ResumeState
+
+from .differences import ONE, TWO, batch, operation, row, side
+
+data, resume = InputData(), ResumeState()
+
+
+def opened(path="data.bin", digest=ONE, value=8.0):
+    return row("opened", "open", detail=path, digest=digest, value=value, call_site="train.py:4")
+
+
+def written(path="data.bin"):
+    return row("written", "open", detail=path)
+
+
+def test_a_file_that_changed():
+    found = data.recognise(batch(a=side(opened()), b=side(opened(digest=TWO))))
+    assert (found.strength, found.call_site) == (1.0, "train.py:4")
+    assert "data.bin" in found.text
+    assert data.recognise(batch(a=side(opened()), b=side(opened()))) is None
+
+
+def test_a_file_too_big_to_digest_is_told_by_its_size():
+    a, b = side(opened(digest=None, value=8.0)), side(opened(digest=None, value=9.0))
+    assert data.recognise(batch(a=a, b=b)).strength == 1.0
+    assert data.recognise(batch(a=a, b=a)) is None
+
+
+def test_another_file_is_not_a_changed_one():
+    assert data.recognise(batch(a=side(opened("a")), b=side(opened("b", TWO)))) is None
+
+
+def test_a_file_that_both_runs_made_themselves_is_a_consequence():
+    a, b = side(written(), opened()), side(written(), opened(digest=TWO))
+    assert data.recognise(batch(a=a, b=b)) is None
+
+
+def test_programs_are_not_data():
+    assert data.recognise(batch(a=side(opened("m.py")), b=side(opened("m.py", TWO)))) is None
+
+
+def test_an_operation_with_equal_inputs_is_not_a_files_doing():
+    changed = dict(a=side(opened()), b=side(opened(digest=TWO)))
+    assert data.recognise(operation(**changed)) is None
+    assert resume.recognise(operation(a=side(written()), b=side(opened()))) is None
+
+
+def test_a_folder_that_gained_files():
+    def listed(names, digest):
+        return side(row("listing", "folder", detail="data", inputs=names, digest=digest))
+
+    assert data.recognise(batch(a=listed(1, ONE), b=listed(2, TWO))).strength == 0.7
+    assert data.recognise(batch(a=listed(1, ONE), b=listed(1, TWO))) is None  # listing-order
+
+
+def test_a_checkpoint_that_the_first_run_left():
+    found = resume.recognise(batch(a=side(written("last.pt")), b=side(opened("last.pt"))))
+    assert (found.strength, found.call_site) == (1.0, "train.py:4")
+    assert "last.pt" in found.text
+
+
+def test_a_checkpoint_that_both_found_and_the_first_run_replaced():
+    a = side(opened("last.pt"), written("last.pt"))
+    assert resume.recognise(batch(a=a, b=side(opened("last.pt", TWO)))).strength == 1.0
+    assert resume.recognise(batch(a=a, b=side(opened("last.pt")))) is None
+
+
+def test_a_file_that_each_run_writes_and_reads_back_is_no_resume():
+    both = side(written("cache.bin"), opened("cache.bin"))
+    assert resume.recognise(batch(a=both, b=both)) is None
+
+
+def test_a_file_that_only_the_second_run_read():
+    assert resume.recognise(batch(a=side(), b=side(opened("last.pt")))).strength == 0.4
+    rng = dict(rng_first={"python-random": 0}, drawn=frozenset({"python-random"}))
+    assert resume.recognise(batch(a=side(), b=side(opened("img7.png")), **rng)) is None

@@ -1,0 +1,90 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from samerun.runs.plan import Control
+from samerun.sources.hash_seed import HashSeed
+
+from .differences import ONE, TWO, batch, operation, row, side, weights
+
+source = HashSeed()
+
+
+def iterates(**variables):
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONHASHSEED"} | variables
+    code = "print(*{f'item{n}' for n in range(50)})"
+    return subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True).stdout
+
+
+def test_breaks_and_mends(monkeypatch):
+    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
+    assert iterates() != iterates()
+    fixed = source.environment(Control(seed=1))
+    assert iterates(**fixed) == iterates(**fixed) != iterates(**source.environment(Control(seed=2)))
+
+
+@pytest.mark.parametrize("own", ["0", "7", "4294967295"])
+def test_a_users_own_number_is_kept(monkeypatch, own):
+    monkeypatch.setenv("PYTHONHASHSEED", own)
+    assert source.environment(Control()) == {"PYTHONHASHSEED": own}
+
+
+@pytest.mark.parametrize("own", ["", "random"])
+def test_no_number_is_replaced(monkeypatch, own):
+    monkeypatch.setenv("PYTHONHASHSEED", own)
+    assert source.environment(Control())["PYTHONHASHSEED"].isdecimal()
+
+
+def test_describes_what_the_process_was_started_with():
+    code = (
+        "import os; os.environ['PYTHONHASHSEED'] = '5'\n"
+        "from samerun.sources.hash_seed import HashSeed\nprint(HashSeed().describe())"
+    )
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONHASHSEED"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert "'randomized': True" in done.stdout
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=env | {"PYTHONHASHSEED": "0"}, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "{'randomized': False, 'PYTHONHASHSEED': '0'}"
+
+
+def said(value, *rows, **manifest):
+    return side(*rows, settings={"hash-seed": {"PYTHONHASHSEED": value}}, **manifest)
+
+
+@pytest.mark.parametrize(
+    ("values", "strength"),
+    [((None, None), 0.4), (("1", "2"), 0.4), (("1", None), 0.4), (("1", "1"), None), (("0", "0"), None)],
+)
+def test_recognises_seeds_that_were_not_the_same(values, strength):
+    found = source.recognise(batch(a=said(values[0]), b=said(values[1])))
+    assert (found and found.strength) == strength
+
+
+def test_does_not_recognise_what_another_source_explains():
+    assert source.recognise(operation()) is None
+    assert source.recognise(batch(phase="forward", what="output")) is None
+    assert source.recognise(weights(rng_first={"torch-cpu": 0}, drawn=frozenset({"torch-cpu"}))) is None
+    for what in ("seed", "opened", "listing"):
+        a, b = (said(None, row(what, "x", digest=digest)) for digest in (ONE, TWO))
+        assert source.recognise(batch(a=a, b=b)) is None
+        assert source.recognise(batch(a=a, b=a)).strength == 0.4
+
+
+def test_a_generator_that_nobody_drew_from_does_not_hide_it():
+    assert source.recognise(weights(rng_first={"torch-cpu": 0})).strength == 0.4
+
+
+def test_the_line_of_code_tells(tmp_path):
+    (tmp_path / "train.py").write_text("x = 1\nrandom.seed(hash('run'))\nfor word in set(words): pass\n")
+    a, b = (
+        said(None, row("seed", "random.seed", call_site="train.py:2", digest=digest), cwd=str(tmp_path))
+        for digest in (ONE, TWO)
+    )
+    found = source.recognise(batch(a=a, b=b))
+    assert (found.strength, found.call_site) == (0.7, "train.py:2")
+    found = source.recognise(batch(a=said(None, cwd=str(tmp_path)), b=said(None), call_site="train.py:3"))
+    assert (found.strength, found.call_site) == (0.7, "train.py:3")

@@ -1,0 +1,54 @@
+"""memory-address and thread-scheduling: named when nothing else explains a difference."""
+
+import pytest
+
+from samerun.sources.memory_address import MemoryAddress
+from samerun.sources.thread_scheduling import ThreadScheduling
+
+from .differences import ONE, TWO, batch, operation, row, side
+
+address, threads = MemoryAddress(), ThreadScheduling()
+
+
+def fixed(tmp_path, line, seed="0"):
+    (tmp_path / "train.py").write_text(f"\n\n\n\n{line}\n")
+    return side(settings={"hash-seed": {"PYTHONHASHSEED": seed}}, cwd=str(tmp_path))
+
+
+LINES = ["items.sort(key=id)", "for x in sorted(xs, key=lambda x: id(x)):", "set(objects)", "x.data_ptr()"]
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_line_that_looks_at_addresses(tmp_path, line):
+    a = fixed(tmp_path, line)
+    found = address.recognise(batch(a=a, b=a, kind="order"))
+    assert (found.strength, found.call_site) == (0.2, "train.py:5")
+
+
+def test_other_lines_or_another_hash_seed(tmp_path):
+    a = fixed(tmp_path, "valid(x)")
+    assert address.recognise(batch(a=a, b=a, kind="order")) is None
+    a = fixed(tmp_path, "id(x)", seed=None)
+    assert address.recognise(batch(a=a, b=a, kind="order")) is None
+    a = fixed(tmp_path, "id(x)")
+    assert address.recognise(operation(a=a, b=a)) is None
+
+
+def alive(count, *rows):
+    return side(row("threads", value=count), *rows)
+
+
+def test_several_threads_and_nothing_else():
+    found = threads.recognise(batch(a=alive(4.0), b=alive(4.0)))
+    assert found.strength == 0.2
+    assert "4 Python threads" in found.text
+    assert threads.recognise(batch(a=alive(1.0), b=alive(1.0))) is None
+    assert threads.recognise(batch()) is None
+
+
+def test_threads_are_not_blamed_when_something_else_explains_it():
+    assert threads.recognise(operation(a=alive(4.0), b=alive(4.0))) is None
+    rng = dict(rng_first={"torch-cpu": 0}, drawn=frozenset({"torch-cpu"}))
+    assert threads.recognise(batch(a=alive(4.0), b=alive(4.0), **rng)) is None
+    a, b = (alive(4.0, row("seed", "random.seed", digest=digest)) for digest in (ONE, TWO))
+    assert threads.recognise(batch(a=a, b=b)) is None

@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+
+from samerun.runs.plan import Control
+from samerun.sources.numpy_generator import NumpyGenerator
+
+from .differences import batch, operation, row, side
+
+source = NumpyGenerator()
+MAKERS = [
+    lambda: np.random.default_rng().random(),
+    lambda: np.random.RandomState().rand(),
+    lambda: np.random.SeedSequence().entropy,
+    lambda: np.random.PCG64().random_raw(),
+    lambda: np.random.Generator(np.random.MT19937()).random(),
+]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_control_repeats_by_line_and_order(make):
+    drawn = []
+    for seed in (1, 1, 2):
+        undo = source.control(Control(seed=seed))
+        drawn.append([make(), make()])
+        undo()
+    assert drawn[0] == drawn[1]
+    assert len({*drawn[0], *drawn[2]}) == 4
+    assert make() != make()
+
+
+def test_lines_do_not_share_their_numbers():
+    undo = source.control(Control(seed=1))
+    one = np.random.default_rng().random()
+    two = np.random.default_rng().random()
+    undo()
+    assert one != two
+
+
+def test_a_seed_is_left_alone():
+    undo = source.control(Control(seed=1))
+    drawn = np.random.default_rng(3).random()
+    undo()
+    assert drawn == np.random.default_rng(3).random()
+
+
+def test_observing_notes_each_one_made_without_a_seed(observed):
+    notes = observed(source)
+    for make in MAKERS:
+        make()
+    np.random.default_rng(0)
+    unseeded = notes.of("unseeded", "numpy-generator")
+    assert len(unseeded) == len(MAKERS)
+    assert unseeded[0].call_site.startswith("tests/sources/test_numpy_generator.py:")
+
+
+def test_recognises_one_made_before_the_difference():
+    made = side(row("unseeded", "numpy-generator", call_site="data.py:4"))
+    found = source.recognise(batch(a=made, b=made))
+    assert (found.strength, found.call_site) == (0.7, "data.py:4")
+    rng = dict(rng_first={"torch-cpu": 0}, drawn=frozenset({"torch-cpu"}))
+    assert source.recognise(batch(a=made, b=made, **rng)).strength == 0.4
+    assert source.recognise(batch()) is None
+    assert source.recognise(operation(a=made, b=made)) is None

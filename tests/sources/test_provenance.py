@@ -1,0 +1,112 @@
+"""code, arguments, packages, hardware and environment: the runs are not of the same thing."""
+
+import sys
+
+import pytest
+import torch
+
+from samerun.sources.catalogue import catalogue
+
+from .differences import batch, side
+
+PROVENANCE = ["arguments", "code", "environment", "hardware", "packages"]
+
+
+def recognise(id_, a, b):
+    found = catalogue()[id_].recognise(batch(a=a, b=b))
+    return found and (found.strength, found.text)
+
+
+@pytest.mark.parametrize(
+    ("id_", "a", "b", "text"),
+    [
+        (
+            "arguments",
+            side(command=["python", "train.py", "--lr", "1"]),
+            side(command=["python", "train.py", "--lr", "2"]),
+            "only run A's command has 1, only run B's has 2",
+        ),
+        (
+            "code",
+            side(settings={"code": {"train.py": "00", "model.py": "01"}}),
+            side(settings={"code": {"train.py": "00", "model.py": "02"}}),
+            "model.py changed between the runs",
+        ),
+        (
+            "code",
+            side(git={"commit": "aaa", "dirty": False}),
+            side(git={"commit": "bbb", "dirty": False}),
+            "the repository changed: commit: aaa and bbb",
+        ),
+        (
+            "environment",
+            side(environment={"OMP_SCHEDULE": "static"}),
+            side(environment={}),
+            "OMP_SCHEDULE: static and unset",
+        ),
+        (
+            "hardware",
+            side(settings={"hardware": {"processor": "EPYC", "cpus": 2}}),
+            side(settings={"hardware": {"processor": "Xeon", "cpus": 4}}),
+            "processor: EPYC and Xeon",
+        ),
+        (
+            "hardware",
+            side(platform="Linux x86_64"),
+            side(platform="Darwin arm64"),
+            "Linux x86_64 and Darwin arm64",
+        ),
+        (
+            "packages",
+            side(settings={"packages": {"torch": "2.13.0", "extra": "1"}}),
+            side(settings={"packages": {"torch": "2.11.0"}}),
+            "torch: 2.13.0 and 2.11.0",
+        ),
+        (
+            "packages",
+            side(python="3.11.7", packages={"torch": "2.13.0"}),
+            side(python="3.12.1", packages={"torch": "2.13.0"}),
+            "python: 3.11.7 and 3.12.1",
+        ),
+    ],
+)
+def test_what_differs_is_named(id_, a, b, text):
+    assert recognise(id_, a, b) == (0.7, text)
+    assert recognise(id_, a, a) is None
+    assert recognise(id_, b, b) is None
+
+
+def test_sources_of_their_own_are_left_to_them():
+    a, b = (side(environment={"PYTHONHASHSEED": value, "OMP_NUM_THREADS": value}) for value in "12")
+    assert recognise("environment", a, b) is None
+
+
+def test_another_commit_of_the_same_files_is_the_same_code():
+    files = {"code": {"train.py": "00"}}
+    assert (
+        recognise(
+            "code", side(settings=files, git={"commit": "a"}), side(settings=files, git={"commit": "b"})
+        )
+        is None
+    )
+
+
+@pytest.mark.parametrize("id_", PROVENANCE)
+def test_nothing_known_is_nothing_said(id_):
+    assert recognise(id_, side(), side()) is None
+
+
+def test_describes_this_process(monkeypatch):
+    said = {id_: catalogue()[id_].describe() for id_ in PROVENANCE}
+    assert said["packages"]["torch"] == torch.__version__
+    assert said["packages"]["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert said["hardware"]["capability"] == torch.backends.cpu.get_cpu_capability()
+    assert len(said["code"]["tests/sources/test_provenance.py"]) == 32
+    assert not any("site-packages" in path for path in said["code"])
+
+
+def test_environment_keeps_no_secret(monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", "secret")
+    monkeypatch.setenv("OMP_SCHEDULE", "static")
+    said = catalogue()["environment"].describe()
+    assert said["OMP_SCHEDULE"] == "static" and "HF_TOKEN" not in said

@@ -1,0 +1,165 @@
+import pickle
+import random
+import timeit
+
+import pytest
+
+from samerun.runs.plan import Control
+from samerun.sources.python_random import PythonRandom
+
+from .differences import ONE, TWO, batch, operation, origin, row, side, weights
+
+source = PythonRandom()
+
+
+@pytest.fixture(autouse=True)
+def as_before():
+    state = random.getstate()
+    yield
+    random.setstate(state)
+
+
+@pytest.fixture
+def controlled():
+    undo = source.control(Control(seed=1))
+    yield
+    undo()
+
+
+def test_control_repeats_and_is_pinned():
+    drawn = []
+    for seed in (1, 1, 2):
+        undo = source.control(Control(seed=seed))
+        drawn.append([random.random(), random.gauss(0, 1)])
+        undo()
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert drawn[0][0] == 0.28048810496540855
+
+
+def test_control_makes_seeding_without_a_seed_repeat():
+    drawn = []
+    for _ in range(2):
+        undo = source.control(Control(seed=1))
+        random.seed()
+        drawn.append(random.random())
+        random.seed(None)
+        drawn.append(random.random())
+        undo()
+    assert drawn[:2] == drawn[2:]
+    assert drawn[0] != drawn[1]
+
+
+def test_the_users_own_seed_wins(controlled):
+    random.seed(3)
+    assert random.random() == random.Random(3).random()
+
+
+def test_generators_of_the_users_own_are_left_alone(controlled):
+    assert random.Random().random() != random.Random().random()
+    assert random.Random("x").random() == random.Random("x").random()
+
+
+def test_undo_restores_state_and_functions():
+    before = random.getstate(), random.seed, random.Random.seed
+    source.control(Control(seed=1))()
+    assert (random.getstate(), random.seed, random.Random.seed) == before
+
+
+def test_the_digest_follows_every_draw_and_nothing_else():
+    random.seed(1)
+    first = source.digest()
+    assert source.digest() == first
+    random.gauss(0, 1)  # draws two, keeps one
+    second = source.digest()
+    random.gauss(0, 1)  # uses the kept one: no word is drawn
+    third = source.digest()
+    assert len({first, second, third}) == 3
+    random.seed(1)
+    assert source.digest() == first
+
+
+def test_the_digest_is_fast():
+    assert min(timeit.repeat(source.digest, number=500, repeat=9)) / 500 < 40e-6  # measured: 11 µs
+
+
+def test_capture_and_restore():
+    random.gauss(0, 1)
+    state = source.capture()
+    drawn = random.gauss(0, 1), random.random()
+    source.restore(state)
+    assert (random.gauss(0, 1), random.random()) == drawn
+
+
+def test_observing_notes_seeds_and_their_lines(observed):
+    notes = observed(source)
+    random.seed(3)
+    random.seed(3)
+    random.seed("x")
+    random.seed()
+    random.Random()
+    random.Random(5)
+    seeds = notes.of("seed", "random.seed")
+    assert [note.value for note in seeds] == [3.0, 3.0, None]
+    assert seeds[0].digest == seeds[1].digest != seeds[2].digest
+    assert seeds[0].call_site.startswith("tests/sources/test_python_random.py:")
+    assert [note.name for note in notes.of("unseeded")] == ["python-random", "os-entropy"]
+
+
+def test_observing_changes_nothing(observed):
+    random.seed(3)
+    drawn = random.random()
+    observed(source)
+    random.seed(3)
+    assert random.random() == drawn
+    assert isinstance(random.Random(1), random.Random)
+    assert pickle.loads(pickle.dumps(random.Random(1))).random() == random.Random(1).random()
+    assert random.seed.__self__ is random._inst
+    assert random.SystemRandom().random() != random.SystemRandom().random()
+
+
+# --- recognise -------------------------------------------------------------------------------------
+
+
+def test_recognises_an_unseeded_state_that_was_drawn_from():
+    found = source.recognise(batch(rng_first={"python-random": 0}, drawn=frozenset({"python-random"})))
+    assert found.strength == 0.7
+    assert "step 0" in found.text
+
+
+def test_never_blames_a_generator_that_nobody_draws_from():
+    assert source.recognise(batch(rng_first={"python-random": 0}, drawn=frozenset({"torch-cpu"}))) is None
+
+
+def test_never_blames_an_equal_state_or_one_that_differs_later():
+    drawn = frozenset({"python-random"})
+    assert source.recognise(batch(drawn=drawn)) is None
+    assert source.recognise(batch(rng_first={"python-random": 1}, drawn=drawn)) is None
+
+
+def test_the_first_differing_draw_is_seen_directly():
+    def drew(digest, name="python-random"):
+        return side(row("draw", name, call_site="data.py:8", digest=digest))
+
+    given = dict(rng_first={"python-random": 0}, drawn=frozenset({"python-random"}))
+    found = source.recognise(batch(a=drew(ONE), b=drew(TWO), **given))
+    assert (found.strength, found.call_site) == (1.0, "data.py:8")
+    other = source.recognise(batch(a=drew(ONE, "torch-cpu"), b=drew(TWO, "torch-cpu"), **given))
+    assert other.strength == 0.7
+
+
+def test_steps_back_when_the_seed_itself_differs():
+    def seeded(digest):
+        return side(row("seed", "random.seed", call_site="train.py:2", digest=digest))
+
+    given = dict(rng_first={"python-random": 0}, drawn=frozenset({"python-random"}))
+    assert source.recognise(batch(a=seeded(ONE), b=seeded(TWO), **given)).strength == 0.4
+    assert source.recognise(batch(a=seeded(ONE), b=seeded(ONE), **given)).strength == 0.7
+
+
+def test_an_operation_that_draws_nothing_is_not_its_doing():
+    given = dict(rng_first={"python-random": 0}, drawn=frozenset({"python-random"}))
+    assert source.recognise(operation(**given)) is None
+    assert (
+        source.recognise(operation(origin=origin(draws=True, generator_differs=True), **given)).strength < 1
+    )
+    assert source.recognise(weights(**given)).strength == 0.7

@@ -1,0 +1,109 @@
+import timeit
+
+import pytest
+import torch
+
+from samerun.runs.plan import Control
+from samerun.sources.torch_cpu import TorchCpu
+
+from .differences import ONE, TWO, batch, operation, origin, row, side, weights
+
+source = TorchCpu()
+DRAWN = dict(rng_first={"torch-cpu": 0}, drawn=frozenset({"torch-cpu"}))
+
+
+@pytest.fixture(autouse=True)
+def as_before():
+    state = torch.get_rng_state()
+    yield
+    torch.set_rng_state(state)
+
+
+def test_control_repeats_and_is_pinned():
+    drawn = []
+    for seed in (1, 1, 2):
+        undo = source.control(Control(seed=seed))
+        drawn.append(torch.rand(1).item())
+        undo()
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert drawn[0] == 0.9506296515464783
+
+
+def test_control_makes_torch_seed_repeat():
+    drawn = []
+    for _ in range(2):
+        undo = source.control(Control(seed=1))
+        drawn += [torch.seed(), torch.rand(1).item(), torch.random.seed()]
+        undo()
+    assert drawn[:3] == drawn[3:]
+    assert drawn[0] != drawn[2]
+    assert torch.seed() != torch.seed()
+
+
+def test_the_users_own_seed_wins():
+    undo = source.control(Control(seed=1))
+    torch.manual_seed(3)
+    drawn = torch.rand(1)
+    undo()
+    assert torch.equal(drawn, torch.rand(1, generator=torch.Generator().manual_seed(3)))
+
+
+def test_undo_restores_state_and_function():
+    before = bytes(torch.get_rng_state()), torch.seed, torch.random.seed
+    source.control(Control(seed=1))()
+    assert (bytes(torch.get_rng_state()), torch.seed, torch.random.seed) == before
+
+
+def test_the_digest_follows_every_draw_and_nothing_else():
+    torch.manual_seed(1)
+    first = source.digest()
+    torch.ones(3).sum()
+    assert source.digest() == first
+    torch.rand(1)
+    assert source.digest() != first
+    torch.manual_seed(1)
+    assert source.digest() == first
+
+
+def test_the_digest_is_fast():
+    assert min(timeit.repeat(source.digest, number=500, repeat=9)) / 500 < 12e-6  # measured: 3 µs
+
+
+def test_capture_is_plain_and_restores():
+    state = source.capture()
+    assert all(type(one) is bytes for one in state)
+    drawn = torch.rand(3)
+    source.restore(state)
+    assert torch.equal(torch.rand(3), drawn)
+
+
+def test_observing_notes_seeds_and_their_lines(observed):
+    notes = observed(source)
+    torch.manual_seed(3)
+    torch.random.manual_seed(seed=4)
+    torch.seed()
+    assert [note.value for note in notes.of("seed", "torch.manual_seed")] == [3.0, 4.0]
+    assert notes.of("seed")[0].call_site.startswith("tests/sources/test_torch_cpu.py:")
+    assert notes.of("unseeded", "torch-cpu")[0].call_site.startswith("tests/sources/test_torch_cpu.py:")
+
+
+def test_recognises_a_draw_from_an_unequal_state():
+    dropout = origin("aten::native_dropout", draws=True, generator_differs=True, phase="forward")
+    found = source.recognise(operation(origin=dropout))
+    assert (found.strength, found.call_site) == (1.0, "train.py:9")
+    assert source.recognise(operation(origin=dropout, rng_first={"torch-cuda": 0})) is None
+    assert source.recognise(operation(origin=origin(draws=True, generator_differs=False))) is None
+
+
+def test_recognises_other_initial_weights_and_another_order_of_samples():
+    assert source.recognise(weights(**DRAWN)).strength == 0.7
+    assert source.recognise(batch(indices_equal=False, **DRAWN)).strength == 0.7
+    assert source.recognise(weights(rng_first={"torch-cpu": 0})) is None
+    assert source.recognise(operation(**DRAWN)) is None  # equal inputs, nothing drawn
+
+
+def test_steps_back_when_the_seed_itself_differs():
+    a, b = (
+        side(row("seed", "torch.manual_seed", call_site="train.py:2", digest=digest)) for digest in (ONE, TWO)
+    )
+    assert source.recognise(weights(a=a, b=b, **DRAWN)).strength == 0.4

@@ -1,0 +1,74 @@
+import pytest
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from samerun.runs.plan import Control
+from samerun.sources.worker_arrival import WorkerArrival
+
+from .differences import batch, side
+
+
+class Waiting(Dataset):
+    """Two samples, of which the first is ready only once `ready` is set."""
+
+    def __init__(self):
+        self.ready = torch.multiprocessing.Event()
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        assert index == 1 or self.ready.wait(60)
+        return index
+
+
+class ReadyAfterTheOther(Waiting):
+    def __getitem__(self, index):
+        if index == 1:
+            self.ready.set()
+        return super().__getitem__(index)
+
+
+def test_without_control_what_is_ready_comes_first():
+    dataset = Waiting()
+    batches = iter(DataLoader(dataset, num_workers=2, in_order=False))
+    first = next(batches).item()
+    dataset.ready.set()
+    assert [first, next(batches).item()] == [1, 0]
+
+
+def test_control_keeps_the_order():
+    undo = WorkerArrival().control(Control())
+    loader = DataLoader(ReadyAfterTheOther(), num_workers=2, in_order=False)
+    undo()
+    assert loader.in_order
+    assert [batch.item() for batch in loader] == [0, 1]
+    assert not DataLoader(Waiting(), num_workers=2, in_order=False).in_order
+
+
+def test_describes_what_was_asked_for():
+    source = WorkerArrival()
+    undo = source.observe(None)
+    assert source.describe() == {}
+    DataLoader([0])
+    assert source.describe() == {"in_order": True}
+    DataLoader([0], num_workers=2, in_order=False)
+    assert source.describe() == {"in_order": False}
+    undo()
+
+
+@pytest.mark.parametrize(
+    ("in_order", "columns", "strength"),
+    [
+        (False, dict(indices_equal=False, same_samples=True, in_workers=True), 1.0),
+        (False, dict(kind="order", in_workers=True), 1.0),
+        (False, dict(indices_equal=True, in_workers=True), 0.4),
+        (True, dict(kind="order", same_samples=True, in_workers=True), None),
+        (False, dict(indices_equal=False, in_workers=False), None),
+        (False, dict(what="gradients", phase="backward"), None),
+    ],
+)
+def test_recognises(in_order, columns, strength):
+    said = side(settings={"worker-arrival": {"in_order": in_order}})
+    found = WorkerArrival().recognise(batch(a=said, b=said, **columns))
+    assert (found and found.strength) == strength

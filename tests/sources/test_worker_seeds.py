@@ -1,0 +1,271 @@
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset
+
+from samerun.runs.plan import Control
+from samerun.sources import _keyed
+from samerun.sources.worker_seeds import WorkerSeeds
+
+from .differences import ONE, TWO, batch, row, side
+
+source = WorkerSeeds()
+
+
+def draws():
+    return torch.tensor([random.random(), np.random.rand(), torch.rand(1).item()], dtype=torch.float64)
+
+
+class Drawing(Dataset):
+    """Each sample: its index, and a draw of each library."""
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, index):
+        return index, draws()
+
+
+class InBatches(Drawing):
+    def __getitems__(self, indices):
+        return [(index, draws()) for index in indices]
+
+
+class Streaming(IterableDataset):
+    def __iter__(self):
+        for index in range(6):
+            yield index, draws()
+
+
+def collate_drawing(samples):
+    return torch.utils.data.default_collate(samples), draws()
+
+
+def reseed(worker_id):
+    random.seed()
+    np.random.seed()
+    torch.seed()
+
+
+@pytest.fixture(autouse=True)
+def fixed():
+    """The controls of worker-seeds must do without those of the main generators, and leave these alone."""
+    kept = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    yield
+    random.setstate(kept[0]), np.random.set_state(kept[1]), torch.set_rng_state(kept[2])
+    assert _keyed._seeds == []
+
+
+def epoch(loader):
+    return {
+        index: tuple(drawn)
+        for indices, rows in loader
+        for index, drawn in zip(indices.tolist(), rows.tolist(), strict=True)
+    }
+
+
+def loaded(dataset, *, epochs=2, seed=1, **options):
+    """Epoch by epoch {index: its draws}, under control."""
+    undo = source.control(Control(seed=seed))
+    try:
+        loader = DataLoader(dataset, batch_size=3, **options)
+        return [epoch(loader) for _ in range(epochs)]
+    finally:
+        undo()
+
+
+def test_a_sample_does_not_depend_on_who_fetches_it():
+    torch.seed()
+    expected = loaded(Drawing())
+    assert len(set(expected[0].values())) == 12
+    assert expected[0] != expected[1]
+    assert loaded(Drawing(), num_workers=1) == expected
+    assert loaded(Drawing(), num_workers=2, prefetch_factor=4) == expected
+    assert loaded(Drawing(), num_workers=2, persistent_workers=True) == expected
+    assert loaded(Drawing(), num_workers=2, shuffle=True) == expected
+    assert loaded(Drawing(), num_workers=2, worker_init_fn=reseed) == expected
+    assert loaded(Drawing(), seed=2) != expected
+
+
+def test_without_control_the_same_loaders_differ():
+    def once(**options):
+        return [rows.tolist() for _, rows in DataLoader(Drawing(), batch_size=3, **options)]
+
+    torch.manual_seed(1)
+    one = once(num_workers=1)
+    torch.manual_seed(1)
+    assert once(num_workers=2) != one
+    torch.seed()
+    assert once(num_workers=1) != one
+
+
+def test_two_loaders_of_one_dataset_draw_apart():
+    undo = source.control(Control(seed=1))
+    first, second = (next(iter(DataLoader(Drawing(), batch_size=12)))[1] for _ in range(2))
+    undo()
+    assert not torch.equal(first, second)
+
+
+def test_a_subset_is_keyed_by_sample_and_a_dataset_of_batches_by_batch():
+    shuffled = torch.Generator().manual_seed(3)
+    subset = loaded(Subset(Drawing(), list(range(12))))
+    assert subset == loaded(Drawing())
+    assert subset == loaded(Subset(Drawing(), list(range(12))), shuffle=True, generator=shuffled)
+    batches = loaded(InBatches())
+    assert batches == loaded(InBatches(), num_workers=2)
+    assert len(set(batches[0].values())) == 12
+
+
+def test_collate_fn_is_keyed_too():
+    def mixed(workers):
+        undo = source.control(Control(seed=1))
+        loader = DataLoader(Drawing(), batch_size=3, num_workers=workers, collate_fn=collate_drawing)
+        drawn = [tuple(drawn.tolist()) for _, drawn in loader]
+        undo()
+        return drawn
+
+    assert mixed(0) == mixed(2)
+    assert len(set(mixed(0))) == 4
+
+
+def test_iterable_datasets_repeat_for_the_same_number_of_workers():
+    one = loaded(Streaming())
+    assert one == loaded(Streaming()) == loaded(Streaming(), num_workers=1)
+    assert one == loaded(Streaming(), num_workers=1, persistent_workers=True)
+    assert one[0] != one[1]
+    assert loaded(Streaming(), num_workers=2) == loaded(Streaming(), num_workers=2)
+
+
+@pytest.mark.parametrize("dataset", [Drawing(), Streaming()])
+def test_the_main_generators_stay_where_torch_alone_has_them(dataset):
+    def after(workers, controlled):
+        torch.manual_seed(1), random.seed(1), np.random.seed(1)
+        undo = source.control(Control(seed=1)) if controlled else lambda: None
+        seen = []
+        for _ in DataLoader(dataset, batch_size=3, num_workers=workers):
+            seen.append(draws().tolist())
+        undo()
+        return seen
+
+    assert after(0, True) == after(1, True) == after(1, False)
+
+
+def test_names_of_samples_of_any_kind():
+    class Keyed(Dataset):
+        def __getitem__(self, index):
+            return random.random()
+
+    class Sampler:
+        def __init__(self, keys):
+            self.keys = keys
+
+        def __iter__(self):
+            return iter(self.keys)
+
+    def drawn(*keys):
+        undo = source.control(Control(seed=1))
+        found = [value.item() for value in DataLoader(Keyed(), sampler=Sampler(keys), batch_size=1)]
+        undo()
+        return found
+
+    keys = ("a", "b", (1, 2), (12,), 5, 5.5)
+    assert drawn(*keys) == drawn(*reversed(keys))[::-1]
+    assert len(set(drawn(*keys))) == len(keys)
+    assert drawn(np.int64(5), torch.tensor(5)) == drawn(5, 5)
+
+
+def test_the_users_own_worker_init_fn_runs_and_is_left_on_the_loader():
+    undo = source.control(Control(seed=1))
+    loader = DataLoader(Drawing(), num_workers=1, worker_init_fn=reseed)
+    list(loader)
+    undo()
+    assert loader.worker_init_fn is reseed
+
+
+def test_undo_restores_the_classes():
+    base, fetch = torch.utils.data.dataloader._BaseDataLoaderIter, torch.utils.data._utils.fetch
+    before = base.__init__, fetch._BaseDatasetFetcher.__init__, fetch._MapDatasetFetcher.fetch
+    outer, inner = source.control(Control(seed=1)), source.control(Control(seed=2))
+    assert base.__init__ is not before[0]
+    outer(), inner()
+    assert (base.__init__, fetch._BaseDatasetFetcher.__init__, fetch._MapDatasetFetcher.fetch) == before
+
+
+def test_an_error_in_a_dataset_is_the_users_own_and_restores_the_generators():
+    class Broken(Drawing):
+        def __getitem__(self, index):
+            draws()
+            raise LookupError("no such sample")
+
+    undo = source.control(Control(seed=1))
+    before = random.getstate()
+    with pytest.raises(LookupError, match="no such sample"):
+        list(DataLoader(Broken()))
+    assert random.getstate() == before
+    undo()
+
+
+SPAWNED = """
+import random
+import samerun, torch
+from torch.utils.data import DataLoader, Dataset
+class Drawing(Dataset):
+    def __len__(self): return 4
+    def __getitem__(self, index): return random.random()
+if __name__ == "__main__":
+    samerun.seed_everything(1, mode="seeded")
+    for workers in (0, 2):
+        context = "spawn" if workers else None
+        loader = DataLoader(Drawing(), num_workers=workers, multiprocessing_context=context)
+        print([value.item() for value in loader])
+        samerun.seed_everything(1, mode="seeded")
+"""
+
+
+def test_seed_everything_reaches_spawned_workers(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(SPAWNED)
+    done = subprocess.run([sys.executable, "-W", "ignore", script], capture_output=True, text=True)
+    one, two = done.stdout.splitlines()
+    assert one == two, done.stderr
+
+
+# --- recognise -------------------------------------------------------------------------------------
+
+
+def test_recognises_other_batches_of_the_same_samples():
+    assert source.recognise(batch(indices_equal=True, in_workers=True)).strength == 0.7
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        dict(indices_equal=True, in_workers=False),
+        dict(indices_equal=False, in_workers=True),
+        dict(indices_equal=True, in_workers=True, what="operation"),
+    ],
+)
+def test_does_not_recognise(columns):
+    assert source.recognise(batch(**columns)) is None
+
+
+def test_steps_back_when_the_main_generator_differs():
+    given = dict(indices_equal=True, in_workers=True, rng_first={"torch-cpu": 0})
+    assert source.recognise(batch(drawn=frozenset({"torch-cpu"}), **given)).strength == 0.2
+    assert source.recognise(batch(**given)).strength == 0.7  # nobody drew from it
+
+
+def test_sees_a_worker_that_seeds_itself():
+    def seeded(digest, process="rank0.worker0"):
+        return side(row("seed", "random.seed", call_site="train.py:3", digest=digest, process=process))
+
+    given = dict(in_workers=True, indices_equal=True)
+    found = source.recognise(batch(a=seeded(ONE), b=seeded(TWO), **given))
+    assert (found.strength, found.call_site) == (1.0, "train.py:3")
+    assert source.recognise(batch(a=seeded(ONE), b=seeded(ONE), **given)).strength == 0.7
+    unseeded = side(row("unseeded", "numpy-global", call_site="train.py:4", process="rank0.worker0"))
+    assert source.recognise(batch(a=unseeded, b=unseeded, **given)).strength == 1.0

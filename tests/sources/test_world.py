@@ -1,0 +1,270 @@
+"""clock, os-entropy and process-id: reads noted, replaced on request, and recognised when they do harm."""
+
+import copy
+import datetime
+import os
+import pickle
+import platform
+import random
+import secrets
+import socket
+import tempfile
+import time
+import uuid
+
+import pytest
+
+from samerun.runs.plan import Control
+from samerun.sources.clock import Clock
+from samerun.sources.os_entropy import OsEntropy
+from samerun.sources.process_id import ProcessId
+
+from .differences import ONE, TWO, batch, operation, row, side
+
+clock, entropy, identity = Clock(), OsEntropy(), ProcessId()
+
+
+@pytest.fixture
+def controlled():
+    undos = []
+
+    def control(source, seed=1):
+        undos.append(source.control(Control(seed=seed)))
+        return undos[-1]
+
+    yield control
+    for undo in reversed(undos):
+        undo()
+
+
+# --- clock -----------------------------------------------------------------------------------------
+
+
+def reads():
+    return [
+        time.time(),
+        time.time_ns(),
+        time.monotonic(),
+        time.perf_counter_ns(),
+        time.localtime(),
+        time.ctime(),
+        datetime.datetime.now(),
+        datetime.datetime.today(),
+        datetime.datetime.now(datetime.timezone.utc),
+    ]
+
+
+def test_the_made_up_clock_repeats_and_goes_on():
+    seen = []
+    for _ in range(2):
+        undo = clock.control(Control())
+        seen.append(reads())
+        later = time.time() - time.time()
+        undo()
+    assert seen[0] == seen[1]
+    assert later == pytest.approx(-0.001, abs=1e-6)
+    assert datetime.datetime.now().year >= 2026 and time.time() != seen[0][0]
+
+
+def test_a_loop_with_a_time_limit_ends_after_the_same_number_of_turns(controlled):
+    controlled(clock)
+    start, turns = time.time(), 0
+    while time.time() - start < 0.1:
+        turns += 1
+    assert turns in (99, 100)
+
+
+def test_libraries_keep_the_real_clock(controlled):
+    import logging
+
+    controlled(clock)
+    record = logging.LogRecord("x", 0, "", 0, "", None, None)
+    assert abs(record.created - os.times().elapsed) >= 0
+    assert datetime.datetime.fromtimestamp(record.created).year >= 2026
+    assert record.created != time.time()
+
+
+def test_dates_stay_dates(controlled):
+    before = datetime.datetime(2020, 1, 2, 3)
+    controlled(clock)
+    now = datetime.datetime.now()
+    assert isinstance(before, datetime.datetime) and isinstance(now, datetime.datetime)
+    assert isinstance(now, datetime.date) and not isinstance(datetime.date.today(), datetime.datetime)
+    assert datetime.datetime(2020, 1, 2, 3) == before
+    assert pickle.loads(pickle.dumps([now, before])) == [now, before]
+    assert copy.deepcopy(before) == before
+    assert issubclass(type(before), datetime.datetime)
+    assert datetime.datetime.fromisoformat("2020-01-02T03:00:00") == before
+
+
+def test_dates_pickled_under_control_are_ordinary_ones():
+    undo = clock.control(Control())
+    pickled = pickle.dumps(datetime.datetime(2020, 1, 2))
+    undo()
+    assert pickle.loads(pickled) == datetime.datetime(2020, 1, 2)
+    assert b"samerun" not in pickled
+
+
+def test_clock_reads_are_noted(observed):
+    notes = observed(clock)
+    time.time()
+    time.perf_counter()
+    time.localtime(0)
+    time.sleep(0)
+    assert [note.name for note in notes.of("clock")] == ["time.time", "time.perf_counter"]
+    assert notes.rows[0].call_site.startswith("tests/sources/test_world.py:")
+
+
+# --- entropy ---------------------------------------------------------------------------------------
+
+
+def entropies():
+    return [
+        os.urandom(8),
+        uuid.uuid4(),
+        secrets.token_hex(4),
+        secrets.randbelow(10**9),
+        random.SystemRandom().random(),
+        random.Random().random(),
+    ]
+
+
+def test_entropy_repeats_on_request(controlled):
+    seen = []
+    for seed in (1, 1, 2):
+        undo = controlled(entropy, seed)
+        seen.append([*entropies(), os.urandom(8)])
+        undo()
+    assert seen[0] == seen[1]
+    assert all(a != b for a, b in zip(seen[0], seen[2], strict=True))
+    assert seen[0][0] != seen[0][-1]
+    assert os.urandom(8) != os.urandom(8) and random.Random().random() != random.Random().random()
+
+
+def test_entropy_reads_are_noted_and_unchanged(observed):
+    notes = observed(entropy)
+    assert os.urandom(8) != os.urandom(8)
+    uuid.uuid4()
+    random.SystemRandom().random()
+    with tempfile.TemporaryDirectory():
+        pass
+    rows = notes.of("entropy", "os.urandom")
+    assert len(rows) == 4
+    assert rows[0].digest != rows[1].digest
+    assert all(row.call_site.startswith("tests/sources/test_world.py:") for row in rows)
+
+
+# --- identity --------------------------------------------------------------------------------------
+
+
+def test_identities_are_fixed_on_request(controlled):
+    before = os.getpid(), socket.gethostname(), platform.node()
+    undo = controlled(identity)
+    assert (os.getpid(), socket.gethostname(), platform.node()) == (4242, "samerun", "samerun")
+    undo()
+    assert (os.getpid(), socket.gethostname(), platform.node()) == before
+
+
+def test_identities_are_noted(observed):
+    notes = observed(identity)
+    assert os.getpid() == os.getpid()
+    socket.gethostname()
+    assert [note.name for note in notes.of("identity")] == ["os.getpid", "os.getpid", "socket.gethostname"]
+
+
+# --- recognise -------------------------------------------------------------------------------------
+
+SOURCES = [
+    (clock, "clock", "time.time"),
+    (entropy, "entropy", "os.urandom"),
+    (identity, "identity", "os.getpid"),
+]
+each_source = pytest.mark.parametrize(("source", "word", "name"), SOURCES, ids=[s.id for s, *_ in SOURCES])
+
+
+def seeded(*rows, line=5, digest=ONE, **manifest):
+    return side(*rows, row("seed", "random.seed", call_site=f"train.py:{line}", digest=digest), **manifest)
+
+
+def difference(word, name, read_line, *, seed=(ONE, TWO)):
+    read = row(word, name, call_site=f"train.py:{read_line}")
+    return batch(a=seeded(read, digest=seed[0]), b=seeded(read, digest=seed[1]))
+
+
+@each_source
+def test_a_read_in_the_line_that_seeds(source, word, name):
+    found = source.recognise(difference(word, name, 5))
+    assert (found.strength, found.call_site) == (1.0, "train.py:5")
+    assert "random.seed was given another seed" in found.text
+
+
+@each_source
+def test_a_read_shortly_before_and_one_far_from_it(source, word, name):
+    assert source.recognise(difference(word, name, 2)).strength == 0.7
+    assert source.recognise(difference(word, name, 90)).strength == 0.4
+
+
+@each_source
+def test_equal_seeds_are_nobodys_fault(source, word, name):
+    found = source.recognise(difference(word, name, 90, seed=(ONE, ONE)))
+    assert (found and found.strength) == (0.4 if source is entropy else None)
+
+
+@each_source
+def test_an_operation_with_equal_inputs_is_not_its_doing(source, word, name):
+    assert source.recognise(operation(a=seeded(row(word, name), digest=ONE), b=seeded(digest=TWO))) is None
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        (clock, "random.seed(datetime.now().microsecond)"),
+        (clock, "random.seed(int(time.time()))"),
+        (entropy, "random.seed(uuid.uuid4().int)"),
+        (identity, "random.seed(os.getpid())"),
+    ],
+)
+def test_the_line_of_code_tells(tmp_path, source, line):
+    (tmp_path / "train.py").write_text(f"\n\n\n\n{line}\n")
+    given = {"cwd": str(tmp_path)}
+    found = source.recognise(batch(a=seeded(digest=ONE, **given), b=seeded(digest=TWO, **given)))
+    assert (found.strength, found.call_site) == (0.7, "train.py:5")
+    assert line in found.text
+    others = [other for other, *_ in SOURCES if other is not source]
+    assert not any(
+        other.recognise(batch(a=seeded(digest=ONE, **given), b=seeded(digest=TWO, **given)))
+        for other in others
+    )
+
+
+def test_a_clock_that_only_measures_is_not_blamed():
+    timed = side(row("clock", "time.time", call_site="train.py:8"))
+    assert clock.recognise(batch(a=timed, b=timed)) is None
+
+
+def test_a_clock_before_another_way_is_plausible():
+    timed = side(row("clock", "time.time", call_site="train.py:8"))
+    found = clock.recognise(batch(a=timed, b=timed, kind="flow"))
+    assert (found.strength, found.call_site) == (0.4, "train.py:8")
+    rng = dict(rng_first={"torch-cpu": 0}, drawn=frozenset({"torch-cpu"}))
+    assert clock.recognise(batch(a=timed, b=timed, kind="flow", **rng)) is None
+
+
+def test_a_seed_that_is_not_seen_is_found_by_its_line(tmp_path):
+    (tmp_path / "train.py").write_text("rng = np.random.default_rng(time.time_ns())\n")
+    timed = side(row("clock", "time.time_ns", call_site="train.py:1"), cwd=str(tmp_path))
+    assert clock.recognise(batch(a=timed, b=timed)).strength == 0.7
+
+
+def test_python_generators_without_a_seed_are_entropys():
+    made = side(row("unseeded", "os-entropy", call_site="train.py:3"))
+    assert entropy.recognise(batch(a=made, b=made)).strength == 0.4
+    assert entropy.recognise(batch()) is None
+
+
+def test_a_numpy_generator_without_a_seed_is_not_entropys():
+    made = side(
+        row("unseeded", "numpy-generator", call_site="train.py:3"),
+        row("entropy", "os.urandom", call_site="train.py:3"),
+    )
+    assert entropy.recognise(batch(a=made, b=made)) is None
