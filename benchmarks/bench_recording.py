@@ -139,9 +139,7 @@ def main() -> int:
     arguments = parser.parse_args()
     failed, figures = [], {}
     for model in ("cnn", "transformer"):
-        table = figures[model] = measure(
-            model, arguments.rounds, arguments.threads, arguments.device
-        )
+        table = figures[model] = measure(model, arguments.rounds, arguments.threads, arguments.device)
         print(f"\n{model} on {arguments.device}, {arguments.threads} threads, {arguments.rounds} rounds")
         print(f"{'variant':16} {'ms a step':>10} {'ratio':>7} {'quartiles':>15} {'trace a step':>13}")
         for name, row in table.items():

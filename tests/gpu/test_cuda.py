@@ -18,7 +18,8 @@ TRAIN = """
 import sys, torch, torch.nn.functional as F
 from torch import nn
 torch.manual_seed(0)
-model = nn.Sequential(nn.Conv2d(3, 16, 3), nn.BatchNorm2d(16), nn.ReLU(), nn.Flatten(), nn.Linear(14400, 10)).cuda()
+layers = nn.Conv2d(3, 16, 3), nn.BatchNorm2d(16), nn.ReLU(), nn.Flatten(), nn.Linear(14400, 10)
+model = nn.Sequential(*layers).cuda()
 optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
 x, y = torch.randn(32, 3, 32, 32, device="cuda"), torch.randint(10, (32,), device="cuda")
 for step in range(6):

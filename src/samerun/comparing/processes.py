@@ -35,7 +35,8 @@ def read(run: Run) -> Recorded:
         except TraceError as error:
             recorded.unreadable[path.name] = str(error)
             continue
-        decides = not set(trace.words("what")).isdisjoint(COMPARED)
+        worker = str(trace.meta.get("role", "")).startswith("worker")
+        decides = not worker and not set(trace.words("what")).isdisjoint(COMPARED)
         (recorded.compared if decides else recorded.other).append(trace)
     return recorded
 

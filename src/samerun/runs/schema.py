@@ -48,7 +48,7 @@ EVIDENCE = (
     "names",  # detail: JSON list, the names of the parts of the group `name`, valid until replaced
     "setting",  # name: source id, detail: JSON of what it says of itself, at the start and at step 0
     "draw",  # tier ops: a random draw; name is the source id, digest what came out
-    "seed",  # somebody seeded an RNG: name is the function, digest the seed, value the seed when it is a number
+    "seed",  # somebody seeded an RNG: name is the function, digest the seed, value too when it is a number
     "unseeded",  # an RNG object made without a seed; name is the source id
     "entropy",  # a read of the operating system's entropy
     "clock",  # a read of a clock by the user's code; name is the function

@@ -1,0 +1,39 @@
+"""The negative control: one flipped bit in one element of one gradient is found, where it was flipped."""
+
+from __future__ import annotations
+
+import pytest
+
+from samerun.comparing.compare import compare
+
+SCRIPT = """
+import sys, torch, torch.nn.functional as F
+from torch import nn
+torch.manual_seed(0)
+torch.set_num_threads(1)
+model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 4))
+optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+for step in range(12):
+    x, y = torch.randn(32, 8), torch.randint(4, (32,))
+    optimizer.zero_grad()
+    F.cross_entropy(model(x), y).backward()
+    if step == 7 and "flip" in sys.argv:
+        model[2].weight.grad.numpy().view("int32")[3, 5] ^= 1
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("tier", ["steps", "ops"])
+def test_one_flipped_bit_of_one_gradient_at_step_7(trainer, tier):
+    trainer.script(SCRIPT)
+    one, two = (trainer.record("train.py", tier=tier) for _ in range(2))
+    flipped = trainer.record("train.py", "flip", tier=tier)
+    same = compare(one, two)
+    assert (same.verdict, same.difference) == ("same", None)
+    difference = compare(one, flipped).difference
+    assert difference is not None
+    if tier == "steps":
+        assert (difference.step, difference.what, difference.name) == (7, "gradients", "2.weight")
+    else:  # written past the dispatcher: shown by the gradients, not blamed on the next operation
+        assert difference.step == 7
+        assert (difference.what, difference.name) == ("gradients", "2.weight")
