@@ -291,7 +291,7 @@ class Recorder:
         for act in self.after_step:
             act()
         now = _clock()
-        if self.operations or now - self._flushed > _FLUSH_S:
+        if now - self._flushed > _FLUSH_S:
             self.flush()
         if now - self._progressed > _PROGRESS_S or self.step == 1:
             self._progressed = now

@@ -4,24 +4,8 @@ import hashlib
 
 import torch
 
-text = [
-    "the",
-    "quick",
-    "brown",
-    "fox",
-    "jumps",
-    "over",
-    "the",
-    "lazy",
-    "dog",
-    "while",
-    "seven",
-    "wizards",
-    "quietly",
-    "boil",
-    "green",
-    "tea",
-]
+words = "the quick brown fox jumps over the lazy dog while seven wizards quietly boil green tea"
+text = words.split(" ")
 numbers = {word: number for number, word in enumerate(set(text))}
 tokens = torch.tensor([numbers[word] for word in text])
 

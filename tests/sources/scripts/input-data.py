@@ -6,9 +6,8 @@ import subprocess
 import torch
 
 # stands for the colleague who updates the data between two runs
-subprocess.run(
-    ["sh", "-c", "echo $(( $(cat rows.txt 2>/dev/null || echo 0) + 1 )) > rows.tmp; mv rows.tmp rows.txt"]
-)
+update = "echo $(( $(cat rows.txt 2>/dev/null || echo 0) + 1 )) > rows.tmp; mv rows.tmp rows.txt"
+subprocess.run(["sh", "-c", update])
 
 with open("rows.txt") as file:
     scale = float(file.read())

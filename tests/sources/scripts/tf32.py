@@ -1,4 +1,7 @@
-"""tf32: the same training at another precision; run it with and without TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1 (needs CUDA)."""
+"""tf32: the same training at another precision (needs CUDA).
+
+Run it with TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1 in the environment, and without.
+"""
 
 import hashlib
 

@@ -15,7 +15,7 @@ ready = queue.Queue()
 
 def prepare(indices):
     for index in indices:
-        sum(n * n for n in range(3000))
+        sum(n * n for n in range(30_000))
         ready.put(index)
 
 

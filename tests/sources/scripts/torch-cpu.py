@@ -10,7 +10,7 @@ model = torch.nn.Sequential(torch.nn.Linear(16, 8), torch.nn.Dropout(0.5), torch
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
 for (batch,) in DataLoader(TensorDataset(values), batch_size=8, shuffle=True):
-    loss = (model(batch) - batch.sum(1, keepdim=True)).square().mean()
+    loss = (model(batch) - batch.mean(1, keepdim=True)).square().mean()
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()

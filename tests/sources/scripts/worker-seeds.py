@@ -1,4 +1,4 @@
-"""worker-seeds: workers that seed themselves anew, so that what they draw differs though the samples do not."""
+"""worker-seeds: workers that seed themselves anew: other draws for the same samples."""
 
 import hashlib
 import random
