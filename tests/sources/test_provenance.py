@@ -78,12 +78,8 @@ def test_sources_of_their_own_are_left_to_them():
 
 def test_another_commit_of_the_same_files_is_the_same_code():
     files = {"code": {"train.py": "00"}}
-    assert (
-        recognise(
-            "code", side(settings=files, git={"commit": "a"}), side(settings=files, git={"commit": "b"})
-        )
-        is None
-    )
+    a, b = (side(settings=files, git={"commit": commit}) for commit in "ab")
+    assert recognise("code", a, b) is None
 
 
 @pytest.mark.parametrize("id_", PROVENANCE)

@@ -12,7 +12,7 @@ model = torch.nn.Sequential(
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
 images = torch.rand(8, 3, 224, 224).cuda()
 
-for step in range(10):
+for _ in range(10):
     loss = model(images).square().mean()
     optimizer.zero_grad()
     loss.backward()

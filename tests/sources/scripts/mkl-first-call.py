@@ -13,7 +13,7 @@ scale = torch.nn.Parameter(torch.ones(1_000_000))
 optimizer = torch.optim.SGD([scale], lr=0.1)
 values = torch.rand(1_000_000)
 
-for step in range(5):
+for _ in range(5):
     loss = ((scale * values).sqrt() + (-scale * values).exp()).mean()
     optimizer.zero_grad()
     loss.backward()

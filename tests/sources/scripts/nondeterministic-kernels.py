@@ -11,7 +11,7 @@ weights = torch.rand(200_000, 1)
 table = torch.nn.Parameter(torch.randn(50, 8))
 optimizer = torch.optim.SGD([table], lr=1e-4)
 
-for step in range(8):
+for _ in range(8):
     loss = (table[index] * weights).square().sum()
     optimizer.zero_grad()
     loss.backward()

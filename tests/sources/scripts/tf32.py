@@ -12,7 +12,7 @@ model = torch.nn.Linear(256, 256).cuda()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 values = torch.rand(64, 256).cuda()
 
-for step in range(8):
+for _ in range(8):
     loss = model(values).square().mean()
     optimizer.zero_grad()
     loss.backward()

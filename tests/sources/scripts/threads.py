@@ -9,7 +9,7 @@ model = torch.nn.Sequential(torch.nn.Conv2d(1, 8, 3), torch.nn.ReLU(), torch.nn.
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 images = torch.rand(16, 1, 28, 28)
 
-for step in range(8):
+for _ in range(8):
     loss = model(images).square().mean()
     optimizer.zero_grad()
     loss.backward()

@@ -1,0 +1,101 @@
+"""Each source breaks a small real training, is recognised as the reason, and its control mends it.
+
+The scripts are tests/sources/scripts/<id>.py: each has one fault and differs from itself in every pair of runs.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from samerun.comparing.compare import compare
+from samerun.explaining.explain import explain
+from samerun.runs.plan import Control
+from samerun.sources.catalogue import catalogue
+
+SCRIPTS = Path(__file__).parent / "scripts"
+
+# Controlled alone, each makes its script repeat itself.
+MENDED = [
+    "clock",
+    "hash-seed",
+    "listing-order",
+    "nondeterministic-kernels",
+    "numpy-generator",
+    "numpy-global",
+    "os-entropy",
+    "process-id",
+    "python-random",
+    "torch-cpu",
+    "uninitialized-memory",
+    "worker-arrival",
+    "worker-seeds",
+]
+# Recognised, but what mends them is the user's to change: no control.
+NAMED = ["input-data", "memory-address", "resume-state", "thread-scheduling"]
+# Differ between commands, not between repeats of one: (words, environment) of the two runs.
+BETWEEN = {
+    "arguments": (["--lr", "0.1"], {}, ["--lr", "0.2"], {}),
+    "threads": ([], {"OMP_NUM_THREADS": "1"}, [], {"OMP_NUM_THREADS": "2"}),
+}
+
+
+def record_two(trainer, source, **options):
+    script = str(SCRIPTS / f"{source}.py")
+    return [trainer.record(script, **options) for _ in range(2)]
+
+
+def causes(a, b, output):
+    comparison = compare(a, b)
+    assert comparison.verdict == "differs", (comparison.reason, output(a))
+    evidence, notes = explain(comparison.difference)
+    assert not notes
+    return [item.source for item in evidence]
+
+
+@pytest.mark.parametrize("source", MENDED + NAMED)
+def test_it_is_recognised(trainer, output, source):
+    a, b = record_two(trainer, source, tier="ops")
+    assert causes(a, b, output)[:1] == [source]
+
+
+@pytest.mark.parametrize("source", MENDED)
+def test_its_control_mends_it(trainer, output, source):
+    a, b = record_two(trainer, source, control=Control(only=(source,), seed=0))
+    comparison = compare(a, b)
+    assert comparison.verdict == "same", (comparison.reason, comparison.difference, output(a))
+    assert comparison.scope.steps > 0
+
+
+@pytest.mark.parametrize("source", BETWEEN)
+def test_it_is_recognised_between_commands(trainer, output, source):
+    words_a, env_a, words_b, env_b = BETWEEN[source]
+    script = str(SCRIPTS / f"{source}.py")
+    a = trainer.record(script, *words_a, env=env_a, tier="ops")
+    b = trainer.record(script, *words_b, env=env_b, tier="ops")
+    assert causes(a, b, output)[:1] == [source]
+
+
+@pytest.mark.parametrize("source", NAMED + list(BETWEEN))
+def test_what_has_no_control_says_so(source):
+    known = catalogue()[source]
+    assert known.advice
+    if source != "threads":
+        assert not known.controllable
+
+
+def test_every_script_is_of_a_source():
+    assert {path.stem for path in SCRIPTS.glob("*.py")} <= catalogue().keys()
+
+
+def test_strict_control_mends_every_one_at_once(trainer, output):
+    """All the sources that the mode covers in one process, as `samerun run` controls them."""
+    modes = [source for source in MENDED if "strict" in catalogue()[source].modes]
+    for source in modes[:: max(len(modes) // 3, 1)]:
+        a, b = record_two(trainer, source, control=Control(mode="strict", seed=3))
+        assert compare(a, b).verdict == "same", (source, output(a))
+
+
+assert os.path.isdir(SCRIPTS)
