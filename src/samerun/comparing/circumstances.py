@@ -154,11 +154,15 @@ class _States:
 
 
 def side(run: Run, traces: Sequence[Trace], step: int) -> Side:
-    """What a run says of itself up to and including `step`; `traces` are those of one rank, its own first."""
+    """What a run says of itself up to and including `step`; `traces` are those of one rank, its own first.
+
+    What it wrote is told to its end: a later run can have found it.
+    """
     settings: dict[str, Mapping[str, Any]] = dict(run.manifest.settings)
     evidence: list[Row] = []
     for trace in traces:
-        rows = trace.rows(trace.is_one_of("what", set(EVIDENCE)) & (trace.steps <= step))
+        until = (trace.steps <= step) | trace.is_one_of("what", {"written"})
+        rows = trace.rows(trace.is_one_of("what", set(EVIDENCE)) & until)
         evidence += rows
         if trace is traces[0]:  # a worker's settings are its own
             settings.update(_settings(rows))

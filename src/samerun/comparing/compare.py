@@ -12,6 +12,7 @@ from samerun.comparing.difference import describe, lone
 from samerun.comparing.process import Compared, compare_process
 from samerun.comparing.processes import Recorded, pair, read
 from samerun.comparing.reach import has_stopped, reach
+from samerun.runs.complaints import complaints, why_broken
 from samerun.runs.difference import Difference
 from samerun.runs.reading import Trace
 from samerun.runs.schema import PHASES
@@ -63,13 +64,14 @@ def _compare(a: Recorded, b: Recorded, steps: int | None) -> Comparison:
         counts=dict(counts),
         tier="ops" if any(item.operations for item in done) else "steps",
     )
-    notes = [note for item in done for note in item.notes]
+    notes = [note for item in done for note in item.notes] + _complaints(a.run, b.run)
     parted = [item for item in done if item.parting is not None]
     if parted:
         first = min(parted, key=lambda item: (item.position(), item.paired.a.rank, item.paired.a.stem))
         difference, more = describe(first, (a, b))
-        return Comparison("differs", scope, None, difference, losses, (*more, *first.notes))
-    if not a.unreadable and not b.unreadable:
+        notes = [*more, *first.notes, *_complaints(a.run, b.run)]
+        return Comparison("differs", scope, None, difference, losses, tuple(notes))
+    if not any(recorded.unreadable or why_broken(recorded.run.path) for recorded in (a, b)):
         found = _lone((a, b), (only_a, only_b))
         if found is not None:
             note = f"only one of the runs has a trace of {found.process}"
@@ -121,6 +123,9 @@ def _unknown(
 ) -> str | None:
     """Why runs that show no difference are not called the same, None when they are."""
     for recorded in (a, b):
+        if broken := _broken(recorded):
+            return broken
+    for recorded in (a, b):
         for message in recorded.unreadable.values():
             return message
     outcomes = _outcomes(a.run, b.run)
@@ -134,6 +139,24 @@ def _unknown(
     if only:
         return f"only one of the runs has a trace of {only[0].stem}, and the other was stopped"
     return None
+
+
+def _broken(recorded: Recorded) -> str | None:
+    """Why the recording of a process that decides broke off, None when none did."""
+    if reason := why_broken(recorded.run.path):
+        return reason
+    for trace in recorded.compared:
+        failed = trace.is_one_of("what", {"note"}) & trace.is_one_of("name", {"recorder-error"})
+        for row in trace.rows(failed):
+            said = (row.detail or "").strip().splitlines() or ["an error of samerun's own"]
+            return f"the recording of {trace.stem} broke off at step {row.step} ({row.phase}): {said[-1]}"
+    return None
+
+
+def _complaints(a: Run, b: Run) -> list[str]:
+    """What failed in the processes of either run without ending a recording."""
+    lines = dict.fromkeys((*complaints(a.path), *complaints(b.path)))
+    return [f"while recording, {line}" for line in lines]
 
 
 def _outcomes(a: Run, b: Run) -> str | None:

@@ -43,7 +43,7 @@ def describe(found: Compared, runs: tuple[Recorded, Recorded]) -> tuple[Differen
         name=name,
         module=row.module,
         op=row.name if row.what == "operation" else None,
-        call_site=row.call_site,
+        call_site=row.call_site or (found.origin.call_site if found.origin is not None else None),
         rank=trace.rank,
         process=trace.stem,
         origin=found.origin,

@@ -110,7 +110,7 @@ def _with_operations(
         at, other = reaches if done.short == "a" else reaches[::-1]
         if at.why == "cut" or may_lack(at, other):
             return result
-    if first is not None and first.place < found.place:
+    if first is not None and _is_before(first, found):
         return result
     origin = operations.origin(paired, found, window)
     if first is None:
@@ -119,6 +119,13 @@ def _with_operations(
         return replace(result, origin=origin)
     note = f"among the records of steps it shows first in {_described(paired, first)}"
     return replace(result, parting=found, ended=False, origin=origin, notes=(*result.notes, note))
+
+
+def _is_before(one: Parting, other: Parting) -> bool:
+    """Whether one comes first: in the order of a, or of b where a lacks one of them."""
+    if (one.a is None or other.a is None) and one.b is not None and other.b is not None:
+        return one.b < other.b
+    return one.place < other.place
 
 
 def _came_in(paired: Paired, first: Parting, found: Parting) -> bool:
