@@ -53,5 +53,5 @@ def test_ctrl_c_leaves_whole_runs_and_says_which(tmp_path: Path) -> None:
     assert process.returncode == 130
     (run,) = Store(tmp_path / ".samerun").list()
     assert run.outcome == "interrupted"
-    assert f"interrupted; whole runs kept: {run.id}" in said
+    assert f"interrupted; runs kept in .samerun/runs: {run.id} (interrupted)" in said
     assert "Traceback" not in said

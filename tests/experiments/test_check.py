@@ -195,6 +195,14 @@ def test_no_step_and_one_differing_operation_differs(tmp_path: Path) -> None:
     assert where(result)[2] == "operation"
 
 
+def test_no_step_and_equal_operations_are_not_the_same_when_what_was_printed_differs(tmp_path: Path) -> None:
+    result = checked(Script(steps=0, operations=5, prints={3: "0.5"}), tmp_path)
+    assert result.verdict == "unknown"
+    assert result.reason is not None
+    assert "5 operations compared" in result.reason
+    assert "what the runs printed differs" in result.reason
+
+
 def test_nothing_to_compare_is_unknown_and_says_what_was_printed(tmp_path: Path) -> None:
     same = checked(Script(steps=0), tmp_path)
     assert same.verdict == "unknown"

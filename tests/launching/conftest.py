@@ -51,8 +51,8 @@ class Launched:
 
     @property
     def complaints(self) -> str:
-        path = self.run / "inject-error.txt"
-        return path.read_text() if path.exists() else ""
+        paths = [self.run / name for name in ("inject-error.txt", "recording-error.txt")]
+        return "".join(path.read_text() for path in paths if path.exists())
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def test_a_pipe_gets_one_line_for_each_run() -> None:
         "recording: run 1 of 2: finished, 90 steps, 12.3 s",
         "recording: run 2 of 2: stopped, 1 step, 6.0 s",
     ]
-    assert progress.runs == ["a", "b"]
+    assert progress.runs == {"a": "finished", "b": "stopped"}
 
 
 def test_a_terminal_sees_the_step_of_how_many() -> None:

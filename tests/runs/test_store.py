@@ -33,7 +33,7 @@ def test_create(store: Store) -> None:
     assert path.is_dir()
     assert path.is_absolute()
     assert path.parent == store.runs.absolute()
-    assert re.fullmatch(r"\d{8}T\d{6}Z-[0-9a-f]{6}", path.name)
+    assert re.fullmatch(r"\d{8}T\d{6}\.\d{3}Z-[0-9a-f]{6}", path.name)
     assert (store.root / ".gitignore").read_text() == "*\n"
 
 
@@ -61,11 +61,11 @@ def test_a_root_that_cannot_be_written(tmp_path: Path) -> None:
 def test_list_and_find(store: Store, tmp_path: Path) -> None:
     assert store.list() == []
     old, mid, new = (
-        add(store, f"2026112{n}T000000Z-{short}")
+        add(store, f"2026112{n}T000000.000Z-{short}")
         for n, short in ((0, "aaaaaa"), (1, "bbbbbb"), (2, "bbbbbc"))
     )
     (store.runs / "notes").mkdir()
-    (store.runs / "20261129T000000Z-cccccc").touch()
+    (store.runs / "20261129T000000.000Z-cccccc").touch()
     assert [run.id for run in store.list()] == [old.id, mid.id, new.id]
     assert store.find("last") == new
     assert store.find("last~0") == new
@@ -83,13 +83,13 @@ def test_names_that_find_nothing(store: Store) -> None:
     with pytest.raises(RunNotFound, match="holds 0"):
         store.find("last")
     for n, short in ((0, "aaaaaa"), (1, "bbbbbb")):
-        add(store, f"2026112{n}T000000Z-{short}")
+        add(store, f"2026112{n}T000000.000Z-{short}")
     with pytest.raises(RunNotFound, match="no run last~2"):
         store.find("last~2")
     with pytest.raises(RunNotFound, match=r"start of 2 runs: 20261120.*, 20261121"):
         store.find("2026")
-    with pytest.raises(RunNotFound, match="Did you mean 20261121T000000Z-bbbbbb"):
-        store.find("20261121T000000Z-bbbbbx")
+    with pytest.raises(RunNotFound, match=r"Did you mean 20261121T000000\.000Z-bbbbbb"):
+        store.find("20261121T000000.000Z-bbbbbx")
     for name in ("", "nonsense", ".."):
         with pytest.raises(RunNotFound):
             store.find(name)
@@ -119,11 +119,11 @@ def test_nothing_else_is_removed(store: Store, tmp_path: Path) -> None:
     (kept.path / "thesis.tex").touch()
     folder = add(store)
     (folder.path / "data").mkdir()
-    elsewhere = tmp_path / "20261120T000000Z-aaaaaa"
+    elsewhere = tmp_path / "20261120T000000.000Z-aaaaaa"
     elsewhere.mkdir()
     Manifest("x", (), "", "").write(elsewhere)
     target = add(store)
-    link = target.path.with_name("20261120T000000Z-dddddd")
+    link = target.path.with_name("20261120T000000.000Z-dddddd")
     link.symlink_to(target.path)
     odd = store.runs / "mine"
     odd.mkdir()

@@ -88,3 +88,19 @@ def test_the_line_of_code_tells(tmp_path):
     assert (found.strength, found.call_site) == (0.7, "train.py:2")
     found = source.recognise(batch(a=said(None, cwd=str(tmp_path)), b=said(None), call_site="train.py:3"))
     assert (found.strength, found.call_site) == (0.7, "train.py:3")
+
+
+@pytest.mark.parametrize(
+    ("text", "strength", "site"),
+    [
+        ("x = 1\nwords = set(text)\n", 0.4, "train.py:2"),
+        ("for word in {w for w in text}: pass\n", 0.4, "train.py:1"),
+        ("words = sorted(text)\n", 0.1, "train.py:5"),
+        ("class Sample: pass\nsamples = {Sample()}\n", 0.1, "train.py:5"),
+    ],
+)
+def test_code_that_hashes_makes_it_likelier(tmp_path, text, strength, site):
+    (tmp_path / "train.py").write_text(text)
+    a = side(settings={"hash-seed": {"PYTHONHASHSEED": None}, "code": {"train.py": "00"}}, cwd=str(tmp_path))
+    found = source.recognise(batch(a=a, b=a))
+    assert (found.strength, found.call_site) == (strength, site)

@@ -146,6 +146,15 @@ def test_less_sure_when_deterministic_algorithms_were_on():
     assert strengths(operation(a=said(True), b=said(True))) == {"nondeterministic-kernels": 1.0}
 
 
+@pytest.mark.parametrize(
+    ("id_", "key"),
+    [("threads", "intra"), ("tf32", "matmul"), ("hardware", "processor"), ("packages", "torch")],
+)
+def test_a_setting_that_differs_comes_before_kernels(id_, key):
+    a, b = (side(settings={id_: {key: value}}) for value in ("1", "2"))
+    assert strengths(operation(a=a, b=b)) == {id_: 0.7, "nondeterministic-kernels": 0.4}
+
+
 def test_unequal_inputs_are_not():
     assert strengths(operation(origin=origin(inputs_equal=False))) == {}
     assert "nondeterministic-kernels" not in strengths(operation(origin=origin(draws=True)))

@@ -34,13 +34,63 @@ def test_other_lines_or_another_hash_seed(tmp_path):
     assert address.recognise(operation(a=a, b=a)) is None
 
 
+SET = "class Sample:\n    pass\nsamples = {Sample() for _ in range(9)}\n"
+
+
+def script(tmp_path, text, seed=None):
+    (tmp_path / "train.py").write_text(text)
+    return side(
+        settings={"hash-seed": {"PYTHONHASHSEED": seed}, "code": {"train.py": "00"}}, cwd=str(tmp_path)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "site"),
+    [
+        (SET, "train.py:3"),
+        ("class Sample: pass\nsamples = {Sample(), Sample()}\n", "train.py:2"),
+        ("xs.sort(key=id)\n", "train.py:1"),
+        ("xs = sorted(\n    xs, key=id)\n", "train.py:2"),
+    ],
+)
+def test_an_order_made_of_addresses_is_read_in_the_code(tmp_path, text, site):
+    a = script(tmp_path, text)
+    found = address.recognise(batch(a=a, b=a))
+    assert (found.strength, found.call_site) == (0.7, site)
+    rng = dict(rng_first={"torch-cpu": 0}, drawn=frozenset({"torch-cpu"}))
+    assert address.recognise(batch(a=a, b=a, **rng)) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "class Sample:\n    def __hash__(self): return 0\nsamples = {Sample()}\n",
+        "@dataclass(frozen=True)\nclass Sample:\n    x: int\nsamples = {Sample(1)}\n",
+        "samples = {int(x) for x in xs}\n",
+        "seen = id(x)\n",
+        "{Sample(): 1}",
+        "not python at all (",
+    ],
+)
+def test_other_code_makes_no_order_of_addresses(tmp_path, text):
+    a = script(tmp_path, text)
+    assert address.recognise(batch(a=a, b=a)) is None
+
+
+def test_strings_in_sets_make_it_less_sure(tmp_path):
+    a = script(tmp_path, SET + "names = set(words)\n")
+    assert address.recognise(batch(a=a, b=a)).strength == 0.4
+    a = script(tmp_path, SET + "names = set(words)\n", seed="0")
+    assert address.recognise(batch(a=a, b=a)).strength == 0.7
+
+
 def alive(count, *rows):
     return side(row("threads", value=count), *rows)
 
 
 def test_several_threads_and_nothing_else():
     found = threads.recognise(batch(a=alive(4.0), b=alive(4.0)))
-    assert found.strength == 0.2
+    assert found.strength == 0.5
     assert "4 Python threads" in found.text
     assert threads.recognise(batch(a=alive(1.0), b=alive(1.0))) is None
     assert threads.recognise(batch()) is None

@@ -14,6 +14,7 @@ import uuid
 
 import pytest
 
+import samerun
 from samerun.runs.plan import Control
 from samerun.sources.clock import Clock
 from samerun.sources.os_entropy import OsEntropy
@@ -97,12 +98,13 @@ def test_dates_stay_dates(controlled):
     assert datetime.datetime.fromisoformat("2020-01-02T03:00:00") == before
 
 
-def test_dates_pickled_under_control_are_ordinary_ones():
-    undo = clock.control(Control())
-    pickled = pickle.dumps(datetime.datetime(2020, 1, 2))
+def test_the_type_of_dates_is_left_alone(controlled):
+    before = datetime.datetime, datetime.datetime.__dict__["now"]
+    undo = controlled(clock)
+    assert datetime.datetime is before[0] and type(datetime.datetime.now()) is datetime.datetime
+    assert datetime.datetime.now().strftime("%Y-%m-%d") in ("2026-01-01", "2025-12-31")
     undo()
-    assert pickle.loads(pickled) == datetime.datetime(2020, 1, 2)
-    assert b"samerun" not in pickled
+    assert datetime.datetime.__dict__["now"] is before[1]
 
 
 def test_clock_reads_are_noted(observed):
@@ -111,7 +113,10 @@ def test_clock_reads_are_noted(observed):
     time.perf_counter()
     time.localtime(0)
     time.sleep(0)
-    assert [note.name for note in notes.of("clock")] == ["time.time", "time.perf_counter"]
+    datetime.datetime.now(tz=datetime.timezone.utc)
+    datetime.date.today()  # reads time.time
+    expected = ["time.time", "time.perf_counter", "datetime.now", "time.time"]
+    assert [note.name for note in notes.of("clock")] == expected
     assert notes.rows[0].call_site.startswith("tests/sources/test_world.py:")
 
 
@@ -268,3 +273,12 @@ def test_a_numpy_generator_without_a_seed_is_not_entropys():
         row("entropy", "os.urandom", call_site="train.py:3"),
     )
     assert entropy.recognise(batch(a=made, b=made)) is None
+
+
+def test_what_samerun_reads_for_itself_is_no_evidence(observed):
+    notes = observed(clock)
+    own = os.path.join(os.path.dirname(samerun.__file__), "recording", "recorder.py")
+    exec(compile("import time\ntime.perf_counter()\n", own, "exec"), {})
+    assert notes.rows == []
+    exec(compile("import time\ntime.time()\n", "/home/somebody/train.py", "exec"), {})
+    assert [note.call_site for note in notes.rows] == ["/home/somebody/train.py:2"]

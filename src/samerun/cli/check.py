@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from samerun.cli import exits
+from samerun.cli.keeping import store_to_record
+from samerun.cli.saying import say
 from samerun.cli.verb import (
     Verb,
     add_control_options,
@@ -20,6 +21,7 @@ from samerun.errors import UsageError
 
 if TYPE_CHECKING:
     from samerun.experiments.request import Request
+    from samerun.runs.store import Store
 
 
 class Check(Verb):
@@ -50,41 +52,45 @@ class Check(Verb):
 
     def run(self, options: argparse.Namespace) -> int:
         """Check, report, and exit by the verdict."""
-        request = _request(options)
+        _check_options(options)
         from samerun.experiments.check import check
         from samerun.report import json
         from samerun.report.progress import Progress
 
         json.check_target(options.json)
+        request = _request(options)
         progress = Progress()
         try:
             with progress:
                 result = check(request, progress)
         except KeyboardInterrupt:
-            return _interrupted(progress.runs)
+            return _interrupted(progress.runs, request.store)
         report(result, options.json)
         return exits.OF_VERDICT[result.verdict]
 
 
-def _interrupted(runs: list[str]) -> int:
-    kept = f"whole runs kept: {', '.join(runs)} (samerun runs lists them)" if runs else "no run was recorded"
-    print(f"samerun: interrupted; {kept}", file=sys.stderr)
+def _interrupted(runs: dict[str, str], store: Store) -> int:
+    listed = ", ".join(f"{run} ({outcome})" for run, outcome in runs.items())
+    kept = f"runs kept in {store.runs}: {listed}" if runs else "no run was recorded"
+    say(f"interrupted; {kept}")
     return exits.INTERRUPTED
 
 
-def _request(options: argparse.Namespace) -> Request:
+def _check_options(options: argparse.Namespace) -> None:
     if not options.controlled and (options.seed is not None or options.mode is not None):
         word = "--seed" if options.seed is not None else "--mode"
         raise UsageError(
             f"{word} controls the sources, and check leaves them alone; add --controlled, or leave it out"
         )
+
+
+def _request(options: argparse.Namespace) -> Request:
     from samerun.experiments.request import Request
-    from samerun.runs.store import Store
 
     return Request(
         command=tuple(options.command),
         folder=Path.cwd(),
-        store=Store(),
+        store=store_to_record(),
         runs=options.runs,
         steps=options.steps,
         control=chosen_control(options) if options.controlled else None,

@@ -14,7 +14,7 @@ class Diff(Verb):
 
     name = "diff"
     summary = "compare two recorded runs and explain their first difference"
-    example = "samerun diff 20261101T120000Z-1a2b3c 20261101T120500Z-4d5e6f"
+    example = "samerun diff last~1 last"
     usage = "[options] RUN RUN"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

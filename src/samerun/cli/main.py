@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from samerun.cli import exits
 from samerun.cli.arguments import find_verbs, parse
+from samerun.cli.saying import let_go, say
 from samerun.errors import RunNotFound, SamerunError, UsageError
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command line (default: this process's own) and return its exit code."""
+    code = _main(words)
+    let_go()
+    return code
+
+
+def _main(words: Sequence[str] | None) -> int:
     try:
         verb, options = parse(sys.argv[1:] if words is None else words, find_verbs())
         code = verb.run(options)
-        sys.stdout.flush()
+        if not verb.exits_as_its_command:
+            sys.stdout.flush()
         return code
     except (UsageError, RunNotFound) as error:
         return _refuse(str(error), exits.USAGE)
@@ -27,14 +34,13 @@ def main(words: Sequence[str] | None = None) -> int:
         return _refuse("interrupted", exits.INTERRUPTED)
     except BrokenPipeError:
         # The reader has gone (`samerun runs | head`): what it asked for was printed.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.SAME
     except Exception as error:
         return _refuse(_report_crash(error), exits.UNKNOWN)
 
 
 def _refuse(message: str, code: int) -> int:
-    print(f"samerun: {message}", file=sys.stderr)
+    say(message)
     return code
 
 

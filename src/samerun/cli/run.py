@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from samerun.cli import exits
+from samerun.cli.keeping import store_to_record
+from samerun.cli.saying import say
 from samerun.cli.verb import Verb, add_control_options, add_launch_options, chosen_control
 from samerun.errors import UsageError
+
+if TYPE_CHECKING:
+    from samerun.runs.store import Run
 
 
 class RunVerb(Verb):
@@ -19,6 +24,7 @@ class RunVerb(Verb):
     example = "samerun run --seed 1 -- python train.py"
     usage = "[options] -- COMMAND"
     takes_command = True
+    exits_as_its_command = True
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
@@ -36,12 +42,11 @@ class RunVerb(Verb):
     def run(self, options: argparse.Namespace) -> int:
         """Run, and return the command's own exit code (128 + the signal's number after a signal)."""
         from samerun.launching.run import record
-        from samerun.runs.store import Store
 
         _check_sources(options.extra)
         run = record(
             list(options.command),
-            store=Store(),
+            store=store_to_record(),
             tier="steps",
             window=None,
             stop_after=None,
@@ -53,13 +58,29 @@ class RunVerb(Verb):
             on_progress=None,
             scratch=options.scratch,
         )
-        print(f"samerun: recorded as {run.id}", file=sys.stderr)
+        _tell(run)
         if run.outcome == "interrupted":
             return exits.INTERRUPTED
         if run.outcome == "timeout":
-            print(f"samerun: ended after {options.timeout:g} s, the --timeout", file=sys.stderr)
+            say(f"ended after {options.timeout:g} s, the --timeout")
             return exits.TIMEOUT
         return exits.of_process(run.manifest.exit_code)
+
+
+def _tell(run: Run) -> None:
+    """Where the run is, and what of it is not as it should be."""
+    from samerun.runs.complaints import complaints, why_broken
+    from samerun.runs.store import Store
+
+    here = run.path.parent == Store().runs.absolute()
+    lines = [f"recorded as {run.id if here else run.path}", *complaints(run.path)]
+    broken = why_broken(run.path)
+    if broken is not None:
+        lines.append(f"the record is not whole, so this run cannot be compared to its end: {broken}")
+    if run.manifest.error is not None and run.outcome == "finished":
+        lines.append(run.manifest.error)
+    for line in lines:
+        say(line)
 
 
 def _check_sources(ids: list[str]) -> None:

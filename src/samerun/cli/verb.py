@@ -18,6 +18,7 @@ class Verb(ABC):
     example: ClassVar[str]  # a whole command line, shown by --help and by usage errors
     usage: ClassVar[str]  # what follows the verb's name in the usage line
     takes_command: ClassVar[bool] = False  # True: everything after the options is the command to start
+    exits_as_its_command: ClassVar[bool] = False  # whatever becomes of what we print
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""

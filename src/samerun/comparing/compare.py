@@ -69,6 +69,7 @@ def _compare(a: Recorded, b: Recorded, steps: int | None) -> Comparison:
     if parted:
         first = min(parted, key=lambda item: (item.position(), item.paired.a.rank, item.paired.a.stem))
         difference, more = describe(first, (a, b))
+        losses = _losses([(first.paired.a, first.paired.b), *pairs])
         notes = [*more, *first.notes, *_complaints(a.run, b.run)]
         return Comparison("differs", scope, None, difference, losses, tuple(notes))
     if not any(recorded.unreadable or why_broken(recorded.run.path) for recorded in (a, b)):
@@ -181,7 +182,7 @@ def _said(run: Run) -> str:
 def _losses(
     pairs: Sequence[tuple[Trace, Trace]],
 ) -> tuple[Mapping[int, tuple[float, ...]], Mapping[int, tuple[float, ...]]]:
-    """The losses by step of the first process that has any, in both runs."""
+    """The losses by step of the first of these processes that has any, in both runs."""
     for one, other in pairs:
         both = one.losses(), other.losses()
         if any(both):

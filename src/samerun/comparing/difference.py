@@ -46,6 +46,7 @@ def describe(found: Compared, runs: tuple[Recorded, Recorded]) -> tuple[Differen
         call_site=row.call_site or (found.origin.call_site if found.origin is not None else None),
         rank=trace.rank,
         process=trace.stem,
+        place=parting.at_a(),
         origin=found.origin,
         indices_equal=around.indices_equal,
         same_samples=around.same_samples,
@@ -115,14 +116,14 @@ def _parts(trace: Trace, at: int) -> list[bytes]:
 
 
 def _names(trace: Trace, at: int, what: str, label: str | None) -> list[str]:
-    """The names of the group's tensors, as last written before the record."""
+    """The names of the group's tensors: as last written before the record, else as first written after it."""
     import numpy as np
 
     groups = {f"{what}:{label}", label or ""}
-    before = trace.is_one_of("what", {"names"})[:at] & trace.is_one_of("name", groups)[:at]
-    rows = np.flatnonzero(before)
+    rows = np.flatnonzero(trace.is_one_of("what", {"names"}) & trace.is_one_of("name", groups))
+    last = max(int(np.searchsorted(rows, at)) - 1, 0)
     try:
-        names = json.loads(trace.cell("detail", int(rows[-1])) or "") if len(rows) else []
+        names = json.loads(trace.cell("detail", int(rows[last])) or "") if len(rows) else []
     except ValueError:
         return []
     return [str(name) for name in names] if isinstance(names, list) else []

@@ -9,7 +9,9 @@ from samerun.experiments import outcomes, scope
 from samerun.experiments.result import CheckResult
 from samerun.experiments.why import why
 from samerun.runs.manifest import Manifest
-from samerun.runs.store import Store
+from samerun.runs.store import Run, Store
+
+_NONE = (None, "off")  # modes that control nothing
 
 
 def diff(store: Store, a: str, b: str) -> CheckResult:
@@ -31,7 +33,7 @@ def diff(store: Store, a: str, b: str) -> CheckResult:
         reason=comparison.reason,
         losses=comparison.losses,
         notes=comparison.notes,
-        controlled=all(manifest.mode is not None for manifest in manifests),
+        controlled=all(manifest.mode not in _NONE for manifest in manifests),
         place=str(store.runs),
     )
     difference = comparison.difference
@@ -45,11 +47,16 @@ def diff(store: Store, a: str, b: str) -> CheckResult:
     return replace(
         result,
         difference=difference,
-        pair=(a, b),
+        pair=(_name(store, runs[0]), _name(store, runs[1])),
         causes=findings.causes,
         suspects=findings.suspects,
         notes=tuple(note for note in notes if note),
     )
+
+
+def _name(store: Store, run: Run) -> str:
+    """What will still find the run when there are more."""
+    return run.id if run.path.parent == store.runs.absolute() else str(run.path)
 
 
 def _controls(a: Manifest, b: Manifest) -> str | None:
@@ -59,4 +66,4 @@ def _controls(a: Manifest, b: Manifest) -> str | None:
 
 
 def _control(manifest: Manifest) -> str:
-    return "no control" if manifest.mode is None else f"mode {manifest.mode} and seed {manifest.seed}"
+    return "no control" if manifest.mode in _NONE else f"mode {manifest.mode} and seed {manifest.seed}"

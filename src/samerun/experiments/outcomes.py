@@ -8,6 +8,7 @@ from samerun.comparing.comparison import Comparison
 from samerun.runs.store import Run
 
 WHOLE = {"finished", "stopped"}
+_MORE_TIME = "give it more seconds, or fewer steps with --steps"
 _TAIL_LINES = 5
 _TAIL_BYTES = 16_384
 
@@ -27,6 +28,9 @@ def failure(runs: Sequence[Run], parted: bool) -> str | None:
         return None
     first = runs[failed[0]]
     if len(failed) == len(runs):
+        if all(run.outcome == "timeout" for run in runs):
+            came = ", ".join(f"run {n} after {_steps(run)}" for n, run in enumerate(runs, start=1))
+            return f"every run was ended by --timeout: {came}; {_MORE_TIME}"
         return f"the command failed in every run: {how(first)}"
     which = ", ".join(str(number + 1) for number in failed)
     agree = "" if parted else "; up to there the runs agree"
@@ -35,12 +39,16 @@ def failure(runs: Sequence[Run], parted: bool) -> str | None:
 
 def how(run: Run) -> str:
     """How a run ended: "exit code 1 after 7 steps"."""
-    after = f"after {run.steps} step{'' if run.steps == 1 else 's'}"
+    after = f"after {_steps(run)}"
     if run.outcome == "timeout":
-        return f"ended by the timeout of --timeout {after}; give it more seconds, or fewer steps with --steps"
+        return f"ended by --timeout {after}; {_MORE_TIME}"
     if run.manifest.exit_code is not None and run.manifest.exit_code < 0:
         return f"killed by signal {-run.manifest.exit_code} {after}"
     return f"exit code {run.manifest.exit_code} {after}"
+
+
+def _steps(run: Run) -> str:
+    return f"{run.steps} step{'' if run.steps == 1 else 's'}"
 
 
 def last_lines(runs: Sequence[Run]) -> tuple[str, ...]:

@@ -29,7 +29,18 @@ def judge(comparison: Comparison, original: Difference) -> Outcome:
         return "mended"
     if comparison.difference is None:
         return "unclear"
-    return "mended" if position(comparison.difference) > position(original) else "still"
+    return "mended" if _is_later(comparison.difference, original) else "still"
+
+
+def _is_later(found: Difference, original: Difference) -> bool:
+    """Whether the runs part later now: in another step or phase, or at another record further on."""
+    if position(found) != position(original):
+        return position(found) > position(original)
+    return found.place > original.place and _record(found) != _record(original)
+
+
+def _record(difference: Difference) -> tuple[str | None, ...]:
+    return difference.what, difference.name, difference.module, difference.call_site
 
 
 def confirm(

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, NoReturn
 from samerun import recording
 from samerun.errors import UsageError
 from samerun.launching.hooks import ImportHook
-from samerun.launching.marks import PYTHON_SEEN, TORCH_SEEN, complain, mark
+from samerun.launching.marks import PYTHON_SEEN, TORCH_SEEN, mark
+from samerun.runs.complaints import complain
 from samerun.runs.plan import Plan
 from samerun.sources.source import Source
 
@@ -47,8 +48,8 @@ class _Process:
         self._recording = False
 
     def begin(self) -> None:
-        self._try("the record of evidence", self._open_journal)
-        self._try("the catalogue of sources", self._find_sources)
+        self._try("the record of evidence", self._open_journal, broken=True)
+        self._try("the catalogue of sources", self._find_sources, broken=True)
         watched = {source.hooks_into for source in self._sources if source.hooks_into}
         hook = ImportHook(watched | recording.watched(self._plan), self._imported)
         self._act("")
@@ -75,7 +76,7 @@ class _Process:
         if module == "torch":
             mark(self._plan.run, TORCH_SEEN)
         if module in recording.watched(self._plan):
-            self._try("the recorder", lambda: self._record(module))
+            self._try("the recorder", lambda: self._record(module), broken=True)
 
     def _act(self, module: str) -> None:
         """Observe, then control, each source that waits for `module` ("": for nothing)."""
@@ -104,11 +105,12 @@ class _Process:
             self._recording |= module == "torch"
             recording.imported(self._plan, self._journal, module)
 
-    def _try(self, what: str, act: Callable[[], None]) -> None:
+    def _try(self, what: str, act: Callable[[], None], *, broken: bool = False) -> None:
+        """Act; `broken`: without it this process is not recorded whole."""
         try:
             act()
         except Exception as error:
-            complain(self._plan.run, f"{what} failed: {type(error).__name__}: {error}")
+            complain(self._plan.run, f"{what} failed: {type(error).__name__}: {error}", broken=broken)
 
     def _at_exit(self) -> None:
         if "torch" in sys.modules and not self._recording and self._journal is not None:
@@ -116,6 +118,7 @@ class _Process:
                 self._plan.run,
                 "torch was imported past samerun's import hook (the program changes sys.meta_path), "
                 "so nothing was recorded",
+                broken=True,
             )
 
 

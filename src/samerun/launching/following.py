@@ -11,6 +11,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from samerun.runs.complaints import BROKEN
+
 _TRACE, _PROGRESS, _STOPPED = ".trace.arrow", ".progress", ".stopped"
 _LAST_ONES_S = 10.0
 
@@ -37,7 +39,12 @@ class Following:
         return max(steps, key=lambda read: -1 if read[0] is None else read[0], default=(None, None))
 
     def all_stopped(self) -> bool:
-        """Whether every training process seen has stopped, or one did so ten seconds ago."""
+        """Whether every training process seen has stopped, or one did so ten seconds ago.
+
+        A recorder that failed will never stop its process: one is enough, since there is no verdict without.
+        """
+        if (self._run / BROKEN).exists():
+            return True
         stopped = {_stem(path, _STOPPED) for path in self._training(_STOPPED)}
         if not stopped:
             return False

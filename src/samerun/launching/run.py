@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import platform
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from samerun.launching.launch import Outcome, child_environment, launch
 from samerun.launching.scratch import scratch_copy
 from samerun.launching.telling import told
 from samerun.runs import provenance
-from samerun.runs.manifest import Manifest
+from samerun.runs.manifest import FILE, Manifest
 from samerun.runs.plan import Control, Plan, Tier
 from samerun.runs.store import Run, Store
 
@@ -39,8 +39,9 @@ def record(
     """Run `command` in `cwd` (with `scratch`: in a copy of it) under the recorder; give the run on disk.
 
     The other arguments are those of `Plan` and `launch`. The manifest says "running" until the command has
-    ended, and what became of it afterwards, whatever that was.
-    Raises UsageError (CommandNotFound, …) before anything is started, and then leaves no run behind;
+    ended, and what became of it afterwards, whatever that was; when the disk does not take that any more,
+    the manifest of the run returned says so.
+    Before anything is started, and then leaving no run behind: raises UsageError (CommandNotFound, …), and
     RunError when the run cannot be kept on disk.
     """
     path = store.create()
@@ -48,42 +49,39 @@ def record(
     try:
         with scratch_copy(cwd) if scratch else contextlib.nullcontext(cwd) as folder:
             manifest = _manifest(command, plan, cwd, folder, env or {})
-            with _kept(manifest, path) as keep:
-                keep(
-                    launch(
-                        command,
-                        plan,
-                        cwd=folder,
-                        env=env,
-                        timeout=timeout,
-                        tee=tee,
-                        on_progress=on_progress,
-                    )
+            _begin(manifest, path)
+            outcome = Outcome(None, "failed", 0.0, error="samerun itself was stopped before the command")
+            try:
+                outcome = launch(
+                    command, plan, cwd=folder, env=env, timeout=timeout, tee=tee, on_progress=on_progress
                 )
-    except UsageError:
-        shutil.rmtree(path, ignore_errors=True)
+            finally:
+                run = _ended(manifest, path, outcome)
+    except BaseException as error:
+        if isinstance(error, UsageError) or not (path / FILE).exists():
+            shutil.rmtree(path, ignore_errors=True)
         raise
-    return Run(path)
+    return run
 
 
-@contextlib.contextmanager
-def _kept(manifest: Manifest, path: Path) -> Iterator[Callable[[Outcome], None]]:
-    """Write the manifest now, and again at the end with the outcome handed over; without one it failed."""
-    _write(manifest, path)
-    ended = [Outcome(None, "failed", 0.0, error="samerun itself was stopped before the command had ended")]
+def _ended(manifest: Manifest, path: Path, outcome: Outcome) -> Run:
+    """The run with what became of it, on disk if the disk takes it."""
+    whole = dataclasses.replace(
+        manifest,
+        outcome=outcome.outcome,
+        exit_code=outcome.exit_code,
+        duration_s=outcome.duration_s,
+        error=outcome.error,
+    )
     try:
-        yield ended.append
-    finally:
-        outcome = ended[-1]
-        whole = dataclasses.replace(
-            manifest,
-            outcome=outcome.outcome,
-            exit_code=outcome.exit_code,
-            duration_s=outcome.duration_s,
-            error=outcome.error,
-        )
-        _write(whole, path)  # before the traces are read, which can take a while
-        _write(dataclasses.replace(whole, **told(path)), path)
+        whole.write(path)  # before the traces are read, which can take a while
+        whole = dataclasses.replace(whole, **told(path))
+        whole.write(path)
+    except OSError as error:
+        said = f"the manifest cannot be written ({error.strerror or error})"
+        told_ = "; ".join(part for part in (outcome.error, said) if part)
+        return Run.unwritten(path, dataclasses.replace(whole, error=told_))
+    return Run(path)
 
 
 def _manifest(
@@ -105,7 +103,7 @@ def _manifest(
     )
 
 
-def _write(manifest: Manifest, path: Path) -> None:
+def _begin(manifest: Manifest, path: Path) -> None:
     try:
         manifest.write(path)
     except OSError as error:

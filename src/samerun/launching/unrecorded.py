@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from samerun.launching.marks import COMPLAINTS, PYTHON_SEEN, TORCH_SEEN
+from samerun.launching.marks import PYTHON_SEEN, TORCH_SEEN
+from samerun.runs.complaints import FAILED, complaints, why_broken
 
 _HIDING = {"I": "isolated mode", "E": "ignoring the environment", "S": "without the site module"}
 _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
@@ -15,9 +16,12 @@ _ELSEWHERE = ("docker", "podman", "singularity", "apptainer", "ssh", "sudo", "sr
 
 def unrecorded_reason(run: Path, command: Sequence[str]) -> str:
     """Why `command` left no trace in the folder `run`, and what to do: one or two sentences."""
-    complaint = _complaint(run)
-    if complaint is not None:
-        return complaint
+    broken = why_broken(run)
+    if broken is not None:
+        return broken
+    failed = complaints(run)
+    if failed:
+        return failed[0] + (f" ({len(failed) - 1} more in {FAILED})" if len(failed) > 1 else "")
     if not (run / PYTHON_SEEN).exists():
         return _no_python(command)
     if not (run / TORCH_SEEN).exists():
@@ -28,18 +32,6 @@ def unrecorded_reason(run: Path, command: Sequence[str]) -> str:
     return (
         "torch was imported, but no step, loss or batch was seen: nothing was trained or evaluated with it."
     )
-
-
-def _complaint(run: Path) -> str | None:
-    try:
-        lines = (run / COMPLAINTS).read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return None
-    different = list(dict.fromkeys(re.sub(r" \[process \d+, .*\]$", "", line) for line in lines if line))
-    if not different:
-        return None
-    more = f" ({len(different) - 1} more in {COMPLAINTS})" if len(different) > 1 else ""
-    return different[0] + more
 
 
 def _no_python(command: Sequence[str]) -> str:

@@ -41,6 +41,7 @@ def start(plan: Plan, journal: Journal) -> None:
 
     recorder = Recorder(plan, journal)
     journal.recorder = recorder
+    recorder.guard(recorder.rng)()  # what a model's initialisation draws shows as a change from here
     named = modules.observe(recorder)
     training.observe(recorder, named)
     loading.observe(recorder)

@@ -54,7 +54,7 @@ class Files:
         if writes:
             if self._seen.get(f"w{path}") is None:
                 self._seen[f"w{path}"] = (0, 0)
-                self._journal.note("written", "open", detail=self._shown(path), user_only=True)
+                self._journal.note("written", "open", detail=shown(path), user_only=True)
             return
         status = os.stat(path)
         key = (status.st_mtime_ns, status.st_size)
@@ -66,7 +66,7 @@ class Files:
             "open",
             digest=self._content(path, status.st_size),
             value=float(status.st_size),
-            detail=self._shown(path),
+            detail=shown(path),
             user_only=True,
         )
 
@@ -78,13 +78,14 @@ class Files:
         self._budget -= size
         return digest.digest_bytes(Path(path).read_bytes(), "file")
 
-    @staticmethod
-    def _shown(path: str) -> str:
-        try:
-            here = os.path.join(os.getcwd(), "")
-        except OSError:
-            return path
-        return path[len(here) :] if path.startswith(here) else path
+
+def shown(path: str) -> str:
+    """An absolute path, relative to the working directory where it lies in it."""
+    try:
+        here = os.path.join(os.getcwd(), "")
+    except OSError:  # the folder was removed
+        return path
+    return path[len(here) :] if path.startswith(here) else path
 
 
 def observe(journal: Journal) -> None:

@@ -117,7 +117,7 @@ class Modules:
                 recorder.phase = "evaluation"
             recorder.local.inside = True
             if self._counts():
-                recorder.row("input", self.roots[module], parts=recorder.tensors.parts(arguments))
+                self._input(self.roots[module], arguments)
         stack.modules.append(module)
 
     def _leave(self, module: nn.Module, arguments: Any, keywords: Any, result: Any) -> None:
@@ -129,10 +129,16 @@ class Modules:
         recorder = self.recorder
         if self._counts(leaving=True):
             if keywords:
-                recorder.row("input", f"{self.roots[module]}(…)", parts=recorder.tensors.parts(keywords))
+                self._input(f"{self.roots[module]}(…)", keywords)
             recorder.row("output", self.roots[module], parts=recorder.tensors.parts(result))
         recorder.local.inside = False
         recorder.phase = stack.phase
+
+    def _input(self, label: str, value: Any) -> None:
+        """What goes into a model is data, whoever made it; of an evaluation, it is part of that."""
+        recorder = self.recorder
+        phase = "data" if recorder.phase == "forward" else None
+        recorder.row("input", label, parts=recorder.tensors.parts(value), phase=phase)
 
     def _counts(self, leaving: bool = False) -> bool:
         """Whether this root call is recorded: all of them in evaluation, the first few of a step else."""

@@ -6,6 +6,7 @@ An input is not hashed again when it is the very tensor that an earlier operatio
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -64,7 +65,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self, recorder: Recorder, path: Callable[[], str | None]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.recorder = recorder
-        self._path = path
+        self.path = path
         self._operations: dict[Any, _Operation] = {}
         self._known: dict[int, _Known] = {}
         self._unwritten: dict[int, torch.UntypedStorage] = {}  # kept alive: its address stays its own
@@ -143,7 +144,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return inputs, flags, module, site
         frame = _user_code.user_frame(3)
         site = None if frame is None else _user_code.call_site(frame)
-        module = self._path()
+        module = self.path()
         if torch.is_grad_enabled():
             # An operation's autograd node is made just before it is dispatched, and took the last number.
             self._made.setdefault(torch._C._autograd._get_sequence_nr() - 1, (module, site))
@@ -173,10 +174,10 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             for tensor in written:
                 if self._unwritten:
                     self._unwritten.pop(tensor.untyped_storage().data_ptr(), None)
-                parts.append(self._output(tensor))
+                parts.append(self.output(tensor))
         else:
             for tensor in _each(result):
-                parts.append(self._output(tensor))
+                parts.append(self.output(tensor))
             if isinstance(result, (int, float, bool)):
                 parts.append(xxhash.xxh3_128_digest(repr(result).encode()))
         self.recorder.operation(operation.name, operation.phase, module, site, parts, inputs, flags)
@@ -206,9 +207,9 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
                     return xxhash.xxh3_128_digest(known.digest + view)
         except RuntimeError:  # no storage, or an inference tensor without a version
             pass
-        return self._output(tensor)
+        return self.output(tensor)
 
-    def _output(self, tensor: torch.Tensor) -> bytes | Slot:
+    def output(self, tensor: torch.Tensor) -> bytes | Slot:
         """Digest a tensor, and know it from here on."""
         digest = self.recorder.tensors.digest(tensor)
         try:
@@ -248,7 +249,8 @@ def _learn(func: Any) -> _Operation:
     ]
     return _Operation(
         name=name,
-        silent=bool(func.is_view) or namespace == "profiler",
+        # lift_fresh is where torch.tensor(…) brings data in
+        silent=(bool(func.is_view) and not rest.startswith("lift_fresh")) or namespace == "profiler",
         written=tuple(position for position, _ in written),
         written_names=tuple(argument for _, argument in written),
         outs=frozenset(
@@ -301,12 +303,34 @@ class Window:
         due = max(first, 0) <= step <= last + 1  # the evaluation after `last` still belongs to it
         if due and not self._on and not _get_current_dispatch_mode_stack():
             self.mode.__enter__()  # type: ignore[no-untyped-call]
-            self._on = self.recorder.operations = True
+            self._on = True
             self.recorder.row("window", "open")
         elif self._on and not due and _get_current_dispatch_mode_stack()[-1:] == [self.mode]:
             self.mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
-            self._on = self.recorder.operations = False
+            self._on = False
             self.recorder.row("window", "close")
+
+
+def _observe_entry(mode: Operations, name: str) -> None:
+    """Record where data comes into torch past the dispatcher, as an operation whose inputs are not known."""
+    recorder = mode.recorder
+    function: Callable[..., torch.Tensor] = getattr(torch, name)
+
+    def enter(tensor: torch.Tensor) -> None:
+        if mode in _get_current_dispatch_mode_stack():
+            frame = _user_code.user_frame(4)
+            site = None if frame is None else _user_code.call_site(frame)
+            recorder.operation(f"torch.{name}", None, mode.path(), site, [mode.output(tensor)], [], 0)
+
+    guarded = recorder.guard(enter)
+
+    @functools.wraps(function)
+    def wrapped(*arguments: Any, **keywords: Any) -> torch.Tensor:
+        tensor = function(*arguments, **keywords)
+        guarded(tensor)
+        return tensor
+
+    setattr(torch, name, wrapped)
 
 
 def observe(recorder: Recorder, path: Callable[[], str | None]) -> None:
@@ -315,6 +339,8 @@ def observe(recorder: Recorder, path: Callable[[], str | None]) -> None:
         return
     window = Window(recorder, path)
     recorder.after_step.append(window.move)
+    for name in ("from_numpy", "frombuffer", "as_tensor"):
+        _observe_entry(window.mode, name)
     compile_ = torch.compile
 
     def compiled(*arguments: Any, **keywords: Any) -> Any:

@@ -22,6 +22,7 @@ from samerun.recording import process
 from samerun.recording.journal import Journal
 from samerun.recording.tensors import Slot, Tensors
 from samerun.runs import schema
+from samerun.runs.complaints import complain
 from samerun.runs.plan import Plan
 from samerun.runs.trace import TraceWriter
 from samerun.sources.catalogue import catalogue
@@ -93,9 +94,9 @@ class Recorder:
         self.tensors = Tensors()
         self.step = 0
         self.phase = "setup"
-        self.operations = False  # whether tier ops is on right now
         self.local = _Local()
         self.failed = False
+        self.after_setup: list[Callable[[], None]] = []
         self.after_step: list[Callable[[], None]] = []
         self._settled = False  # whether step 0's settings were written
         self._writer: TraceWriter | None = None
@@ -132,6 +133,8 @@ class Recorder:
     def begin(self) -> None:
         """The setup is over: a first batch, forward or backward pass."""
         if self.phase == "setup":
+            for act in self.after_setup:
+                act()
             self.rng()
             self.phase = "forward"
         if not self._settled and not self.in_worker:
@@ -281,6 +284,7 @@ class Recorder:
                 self._write(row)
             if self._writer is not None:
                 self._writer.flush()
+                self._check_disk(self._writer)
             self._flushed = _clock()
 
     def end_step(self) -> None:
@@ -342,25 +346,35 @@ class Recorder:
             self.flush()
             if self._writer is not None:
                 self._writer.close()
+                self._check_disk(self._writer)
         except Exception as error:
             self.fail(error)
         self.failed = True
+
+    def _check_disk(self, writer: TraceWriter) -> None:
+        if writer.failed is not None:
+            self.fail(OSError(f"the trace cannot be written ({writer.failed})"))
 
     def fail(self, error: BaseException) -> None:
         """Our own error: leave a note and record no more. The training goes on."""
         if self.failed:
             return
+        self.failed = True
         text = "".join(traceback.format_exception(error))
+        step, phase = self.where()
+        complain(
+            self.run,
+            f"the recording of {self._stem or 'a process'} broke off at step {step} ({phase}): "
+            f"{type(error).__name__}: {error}",
+            broken=not self.in_worker,  # what a DataLoader worker does is known by its batches
+            traceback=text,
+        )
         try:
             if self._writer is not None:
-                step, phase = self.where()
                 self._writer.append(step, phase, "note", "recorder-error", detail=text)
                 self._writer.flush()
-            with open(self.run / "inject-error.txt", "a", encoding="utf-8") as file:
-                file.write(text)
         except Exception:
             pass
-        self.failed = True
 
     def guard(self, hook: Callable[_P, _R]) -> Callable[_P, _R | None]:
         """The hook, made unable to hurt the training: its own errors end the recording instead."""

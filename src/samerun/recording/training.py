@@ -16,6 +16,7 @@ from torch.optim.optimizer import (
 )
 
 from samerun import digest
+from samerun.recording.files import shown
 from samerun.recording.modules import Modules
 from samerun.recording.recorder import Recorder
 from samerun.recording.tensors import NOTHING, Slot
@@ -31,6 +32,7 @@ class Training:
         self._names: weakref.WeakKeyDictionary[Optimizer, tuple[list[int], list[str]]] = (
             weakref.WeakKeyDictionary()
         )
+        self._made: list[weakref.ref[Optimizer]] = []
         self._stepping: list[Optimizer] = []  # an optimizer may wrap another: only the outermost is a step
         self._phase = "forward"
         self._unscaled: tuple[weakref.ref[torch.Tensor], torch.Tensor] | None = None
@@ -60,6 +62,23 @@ class Training:
         """A GradScaler scaled a loss: people know it by its value before."""
         if isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor):
             self._unscaled = (weakref.ref(after), before.detach())
+
+    # --- initial weights ---------------------------------------------------------------------------
+
+    def made(self, optimizer: Optimizer) -> None:
+        """An optimizer was made: its parameters are about to be trained."""
+        self._made.append(weakref.ref(optimizer))
+
+    def initial(self) -> None:
+        """The weights as the setup left them, before the first batch is loaded.
+
+        Their names are not known before the model runs; the records of the first step bring them.
+        """
+        digest_ = self.recorder.tensors.digest
+        for reference in self._made:
+            if (optimizer := reference()) is not None:
+                parts = [digest_(parameter) for parameter in _parameters(optimizer)]
+                self.recorder.row("parameters", self._label(optimizer), parts=parts, keep_parts=True)
 
     # --- optimizer steps ---------------------------------------------------------------------------
 
@@ -146,11 +165,13 @@ class Training:
 
     def saved(self, value: Any, file: Any) -> None:
         """What torch.save is about to write: its tensors, since the rest may tell the time of day."""
+        path = os.fsdecode(file) if isinstance(file, (str, bytes, os.PathLike)) else None
+        if path is not None:  # torch writes the file past Python's audit hook
+            self.recorder.row("written", "torch.save", detail=shown(os.path.abspath(path)))
         tensors = list(_saved_tensors(value))
         if tensors:
             digest_ = self.recorder.tensors.digest
-            path = os.fspath(file) if isinstance(file, (str, os.PathLike)) else None
-            name = os.path.basename(os.fsdecode(path)) if path is not None else "torch.save"
+            name = os.path.basename(path) if path is not None else "torch.save"
             self.recorder.row("saved", name, parts=[digest_(tensor) for tensor in tensors])
 
 
@@ -183,9 +204,22 @@ def observe(recorder: Recorder, modules: Modules) -> None:
     never_compiled: Callable[..., Any] = torch.compiler.disable
     register_optimizer_step_pre_hook(never_compiled(recorder.guard(training.before_step)))
     register_optimizer_step_post_hook(never_compiled(recorder.guard(training.after_step)))
+    recorder.after_setup.append(training.initial)
+    _wrap_init(recorder.guard(training.made))
     _wrap_backward(recorder, recorder.guard(training.loss))
     _wrap_scaler(recorder.guard(training.scaled))
     _wrap_save(recorder.guard(training.saved))
+
+
+def _wrap_init(made: Callable[..., Any]) -> None:
+    original: Callable[..., None] = Optimizer.__init__
+
+    @functools.wraps(original)
+    def __init__(self: Optimizer, *arguments: Any, **keywords: Any) -> None:
+        original(self, *arguments, **keywords)
+        made(self)
+
+    Optimizer.__init__ = __init__  # type: ignore[method-assign]
 
 
 def _wrap_backward(recorder: Recorder, loss: Callable[..., Any]) -> None:

@@ -17,11 +17,11 @@ from samerun.report.plain import clean, styled
 class Progress(Listener):
     """Shows progress on standard error, so that standard output holds the result alone.
 
-    A context manager; `runs` holds the ids of the runs that are whole, in order.
+    A context manager; `runs` holds the runs that are on disk, in order: id to outcome.
     """
 
     def __init__(self, to: Console | None = None) -> None:
-        self.runs: list[str] = []
+        self.runs: dict[str, str] = {}
         self._console = console(sys.stderr) if to is None else to
         self._live: Live | None = None
         self._stage = ""
@@ -58,7 +58,7 @@ class Progress(Listener):
 
     def run_ended(self, run: str, steps: int, outcome: str, elapsed: float) -> None:
         """Leave a line that says how the run ended."""
-        self.runs.append(run)
+        self.runs[run] = outcome
         said = f"{self._run}: {outcome}, {steps} step{'' if steps == 1 else 's'}, {_duration(elapsed)}"
         self._console.print(styled(said, "dim"), soft_wrap=True)
 

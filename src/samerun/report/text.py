@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
@@ -32,6 +33,12 @@ def show(result: CheckResult, console: Console) -> None:
     put(console, [Text(), *_next(result)])
 
 
+def _reference(run: str, place: str) -> str:
+    """How `samerun diff` finds a run: by its id in this folder's store, by its folder in another."""
+    elsewhere = Path(place, run)
+    return str(elsewhere) if elsewhere.is_absolute() and elsewhere.is_dir() else run
+
+
 def _verdict(result: CheckResult) -> Line:
     runs = f"{len(result.runs)} runs"
     if result.verdict == "same":
@@ -59,7 +66,8 @@ def _next(result: CheckResult) -> list[Text]:
                 (f"samerun check --scratch -- {command}", "a fresh copy of this folder for each run")
             )
         if result.pair is not None:
-            steps.append((f"samerun diff {' '.join(result.pair)}", "these two runs again"))
+            pair = " ".join(_reference(run, result.place) for run in result.pair)
+            steps.append((f"samerun diff {pair}", "these two runs again"))
     lines: list[Text] = []
     if steps:
         lines.append(Text("Next", style="bold"))

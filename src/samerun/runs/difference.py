@@ -70,7 +70,8 @@ class Difference:
     """Where two runs part, first.
 
     `step` is 0-based; `what` is one of runs.schema.COMPARED; `name` is the parameter, group or operation.
-    `rng_first` maps the id of each RNG source whose state differs to the first step at which it did;
+    `place` is the position of the record in the trace of run A: of the same command, recorded alike, a larger
+    one is later. `rng_first` maps the id of each RNG source whose state differs to the first step at which it did;
     `drawn` holds the ids of RNG sources that were drawn from before or in that step.
     """
 
@@ -84,6 +85,7 @@ class Difference:
     call_site: str | None = None
     rank: int = 0
     process: str = "rank0"
+    place: int = 0
     origin: Origin | None = None
     indices_equal: bool | None = None  # of the batch at the difference; None: no DataLoader
     same_samples: bool | None = None  # the same multiset of indices, or of records

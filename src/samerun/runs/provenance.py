@@ -42,6 +42,7 @@ ALLOWED = frozenset(
 )
 _EXACT = ALLOWED - {name for name in ALLOWED if name.endswith("*")}
 _PREFIXES = tuple(name[:-1] for name in ALLOWED if name.endswith("*"))
+_OF_THE_LAUNCH = "TORCHELASTIC_"  # torchrun's run id and files: other in every run, and of no effect
 _SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|(^|_)KEYS?($|_)|COOKIE", re.IGNORECASE)
 _SECRET_VALUE = re.compile(
     r"://[^/\s]*@"  # a password in an address
@@ -57,6 +58,7 @@ def environment(variables: Mapping[str, str]) -> dict[str, str]:
         name: value
         for name, value in sorted(variables.items())
         if (name in _EXACT or name.startswith(_PREFIXES))
+        and not name.startswith(_OF_THE_LAUNCH)
         and not _SECRET_NAME.search(name)
         and not _SECRET_VALUE.search(value)
     }

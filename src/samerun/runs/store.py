@@ -17,7 +17,8 @@ from samerun.runs.reading import Trace, read_trace
 from samerun.runs.trace import SUFFIX
 
 ROOT = Path(".samerun")
-_ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
+_ID = re.compile(r"\d{8}T\d{6}\.\d{3}Z-[0-9a-f]{6}")  # in the order of time, to the millisecond
+_LEAST = 1 << 20  # bytes that must be free for a run to begin
 _LAST = re.compile(r"last(?:~(\d+))?")
 
 
@@ -36,6 +37,13 @@ class Run:
     def manifest(self) -> Manifest:
         """Its manifest, as read the first time. Raises RunError, SchemaError."""
         return Manifest.read(self.path)
+
+    @classmethod
+    def unwritten(cls, path: Path, manifest: Manifest) -> Run:
+        """A run whose folder did not take this manifest: the disk is full."""
+        run = cls(path)
+        run.__dict__["manifest"] = manifest  # where cached_property looks first
+        return run
 
     @property
     def outcome(self) -> str:
@@ -68,6 +76,21 @@ class Store:
         self.root = root
         self.runs = root / "runs"
 
+    def refusal(self) -> str | None:
+        """Why no run can be kept here, in the system's words; None when one can."""
+        try:
+            path = self.create()
+            try:
+                (path / "probe.txt").write_bytes(bytes(_LEAST))
+            finally:
+                shutil.rmtree(path, ignore_errors=True)
+        except OSError as error:
+            return error.strerror or str(error)
+        except RunError as error:
+            reason = error.__cause__
+            return getattr(reason, "strerror", None) or str(error)
+        return None
+
     def create(self) -> Path:
         """The new, empty folder of a run; no two callers ever get the same one.
 
@@ -79,7 +102,8 @@ class Store:
             if not ignore.exists():
                 ignore.write_text("*\n", encoding="utf-8")
             while True:
-                stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
+                now = datetime.now(timezone.utc)
+                stamp = f"{now:%Y%m%dT%H%M%S}.{now.microsecond // 1000:03d}Z"
                 path = self.runs / f"{stamp}-{secrets.token_hex(3)}"
                 try:
                     path.mkdir()
@@ -90,7 +114,7 @@ class Store:
             raise RunError(
                 f"No run can be kept in {self.runs}: {error.strerror or error}. "
                 "Start samerun in a folder that can be written, or free some space."
-            ) from None
+            ) from error
 
     def list(self) -> list[Run]:
         """Every run, oldest first."""

@@ -46,6 +46,9 @@ class Rng(Source):
         """Unequal state, drawn from, before the difference; its first differing draw when recorded."""
         if _is_its_origin(self.id, difference):
             assert difference.origin is not None
+            reseeded = self._reseeded(difference)
+            if reseeded is not None:
+                return self._given(reseeded)
             site = difference.origin.call_site or difference.call_site
             return Evidence(
                 self.id, 1.0, f"{difference.origin.op} drew from it, and its state already differed", site
@@ -61,18 +64,18 @@ class Rng(Source):
     def _from_state(self, difference: Difference, first: int) -> Evidence | None:
         reseeded = self._reseeded(difference)
         if reseeded is not None:
-            return Evidence(
-                self.id,
-                0.4,
-                f"{reseeded.name} was given another seed in each run{_at(reseeded.call_site)}",
-                reseeded.call_site,
-            )
+            return self._given(reseeded)
         draw = _first_draw(self.id, difference)
         if draw is not None:
             text = f"its first differing draw is in step {draw.step}{_at(draw.call_site)}"
             return Evidence(self.id, 1.0, text, draw.call_site)
         text = f"its state differs from step {first} on, and it was drawn from"
         return Evidence(self.id, 0.7 if difference.phase in self.feeds else 0.4, text, difference.call_site)
+
+    def _given(self, seeding: Row) -> Evidence:
+        """The script seeds it, with another seed each time: the reason is where the seed comes from."""
+        text = f"{seeding.name} was given another seed in each run{_at(seeding.call_site)}"
+        return Evidence(self.id, 0.4, text, seeding.call_site)
 
     def _reseeded(self, difference: Difference) -> Row | None:
         for name in self.seeded_by:

@@ -65,3 +65,9 @@ def rng_differs(difference: Difference) -> bool:
     """Whether the state of a generator that was drawn from differed by then."""
     never = difference.step + 1
     return any(difference.rng_first.get(id_, never) < never for id_ in difference.drawn)
+
+
+def explained(difference: Difference) -> bool:
+    """Whether a generator, a file or a folder differed first."""
+    rows = (first_differing(difference, what) for what in ("opened", "listing"))
+    return rng_differs(difference) or any(row is not None for row in rows)

@@ -16,6 +16,17 @@ def differing(
     return None if text is None else Evidence(id_, strength, text)
 
 
+def alike(difference: Difference) -> bool:
+    """Whether both runs computed with the same number of threads, precision, machine and torch."""
+    keys: dict[str, tuple[str, ...]] = {
+        "threads": ("intra",),
+        "tf32": ("matmul", "cudnn"),
+        "hardware": ("processor", "capability", "devices", "cuda", "cudnn"),
+        "packages": ("torch",),
+    }
+    return all(differing(id_, difference, keys=names) is None for id_, names in keys.items())
+
+
 def changed(a: Any, b: Any, keys: tuple[str, ...] | None = None, most: int = 3) -> str | None:
     """What differs between two values, by key where they are mappings; None when nothing does."""
     if not isinstance(a, Mapping) or not isinstance(b, Mapping):

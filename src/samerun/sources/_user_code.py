@@ -26,12 +26,14 @@ _END: Final = 0
 _PASSED_ON = "uuid secrets random glob pathlib os shutil fnmatch datetime _pydatetime time"
 PASSTHROUGH = frozenset(_PASSED_ON.split())
 _SAMERUN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+_SOURCES = os.path.join(_SAMERUN, "sources", "")
 _PATHS = sysconfig.get_paths()
 _ROOTS = [_PATHS[key] for key in ("stdlib", "platstdlib")]
 _STDLIB = tuple({os.path.join(path, "") for root in _ROOTS for path in (root, os.path.realpath(root))})
 _SCRIPTS = os.path.join(_PATHS["scripts"], "")
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
+_own: dict[str, bool] = {}
 _kinds: dict[str, int] = {}
 _names: dict[str, str] = {}
 
@@ -71,6 +73,15 @@ def called_directly() -> bool:
             return kind == _USER
         frame = frame.f_back
     return False
+
+
+def is_samerun(frame: FrameType) -> bool:
+    """Whether a frame is samerun acting for itself: recording, launching, …, not a source at work."""
+    name = frame.f_code.co_filename
+    own = _own.get(name)
+    if own is None:
+        own = _own[name] = name.startswith(_SAMERUN) and not name.startswith(_SOURCES)
+    return own
 
 
 def call_site(frame: FrameType) -> str:

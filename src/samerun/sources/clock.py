@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import copyreg
 import datetime
 import re
 import time
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from samerun.runs.plan import Control
-from samerun.sources import _patch, _user_code
+from samerun.sources import _datetime_now, _patch, _user_code
 from samerun.sources._world import World
 from samerun.sources.source import Journal, Undo
 
@@ -48,17 +47,22 @@ class Clock(World):
         for name in _CALENDAR:
             real = getattr(time, name)
             undos.append(_replaced(name, lambda real=real: real(now() // 10**9)))  # type: ignore[misc]
-        undos.append(_replace_datetime(now))
+        undos.append(_datetime_now.replace(_made_up_date(now)))
         return _patch.all_of(undos)
 
     def observe(self, journal: Journal) -> Undo | None:
-        """Note each read by the user's code. `datetime.now` cannot be seen: its line of code tells."""
+        """Note each read by the user's code."""
         undos = []
         for name in (*_SECONDS, *_NANOSECONDS, *_CALENDAR):
             original = getattr(time, name)
-            undos.append(
-                _patch.replace(time, name, _patch.Wrapper(time, original, _noting(journal, original)))
-            )
+            wrapper = _patch.Wrapper(time, original, _noting(journal, original))
+            undos += [wrapper.release, _patch.replace(time, name, wrapper)]
+
+        def date(name: str, original: Callable[..., Any], cls: type, *args: Any, **kwargs: Any) -> Any:
+            journal.note("clock", f"datetime.{name}", user_only=True)
+            return original(*args, **kwargs)
+
+        undos.append(_datetime_now.replace(date))
         return _patch.all_of(undos)
 
 
@@ -77,7 +81,7 @@ def _replaced(name: str, made_up: Callable[[], Any]) -> Undo:
     original = getattr(time, name)
 
     def call(*args: Any) -> Any:
-        if args or not _called_by_users_file():
+        if args or not _user_code.called_directly():
             return original(*args)
         return made_up()
 
@@ -85,58 +89,12 @@ def _replaced(name: str, made_up: Callable[[], Any]) -> Undo:
     return _patch.all_of([wrapper.release, _patch.replace(time, name, wrapper)])
 
 
-def _called_by_users_file() -> bool:
-    """Whether the call stands in a file of the user's own, not in a library that the user called."""
-    return _user_code.called_directly()
+def _made_up_date(now: Callable[[], int]) -> Callable[..., Any]:
+    def call(name: str, original: Callable[..., Any], cls: Any, *args: Any, **kwargs: Any) -> Any:
+        if not _user_code.called_directly():
+            return original(*args, **kwargs)
+        if name == "utcnow":
+            return cls.fromtimestamp(now() / 1e9, datetime.timezone.utc).replace(tzinfo=None)
+        return cls.fromtimestamp(now() / 1e9, *args, **kwargs)
 
-
-class _Meta(type):
-    """Makes the stand-in class answer for the real one."""
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, _real)
-
-    def __subclasscheck__(cls, subclass: type) -> bool:
-        return issubclass(subclass, _real)
-
-
-_real = datetime.datetime
-
-
-def _replace_datetime(now: Callable[[], int]) -> Undo:
-    """A class in the place of datetime.datetime, whose instances are real ones."""
-
-    def at(zone: datetime.tzinfo | None) -> datetime.datetime:
-        return _real.fromtimestamp(now() / 1e9, zone)
-
-    class Datetime(_real, metaclass=_Meta):
-        def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-            return (_real if cls is Datetime else super()).__new__(
-                *((_real,) if cls is Datetime else (cls,)), *args, **kwargs
-            )
-
-        @classmethod
-        def now(cls, tz: datetime.tzinfo | None = None) -> Any:
-            return at(tz) if _called_by_users_file() else _real.now(tz)
-
-        @classmethod
-        def today(cls) -> Any:
-            return at(None) if _called_by_users_file() else _real.today()
-
-        @classmethod
-        def utcnow(cls) -> Any:
-            if not _called_by_users_file():
-                return _real.now(datetime.timezone.utc).replace(tzinfo=None)
-            return at(datetime.timezone.utc).replace(tzinfo=None)
-
-    Datetime.__name__ = Datetime.__qualname__ = "datetime"
-    Datetime.__module__ = "datetime"
-    # real instances must still find their class by its name when they are pickled
-    copyreg.pickle(_real, lambda value: (Datetime, cast(Any, value.__reduce__())[1]))
-    replaced = _patch.replace(datetime, "datetime", Datetime)
-
-    def undo() -> None:
-        copyreg.dispatch_table.pop(_real, None)
-        replaced()
-
-    return undo
+    return call

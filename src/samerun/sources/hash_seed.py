@@ -13,6 +13,7 @@ from samerun.errors import TooLate, UsageError
 from samerun.runs.difference import Difference, Evidence, Side
 from samerun.runs.plan import Control
 from samerun.sources import _rows
+from samerun.sources._hashing import hashing
 from samerun.sources.source import Source, Undo
 from samerun.streams import stream_seed
 
@@ -65,23 +66,26 @@ class HashSeed(Source):
             return None
         if difference.origin is not None and difference.origin.inputs_equal:
             return None
+        unset = seeds[0] is seeds[1] is None
         said = f"PYTHONHASHSEED was {seeds[0] or 'unset'} and {seeds[1] or 'unset'}"
+        said = "PYTHONHASHSEED was not set, so hashes of str differ" if unset else said
         seed = _rows.first_differing(difference, "seed")
-        for site in (difference.call_site, seed.call_site if seed else None):
+        origin = difference.origin.call_site if difference.origin else None
+        for site in (difference.call_site, origin, seed.call_site if seed else None):
             text = _rows.source_line(difference.a, site)
             if _HASHES.search(text):
                 return Evidence(self.id, 0.7, f"{said}, and the line depends on hashes: {text}", site)
         if difference.phase not in ("setup", "data") and difference.kind not in ("order", "flow"):
             return None
-        if seed is not None or _explained(difference):
+        if seed is not None or _rows.explained(difference):
             return None
-        return Evidence(self.id, 0.4, f"{said}, so sets and hash() of str differ", difference.call_site)
-
-
-def _explained(difference: Difference) -> bool:
-    """Whether an RNG, a file or a folder differed first."""
-    rows = (_rows.first_differing(difference, what) for what in ("opened", "listing"))
-    return _rows.rng_differs(difference) or any(row is not None for row in rows)
+        seen = hashing(difference.a)
+        if seen is not None and not seen.values:
+            text = f"{said}; no line of the script hashes, but a library may"
+            return Evidence(self.id, 0.1, text, difference.call_site)
+        site = difference.call_site if seen is None else seen.values[0]
+        where = "" if seen is None else f", and {site} goes by hashes"
+        return Evidence(self.id, 0.4, said + where, site)
 
 
 def _fixed(side: Side) -> str | None:

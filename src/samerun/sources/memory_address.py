@@ -6,6 +6,7 @@ import re
 
 from samerun.runs.difference import Difference, Evidence
 from samerun.sources import _rows
+from samerun.sources._hashing import hashing
 from samerun.sources.source import Source
 
 _WORDS = re.compile(r"\b(id|hash|set|frozenset)\s*\(|key=(id|hash)\b|data_ptr\(\)")
@@ -21,15 +22,25 @@ class MemoryAddress(Source):
     controllable = False
 
     def recognise(self, difference: Difference) -> Evidence | None:
-        """Hash seeds equal, and the differing line looks at an address: nothing else says more."""
-        seeds = [
-            side.settings.get("hash-seed", {}).get("PYTHONHASHSEED") for side in (difference.a, difference.b)
-        ]
-        if seeds[0] is None or seeds[0] != seeds[1]:
+        """The code makes an order out of addresses, and no generator, file or folder differed first."""
+        origin = difference.origin
+        if (origin is not None and origin.inputs_equal) or _rows.explained(difference):
             return None
-        if difference.kind not in ("order", "flow") and difference.phase != "data":
+        if difference.kind not in ("order", "flow") and difference.phase not in ("setup", "data"):
             return None
-        text = _rows.source_line(difference.a, difference.call_site)
-        if not _WORDS.search(text):
-            return None
-        return Evidence(self.id, 0.2, f"the line may depend on addresses: {text}", difference.call_site)
+        seen = hashing(difference.a)
+        if seen is not None and seen.objects:
+            site = seen.objects[0]
+            strength = 0.4 if seen.values and not _same_hash_seed(difference) else 0.7
+            text = f"the order at {site} comes from where objects lie in memory"
+            return Evidence(self.id, strength, text, site)
+        line = _rows.source_line(difference.a, difference.call_site)
+        if _same_hash_seed(difference) and _WORDS.search(line):
+            return Evidence(self.id, 0.2, f"the line may depend on addresses: {line}", difference.call_site)
+        return None
+
+
+def _same_hash_seed(difference: Difference) -> bool:
+    sides = (difference.a, difference.b)
+    seeds = [side.settings.get("hash-seed", {}).get("PYTHONHASHSEED") for side in sides]
+    return seeds[0] is not None and seeds[0] == seeds[1]

@@ -12,7 +12,7 @@ from typing import Any
 from samerun.errors import TooLate, UsageError
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
-from samerun.sources import _deterministic, _operations
+from samerun.sources import _deterministic, _operations, _settings
 from samerun.sources._setting import Setting
 from samerun.sources.source import Undo
 
@@ -83,6 +83,9 @@ class NondeterministicKernels(Setting):
         if origin is None or not origin.inputs_equal or origin.draws or origin.reads_uninitialized:
             return None
         text = f"{origin.op} gave other bits for equal inputs, in {origin.phase}"
+        if not _settings.alike(difference):
+            text += ", as it does on another machine or with another number of threads"
+            return Evidence(self.id, 0.4, text, origin.call_site)
         settings = [side.settings.get(self.id, {}) for side in (difference.a, difference.b)]
         if all(said.get("deterministic") and not said.get("warn_only") for said in settings):
             text += ", though deterministic algorithms were on"

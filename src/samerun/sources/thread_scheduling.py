@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import threading
+
 from samerun.runs.difference import Difference, Evidence
-from samerun.sources import _rows
-from samerun.sources.source import Source
+from samerun.sources import _patch, _rows
+from samerun.sources.source import Journal, Source, Undo
 
 
 class ThreadScheduling(Source):
@@ -15,6 +18,18 @@ class ThreadScheduling(Source):
     advice = "keep results by index instead of by arrival, and give each thread a generator of its own"
     kind = "order"
     controllable = False
+    hooks_into = "threading"
+
+    def observe(self, journal: Journal) -> Undo | None:
+        """Note each thread that the user's code starts."""
+        original = threading.Thread.start
+
+        @functools.wraps(original)
+        def start(self_: threading.Thread) -> None:
+            journal.note("threads", "start", value=threading.active_count() + 1, user_only=True)
+            original(self_)
+
+        return _patch.replace(threading.Thread, "start", start)
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """Several threads were alive, and no seed, file, folder or operation explains the difference."""
@@ -26,4 +41,6 @@ class ThreadScheduling(Source):
             return None
         if any(_rows.first_differing(difference, what) for what in ("seed", "opened", "listing")):
             return None
-        return Evidence(self.id, 0.2, f"{most:.0f} Python threads were alive, and nothing else explains it")
+        site = difference.a.rows("threads")[0].call_site
+        text = f"{most:.0f} Python threads were alive, and nothing else that was recorded explains it"
+        return Evidence(self.id, 0.5, text, site)

@@ -15,24 +15,25 @@ def _begin() -> None:
         return
     try:
         from samerun.launching.bootstrap import start_from
-    except ImportError as error:
+    except Exception as error:  # not there, or an interpreter too old to read it
         _complain(
             plan,
             f"The interpreter {sys.executable} (Python {sys.version.split()[0]}) cannot import samerun "
-            f"({error}), so nothing was recorded in it. Install samerun there: "
+            f"({type(error).__name__}: {error}), so nothing was recorded in it. Install samerun there: "
             f"{sys.executable} -m pip install samerun",
+            "inject-error.txt",
         )
         return
     start_from(plan)
 
 
-def _complain(plan: str, text: str) -> None:
-    """Append one line to the run's inject-error.txt."""
+def _complain(plan: str, text: str, name: str) -> None:
+    """Append one line to a file of samerun.runs.complaints."""
     import json
 
     try:
-        with open(os.path.join(json.loads(plan)["run"], "inject-error.txt"), "a", encoding="utf-8") as file:
-            file.write(text + "\n")
+        with open(os.path.join(json.loads(plan)["run"], name), "a", encoding="utf-8") as file:
+            file.write(" ".join(text.split()) + "\n")
     except (OSError, ValueError, KeyError, TypeError):
         pass
 
@@ -59,6 +60,6 @@ except SystemExit as stop:
     # Wrong usage. Raised through `site` it would be a fatal error with a traceback; no user code ran yet.
     os._exit(stop.code if isinstance(stop.code, int) else 2)
 except Exception as failure:
-    _complain(os.environ["SAMERUN_PLAN"], f"The recorder did not start: {failure!r}")
+    _complain(os.environ["SAMERUN_PLAN"], f"The recorder did not start: {failure!r}", "recording-error.txt")
 finally:
     _chain()

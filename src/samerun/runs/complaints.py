@@ -1,0 +1,46 @@
+"""What of samerun's own failed in the processes of a run, as they wrote it into the run's folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+FAILED = "inject-error.txt"  # the run is recorded whole, with less known of it; sitecustomize.py names it too
+BROKEN = "recording-error.txt"  # a process is not recorded to its end: the run is no part of `same`
+
+
+def complain(run: str | Path, text: str, *, broken: bool = False, traceback: str = "") -> None:
+    """Append one line on what failed, and below it the traceback; the user's process goes on.
+
+    On a full disk the empty file is left, which tells enough.
+    """
+    lines = [f"{' '.join(text.split())} [process {os.getpid()}, {sys.executable}]"]
+    lines += [f"  {line}" for line in traceback.splitlines()]
+    try:
+        with open(f"{run}/{BROKEN if broken else FAILED}", "a", encoding="utf-8", errors="replace") as file:
+            file.write("\n".join(lines) + "\n")
+    except OSError:
+        pass
+
+
+def complaints(run: Path, name: str = FAILED) -> list[str]:
+    """The different lines of one of the two files, without the processes that wrote them."""
+    try:
+        lines = (run / name).read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return []
+    said = (re.sub(r" \[process \d+, .*\]$", "", line) for line in lines if line.strip() and line[0] != " ")
+    return list(dict.fromkeys(said))
+
+
+def why_broken(run: Path) -> str | None:
+    """Why a process of this run is not recorded to its end, None when all are as far as they could tell."""
+    if not (run / BROKEN).exists():
+        return None
+    lines = complaints(run, BROKEN)
+    if not lines:
+        return "the recording of a process broke off, and the disk was too full to say why"
+    more = f" ({len(lines) - 1} more in {BROKEN})" if len(lines) > 1 else ""
+    return lines[0] + more

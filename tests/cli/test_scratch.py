@@ -1,0 +1,72 @@
+"""Files that one run leaves to the next, and data that changes between them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from .command import samerun
+
+TRAIN = """\
+import os, sys, torch
+from torch import nn
+torch.manual_seed(0)
+torch.set_num_threads(1)
+model = nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scale = 1.0
+if "resume" in sys.argv and os.path.exists("last.txt"):
+    with open("last.txt") as file:
+        scale = float(file.read())
+if "data" in sys.argv:
+    with open("data.txt") as file:
+        scale = float(file.read())
+for step in range(2):
+    loss = model(torch.rand(4, 8) * scale).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+if "resume" in sys.argv:
+    with open("last.txt", "w") as file:
+        file.write(str(loss.item()))
+if "data" in sys.argv:
+    os.rename("data.txt", "old.txt")
+    with open("old.txt") as old, open("new.txt", "w") as new:
+        new.write(str(float(old.read()) + 1))
+    os.rename("new.txt", "data.txt")
+"""
+
+
+def checked(folder: Path, *words: str):
+    (folder / "train.py").write_text(TRAIN)
+    (folder / "data.txt").write_text("1.0")
+    done = samerun("check", "--json", "out.json", *words, cwd=folder)
+    return done, json.loads((folder / "out.json").read_text())
+
+
+def test_a_file_that_run_1_left_is_named(tmp_path: Path) -> None:
+    done, result = checked(tmp_path, "--", sys.executable, "train.py", "resume")
+    assert done.returncode == 1, done.stdout + done.stderr
+    best = result["causes"][0]
+    assert (best["source"], best["call_site"]) == ("resume-state", "train.py:9")
+    assert "last.txt" in best["evidence"]
+    assert "samerun check --scratch -- " in done.stdout
+
+
+def test_with_scratch_each_run_begins_without_it(tmp_path: Path) -> None:
+    done, _ = checked(tmp_path, "--scratch", "--", sys.executable, "train.py", "resume")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not (tmp_path / "last.txt").exists()
+
+
+def test_data_that_changed_between_the_runs_is_named(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAIN)
+    (tmp_path / "data.txt").write_text("1.0")
+    for _ in range(2):
+        samerun("run", "--", sys.executable, "train.py", "data", cwd=tmp_path)
+    done = samerun("diff", "last~1", "last", "--json", "out.json", cwd=tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    best = json.loads((tmp_path / "out.json").read_text())["causes"][0]
+    assert (best["source"], best["call_site"]) == ("input-data", "train.py:12")
+    assert "data.txt" in best["evidence"]
