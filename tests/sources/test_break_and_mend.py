@@ -1,6 +1,6 @@
 """Each source breaks a small real training, is recognised as the reason, and its control mends it.
 
-The scripts are tests/sources/scripts/<id>.py: each has one fault and differs from itself in every pair of runs.
+The scripts are tests/sources/scripts/<id>.py: each has one fault, and differs in every pair of runs.
 """
 
 from __future__ import annotations

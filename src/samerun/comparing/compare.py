@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -30,12 +31,12 @@ def compare(a: Run, b: Run, *, steps: int | None = None) -> Comparison:
     return _compare(read(a), read(b), steps)
 
 
-def compare_all(runs: Sequence[Run]) -> list[Comparison]:
-    """Each run but the first, held against the first."""
+def compare_all(runs: Sequence[Run], *, steps: int | None = None) -> list[Comparison]:
+    """Each run but the first, held against the first, below `steps` where it is given."""
     if len(runs) < 2:
         return []
     first = read(runs[0])
-    return [_compare(first, read(run), None) for run in runs[1:]]
+    return [_compare(first, read(run), steps) for run in runs[1:]]
 
 
 def earliest(comparisons: Sequence[Comparison]) -> int | None:
@@ -50,7 +51,7 @@ def earliest(comparisons: Sequence[Comparison]) -> int | None:
 
 def _compare(a: Recorded, b: Recorded, steps: int | None) -> Comparison:
     pairs, only_a, only_b = pair(a.compared, b.compared)
-    losses = _losses(pairs)
+    losses = _losses(pairs, steps)
     runs = a.run.id, b.run.id
     for one, other in pairs:
         if reason := _digested_apart(one, other):
@@ -69,7 +70,7 @@ def _compare(a: Recorded, b: Recorded, steps: int | None) -> Comparison:
     if parted:
         first = min(parted, key=lambda item: (item.position(), item.paired.a.rank, item.paired.a.stem))
         difference, more = describe(first, (a, b))
-        losses = _losses([(first.paired.a, first.paired.b), *pairs])
+        losses = _losses([(first.paired.a, first.paired.b), *pairs], steps)
         notes = [*more, *first.notes, *_complaints(a.run, b.run)]
         return Comparison("differs", scope, None, difference, losses, tuple(notes))
     if not any(recorded.unreadable or why_broken(recorded.run.path) for recorded in (a, b)):
@@ -180,11 +181,13 @@ def _said(run: Run) -> str:
 
 
 def _losses(
-    pairs: Sequence[tuple[Trace, Trace]],
+    pairs: Sequence[tuple[Trace, Trace]], steps: int | None
 ) -> tuple[Mapping[int, tuple[float, ...]], Mapping[int, tuple[float, ...]]]:
-    """The losses by step of the first of these processes that has any, in both runs."""
+    """The losses by step, below `steps`, of the first of these processes that has any, in both runs."""
     for one, other in pairs:
         both = one.losses(), other.losses()
         if any(both):
-            return both
+            most = math.inf if steps is None else steps
+            a, b = ({step: found for step, found in side.items() if step < most} for side in both)
+            return a, b
     return {}, {}

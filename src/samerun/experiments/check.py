@@ -27,7 +27,7 @@ def check(request: Request, listener: Listener | None = None, record: Record = r
     trials = Trials(request, listener or Listener(), record)
     last = None if request.steps is None else request.steps - 1
     runs = trials.record("recording", request.runs, control=request.control, stop_after=last)
-    comparisons = compare_all(runs)
+    comparisons = compare_all(runs, steps=request.steps)
     result = _result(request, runs, comparisons)
     pairs = zip(comparisons, runs[1:], strict=True)
     uncrashed = [item for item, run in pairs if not outcomes.is_crash(item, (runs[0], run))]

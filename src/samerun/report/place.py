@@ -107,8 +107,10 @@ def _what(difference: Difference) -> str:
 
 
 def _origin(origin: Origin) -> str:
+    if origin.op.split(".")[1:2] in (["lift_fresh"], ["from_numpy"], ["frombuffer"], ["as_tensor"]):
+        return "data comes into torch here, and is not the same"
     if not origin.inputs_equal:
-        return "its inputs differ already"
+        return "its inputs differ, though no operation before it does: they came from outside torch"
     said = ["equal inputs, different outputs"]
     if origin.draws:
         state = {True: "whose state differs", False: "whose state is equal", None: "whose state is not known"}

@@ -70,9 +70,9 @@ class Difference:
     """Where two runs part, first.
 
     `step` is 0-based; `what` is one of runs.schema.COMPARED; `name` is the parameter, group or operation.
-    `place` is the position of the record in the trace of run A: of the same command, recorded alike, a larger
-    one is later. `rng_first` maps the id of each RNG source whose state differs to the first step at which it did;
-    `drawn` holds the ids of RNG sources that were drawn from before or in that step.
+    `place` is the position of the record in the trace of run A; between runs of one command, recorded alike,
+    a larger one is later. `rng_first` maps the id of each RNG source whose state differs to the first step
+    at which it did; `drawn` holds the ids of RNG sources that were drawn from before or in that step.
     """
 
     step: int
