@@ -81,6 +81,8 @@ def _batch(recorder: Recorder, iterator: Any, data: Any) -> None:
     for number in [number for number in sent if number not in awaited][:1]:
         _indices(recorder, name, sent.pop(number), iterator._num_workers)
     recorder.row("batch", name, parts=recorder.tensors.parts(data))
+    for act in recorder.after_batch:
+        act()
 
 
 def _indices(recorder: Recorder, name: str, index: Any, workers: int) -> None:

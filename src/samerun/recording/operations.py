@@ -1,14 +1,14 @@
 """Tier `ops`: every dispatched operation, with digests of what went in and what came out.
 
-An input is not hashed again when it is the very tensor that an earlier operation put out, unchanged since
-(same object alive at that address, same version counter): its digest is known. Views cost nothing.
+An input is not hashed again when an operation of the same step put it out, unchanged since (same address,
+size and version counter): its digest is known, and that of any view of it. See docs/decisions/0002.
 """
 
 from __future__ import annotations
 
 import functools
-import weakref
 from collections.abc import Callable, Sequence
+from types import CodeType
 from typing import Any, NamedTuple
 
 import torch
@@ -49,9 +49,8 @@ class _Operation(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """The digest of a tensor at an address, as long as it stays that tensor."""
+    """The digest of the tensor at an address, as long as nothing is written there."""
 
-    tensor: weakref.ref[torch.Tensor]
     version: int
     nbytes: int
     shape: torch.Size
@@ -69,15 +68,20 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._operations: dict[Any, _Operation] = {}
         self._known: dict[int, _Known] = {}
         self._unwritten: dict[int, torch.UntypedStorage] = {}  # kept alive: its address stays its own
+        self._sites: dict[tuple[CodeType, int], str] = {}
         self._made: dict[int, tuple[str | None, str | None]] = {}  # autograd node → where its forward ran
 
     def forget(self) -> None:
-        """At the end of a step: what was written past the dispatcher must not stay known for long."""
-        self._known.clear()
+        """At the end of a step."""
         self._made.clear()
+        self.doubt()
         self._unwritten = {key: kept for key, kept in self._unwritten.items() if _in_use(kept)}
 
-    def __torch_dispatch__(
+    def doubt(self) -> None:
+        """Know no digest any more: memory may have been written, or used anew, past the dispatcher."""
+        self._known.clear()
+
+    def _dispatch(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Run one operation and record it."""
@@ -142,8 +146,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if node is not None:
             module, site = self._made.get(node._sequence_nr(), (None, None))
             return inputs, flags, module, site
-        frame = _user_code.user_frame(3)
-        site = None if frame is None else _user_code.call_site(frame)
+        site = recorder.site or self._site()
         module = self.path()
         if torch.is_grad_enabled():
             # An operation's autograd node is made just before it is dispatched, and took the last number.
@@ -182,6 +185,17 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 parts.append(xxhash.xxh3_128_digest(repr(result).encode()))
         self.recorder.operation(operation.name, operation.phase, module, site, parts, inputs, flags)
 
+    def _site(self) -> str | None:
+        """The line of the user's code that asked for this operation."""
+        frame = _user_code.user_frame(4)
+        if frame is None:
+            return None
+        key = frame.f_code, frame.f_lasti  # cheaper than the number of the line
+        site = self._sites.get(key)
+        if site is None:
+            site = self._sites[key] = _user_code.call_site(frame)
+        return site
+
     def _generator(self, generator: torch.Generator | None) -> None:
         if generator is None:
             self.recorder.rng()
@@ -194,27 +208,32 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return _GARBAGE
         try:
             known = self._known.get(tensor.data_ptr())
-            if (
-                known is not None
-                and known.tensor() is not None
-                and known.version == tensor._version
-                and known.nbytes == tensor.nbytes
-            ):
+            if known is not None and known.version == tensor._version and known.nbytes == tensor.nbytes:
                 if known.shape == tensor.shape and known.stride == tensor.stride():
                     return known.digest
-                if isinstance(known.digest, bytes):  # another view of the same bytes
-                    view = f"{tensor.shape}{tensor.stride()}".encode()
-                    return xxhash.xxh3_128_digest(known.digest + view)
-        except RuntimeError:  # no storage, or an inference tensor without a version
+            else:
+                known = self._whole(tensor)
+            if known is not None and isinstance(known.digest, bytes):
+                view = f"{tensor.storage_offset()}{tensor.shape}{tensor.stride()}"
+                return xxhash.xxh3_128_digest(known.digest + view.encode())
+        except (RuntimeError, NotImplementedError):  # no storage, or an inference tensor without a version
             pass
         return self.output(tensor)
+
+    def _whole(self, tensor: torch.Tensor) -> _Known | None:
+        """What is known of the whole memory that a tensor is a part of."""
+        storage = tensor.untyped_storage()
+        known = self._known.get(storage.data_ptr())
+        if known is not None and known.version == tensor._version and known.nbytes == storage.nbytes():
+            return known
+        return None
 
     def output(self, tensor: torch.Tensor) -> bytes | Slot:
         """Digest a tensor, and know it from here on."""
         digest = self.recorder.tensors.digest(tensor)
         try:
             self._known[tensor.data_ptr()] = _Known(
-                weakref.ref(tensor), tensor._version, tensor.nbytes, tensor.shape, tensor.stride(), digest
+                tensor._version, tensor.nbytes, tensor.shape, tensor.stride(), digest
             )
         except RuntimeError:
             pass
@@ -233,6 +252,11 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return tensor.untyped_storage().data_ptr() in self._unwritten
         except (RuntimeError, NotImplementedError):  # sparse and the like have no storage
             return False
+
+
+# Set from outside, it is not wrapped against torch.compile, which takes 2 µs a call: compiled code does not
+# run while a dispatch mode is on.
+Operations.__torch_dispatch__ = Operations._dispatch  # type: ignore[assignment,method-assign]
 
 
 def _learn(func: Any) -> _Operation:
@@ -339,7 +363,8 @@ def observe(recorder: Recorder, path: Callable[[], str | None]) -> None:
         return
     window = Window(recorder, path)
     recorder.after_step.append(window.move)
-    for name in ("from_numpy", "frombuffer", "as_tensor"):
+    recorder.after_batch.append(window.mode.doubt)
+    for name in ("from_numpy", "frombuffer", "as_tensor", "from_dlpack"):
         _observe_entry(window.mode, name)
     compile_ = torch.compile
 

@@ -97,7 +97,9 @@ class Recorder:
         self.local = _Local()
         self.failed = False
         self.after_setup: list[Callable[[], None]] = []
+        self.after_batch: list[Callable[[], None]] = []
         self.after_step: list[Callable[[], None]] = []
+        self.site: str | None = None  # the user's line of all that happens now, where one line does it all
         self._settled = False  # whether step 0's settings were written
         self._writer: TraceWriter | None = None
         self._stem = ""
@@ -291,6 +293,7 @@ class Recorder:
         """One optimizer step is complete."""
         self.step += 1
         self.phase = "forward"
+        self.site = None
         self.rng()
         for act in self.after_step:
             act()

@@ -9,6 +9,7 @@ import torch
 
 from samerun import digest
 from samerun.digest.device import DeviceSlots
+from samerun.digest.host import digest_dense
 from samerun.errors import DigestError
 
 NOTHING = bytes(16)  # stands for a tensor that is not there (no gradient yet)
@@ -38,9 +39,9 @@ class Tensors:
 
         A tensor without bytes (meta, fake) gets a mark of its own instead of an error.
         """
-        if tensor.device.type == "cpu":
+        if tensor.is_cpu:
             try:
-                return digest.digest_tensor(tensor)
+                return digest_dense(tensor)
             except DigestError:
                 return FINGERPRINT
         if tensor.device.type == "meta":

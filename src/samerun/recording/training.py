@@ -20,6 +20,7 @@ from samerun.recording.files import shown
 from samerun.recording.modules import Modules
 from samerun.recording.recorder import Recorder
 from samerun.recording.tensors import NOTHING, Slot
+from samerun.sources import _user_code
 
 
 class Training:
@@ -94,6 +95,8 @@ class Training:
         recorder.phase = "optimizer"
         if not _has_closure(arguments, keywords):
             self._gradients(optimizer)
+            frame = _user_code.user_frame(2)
+            recorder.site = None if frame is None else _user_code.call_site(frame)
 
     def after_step(self, optimizer: Optimizer, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         """The weights, buffers and optimizer state that the step left."""
