@@ -1,11 +1,12 @@
 """What recording costs: tiers `steps` and `ops` against plain training and torch's own DebugMode.
 
-    python benchmarks/bench_recording.py [--rounds 40] [--threads 2]
+    python benchmarks/bench_recording.py [--rounds 6] [--generations 4] [--threads 2]
 
-Every variant is a process of its own that keeps its model warm; the parent asks them for a turn one after the
-other, in a new order each round, so that the machine's moods fall on all alike. A turn is a few steps, of which
-the fastest counts: what disturbs a step only ever makes it longer. A ratio is the median over the rounds of
-(this variant's turn / plain training's turn of the same round), with its quartiles.
+Every variant is a process of its own that keeps its model warm; the parent asks them for a turn one after
+the other, in a new order each round, so that the machine's moods fall on all alike. A turn is a few steps, of
+which the fastest counts: what disturbs a step only ever makes it longer. Processes are started anew a few
+times, since the same program is faster in one process than in the next. A ratio is the median over all rounds
+of (this variant's turn / plain training's turn of the same round), with its quartiles.
 """
 
 from __future__ import annotations
@@ -111,40 +112,45 @@ class Variant:
         return size
 
 
-def measure(model: str, rounds: int, threads: int, device: str) -> dict[str, dict[str, float]]:
+def measure(
+    model: str, rounds: int, generations: int, threads: int, device: str
+) -> dict[str, dict[str, float]]:
     """Ratios to plain training for each variant of one model, and the bytes of trace a step."""
-    variants = [Variant(name, model, threads, device) for name in VARIANTS]
     order = random.Random(0)
-    for _ in range(rounds):
-        for variant in order.sample(variants, len(variants)):
-            variant.step()
-    plain = variants[0].seconds
+    seconds: dict[str, list[float]] = {name: [] for name in VARIANTS}
+    traces: dict[str, float] = {}
+    for _ in range(generations):
+        variants = [Variant(name, model, threads, device) for name in VARIANTS]
+        for _ in range(rounds):
+            for variant in order.sample(variants, len(variants)):
+                variant.step()
+        for variant in variants:
+            seconds[variant.name] += variant.seconds
+            traces[variant.name] = variant.end() / (rounds * STEPS_A_TURN + 3)
     table: dict[str, dict[str, float]] = {}
-    for variant in variants:
-        ratios = [mine / base for mine, base in zip(variant.seconds, plain, strict=True)]
+    for name, mine in seconds.items():
+        ratios = [own / base for own, base in zip(mine, seconds["plain"], strict=True)]
         low, middle, high = statistics.quantiles(ratios, n=4)
-        steps = len(variant.seconds) * STEPS_A_TURN + 3
-        table[variant.name] = {
-            "ms": statistics.median(variant.seconds) * 1e3,
-            "ratio": middle,
-            "q1": low,
-            "q3": high,
-            "trace": variant.end() / steps,
-        }
+        figures = {"ms": statistics.median(mine) * 1e3, "ratio": middle, "q1": low, "q3": high}
+        table[name] = {**figures, "trace": traces[name]}
     return table
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--generations", type=int, default=4)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--json", help="write the figures here too")
     arguments = parser.parse_args()
     failed, figures = [], {}
     for model in ("cnn", "transformer"):
-        table = figures[model] = measure(model, arguments.rounds, arguments.threads, arguments.device)
-        print(f"\n{model} on {arguments.device}, {arguments.threads} threads, {arguments.rounds} rounds")
+        rounds, generations = arguments.rounds, arguments.generations
+        table = figures[model] = measure(model, rounds, generations, arguments.threads, arguments.device)
+        print(
+            f"\n{model} on {arguments.device}, {arguments.threads} threads, {generations} x {rounds} rounds"
+        )
         print(f"{'variant':16} {'ms a step':>10} {'ratio':>7} {'quartiles':>15} {'trace a step':>13}")
         for name, row in table.items():
             trace = f"{row['trace'] / 1e3:.1f} kB" if row["trace"] else ""
