@@ -31,6 +31,9 @@ def compare(a: Run, b: Run, *, steps: int | None = None) -> Comparison:
     return _compare(read(a), read(b), steps)
 
 
+_CUT_SHORT = frozenset({"timeout", "interrupted"})
+
+
 def compare_all(runs: Sequence[Run], *, steps: int | None = None) -> list[Comparison]:
     """Each run but the first, held against the first, below `steps` where it is given."""
     if len(runs) < 2:
@@ -83,9 +86,17 @@ def _compare(a: Recorded, b: Recorded, steps: int | None) -> Comparison:
 
 
 def _one(one: Trace, other: Trace, a: Recorded, b: Recorded, steps: int | None) -> Compared:
+    if any(recorded.run.outcome in _CUT_SHORT for recorded in (a, b)):
+        # A script may save or evaluate when it is told to end: that says nothing about the training.
+        whole = min(_steps_done(one), _steps_done(other)) - 1
+        steps = max(whole, 0) if steps is None else min(steps, max(whole, 0))
     window = operations.common(operations.window(a.run, one), operations.window(b.run, other))
     reaches = reach(one, steps, _stopped(a)), reach(other, steps, _stopped(b))
     return compare_process(Paired(one, other), reaches, window, steps)
+
+
+def _steps_done(trace: Trace) -> int:
+    return int(trace.steps[trace.is_one_of("phase", {"optimizer"})].max(initial=-1)) + 1
 
 
 def _stopped(recorded: Recorded) -> bool:
@@ -99,16 +110,27 @@ def _digested_apart(a: Trace, b: Trace) -> str | None:
     """Why the digests of two traces cannot be held against each other, None when they can."""
     one, other = a.meta.get("digests"), b.meta.get("digests")
     if one == other:
+        one, other = _devices(a), _devices(b)
+    if one == other:
         return None
     return (
         f"{a.stem} was digested by different algorithms in the two runs ({_listed(one)}; {_listed(other)}), "
-        "so their bits cannot be compared. Record both with the same version of samerun."
+        "so their bits cannot be compared. Record both with the same version of samerun and on the same kind "
+        "of device."
     )
+
+
+def _devices(trace: Trace) -> tuple[str, ...]:
+    """The algorithms that digested tensors on devices, as noted when the first such tensor came."""
+    noted = trace.is_one_of("what", {"note"}) & trace.is_one_of("name", {"digests"})
+    return tuple(sorted({row.detail or "" for row in trace.rows(noted)}))
 
 
 def _listed(algorithms: object) -> str:
     if isinstance(algorithms, Mapping):
         return ", ".join(sorted({str(value) for value in algorithms.values()})) or "none"
+    if isinstance(algorithms, tuple):
+        return ", ".join(algorithms) or "tensors of the host alone"
     return str(algorithms)
 
 

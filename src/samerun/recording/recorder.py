@@ -95,6 +95,7 @@ class Recorder:
         self.step = 0
         self.phase = "setup"
         self.local = _Local()
+        self._kinds: set[str] = set()  # the kinds of device whose tensors were digested, as written so far
         self.failed = False
         self.after_setup: list[Callable[[], None]] = []
         self.after_batch: list[Callable[[], None]] = []
@@ -280,6 +281,10 @@ class Recorder:
     def flush(self) -> None:
         """Hand everything to the operating system; waits for the devices."""
         with self._lock:
+            for kind in sorted(self.tensors.kinds - self._kinds):
+                self._kinds.add(kind)
+                algorithm = digest.algorithms().get(kind, digest.DEVICE_ALGORITHM)
+                self.row("note", "digests", detail=f"{kind}: {algorithm}")
             self.tensors.settle()
             waiting, self._waiting = self._waiting, []
             for row in waiting:

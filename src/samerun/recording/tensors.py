@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from samerun.digest.device import DeviceSlots
 from samerun.digest.host import digest_dense
 from samerun.errors import DigestError
 
+is_on_host = operator.attrgetter("is_cpu")
 NOTHING = bytes(16)  # stands for a tensor that is not there (no gradient yet)
 FINGERPRINT = bytes.fromhex("ff" * 16)  # stands for one without bytes (a meta or fake tensor)
 
@@ -33,13 +35,14 @@ class Tensors:
     def __init__(self) -> None:
         self._slots: dict[torch.device, DeviceSlots] = {}
         self._waiting: list[Slot] = []
+        self.kinds: set[str] = set()  # the kinds of device, besides the host, that were digested
 
     def digest(self, tensor: torch.Tensor) -> bytes | Slot:
         """The digest of one tensor, or a slot that `settle` will fill.
 
         A tensor without bytes (meta, fake) gets a mark of its own instead of an error.
         """
-        if tensor.is_cpu:
+        if is_on_host(tensor):
             try:
                 return digest_dense(tensor)
             except DigestError:
@@ -50,6 +53,7 @@ class Tensors:
             slots = self._slots.get(tensor.device)
             if slots is None:
                 slots = self._slots[tensor.device] = DeviceSlots(tensor.device)
+                self.kinds.add(tensor.device.type)
             slot = Slot(tensor.device, slots.add(tensor))
         except DigestError:
             return FINGERPRINT
@@ -61,7 +65,7 @@ class Tensors:
         if isinstance(value, torch.Tensor):
             return [self.digest(value)]
         found = list(_tensors(value))
-        if all(tensor.device.type == "cpu" for tensor in found):
+        if all(map(is_on_host, found)):
             return [digest.digest_value(value)]
         return [self.digest(tensor) for tensor in found]
 

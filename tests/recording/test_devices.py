@@ -1,0 +1,52 @@
+"""Tensors on a device: their digests come later, and no record is lost or moved by the wait.
+
+There is no device here: the recorder is told that host tensors are on one, and digests them as it would.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from samerun.comparing.compare import compare
+
+SCRIPT = """
+import sys, torch, torch.nn.functional as F
+from torch import nn
+from samerun.recording import tensors
+if "host" not in sys.argv: tensors.is_on_host = lambda tensor: False
+torch.manual_seed(0)
+torch.set_num_threads(1)
+model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+for step in range(5):
+    x, y = torch.randn(32, 8), torch.randint(4, (32,))
+    optimizer.zero_grad()
+    F.cross_entropy(model(x), y).backward()
+    if step == 3 and "flip" in sys.argv:
+        model[2].weight.grad.numpy().view("int32")[3, 5] ^= 1
+    optimizer.step()
+"""
+
+
+def order(rows):
+    return [(row.step, row.phase, row.what, row.name) for row in rows if row.what not in ("note", "names")]
+
+
+@pytest.mark.parametrize("tier", ["steps", "ops"])
+def test_the_records_are_those_of_the_host(trainer, output, tier):
+    trainer.script(SCRIPT)
+    device, again = (trainer.record("train.py", tier=tier) for _ in range(2))
+    host = trainer.record("train.py", "host", tier=tier)
+    flipped = trainer.record("train.py", "flip", tier=tier)
+    rows = trainer.rows(device)
+    assert device.manifest.outcome == "finished", output(device)
+    assert order(rows) == order(trainer.rows(host))
+    assert [row.value for row in rows if row.what == "loss"] == [
+        row.value for row in trainer.rows(host, "loss")
+    ]
+    assert compare(device, again).verdict == "same"
+    found = compare(device, flipped).difference
+    assert (found.step, found.what, found.name) == (3, "gradients", "2.weight")
+    apart = compare(device, host)
+    assert apart.verdict == "unknown"
+    assert "digested by different algorithms" in apart.reason
