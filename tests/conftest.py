@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +11,13 @@ import pytest
 from trainer import Trainer
 
 from samerun.runs.store import Run
+
+# Several trainings run side by side: idle threads must sleep, not spin.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and whatever they start too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

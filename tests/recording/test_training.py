@@ -95,8 +95,10 @@ LOOPS = {
 }
 
 
-@pytest.mark.parametrize("tier", ["steps", "ops"])
-@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize(
+    ("name", "tier"),
+    [*((name, "steps") for name in LOOPS), ("closure", "ops"), ("scaler and bf16", "ops"), ("fused", "ops")],
+)
 def test_each_step_leaves_loss_gradients_parameters(trainer, output, name, tier):
     steps, loop = LOOPS[name]
     trainer.script(HEAD + textwrap.dedent(loop))
