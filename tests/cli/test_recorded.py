@@ -64,7 +64,7 @@ def test_a_corrupt_trace_is_unknown_and_named(copied: tuple[Path, list[Run]]) ->
     (b.path / "rank0.trace.arrow").write_bytes(b"nonsense")
     done = samerun("diff", "last~2", "last~1", cwd=folder)
     assert done.returncode == 3
-    assert "rank0.trace.arrow" in done.stdout
+    assert "rank0.trace.arrow" in "".join(done.stdout.split())  # the path may be wrapped anywhere
     assert "corrupt" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
 

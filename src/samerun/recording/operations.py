@@ -31,6 +31,7 @@ _UNWRITTEN = frozenset(
         "empty_quantized",
     }
 )
+_COLLECTIVE = ("c10d", "_c10d_functional", "_c10d_functional_autograd")
 _GARBAGE = bytes(16)  # stands for memory that nothing has written: equal in two runs, whatever it holds
 _PRIMITIVE = (int, float, bool, str, complex, torch.dtype)
 
@@ -45,6 +46,7 @@ class _Operation(NamedTuple):
     outs: frozenset[str]  # the arguments that it overwrites whatever they held
     draws: bool
     unwritten: bool  # its output is not initialised
+    pending: bool  # it returns before its result is there: a collective, which another thread carries out
     phase: str | None
 
 
@@ -81,7 +83,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Know no digest any more: memory may have been written, or used anew, past the dispatcher."""
         self._known.clear()
 
-    def _dispatch(
+    def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Run one operation and record it."""
@@ -166,7 +168,10 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> None:
         parts: list[bytes | Slot] = []
         written = _written(operation, args, kwargs)
-        if operation.unwritten:
+        if operation.pending:
+            flags |= schema.UNHASHED
+            self.doubt()
+        elif operation.unwritten:
             flags |= schema.NEVER_WRITTEN
             for tensor in _each(result):
                 self._known.pop(tensor.data_ptr(), None)
@@ -254,16 +259,11 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return False
 
 
-# Set from outside, it is not wrapped against torch.compile, which takes 2 µs a call: compiled code does not
-# run while a dispatch mode is on.
-Operations.__torch_dispatch__ = Operations._dispatch  # type: ignore[assignment,method-assign]
-
-
 def _learn(func: Any) -> _Operation:
     """Read an operation's schema; one without (a higher-order operator) is judged by its outputs."""
     schema_ = getattr(func, "_schema", None)
     if schema_ is None:
-        return _Operation(str(func), False, (), (), frozenset(), False, False, None)
+        return _Operation(str(func), False, (), (), frozenset(), False, False, False, None)
     name = str(func)
     namespace, _, rest = name.partition(".")
     written = [
@@ -284,7 +284,8 @@ def _learn(func: Any) -> _Operation:
         ),
         draws=torch.Tag.nondeterministic_seeded in func.tags,
         unwritten=namespace == "aten" and rest.split(".")[0] in _UNWRITTEN,
-        phase="collective" if namespace in ("c10d", "_c10d_functional") else None,
+        pending=namespace in _COLLECTIVE and not rest.startswith("wait_tensor"),
+        phase="collective" if namespace in _COLLECTIVE else None,
     )
 
 
