@@ -20,7 +20,7 @@ import xxhash
 from samerun import digest
 from samerun.recording import process
 from samerun.recording.journal import Journal
-from samerun.recording.tensors import Slot, Tensors
+from samerun.recording.tensors import FINGERPRINT, NOTHING, Slot, Tensors
 from samerun.runs import schema
 from samerun.runs.complaints import complain
 from samerun.runs.plan import Plan
@@ -30,6 +30,7 @@ from samerun.sources.catalogue import catalogue
 _FLUSH_S = 1.0  # what a kill -9 can lose
 _PROGRESS_S = 0.2
 _EVIDENCE = frozenset(schema.EVIDENCE)
+_NO_BYTES = frozenset({FINGERPRINT, NOTHING})
 _clock = time.perf_counter  # taken now: a script (or the clock source) may replace it
 _sleep = time.sleep
 _P = ParamSpec("_P")
@@ -58,7 +59,9 @@ class _Row(NamedTuple):
         row = self.columns
         if self.parts is not None:
             filled = [_filled(part) for part in self.parts]
-            row["digest"] = filled[0] if len(filled) == 1 and not self.keep_parts else digest.combine(filled)
+            if not set(filled) <= _NO_BYTES:  # a record without one byte behind it must not count as equal
+                alone = len(filled) == 1 and not self.keep_parts
+                row["digest"] = filled[0] if alone else digest.combine(filled)
             if self.keep_parts:
                 row["parts"] = b"".join(filled)
         if self.inputs_of is not None:
