@@ -1,12 +1,12 @@
 """What recording costs: tiers `steps` and `ops` against plain training and torch's own DebugMode.
 
-    python benchmarks/bench_recording.py [--rounds 6] [--generations 4] [--threads 2]
+    python benchmarks/bench_recording.py [--rounds 8] [--generations 4] [--threads 2]
 
-Every variant is a process of its own that keeps its model warm; the parent asks them for a turn one after
-the other, in a new order each round, so that the machine's moods fall on all alike. A turn is a few steps, of
-which the fastest counts: what disturbs a step only ever makes it longer. Processes are started anew a few
-times, since the same program is faster in one process than in the next. A ratio is the median over all rounds
-of (this variant's turn / plain training's turn of the same round), with its quartiles.
+Each variant is a process that trains in turns: a few plain steps, a few under the variant, in random order.
+Plain means that every hook of the recorder is taken off, so both turns run in one process with one layout of
+memory, and a moment apart: between processes the same program differs by several percent. The parent asks the
+processes one after the other, and starts them anew a few times. Of a turn the fastest step counts: what
+disturbs a step only ever makes it longer. A ratio is the median over all pairs of turns, with its quartiles.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-VARIANTS = ("plain", "steps", "ops", "debugmode", "debugmode-full")
+VARIANTS = ("steps", "ops", "debugmode", "debugmode-full")
 LIMITS = {("steps", "cnn"): 1.03, ("steps", "transformer"): 1.03, ("ops", "transformer"): 1.35}
 STEPS_A_TURN = 3
 TRACE_LIMIT = 25_000  # bytes a step at tier ops
 
 
 def child(variant: str, model: str, folder: str, threads: int, device: str) -> None:
-    """Serve steps: one line in, one line with the seconds out."""
+    """Serve pairs of turns: one line in, one line with the seconds of a plain step and one of ours out."""
     if variant in ("steps", "ops"):
         from samerun.launching.bootstrap import start
         from samerun.runs.plan import Plan
@@ -49,17 +50,55 @@ def child(variant: str, model: str, folder: str, threads: int, device: str) -> N
             step()
     wait()
     print("ready", flush=True)
+    order = random.Random(len(variant))  # not the global generator, whose draws are the training's
     for line in sys.stdin:
         if line.strip() == "end":
             break
-        seconds = []
-        for _ in range(STEPS_A_TURN):
-            with _debug_mode(variant), torch.device(device):
-                begin = time.perf_counter()
-                step()
-                wait()
-                seconds.append(time.perf_counter() - begin)
-        print(min(seconds), flush=True)
+        seconds = {}
+        for plain in order.sample((True, False), 2):
+            with _not_recorded() if plain else _debug_mode(variant), torch.device(device):
+                seconds[plain] = _turn(step, wait)
+        print(seconds[True], seconds[False], flush=True)
+
+
+def _turn(step: Callable[[], None], wait: Callable[[], None]) -> float:
+    """Seconds of the fastest of a few steps."""
+    seconds = []
+    for _ in range(STEPS_A_TURN):
+        begin = time.perf_counter()
+        step()
+        wait()
+        seconds.append(time.perf_counter() - begin)
+    return min(seconds)
+
+
+@contextlib.contextmanager
+def _not_recorded() -> Iterator[None]:
+    """Training as if the recorder had never hooked itself in."""
+    import torch
+    from torch.nn.modules import module
+    from torch.optim import optimizer
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    hooks: list[dict[Any, Any]] = [
+        module._global_forward_hooks,
+        module._global_forward_pre_hooks,
+        module._global_forward_hooks_with_kwargs,
+        module._global_forward_hooks_always_called,
+        optimizer._global_optimizer_pre_hooks,
+        optimizer._global_optimizer_post_hooks,
+    ]
+    kept, backward = [dict(table) for table in hooks], torch.autograd.backward
+    for table in hooks:
+        table.clear()
+    torch.autograd.backward = getattr(backward, "__wrapped__", backward)
+    try:
+        with _disable_current_modes():
+            yield
+    finally:
+        torch.autograd.backward = backward
+        for table, had in zip(hooks, kept, strict=True):
+            table.update(had)
 
 
 def _debug_mode(variant: str) -> Any:
@@ -85,6 +124,7 @@ class Variant:
         self.name = name
         command = [sys.executable, __file__, "--child", name, model, self.folder.name, str(threads), device]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.plain: list[float] = []
         self.seconds: list[float] = []
         self._line()
 
@@ -95,11 +135,14 @@ class Variant:
             raise SystemExit(f"{self.name}: the process ended with {self.process.wait()}")
         return line
 
-    def step(self) -> None:
+    def pair(self) -> None:
+        """One turn of plain steps and one of the variant's."""
         assert self.process.stdin is not None
-        self.process.stdin.write("step\n")
+        self.process.stdin.write("pair\n")
         self.process.stdin.flush()
-        self.seconds.append(float(self._line()))
+        plain, mine = map(float, self._line().split())
+        self.plain.append(plain)
+        self.seconds.append(mine)
 
     def end(self) -> int:
         """Let it end; returns the size of its traces in bytes."""
@@ -117,28 +160,28 @@ def measure(
 ) -> dict[str, dict[str, float]]:
     """Ratios to plain training for each variant of one model, and the bytes of trace a step."""
     order = random.Random(0)
-    seconds: dict[str, list[float]] = {name: [] for name in VARIANTS}
+    pairs: dict[str, list[tuple[float, float]]] = {name: [] for name in VARIANTS}
     traces: dict[str, float] = {}
     for _ in range(generations):
         variants = [Variant(name, model, threads, device) for name in VARIANTS]
         for _ in range(rounds):
             for variant in order.sample(variants, len(variants)):
-                variant.step()
+                variant.pair()
         for variant in variants:
-            seconds[variant.name] += variant.seconds
+            pairs[variant.name] += zip(variant.plain, variant.seconds, strict=True)
             traces[variant.name] = variant.end() / (rounds * STEPS_A_TURN + 3)
     table: dict[str, dict[str, float]] = {}
-    for name, mine in seconds.items():
-        ratios = [own / base for own, base in zip(mine, seconds["plain"], strict=True)]
-        low, middle, high = statistics.quantiles(ratios, n=4)
-        figures = {"ms": statistics.median(mine) * 1e3, "ratio": middle, "q1": low, "q3": high}
+    for name, turns in pairs.items():
+        low, middle, high = statistics.quantiles([mine / plain for plain, mine in turns], n=4)
+        plain, mine = (statistics.median(column) * 1e3 for column in zip(*turns, strict=True))
+        figures = {"plain_ms": plain, "ms": mine, "ratio": middle, "q1": low, "q3": high}
         table[name] = {**figures, "trace": traces[name]}
     return table
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--generations", type=int, default=4)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", default="cpu")
@@ -151,11 +194,15 @@ def main() -> int:
         print(
             f"\n{model} on {arguments.device}, {arguments.threads} threads, {generations} x {rounds} rounds"
         )
-        print(f"{'variant':16} {'ms a step':>10} {'ratio':>7} {'quartiles':>15} {'trace a step':>13}")
+        print(
+            f"{'variant':16} {'plain ms':>9} {'ms a step':>10} {'ratio':>7} {'quartiles':>15} {'trace a step':>13}"
+        )
         for name, row in table.items():
             trace = f"{row['trace'] / 1e3:.1f} kB" if row["trace"] else ""
             spread = f"{row['q1']:.3f}-{row['q3']:.3f}"
-            print(f"{name:16} {row['ms']:10.1f} {row['ratio']:7.3f} {spread:>15} {trace:>13}")
+            print(
+                f"{name:16} {row['plain_ms']:9.1f} {row['ms']:10.1f} {row['ratio']:7.3f} {spread:>15} {trace:>13}"
+            )
             limit = LIMITS.get((name, model))
             if limit is not None and row["ratio"] > limit:
                 failed.append(f"{model}, {name}: {row['ratio']:.3f} is over {limit}")

@@ -95,6 +95,11 @@ def digest_dense(t: torch.Tensor) -> bytes:
     return digest_any(t)
 
 
+def digest_memory(address: int, nbytes: int) -> bytes:
+    """16 bytes for a stretch of host memory, which must be the caller's to read, and live."""
+    return xxh3_128_digest((ctypes.c_char * nbytes).from_address(address))
+
+
 def digest_strided(t: torch.Tensor) -> bytes:
     """As `digest_dense`, for a dense tensor of any strides, where no dispatch mode can see the copy made.
 

@@ -15,6 +15,7 @@ import torch
 import xxhash
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 
+from samerun.digest.host import digest_memory, plain_device
 from samerun.recording.recorder import Recorder
 from samerun.recording.tensors import Slot
 from samerun.runs import schema
@@ -167,7 +168,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         site: str | None,
     ) -> None:
         parts: list[bytes | Slot] = []
-        written = _written(operation, args, kwargs)
+        written = _written(operation, args, kwargs) if operation.written else ()
         if operation.pending:
             flags |= schema.UNHASHED
             self.doubt()
@@ -182,7 +183,9 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             for tensor in written:
                 if self._unwritten:
                     self._unwritten.pop(tensor.untyped_storage().data_ptr(), None)
-                parts.append(self.output(tensor))
+                parts.append(self.output(tensor, bumps=1))  # autograd counts the write after this returns
+        elif isinstance(result, torch.Tensor):
+            parts.append(self.output(result))
         else:
             for tensor in _each(result):
                 parts.append(self.output(tensor))
@@ -226,19 +229,28 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return self.output(tensor)
 
     def _whole(self, tensor: torch.Tensor) -> _Known | None:
-        """What is known of the whole memory that a tensor is a part of."""
+        """What is known of the whole memory that a tensor is a part of.
+
+        All of it is read when the tensor is a transposed view of all of it: that saves the copy.
+        """
         storage = tensor.untyped_storage()
-        known = self._known.get(storage.data_ptr())
-        if known is not None and known.version == tensor._version and known.nbytes == storage.nbytes():
+        address, nbytes = storage.data_ptr(), storage.nbytes()
+        known = self._known.get(address)
+        if known is not None and known.version == tensor._version and known.nbytes == nbytes:
+            return known
+        if nbytes == tensor.nbytes and not tensor.is_contiguous() and plain_device(tensor) == "cpu":
+            size = torch.Size([nbytes])
+            known = _Known(tensor._version, nbytes, size, (1,), digest_memory(address, nbytes))
+            self._known[address] = known
             return known
         return None
 
-    def output(self, tensor: torch.Tensor) -> bytes | Slot:
-        """Digest a tensor, and know it from here on."""
+    def output(self, tensor: torch.Tensor, bumps: int = 0) -> bytes | Slot:
+        """Digest a tensor, and know it from here on, when its version counter has gone `bumps` further."""
         digest = self.recorder.tensors.digest(tensor)
         try:
             self._known[tensor.data_ptr()] = _Known(
-                tensor._version, tensor.nbytes, tensor.shape, tensor.stride(), digest
+                tensor._version + bumps, tensor.nbytes, tensor.shape, tensor.stride(), digest
             )
         except RuntimeError:
             pass
@@ -273,8 +285,10 @@ def _learn(func: Any) -> _Operation:
     ]
     return _Operation(
         name=name,
-        # lift_fresh is where torch.tensor(…) brings data in
-        silent=(bool(func.is_view) and not rest.startswith("lift_fresh")) or namespace == "profiler",
+        # lift_fresh is where torch.tensor(…) brings data in; _unsafe_view shares memory as views do
+        silent=(bool(func.is_view) and not rest.startswith("lift_fresh"))
+        or name == "aten._unsafe_view.default"
+        or namespace == "profiler",
         written=tuple(position for position, _ in written),
         written_names=tuple(argument for _, argument in written),
         outs=frozenset(
