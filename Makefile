@@ -4,8 +4,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+PEERS := .venv-peers/.ready
 
-.PHONY: demo test check bench gpu no-false-alarm clean
+.PHONY: demo test check bench gpu invariance no-false-alarm peers clean
 
 demo: $(READY)
 	@rm -rf .samerun/demo && mkdir -p .samerun/demo && cp examples/digits_cnn.py .samerun/demo/
@@ -13,7 +14,7 @@ demo: $(READY)
 	@cd .samerun/demo && ../../$(BIN)/samerun check -n 3 --controlled -- ../../$(BIN)/python digits_cnn.py
 
 test: $(READY)
-	$(BIN)/pytest -n 2 -m "not gpu"
+	$(BIN)/pytest -n 2 -m "not gpu and not slow"
 
 check: $(READY)
 	$(BIN)/ruff check
@@ -25,12 +26,20 @@ check: $(READY)
 bench: $(READY)  ## the figures of the README
 	$(BIN)/python benchmarks/bench_recording.py
 	$(BIN)/python benchmarks/bench_diff.py
+	$(BIN)/python benchmarks/bench_loader.py
+	$(BIN)/python benchmarks/bench_split.py
 
 no-false-alarm: $(READY)  ## check -n 20 on a controlled example at 2 threads, 5 times in a row
 	$(BIN)/python benchmarks/no_false_alarm.py
 
+invariance: $(READY)  ## loaders: every number of workers, way to start them, prefetch and world size there is
+	$(BIN)/pytest -n 2 -m slow
+
+peers: $(PEERS)  ## what other libraries get wrong, beside samerun; installs them into .venv-peers
+	PYTHONPATH=tests .venv-peers/bin/python -m peers
+
 gpu:  ## on a machine with a CUDA device: checks and benchmarks, with the Python and torch found there
-	PYTHONPATH=src:tests $(PYTHON) -m pytest -m gpu tests/gpu
+	PYTHONPATH=src:tests $(PYTHON) -m pytest -m gpu tests/gpu tests/state
 	PYTHONPATH=src $(PYTHON) benchmarks/bench_recording.py --device cuda
 
 $(READY): pyproject.toml constraints.txt
@@ -38,5 +47,10 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,examples]'
 	@touch $@
 
+$(PEERS): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,examples,peers]'
+	@touch $@
+
 clean:
-	rm -rf .venv .samerun
+	rm -rf .venv .venv-peers .samerun

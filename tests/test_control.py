@@ -250,7 +250,7 @@ def test_seed_everything_draws_and_logs_a_seed(caplog):
 
 def test_ranks_do_not_draw_a_seed_each(monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(UsageError, match="2 ranks"):
+    with pytest.raises(UsageError, match="rank 0 of 2 did not meet"):
         seed_everything()
     assert seed_everything(1) == 1
 
@@ -362,9 +362,9 @@ def test_public_names():
     for name in samerun.__all__:
         assert getattr(samerun, name) is not None
     assert set(dir(samerun)) == set(samerun.__all__) == {
-        "DigestError", "SamerunError", "Stream", "TooLate", "UsageError", "__version__", "control",
-        "digest_tensor", "digest_value", "isolate_rng", "rank", "seed_everything", "stream", "stream_seed",
-        "world_size",
+        "DigestError", "RanksDisagree", "SamerunError", "StateError", "Stream", "TooLate", "UsageError",
+        "__version__", "check_agree", "control", "digest_tensor", "digest_value", "isolate_rng", "rank",
+        "rank_stream", "seed_everything", "stream", "stream_seed", "sync_seed", "world_size",
     }  # fmt: skip
     with pytest.raises(AttributeError, match="nothing"):
         samerun.nothing  # noqa: B018

@@ -11,43 +11,53 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from samerun.control import control, isolate_rng, seed_everything
     from samerun.digest import digest_tensor, digest_value
-    from samerun.errors import DigestError, SamerunError, TooLate, UsageError
-    from samerun.ranks import rank, world_size
+    from samerun.errors import DigestError, RanksDisagree, SamerunError, StateError, TooLate, UsageError
+    from samerun.ranks import check_agree, rank, rank_stream, sync_seed, world_size
     from samerun.streams import Stream, stream, stream_seed
 
     __version__: str
 
 __all__ = [
     "DigestError",
+    "RanksDisagree",
     "SamerunError",
+    "StateError",
     "Stream",
     "TooLate",
     "UsageError",
     "__version__",
+    "check_agree",
     "control",
     "digest_tensor",
     "digest_value",
     "isolate_rng",
     "rank",
+    "rank_stream",
     "seed_everything",
     "stream",
     "stream_seed",
+    "sync_seed",
     "world_size",
 ]
 
 _HOMES = {
     "DigestError": "errors",
+    "RanksDisagree": "errors",
     "SamerunError": "errors",
+    "StateError": "errors",
     "Stream": "streams",
     "TooLate": "errors",
     "UsageError": "errors",
+    "check_agree": "ranks",
     "digest_tensor": "digest",
     "digest_value": "digest",
     "isolate_rng": "control",
     "rank": "ranks",
+    "rank_stream": "ranks",
     "seed_everything": "control",
     "stream": "streams",
     "stream_seed": "streams",
+    "sync_seed": "ranks",
     "world_size": "ranks",
 }
 

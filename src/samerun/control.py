@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import logging
-import operator
 import os
 import sys
 import warnings
@@ -14,14 +13,14 @@ from types import ModuleType, TracebackType
 from typing import Any, Final, Literal
 
 from samerun.errors import TooLate, UsageError
-from samerun.ranks import world_size
+from samerun.ranks import sync_seed
 from samerun.runs.plan import MODES, Control, Mode
 from samerun.sources._rng import Rng
 from samerun.sources.catalogue import catalogue
 from samerun.sources.source import Source
+from samerun.streams import checked_seed
 
 _log = logging.getLogger("samerun")
-_LIMIT = 2**64
 _OF_WORKERS: Final = frozenset({"worker-seeds", "worker-arrival"})
 # A library call cannot set it and most trainings do not feel it: a warning, unless it was asked for by name.
 _WARN_WHEN_LATE: Final = frozenset({"hash-seed"})
@@ -71,18 +70,16 @@ def seed_everything(
 
     Without a seed, one is drawn from the operating system's entropy, logged and returned. `workers=False`
     leaves DataLoaders alone. `deterministic` overrides the mode: True is `strict`, "warn" is `warn`, False is
-    `seeded`. Every rank is seeded alike, as `torch.manual_seed(seed)` in a script would; so the seed must be
-    given when there are several. A second call replaces the first.
+    `seeded`. Every rank is seeded alike, as `torch.manual_seed(seed)` in a script would: the seed that is
+    drawn is rank 0's (see samerun.ranks.sync_seed). A second call replaces the first.
 
     Raises UsageError for a bad seed, and TooLate when CUDA runs already without a cuBLAS workspace.
     """
     global _everything
     if seed is None:
-        if world_size() > 1:
-            raise UsageError(f"each of the {world_size()} ranks would draw a seed of its own; pass seed=")
-        seed = int.from_bytes(os.urandom(4), "little")
+        seed = sync_seed()
         _log.info("seed %d (drawn from the operating system's entropy)", seed)
-    value = _checked(seed)
+    value = checked_seed(seed)
     wanted = Control(mode=_mode(mode, deterministic), seed=value, disable_cudnn=disable_cudnn)
     skipped = frozenset() if workers else _OF_WORKERS
     _everything.close()
@@ -111,7 +108,7 @@ class control(ContextDecorator):  # spelled as people call it
     ) -> None:
         self._control = Control(
             mode=_mode(mode, deterministic),
-            seed=_checked(seed),
+            seed=checked_seed(seed),
             only=None if only is None else _ids("only", only),
             extra=_ids("extra", extra),
             fill=fill,
@@ -196,16 +193,6 @@ def _mode(mode: Mode, deterministic: bool | Literal["warn"] | None) -> Mode:
     if deterministic == "warn":
         return "warn"
     raise UsageError(f"deterministic is True, False or 'warn', not {deterministic!r}")
-
-
-def _checked(seed: int) -> int:
-    try:
-        value = operator.index(seed)
-    except TypeError:
-        raise UsageError(f"a seed is an integer, not {seed!r}") from None
-    if not 0 <= value < _LIMIT:
-        raise UsageError(f"a seed is between 0 and 2**64 - 1, not {value}")
-    return value
 
 
 def _ids(name: str, ids: Iterable[str]) -> tuple[str, ...]:

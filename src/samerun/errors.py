@@ -9,7 +9,8 @@ SamerunError
 │   ├── RunNotFound       no run of that name in the store
 │   ├── SchemaError       a manifest or trace of a version this samerun does not know
 │   └── TraceError        a trace that cannot be read (truncated before its first batch, corrupt, …)
-└── StateError            a state that cannot be captured or restored whole
+├── StateError            a state that cannot be captured or restored whole
+└── RanksDisagree         ranks that must have the same have not
 
 A message says what happened, the value seen, and what to do next.
 """
@@ -55,3 +56,7 @@ class TraceError(RunError):
 
 class StateError(SamerunError):
     """A state that cannot be captured or restored whole."""
+
+
+class RanksDisagree(SamerunError):
+    """Ranks that must have the same value, or make the same calls, do not."""

@@ -10,6 +10,7 @@ import operator
 from typing import TYPE_CHECKING, SupportsIndex
 
 from samerun.errors import UsageError
+from samerun.mersenne import torch_generator
 
 if TYPE_CHECKING:
     import random
@@ -26,8 +27,11 @@ def stream_seed(seed: int, *path: Name) -> int:
     The first 8 bytes, little-endian, of SHA-256 over an encoding in which each part carries its type and
     its length, so that distinct paths are distinct byte strings. Raises UsageError for other types.
     """
-    encoded = b"".join(_encoded(part) for part in (seed, *path))
-    return int.from_bytes(hashlib.sha256(encoded).digest()[:8], "little")
+    return _first_bits(hashlib.sha256(b"".join(_encoded(part) for part in (seed, *path))))
+
+
+def _first_bits(hashed: hashlib._Hash) -> int:
+    return int.from_bytes(hashed.digest()[:8], "little")
 
 
 def _encoded(part: Name) -> bytes:
@@ -43,6 +47,17 @@ def _encoded(part: Name) -> bytes:
         ) from None
 
 
+def checked_seed(seed: SupportsIndex) -> int:
+    """A seed that a person gave, as an integer: 0 ≤ seed < 2**64. Raises UsageError for anything else."""
+    try:
+        value = operator.index(seed)
+    except TypeError:
+        raise UsageError(f"a seed is an integer, not {seed!r}") from None
+    if not 0 <= value < 2**64:
+        raise UsageError(f"a seed is between 0 and 2**64 - 1, not {value}")
+    return value
+
+
 class Stream:
     """The stream of a seed and a path: makes generators for python, numpy and torch.
 
@@ -50,12 +65,15 @@ class Stream:
     different numbers.
     """
 
-    __slots__ = ("path", "seed")
+    __slots__ = ("_hashed", "path", "seed")
 
     def __init__(self, seed: int, *path: Name) -> None:
-        stream_seed(seed, *path)
         self.seed = seed
         self.path = path
+        self._hashed = hashlib.sha256(b"".join(_encoded(part) for part in (seed, *path)))
+
+    def __reduce__(self) -> tuple[type[Stream], tuple[Name, ...]]:
+        return Stream, (self.seed, *self.path)
 
     def child(self, *path: Name) -> Stream:
         """The stream further down the path."""
@@ -64,7 +82,14 @@ class Stream:
     @property
     def seed64(self) -> int:
         """The 64 bits that seed every generator of this stream."""
-        return stream_seed(self.seed, *self.path)
+        return _first_bits(self._hashed)
+
+    def child_seed(self, *path: Name) -> int:
+        """The `seed64` of `child(*path)`; quicker, since this stream's own path is not hashed again."""
+        hashed = self._hashed.copy()
+        for part in path:
+            hashed.update(b"i%d;" % part if type(part) is int else _encoded(part))
+        return int.from_bytes(hashed.digest()[:8], "little")
 
     def python(self) -> random.Random:
         """A new `random.Random`."""
@@ -79,9 +104,11 @@ class Stream:
         return numpy.random.Generator(numpy.random.PCG64(self.seed64))
 
     def torch(self, device: str | torch.device = "cpu") -> torch.Generator:
-        """A new torch Generator on a device."""
+        """A new torch Generator on a device, seeded with all 64 bits (see samerun.mersenne for the CPU's)."""
         import torch
 
+        if torch.device(device).type == "cpu":
+            return torch_generator(self.seed64)
         return torch.Generator(device=device).manual_seed(self.seed64)
 
     def __repr__(self) -> str:

@@ -8,6 +8,8 @@ from collections import Counter
 
 import pytest
 
+from samerun.comparing.compare import compare
+
 HEAD = """
 import torch, torch.nn.functional as F
 from torch import nn
@@ -152,6 +154,25 @@ for _ in range(3):
         (2, "forward"),
         (2, "evaluation"),
     ]
+
+
+def test_a_record_without_one_byte_behind_it_has_no_digest(trainer):
+    """Meta tensors have no values: two such runs must not count as equal."""
+    trainer.script(
+        """
+import torch
+model = torch.nn.Linear(4, 2, device="meta")
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+optimizer.step()
+for _ in range(2):
+    optimizer.zero_grad(); model(torch.ones(3, 4, device="meta")).sum().backward(); optimizer.step()
+"""
+    )
+    one, other = trainer.record("train.py"), trainer.record("train.py")
+    seen = [row for row in trainer.rows(one) if row.what in ("gradients", "parameters", "loss")]
+    assert {row.what for row in seen} == {"gradients", "parameters", "loss"}
+    assert all(row.digest is None for row in seen)
+    assert compare(one, other).verdict == "unknown"
 
 
 def test_a_script_that_raises_says_so(trainer, output):

@@ -57,7 +57,7 @@ def fixed():
     kept = random.getstate(), np.random.get_state(), torch.get_rng_state()
     yield
     random.setstate(kept[0]), np.random.set_state(kept[1]), torch.set_rng_state(kept[2])
-    assert _keyed._seeds == []
+    assert _keyed._controls == []
 
 
 def epoch(loader):

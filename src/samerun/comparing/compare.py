@@ -28,7 +28,7 @@ def compare(a: Run, b: Run, *, steps: int | None = None) -> Comparison:
     A trace that cannot be read makes the verdict unknown, unless a difference is seen in the others.
     Raises RunError for a run without a readable manifest, SchemaError for a version not known here.
     """
-    return _compare(read(a), read(b), steps)
+    return compare_read(read(a), read(b), steps=steps)
 
 
 _CUT_SHORT = frozenset({"timeout", "interrupted"})
@@ -39,7 +39,7 @@ def compare_all(runs: Sequence[Run], *, steps: int | None = None) -> list[Compar
     if len(runs) < 2:
         return []
     first = read(runs[0])
-    return [_compare(first, read(run), steps) for run in runs[1:]]
+    return [compare_read(first, read(run), steps=steps) for run in runs[1:]]
 
 
 def earliest(comparisons: Sequence[Comparison]) -> int | None:
@@ -52,7 +52,8 @@ def earliest(comparisons: Sequence[Comparison]) -> int | None:
     return min(parted)[-1] if parted else None
 
 
-def _compare(a: Recorded, b: Recorded, steps: int | None) -> Comparison:
+def compare_read(a: Recorded, b: Recorded, *, steps: int | None = None) -> Comparison:
+    """As `compare`, for traces that are read already."""
     pairs, only_a, only_b = pair(a.compared, b.compared)
     losses = _losses(pairs, steps)
     runs = a.run.id, b.run.id

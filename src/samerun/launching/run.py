@@ -35,8 +35,11 @@ def record(
     env: Mapping[str, str] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     scratch: bool = False,
+    copy: Path | None = None,
 ) -> Run:
     """Run `command` in `cwd` (with `scratch`: in a copy of it) under the recorder; give the run on disk.
+
+    `copy` is a copy of `cwd` to run in that is there already, with what earlier runs left in it.
 
     The other arguments are those of `Plan` and `launch`. The manifest says "running" until the command has
     ended, and what became of it afterwards, whatever that was; when the disk does not take that any more,
@@ -47,7 +50,7 @@ def record(
     path = store.create()
     plan = Plan(run=str(path), tier=tier, window=window, stop_after=stop_after, control=control)
     try:
-        with scratch_copy(cwd) if scratch else contextlib.nullcontext(cwd) as folder:
+        with scratch_copy(cwd) if scratch else contextlib.nullcontext(copy or cwd) as folder:
             manifest = _manifest(command, plan, cwd, folder, env or {})
             _begin(manifest, path)
             outcome = Outcome(None, "failed", 0.0, error="samerun itself was stopped before the command")

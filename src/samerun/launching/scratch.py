@@ -16,12 +16,13 @@ _NEVER = {".samerun"}
 
 
 @contextlib.contextmanager
-def scratch_copy(cwd: Path) -> Iterator[Path]:
+def scratch_copy(cwd: Path, instead: str = "run without --scratch") -> Iterator[Path]:
     """A temporary copy of `cwd`, of the same name, removed at the end.
 
     Links are copied as links that lead to the copy of what is inside `cwd`, and to what is outside. Virtual
     environments are linked to, not copied; `.samerun` and special files are left out.
-    Raises UsageError when it cannot be copied (permissions, a full disk).
+    Raises UsageError when it cannot be copied (permissions, a full disk);
+    `instead` says what else can be done.
     """
     folder = Path(tempfile.mkdtemp(prefix="samerun-scratch-")).resolve()
     try:
@@ -32,7 +33,7 @@ def scratch_copy(cwd: Path) -> Iterator[Path]:
         except (OSError, shutil.Error) as error:
             raise UsageError(
                 f"The working directory {cwd} cannot be copied to {folder}: {_first(error)}. "
-                "Set TMPDIR to a folder with room, or run without --scratch."
+                f"Set TMPDIR to a folder with room, or {instead}."
             ) from None
         yield copy
     finally:

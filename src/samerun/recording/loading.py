@@ -12,6 +12,7 @@ from torch.utils.data import dataloader
 from torch.utils.data._utils import fetch
 
 from samerun import digest
+from samerun.data.keyed import Index
 from samerun.recording.recorder import Recorder
 
 _Iterator = dataloader._BaseDataLoaderIter
@@ -75,17 +76,22 @@ def _remember(iterator: Any, index: Any) -> None:
 
 
 def _batch(recorder: Recorder, iterator: Any, data: Any) -> None:
-    name = type(iterator._dataset).__name__
+    dataset = iterator._dataset
+    if getattr(dataset, "samerun_keyed", False):  # a view: its name is that of what it shows
+        dataset = dataset.dataset
+    name = type(dataset).__name__
     sent: dict[int, Any] = getattr(iterator, "_samerun_sent", {})
     awaited = getattr(iterator, "_task_info", {})
     for number in [number for number in sent if number not in awaited][:1]:
-        _indices(recorder, name, sent.pop(number), iterator._num_workers)
+        _indices(recorder, name, sent.pop(number), iterator)
     recorder.row("batch", name, parts=recorder.tensors.parts(data))
     for act in recorder.after_batch:
         act()
 
 
-def _indices(recorder: Recorder, name: str, index: Any, workers: int) -> None:
+def _indices(recorder: Recorder, name: str, index: Any, iterator: Any) -> None:
+    if isinstance(index, Index):
+        index = index.index
     indices = index if isinstance(index, list) else [index]
     if not indices or indices[0] is None:  # an iterable dataset has none
         return
@@ -95,5 +101,6 @@ def _indices(recorder: Recorder, name: str, index: Any, workers: int) -> None:
         unordered = int.from_bytes(digest.digest_bytes(array("q", sorted(indices)).tobytes())[:8], "little")
     except (TypeError, OverflowError):  # a custom sampler may hand out anything
         ordered = digest.digest_value(index)
-    detail = json.dumps({"workers": workers, "samples": len(indices)})
+    of = {"workers": iterator._num_workers, "samples": len(indices), "batch": iterator._num_yielded}
+    detail = json.dumps(of)  # "batch" counts from 1 in each epoch
     recorder.row("indices", name, digest=ordered, inputs=unordered, detail=detail)

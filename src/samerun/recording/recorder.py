@@ -220,7 +220,7 @@ class Recorder:
 
     def _write(self, pending: _Row) -> None:
         row = pending.settled()
-        if pending.loss is not None:
+        if pending.loss is not None and row.get("digest") is not None:  # one without bytes has no value
             row["value"] = self._loss = float(pending.loss)
         if self._writer is None and row["what"] in _EVIDENCE and not self.in_worker:
             self.journal.early.append(row)  # only a record that matters opens a trace

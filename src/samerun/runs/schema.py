@@ -43,7 +43,7 @@ COMPARED = (
 )
 # Records that explain a difference and never make one.
 EVIDENCE = (
-    "indices",  # the sample indices of the batch that follows
+    "indices",  # the sample indices of the batch that follows; detail: JSON with workers, samples, batch
     "rng",  # an RNG's state, written when it changed; name is the source id
     "names",  # detail: JSON list, the names of the parts of the group `name`, valid until replaced
     "setting",  # name: source id, detail: JSON of what it says of itself, at the start and at step 0

@@ -31,9 +31,7 @@ from samerun.sources import _generators, _patch
 from samerun.sources.source import Undo
 from samerun.streams import Name, stream_seed
 
-_seeds: list[int] = []  # of the controls in force; the last one counts
-_loaders: weakref.WeakKeyDictionary[Any, Position] = weakref.WeakKeyDictionary()
-_ordinals = itertools.count()
+_controls: list[_InForce] = []  # the last one counts
 _unpatch: Undo | None = None
 _next: Position | None = None  # of the fetcher that the main process is about to make
 _workers: Position | None = None  # in a worker: of the next fetcher that it makes for its loader
@@ -68,34 +66,46 @@ class KeyedInit:
             self.users(worker_id)
 
 
+class _InForce:
+    """One control; it counts its loaders and their epochs for itself, so that nested ones repeat too."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.positions: weakref.WeakKeyDictionary[Any, Position] = weakref.WeakKeyDictionary()
+        self._ordinals = itertools.count()
+
+    def advance(self, loader: Any) -> Position:
+        """The next epoch of a loader; the first one of a loader not seen under this control."""
+        before = self.positions.get(loader)
+        if before is None:
+            now = Position(self.seed, next(self._ordinals), 0)
+        else:
+            now = replace(before, epoch=before.epoch + 1)
+        self.positions[loader] = now
+        return now
+
+
+def seed_in_force() -> int | None:
+    """The seed of the control that keys DataLoaders here, None when there is none."""
+    return _controls[-1].seed if _controls else None
+
+
 def install(seed: int) -> Undo:
     """Key every DataLoader that is iterated from now on."""
     global _unpatch
     if _unpatch is None:
         _unpatch = _patch_loading()
-    _seeds.append(seed)
+    mine = _InForce(seed)
+    _controls.append(mine)
 
     def undo() -> None:
-        global _unpatch, _ordinals
-        _seeds.remove(seed)
-        if not _seeds and _unpatch is not None:
+        global _unpatch
+        _controls.remove(mine)
+        if not _controls and _unpatch is not None:
             _unpatch()
             _unpatch = None
-            _ordinals = itertools.count()
-            _loaders.clear()
 
     return undo
-
-
-def _advance(loader: Any) -> Position:
-    """The next epoch of a loader; the first one of a loader not seen under this seed."""
-    before = _loaders.get(loader)
-    if before is None or before.seed != _seeds[-1]:
-        now = Position(_seeds[-1], next(_ordinals), 0)
-    else:
-        now = replace(before, epoch=before.epoch + 1)
-    _loaders[loader] = now
-    return now
 
 
 def _taken() -> Position | None:
@@ -122,16 +132,21 @@ def _patch_loading() -> Undo:
     def init_base(self: Any, loader: Any) -> None:
         global _next
         base_init(self, loader)
+        if _keys_itself(loader):
+            return
         if isinstance(self, many):
-            position = _loaders[loader]
+            position = _controls[-1].positions[loader]
         else:
-            position = _advance(loader)
+            position = _controls[-1].advance(loader)
             _next = position
         self._base_seed = position.seed_of("base_seed") >> 1  # torch's are below 2**63
 
     def init_many(self: Any, loader: Any) -> None:
+        if _keys_itself(loader):
+            many_init(self, loader)
+            return
         users = loader.worker_init_fn
-        loader.worker_init_fn = KeyedInit(_advance(loader), users)
+        loader.worker_init_fn = KeyedInit(_controls[-1].advance(loader), users)
         try:
             many_init(self, loader)
         finally:
@@ -204,6 +219,11 @@ def _patch_iterable(fetch: Any) -> list[Undo]:
     return [_patch.replace(owner, "__init__", keyed_init), _patch.replace(owner, "fetch", keyed_fetch)]
 
 
+def _keys_itself(loader: Any) -> bool:
+    """Whether it is a samerun.data.DataLoader, as that shows itself to torch."""
+    return getattr(loader.dataset, "samerun_keyed", False) is True
+
+
 def _in_worker() -> Any:
     """The worker's id and number, None in the main process."""
     from torch.utils.data import get_worker_info
@@ -212,8 +232,12 @@ def _in_worker() -> Any:
 
 
 def _view(dataset: Any, position: Position) -> _Samples:
-    whole = getattr(dataset, "__getitems__", None) and not _one_by_one(dataset)
-    return (_Batches if whole else _Samples)(dataset, position)
+    return (_Batches if takes_whole_batches(dataset) else _Samples)(dataset, position)
+
+
+def takes_whole_batches(dataset: Any) -> bool:
+    """Whether a dataset makes the samples of a batch together, so that only the batch can be keyed."""
+    return bool(getattr(dataset, "__getitems__", None)) and not _one_by_one(dataset)
 
 
 def _one_by_one(dataset: Any) -> bool:
@@ -235,7 +259,7 @@ class _Samples:
         self.fetched: list[Name] = []  # since the last batch was collated
 
     def __getitem__(self, index: Any) -> Any:
-        names = _names(index)
+        names = index_names(index)
         self.fetched += names
         _generators.seed_all(self.position.seed_of("sample", *names))
         return self._dataset[index]
@@ -245,7 +269,7 @@ class _Batches(_Samples):
     """Likewise, of a dataset that gives whole batches."""
 
     def __getitems__(self, indices: Any) -> Any:
-        names = _names(indices)
+        names = index_names(indices)
         self.fetched += names
         _generators.seed_all(self.position.seed_of("batch", *names))
         return self._dataset.__getitems__(indices)
@@ -264,12 +288,14 @@ class _Collate:
         return self._collate_fn(data)
 
 
-def _names(index: Any) -> tuple[Name, ...]:
+def index_names(index: Any) -> tuple[Name, ...]:
     """An index as parts of a path; whatever is neither integer, string nor a list of these by its repr."""
+    if type(index) is int:  # all but always
+        return (index,)
     if isinstance(index, str):
         return (index,)
     if isinstance(index, (list, tuple)):
-        return ("[", *(name for item in index for name in _names(item)), "]")
+        return ("[", *(name for item in index for name in index_names(item)), "]")
     try:
         return (operator.index(index),)
     except TypeError:

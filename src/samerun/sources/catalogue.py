@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
+from abc import ABCMeta
 
 from samerun.sources.source import Source
 
@@ -21,6 +22,7 @@ def catalogue() -> dict[str, Source]:
         if module.name in _NOT_SOURCES or module.name.startswith("_"):
             continue
         for value in vars(importlib.import_module(f"{package.__name__}.{module.name}")).values():
-            if isinstance(value, type) and issubclass(value, Source) and "id" in vars(value):
+            # not isinstance(value, type), which is true of Callable[[], None] before Python 3.11
+            if type(value) is ABCMeta and issubclass(value, Source) and "id" in vars(value):
                 found[value.id] = value()
     return dict(sorted(found.items()))

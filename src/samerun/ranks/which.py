@@ -16,9 +16,14 @@ def world_size() -> int:
     return _asked("get_world_size", "WORLD_SIZE", 1)
 
 
-def _asked(function: str, variable: str, default: int) -> int:
+def has_group() -> bool:
+    """Whether torch.distributed has a process group in this process."""
     distributed = sys.modules.get("torch.distributed")
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
-        return int(getattr(distributed, function)())
+    return distributed is not None and distributed.is_available() and distributed.is_initialized()
+
+
+def _asked(function: str, variable: str, default: int) -> int:
+    if has_group():
+        return int(getattr(sys.modules["torch.distributed"], function)())
     text = os.environ.get(variable, "")
     return int(text) if text.isdecimal() else default

@@ -1,0 +1,242 @@
+"""torch's DataLoader, made exactly repeatable and resumable."""
+
+from __future__ import annotations
+
+import copy
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import torch
+import torch.utils.data
+from torch.utils.data import IterableDataset
+
+from samerun.data.keyed import Collate, Keyed, KeyedIterable, WorkerInit
+from samerun.data.order import Order, check_held, held_state, restore_held
+from samerun.data.position import Epoch, Place
+from samerun.data.sampler import Sampler
+from samerun.data.seeds import seed_or_default
+from samerun.errors import StateError
+from samerun.streams import stream
+
+_SCHEMA = 1
+
+
+class DataLoader(torch.utils.data.DataLoader[Any]):
+    """A drop-in torch DataLoader whose samples and order depend on (seed, name, epoch, index) alone.
+
+    Not on num_workers, persistent_workers, prefetch_factor, the way workers start, what was loaded before, a
+    restart, or (with samerun.data.Sampler) the number of ranks. The caller's generators stay as they were.
+
+    Takes all arguments of torch's. `seed` is by default that of the control in force, else the one last given
+    to torch.manual_seed. `name` tells loaders apart: two with one seed and one name draw the same numbers for
+    the same (epoch, index), so give each training set of a program its own.
+
+    Each `iter()` begins the next epoch; samplers with `set_epoch` are told. `state_dict()` is exact after any
+    batch; the next `iter()` after `load_state_dict()` goes on with the batch that follows.
+
+    A sampler given is used as it is: its draws from global generators are keyed by the epoch, generators that
+    it holds are part of the state. With `generator=`, torch's own order and seeds are drawn from it.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Iterable[Any] | None = None,
+        batch_sampler: Iterable[list[Any]] | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[Any], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: torch.Generator | None = None,
+        *,
+        seed: int | None = None,
+        name: str = "data",
+        **others: Any,
+    ) -> None:
+        self._seed_given = seed is not None
+        self.seed = seed_or_default(seed)
+        self.name = name
+        self._iterable = isinstance(dataset, IterableDataset)
+        self._own: Sampler | None = None
+        if isinstance(sampler, Sampler) and seed is None:
+            self.seed = sampler.seed
+        elif not self._iterable and sampler is None and batch_sampler is None and generator is None:
+            sampler = self._own = Sampler(
+                dataset, shuffle=bool(shuffle), seed=self.seed, name=name, rank=0, world_size=1
+            )
+            shuffle = None
+        super().__init__(
+            dataset,
+            batch_size,
+            shuffle,
+            sampler,
+            batch_sampler,
+            num_workers,
+            collate_fn,
+            pin_memory,
+            drop_last,
+            timeout,
+            worker_init_fn,
+            multiprocessing_context,
+            generator,
+            **others,
+        )
+        self._place: Place | None = None  # in the epoch begun last
+        self._next: Place | None = None  # where the next iter() begins, when somebody said so
+        self._told: dict[int, int] = {}  # what each sampler's set_epoch was given last, by its id
+        self._kept: tuple[Any, Order, torch.Tensor] | None = None  # the iterator of persistent workers
+
+    # --- epochs ------------------------------------------------------------------------------------
+
+    @property
+    def epoch(self) -> int:
+        """The epoch under way; between two epochs, the next one."""
+        return (self._next or self._place or Place(0)).epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Make the next `iter()` begin this epoch."""
+        self._next = Place(operator.index(epoch))
+
+    def __iter__(self) -> Any:
+        place = self._next or Place(self._asked(self._following()))
+        self._teller()(place.epoch)
+        if place.held is not None:
+            restore_held(place.held, self._index_sampler, self.generator)
+        place.held = held_state(self._index_sampler, self.generator)
+        self._next, self._place = None, place
+        inner, order = self._begun(place)
+        epoch = Epoch(inner, order, place)
+        if self._iterable and place.batch:
+            epoch.skip(place.batch)
+        return epoch
+
+    def _following(self) -> int:
+        """The epoch after the last one, be that complete or left in the middle."""
+        if self._place is None:
+            return 0
+        return self._place.epoch + (self._place.held is not None)
+
+    def _asked(self, expected: int) -> int:
+        """The next epoch: the user's own when a sampler was told one since we told it."""
+        for holder in self._told_about_epochs():
+            epoch = getattr(holder, "epoch", None)
+            if isinstance(epoch, int) and epoch != self._told.get(id(holder), 0):
+                return epoch
+        return expected
+
+    def _told_about_epochs(self) -> list[Any]:
+        inner = getattr(self.batch_sampler, "sampler", None)
+        holders = {id(each): each for each in (self.sampler, self.batch_sampler, inner, self.dataset)}
+        return [each for each in holders.values() if callable(getattr(each, "set_epoch", None))]
+
+    def _teller(self) -> Callable[[int], None]:
+        """What tells them; it does not hold this loader, whose workers shall end when nobody else does."""
+        holders, told = self._told_about_epochs(), self._told
+
+        def tell(epoch: int) -> None:
+            for holder in holders:
+                holder.set_epoch(epoch)
+                told[id(holder)] = epoch
+
+        return tell
+
+    # --- iterators ---------------------------------------------------------------------------------
+
+    def _begun(self, place: Place) -> tuple[Any, Order]:
+        """torch's own iterator, over this loader as we show it to torch, and the order that it follows."""
+        start, expected = (0, 0) if self._iterable else (place.batch, place.order)
+        if self._kept is not None:
+            inner, order, epoch = self._kept
+            epoch[0] = place.epoch
+            order.follow(place.epoch, start, expected)
+            inner._reset(self)  # reads nothing of the loader but what stays the same
+            return inner, order
+        above = stream(self.seed, self.name)
+        order = Order(self._index_sampler, above, self._auto_collation, self._teller())
+        order.follow(place.epoch, start, expected)
+        epoch = torch.tensor([place.epoch])
+        if self._iterable and self.num_workers:
+            epoch.share_memory_()  # type: ignore[no-untyped-call]
+        shown: Any = copy.copy(self)
+        keyed = KeyedIterable(self.dataset, above, epoch) if self._iterable else Keyed(self.dataset, above)
+        vars(shown).update(
+            {
+                "dataset": keyed,
+                "batch_sampler" if self._auto_collation else "sampler": order,
+                "collate_fn": Collate(self.collate_fn),
+                "worker_init_fn": WorkerInit(self.worker_init_fn),
+            }
+        )
+        if self.generator is None:  # torch would draw the workers' base seed from the caller's generator
+            vars(shown)["generator"] = above.child(place.epoch, "base_seed").torch()
+        inner = torch.utils.data.DataLoader._get_iterator(shown)
+        if self.persistent_workers and self.num_workers:
+            self._kept = inner, order, epoch
+        return inner, order
+
+    # --- state -------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where this loader is, to the batch, as plain values and tensors (of generators that it holds).
+
+        Raises StateError with in_order=False, where batches have no place.
+        """
+        if not getattr(self, "in_order", True):
+            raise StateError(
+                "with in_order=False batches arrive in any order and have no place; leave it True"
+            )
+        place = self._next or self._place or Place(0)
+        held = place.held
+        if held is None:  # not begun: it will begin with what they hold now
+            held = held_state(self._index_sampler, self.generator)
+        return {
+            "schema": _SCHEMA,
+            "seed": self.seed,
+            "name": self.name,
+            "batches": self._batches(),
+            "epoch": place.epoch,
+            "batch": place.batch,
+            "order": place.order,
+            "held": copy.deepcopy(held),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state with the next `iter()`.
+
+        Raises StateError, and leaves the loader as it is, for a state that lacks something or that is of
+        another seed, name, number of batches or sampler.
+        """
+        wanted = ("schema", "seed", "name", "batches", "epoch", "batch", "order", "held")
+        lacking = [key for key in wanted if key not in state]
+        if lacking:
+            raise StateError(f"the loader's state lacks {', '.join(lacking)}; was it saved by state_dict()?")
+        own = {"schema": _SCHEMA, "name": self.name, "batches": self._batches()}
+        if self._seed_given:
+            own["seed"] = self.seed
+        for key, value in own.items():
+            if state[key] != value:
+                raise StateError(
+                    f"the state is of a loader with {key} {state[key]!r}, this one has {value!r}; build it "
+                    "as it was when the state was saved"
+                )
+        check_held(state["held"], self._index_sampler, self.generator)
+        self.seed = state["seed"]
+        if self._own is not None:
+            self._own.seed = self.seed
+        if self._kept is not None:  # its workers have the seed that they were started with
+            self._kept[0]._shutdown_workers()
+            self._kept = None
+        place = {key: copy.deepcopy(state[key]) for key in ("epoch", "batch", "order", "held")}
+        self._next = Place(**place)
+
+    def _batches(self) -> int | None:
+        try:
+            return len(self._index_sampler)
+        except (TypeError, NotImplementedError):
+            return None

@@ -1,0 +1,231 @@
+"""The batches of an epoch, from any sampler, from any batch on.
+
+A sampler of torch or of the user may draw from the global generators or hold generators of its own. The first
+are seeded for the epoch and put back; the second are noted when the epoch begins, so that the same epoch can
+be begun again. On going on in the middle, the batches before are drawn again and held against a hash of those
+that were handed out: a sampler that does not repeat is an error, never a wrong order.
+"""
+
+from __future__ import annotations
+
+import random
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy
+import torch
+import torch.utils.data
+import xxhash
+
+from samerun.data.keyed import Index, Indices
+from samerun.data.sampler import Sampler
+from samerun.errors import StateError
+from samerun.sources import _generators
+from samerun.streams import Stream, stream_seed
+
+# These draw from the global generators when they begin, and never later.
+_DRAW_AT_ONCE = (
+    torch.utils.data.RandomSampler,
+    torch.utils.data.SequentialSampler,
+    torch.utils.data.SubsetRandomSampler,
+    torch.utils.data.WeightedRandomSampler,
+    torch.utils.data.DistributedSampler,
+)
+
+
+class Order:
+    """The sampler of a loader as its iterator sees it: batches with their epoch, from `start` on."""
+
+    def __init__(self, sampler: Any, stream: Stream, batched: bool, tell: Callable[[int], None]) -> None:
+        self.sampler = sampler
+        self._stream = stream
+        self._batched = batched
+        self._tell = tell  # the sampler, which epoch
+        self._draws = _when_it_draws(sampler)
+        self._shared = _shared_order(_innermost(sampler))
+        self._follow = 0, 0, 0
+        self.hashes: deque[int] = deque()  # up to each batch that was handed out and has not arrived yet
+
+    def follow(self, epoch: int, start: int, expected: int) -> None:
+        """What the next `iter()` gives: an epoch, from batch `start` on, which follow those of this hash."""
+        self._follow = epoch, start, expected
+
+    def __len__(self) -> int:
+        return len(self.sampler)
+
+    def __iter__(self) -> Iterator[Indices | Index]:
+        epoch, start, expected = self._follow
+        hashes: deque[int] = deque()
+        self.hashes = hashes
+        return self._batches(hashes, epoch, start, expected)
+
+    def _batches(
+        self, hashes: deque[int], epoch: int, start: int, expected: int
+    ) -> Iterator[Indices | Index]:
+        self._tell(epoch)  # now: another iterator of the same loader may have been made since
+        so_far = number = 0
+        for batch in self._apart(self._stream.child_seed(epoch, "order")):
+            so_far = _hashed(so_far, batch) if self._shared is None else self._shared
+            number += 1
+            if number > start:
+                hashes.append(so_far)
+                yield Indices(batch, epoch) if self._batched else Index(batch, epoch)
+            elif number == start:
+                _check(so_far, expected, epoch, start)
+        if number < start:
+            _check(None, expected, epoch, start)
+
+    def _apart(self, seed: int) -> Iterator[Any]:
+        """The sampler's batches, drawn from generators seeded for the epoch; everybody else's stay."""
+        if self._draws == "never":
+            yield from self.sampler
+            return
+        outside = _generators.capture()
+        try:
+            _generators.seed_all(seed)
+            batches = iter(self.sampler)
+            batch = next(batches, _END)
+            inside = _generators.capture() if self._draws == "always" else None
+        finally:
+            _generators.restore(outside)
+        while batch is not _END:
+            yield batch
+            if inside is None:
+                batch = next(batches, _END)
+                continue
+            outside = _generators.capture()
+            try:
+                _generators.restore(inside)
+                batch = next(batches, _END)
+                inside = _generators.capture()
+            finally:
+                _generators.restore(outside)
+
+
+_END = object()
+
+
+def _when_it_draws(sampler: Any) -> str:
+    inner = _innermost(sampler)
+    if type(inner) in (Sampler, torch.utils.data.SequentialSampler):
+        return "never"
+    return "at once" if type(inner) in _DRAW_AT_ONCE else "always"
+
+
+def _innermost(sampler: Any) -> Any:
+    while type(sampler) is torch.utils.data.BatchSampler:
+        sampler = sampler.sampler
+    return sampler
+
+
+def _shared_order(sampler: Any) -> int | None:
+    """What the order of a samerun Sampler follows from: the same on all ranks, which each have their share."""
+    if type(sampler) is not Sampler:
+        return None
+    return stream_seed(sampler.seed, sampler.name, sampler.samples, int(sampler.shuffle))
+
+
+def _hashed(before: int, batch: Any) -> int:
+    try:
+        content = array("q", batch if isinstance(batch, (list, tuple)) else [batch]).tobytes()
+    except (TypeError, OverflowError):  # a sampler may hand out anything
+        content = repr(batch).encode()
+    return xxhash.xxh3_64_intdigest(content, before)
+
+
+def _check(so_far: int | None, expected: int, epoch: int, start: int) -> None:
+    if so_far != expected:
+        raise StateError(
+            f"the sampler does not give the first {start} batches of epoch {epoch} again, so going on would "
+            "repeat some samples and lose others. It has randomness of its own that its state does not hold: "
+            "give it state_dict() and load_state_dict(), or a torch.Generator, or use samerun.data.Sampler; "
+            "or the data or the batch size are not what they were"
+        )
+
+
+# --- generators that samplers hold ----------------------------------------------------------------------
+
+
+def held_state(sampler: Any, generator: torch.Generator | None) -> dict[str, Any]:
+    """What a sampler (and those inside it) and a loader's generator hold, as plain values and tensors."""
+    state: dict[str, Any] = {}
+    for path, holder in _holders(sampler):
+        if not isinstance(holder, Sampler) and callable(getattr(holder, "state_dict", None)):
+            state[f"{path}.state_dict"] = holder.state_dict()
+    for path, held in _generators_of(sampler, generator):
+        state[path] = _captured(held)
+    return state
+
+
+def check_held(state: Mapping[str, Any], sampler: Any, generator: torch.Generator | None) -> None:
+    """Raise StateError when what `held_state` gave is of another kind of sampler."""
+    own = held_state(sampler, generator)
+    if state.keys() != own.keys():
+        missing, more = sorted(state.keys() - own.keys()), sorted(own.keys() - state.keys())
+        raise StateError(
+            f"the state and the loader's sampler do not match: the sampler lacks {missing or 'nothing'}, the "
+            f"state lacks {more or 'nothing'}; build the loader as it was when the state was saved"
+        )
+
+
+def restore_held(state: Mapping[str, Any], sampler: Any, generator: torch.Generator | None) -> None:
+    """Put back what `held_state` gave, once checked."""
+    for path, holder in _holders(sampler):
+        if f"{path}.state_dict" in state:
+            holder.load_state_dict(state[f"{path}.state_dict"])
+    for path, held in _generators_of(sampler, generator):
+        _put_back(held, state[path])
+
+
+def _holders(sampler: Any) -> Iterator[tuple[str, Any]]:
+    path, seen = "sampler", set()
+    while sampler is not None and id(sampler) not in seen:
+        seen.add(id(sampler))
+        yield path, sampler
+        path += ".sampler"
+        sampler = getattr(sampler, "sampler", None) or getattr(sampler, "batch_sampler", None)
+
+
+def _generators_of(sampler: Any, generator: torch.Generator | None) -> Iterator[tuple[str, Any]]:
+    seen: set[int] = set()
+    if generator is not None:
+        seen.add(id(generator))
+        yield "generator", generator
+    for path, holder in _holders(sampler):
+        for name, value in sorted(getattr(holder, "__dict__", {}).items()):
+            kinds = (torch.Generator, random.Random, numpy.random.Generator, numpy.random.RandomState)
+            if isinstance(value, kinds) and id(value) not in seen:
+                seen.add(id(value))
+                yield f"{path}.{name}", value
+
+
+def _captured(held: Any) -> Any:
+    if isinstance(held, torch.Generator):
+        return held.get_state()
+    if isinstance(held, random.Random):
+        return held.getstate()
+    if isinstance(held, numpy.random.Generator):
+        return _plain(held.bit_generator.state)
+    return _plain(held.get_state(legacy=False))
+
+
+def _put_back(held: Any, state: Any) -> None:
+    if isinstance(held, torch.Generator):
+        held.set_state(state)
+    elif isinstance(held, random.Random):
+        held.setstate((state[0], tuple(state[1]), state[2]))
+    elif isinstance(held, numpy.random.Generator):
+        held.bit_generator.state = state
+    else:
+        held.set_state(state)
+
+
+def _plain(value: Any) -> Any:
+    """numpy's states as numbers, strings, lists and dicts of these, which weights_only loading takes."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, numpy.ndarray):
+        return value.tolist()
+    return value.item() if isinstance(value, numpy.generic) else value

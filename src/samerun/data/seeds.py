@@ -1,0 +1,15 @@
+"""The seed of loaders and samplers that were given none."""
+
+from __future__ import annotations
+
+import torch
+
+from samerun.sources import _keyed
+from samerun.streams import checked_seed
+
+
+def seed_or_default(seed: int | None) -> int:
+    """The seed given, checked; else that of the control in force; else the last one torch was given."""
+    if seed is not None:
+        return checked_seed(seed)
+    return controlled if (controlled := _keyed.seed_in_force()) is not None else torch.initial_seed()

@@ -1,0 +1,119 @@
+"""Where the training of each step begins in a trace: the batch that it uses first, and the first use."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from samerun.runs.reading import Trace
+
+if TYPE_CHECKING:
+    from samerun.runs.reading import Ints
+
+_USES = frozenset({"input", "output", "loss", "gradients"})
+_TRAINING = frozenset({"data", "forward", "backward", "optimizer"})
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """Positions in the trace; `batch` and `indices` are None where no loader made what was used."""
+
+    use: int  # the first record of the step that used data
+    batch: int | None
+    indices: int | None
+
+    @property
+    def start(self) -> int:
+        """The first record that belongs to the step's training."""
+        return min(at for at in (self.use, self.batch, self.indices) if at is not None)
+
+
+class Beginnings:
+    """The beginnings of the steps of one trace.
+
+    Batches that are loaded and not used (to skip to a position in the epoch) and those of an evaluation do
+    not belong to them.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    def of(self, step: int) -> Beginning | None:
+        """The beginning of `step`, None when nothing of it was recorded."""
+        import numpy as np
+
+        steps, uses = self._uses
+        found = int(np.searchsorted(steps, step))
+        if found == len(steps) or steps[found] != step:
+            return None
+        use = int(uses[found])
+        batch = _last_before(self._batches, use)
+        between = _last_before(self._evaluations, use)
+        if batch is None or int(self._trace.steps[batch]) != step or (between or -1) > batch:
+            return Beginning(use, None, None)
+        indices = _last_before(self._indices, batch)
+        before = _last_before(self._batches, batch)
+        if indices is not None and (before is None or before < indices):
+            return Beginning(use, batch, indices)
+        return Beginning(use, batch, None)
+
+    def number(self, step: int) -> int | None:
+        """Which batch of its epoch the step began with, counted from 1; None when that is not known."""
+        beginning = self.of(step)
+        if beginning is None or beginning.indices is None:
+            return None
+        try:
+            number = json.loads(self._trace.cell("detail", beginning.indices) or "")["batch"]
+        except (ValueError, KeyError, TypeError):
+            return None
+        return number if isinstance(number, int) else None
+
+    def rest(self, step: int) -> int | None:
+        """The number of the last batch with which a step of its epoch began; None when that is not known.
+
+        The epoch is known to end where a later step begins with a batch of the same or a lower number.
+        """
+        number = self.number(step)
+        while number is not None:
+            step += 1
+            following = self.number(step)
+            if following is not None and following <= number:
+                return number
+            number = following
+        return None
+
+    @cached_property
+    def _uses(self) -> tuple[Ints, Ints]:
+        """(the steps that used data, in order; for each the position of its first use)."""
+        import numpy as np
+
+        trace = self._trace
+        used = np.flatnonzero(trace.is_one_of("what", _USES) & trace.is_one_of("phase", _TRAINING))
+        _, first = np.unique(trace.steps[used], return_index=True)
+        return trace.steps[used[first]], used[first]
+
+    @cached_property
+    def _batches(self) -> Ints:
+        return self._positions("what", "batch")
+
+    @cached_property
+    def _indices(self) -> Ints:
+        return self._positions("what", "indices")
+
+    @cached_property
+    def _evaluations(self) -> Ints:
+        return self._positions("phase", "evaluation")
+
+    def _positions(self, column: str, word: str) -> Ints:
+        import numpy as np
+
+        return np.flatnonzero(self._trace.is_one_of(column, {word}))
+
+
+def _last_before(positions: Ints, at: int) -> int | None:
+    import numpy as np
+
+    found = int(np.searchsorted(positions, at))
+    return int(positions[found - 1]) if found else None

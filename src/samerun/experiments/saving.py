@@ -1,0 +1,85 @@
+"""What a checkpoint can lack, by name, and the lines that save and restore it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+EVERYTHING = "everything"
+WEIGHTS = "weights"
+BUFFERS = "buffers"
+OPTIMIZER = "optimizer state"
+RATE = "learning rate"
+SCALER = "gradient scaler"
+GRADIENTS = "gradients"
+RNG = "RNG state"
+SAMPLES = "sample randomness"
+ORDER = "sample order"
+POSITION = "loader position"
+AVERAGES = "averaged weights"
+COUNTERS = "counters"
+OTHER = "other state"
+
+_ALL = """\
+samerun.state.save(path, model=model, optimizer=optimizer, scheduler=scheduler, loader=loader, step=step)
+step = samerun.state.load(path, model=model, ...)["step"]  # and every generator's state"""
+
+LOAD = f"""\
+# name the command that resumes with --resume-with, and load all of it before training goes on:
+{_ALL}"""
+WEIGHTS_ADVICE = """\
+checkpoint["model"] = model.state_dict()  # in the dtype that it is trained in, not a rounded copy
+model.load_state_dict(checkpoint["model"])"""
+BUFFERS_ADVICE = """\
+checkpoint["model"] = model.state_dict()  # not named_parameters(): buffers are part of it
+# a buffer made with persistent=False has to be saved by its name"""
+OPTIMIZER_ADVICE = """\
+checkpoint["optimizer"] = optimizer.state_dict()
+optimizer.load_state_dict(checkpoint["optimizer"])"""
+RATE_ADVICE = """\
+checkpoint["optimizer"] = optimizer.state_dict()  # its groups hold the learning rate
+checkpoint["scheduler"] = scheduler.state_dict()
+scheduler.load_state_dict(checkpoint["scheduler"])  # after the optimizer's"""
+SCALER_ADVICE = """\
+checkpoint["scaler"] = scaler.state_dict()
+scaler.load_state_dict(checkpoint["scaler"])"""
+GRADIENTS_ADVICE = """\
+# write checkpoints between optimizer steps alone, or keep what is accumulated:
+checkpoint["gradients"] = {name: p.grad for name, p in model.named_parameters()}"""
+ORDER_ADVICE = """\
+loader = samerun.data.DataLoader(data, shuffle=True, seed=seed, ...)  # the order comes from seed and epoch
+checkpoint["loader"] = loader.state_dict()
+# or save, as the epoch begins, the state of the generator that shuffles"""
+POSITION_ADVICE = """\
+loader = samerun.data.DataLoader(data, shuffle=True, seed=seed, ...)
+checkpoint["loader"] = loader.state_dict()
+loader.load_state_dict(checkpoint["loader"])  # goes on with the next batch of that epoch"""
+AVERAGES_ADVICE = """\
+checkpoint["ema"] = averaged.state_dict()  # and whatever else is kept beside the model"""
+COUNTERS_ADVICE = """\
+checkpoint["epoch"], checkpoint["step"] = epoch, step  # and the best score, where it decides what is saved"""
+OTHER_ADVICE = _ALL
+
+_STATES = {
+    "python-random": ("random.getstate()", "random.setstate({})"),
+    "numpy-global": ("numpy.random.get_state()", "numpy.random.set_state({})"),
+    "torch-cpu": ("torch.get_rng_state()", "torch.set_rng_state({})"),
+    "torch-cuda": ("torch.cuda.get_rng_state_all()", "torch.cuda.set_rng_state_all({})"),
+    "torch-xpu": ("torch.xpu.get_rng_state_all()", "torch.xpu.set_rng_state_all({})"),
+    "torch-mps": ("torch.mps.get_rng_state()", "torch.mps.set_rng_state({})"),
+}
+
+
+def generators(sources: Sequence[str]) -> str:
+    """The lines that save and restore the state of these RNG sources."""
+    lines = []
+    for source in sources:
+        get, put = _STATES.get(source, ("samerun.state.capture()", "samerun.state.restore({})"))
+        kept = f'checkpoint["{source}"]'
+        lines += [f"{kept} = {get}", put.format(kept)]
+    return "\n".join([*lines, "# last before the first step: making a loader's iterator draws numbers too"])
+
+
+def samples(sources: Sequence[str]) -> str:
+    """The lines for samples that are made with random numbers, drawn from these sources where known."""
+    keyed = "loader = samerun.data.DataLoader(data, seed=seed, ...)  # draws by (seed, epoch, sample)"
+    return f"{keyed}\n# or:\n{generators(sources)}" if sources else keyed

@@ -1,0 +1,1 @@
+"""The frameworks whose checkpoints an audit knows, one file each."""

@@ -1,0 +1,52 @@
+"""torch.distributed.checkpoint, as FSDP saves: https://pytorch.org/docs/stable/distributed.checkpoint.html."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from samerun.state.auditing.archives import Given
+from samerun.state.auditing.frameworks.framework import Finding, Framework
+from samerun.state.auditing.parts import Parts
+from samerun.state.auditing.pickles import Call
+
+_NAMES = {
+    "optimizer": r"optim",
+    "scheduler": r"sched",
+    "scaler": r"scaler",
+    "loader": r"loader|sampler",
+    "python-random": r"(rng|random).*python|python.*(rng|random)",
+    "numpy-global": r"(rng|random).*(numpy|np)\b|(numpy|np).*(rng|random)",
+    "torch-cuda": r"(rng|random).*cuda|cuda.*(rng|random)",
+    "torch-cpu": r"rng|random_state",
+    "step": r"(^|\.)(train_state|(global_)?step|epoch|iteration)$",
+}
+
+
+class Distributed(Framework):
+    """A folder of shards with an index, .metadata; only the names in the index are looked at."""
+
+    order = 3
+
+    def recognises(self, given: Given) -> bool:
+        """By the names of its files."""
+        return bool(given.matching(".metadata"))
+
+    def find(self, given: Given) -> Finding:
+        """By the names that were saved."""
+        has = {_part_of(name) for name in _names(given.read(".metadata"))}
+        scheduled = True if "scheduler" in has else None
+        return Finding("torch.distributed.checkpoint", Parts(has=has, scheduled=scheduled))
+
+
+def _part_of(name: str) -> str:
+    """The first whose pattern is in the name; a model's parameters have any other."""
+    return next((part for part, pattern in _NAMES.items() if re.search(pattern, name.lower())), "model")
+
+
+def _names(index: Any) -> Iterable[str]:
+    """The names in `Metadata.state_dict_metadata`."""
+    state = index.state if isinstance(index, Call) else None
+    saved = state.get("state_dict_metadata") if isinstance(state, dict) else None
+    return [name for name in saved if isinstance(name, str)] if isinstance(saved, dict) else []

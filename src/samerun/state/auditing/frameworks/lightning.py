@@ -1,0 +1,37 @@
+"""Lightning: https://lightning.ai/docs/pytorch/stable/common/checkpointing_basic.html (2.6.6 examined)."""
+
+from __future__ import annotations
+
+from samerun.state.auditing import parts
+from samerun.state.auditing.archives import Given
+from samerun.state.auditing.frameworks.framework import Finding, Framework
+
+_VERSION = "pytorch-lightning_version"
+_NO_LOADER = (
+    "Lightning counts batches, but begins the resumed epoch's order anew unless the loader has a state_dict()"
+)
+
+
+class Lightning(Framework):
+    """Saves every part but the generators, and the loader's only when it has a state_dict()."""
+
+    def recognises(self, given: Given) -> bool:
+        """By the version that it writes."""
+        return isinstance(given.tree, dict) and _VERSION in given.tree
+
+    def find(self, given: Given) -> Finding:
+        """By form: the generators, should a callback have saved them, too."""
+        no_generators = "Lightning does not save the generators"
+        return Finding(
+            "lightning",
+            parts.find(given.tree),
+            version=str(given.tree[_VERSION]),
+            unused=frozenset({"scheduler", "scaler"}),
+            why={
+                "python-random": no_generators,
+                "numpy-global": no_generators,
+                "torch-cpu": f"{no_generators}: a resumed epoch takes another order, or that of epoch 0",
+                "torch-cuda": no_generators,
+                "loader": _NO_LOADER,
+            },
+        )

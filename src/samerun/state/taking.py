@@ -1,0 +1,153 @@
+"""Values → plain trees that share no memory with them."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any
+
+import numpy
+import torch
+
+from samerun.digest import digest_value
+from samerun.digest.values import type_name
+from samerun.errors import StateError
+from samerun.state.trees import MAPPINGS, MARK, SETS, Places, clone
+
+_LEAVES = frozenset(
+    {
+        *(type(None), bool, int, float, complex, str),
+        *(torch.dtype, torch.device, torch.layout, torch.Size),
+    }
+)
+_KEYS = frozenset({type(None), bool, int, float, str, bytes})
+_TENSORS = frozenset({torch.Tensor, torch.nn.Parameter})
+_SET_NAMES = {kind: name for name, kind in SETS.items()}
+_ARRAY_KINDS = "biufcSUmM"  # numpy's kinds whose bytes are the whole value
+
+
+class Taker:
+    """Takes values as trees. A tensor met twice, whatever holds it, is cloned once and stays one tensor."""
+
+    def __init__(self, *, copies: bool = True) -> None:
+        """Without `copies`, tensors on the CPU are taken as they are, for looking at."""
+        self._copies = copies
+        self._clones: dict[object, tuple[torch.Tensor, torch.Tensor]] = {}
+        self._places: list[str] = []
+        self._above: set[int] = set()
+
+    def take(self, value: Any, name: str) -> tuple[Any, Places]:
+        """The tree of a value, and where its tensors were.
+
+        Raises StateError for what has no place in a tree, saying where under `name` it is.
+        """
+        self._places, self._above = [], set()
+        try:
+            tree = self._take(value, name)
+        except RecursionError:
+            raise StateError(f"{name} is nested too deep for the Python stack; keep its parts") from None
+        places = set(self._places)
+        return tree, (self._places if len(places) > 1 else places.pop() if places else "cpu")
+
+    def _take(self, value: Any, where: str) -> Any:
+        kind = type(value)
+        if kind in _LEAVES:
+            return value
+        if kind is bytes:  # torch.load(weights_only=True) reads all but the empty one
+            return value or {MARK: "empty bytes"}
+        if kind in _TENSORS:
+            return self._tensor(value, where)
+        if kind is numpy.ndarray or isinstance(value, numpy.generic):
+            return _array(value, where)
+        if kind is bytearray:
+            return bytearray(value)
+        if kind in (list, tuple) or kind in MAPPINGS or kind in _SET_NAMES:
+            return self._container(value, where)
+        raise StateError(_not_plain(value, where))
+
+    def _container(self, value: Any, where: str) -> Any:
+        if id(value) in self._above:
+            raise StateError(f"{where} contains itself; keep what it holds under names of its own")
+        self._above.add(id(value))
+        kind = type(value)
+        if kind in _SET_NAMES:
+            items = sorted((self._take(item, f"an item of {where}") for item in value), key=digest_value)
+            tree: Any = {MARK: _SET_NAMES[kind], "items": items}
+        elif kind in MAPPINGS:
+            tree = self._mapping(value, where)
+        else:
+            tree = kind(self._take(item, f"{where}[{index}]") for index, item in enumerate(value))
+        self._above.remove(id(value))
+        return tree
+
+    def _mapping(self, value: Any, where: str) -> Any:
+        tree: Any = MAPPINGS[type(value)]()
+        for key, item in value.items():
+            if not _is_key(key) or key == MARK:
+                raise StateError(
+                    f"{where} has the key {key!r} ({type_name(type(key))}); keys are strings, numbers, None "
+                    f"and tuples of these, and not {MARK!r}"
+                )
+            tree[key] = self._take(item, f"{where}[{key!r}]")
+        if type(value) is collections.OrderedDict and hasattr(value, "_metadata"):
+            tree._metadata = self._take(value._metadata, f"{where}._metadata")  # the modules' versions
+        return tree
+
+    def _tensor(self, value: torch.Tensor, where: str) -> torch.Tensor:
+        self._places.append(str(value.device))
+        if not self._copies and value.is_cpu:
+            return value.detach()
+        source = _memory(value)
+        known = self._clones.get(source)
+        if known is None:
+            # the value is kept too: were it freed, another tensor could take its address
+            known = self._clones[source] = (value, clone(value, "cpu", where))
+        return known[1]
+
+
+def _memory(value: torch.Tensor) -> object:
+    """What two tensors of the same elements in the same memory have in common."""
+    if value.layout is not torch.strided or value.is_quantized or value.is_meta:
+        return id(value)
+    place = (value.device, value.untyped_storage().data_ptr(), value.storage_offset())
+    return (
+        *place,
+        value.dtype,
+        value.shape,
+        value.stride(),
+        value.is_conj(),
+        value.is_neg(),
+        value.requires_grad,
+    )
+
+
+def _array(value: Any, where: str) -> dict[str, Any]:
+    array = numpy.asarray(value)
+    if array.dtype.kind not in _ARRAY_KINDS:
+        raise StateError(
+            f"{where} is a numpy array of dtype {array.dtype}, whose bytes are not its value; keep it as a "
+            "list, or as arrays of numbers"
+        )
+    # the order in memory is kept: numpy adds up along it, and the last bit of a sum depends on it
+    return {
+        MARK: "scalar" if isinstance(value, numpy.generic) else "array",
+        "dtype": array.dtype.str,
+        "shape": list(array.shape),
+        "order": "F" if array.flags.fnc else "C",
+        "bytes": array.tobytes(order="A") or None,
+    }
+
+
+def _is_key(key: Any) -> bool:
+    return type(key) in _KEYS or (type(key) is tuple and all(map(_is_key, key)))
+
+
+def _not_plain(value: Any, where: str) -> str:
+    kind = type_name(type(value))
+    if not isinstance(value, torch.Tensor):
+        return (
+            f"{where} is a {kind}, which is not a plain value; an object is kept by its state_dict() and "
+            "load_state_dict(): give it both"
+        )
+    if torch.nn.parameter.is_lazy(value):
+        return f"{where} has no content yet (a {kind}); run a batch through the model first"
+    return f"{where} is a {kind}, whose parts samerun does not know; give it as a plain torch.Tensor"

@@ -1,0 +1,103 @@
+"""What is wrong with the order and the augmentation of the epochs of several seeds, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+from samerun.errors import UsageError
+from samerun.testing.watching import Seen
+
+Epoch = tuple[int, int]  # its seed and its number
+_FEW = 8  # samples: fewer can fall into the same order by chance
+
+
+def same_order(epochs: dict[Epoch, list[Seen]]) -> str | None:
+    """The first two epochs whose samples come in the same order."""
+    orders = {epoch: [each.index for each in seen if each.what == "sample"] for epoch, seen in epochs.items()}
+    fewest = min(map(len, orders.values()))
+    if fewest < _FEW:
+        raise UsageError(
+            f"an epoch of {fewest} samples can have the same order by chance; give at least {_FEW}"
+        )
+    for a, b in combinations(orders, 2):
+        if orders[a] == orders[b]:
+            kept = ", which is that of the dataset" if orders[a] == sorted(orders[a], key=_by_number) else ""
+            return f"order: {_same(a, b, 'the order of the samples')}{kept}"
+    return None
+
+
+def same_augmentation(epochs: dict[Epoch, list[Seen]]) -> str | None:
+    """The first two epochs with the same samples, or two samples that draw the same random numbers."""
+    contents = {
+        epoch: {s.index: s.content for s in seen if s.what == "sample"} for epoch, seen in epochs.items()
+    }
+    for a, b in combinations(contents, 2):
+        common = contents[a].keys() & contents[b].keys()
+        if len(common) < _FEW:
+            raise UsageError(
+                f"{_name(a)} and {_name(b)} have {len(common)} samples in common, and at least {_FEW} are "
+                "needed to compare what was made of them; give a smaller dataset, and all of it in an epoch"
+            )
+        if all(contents[a][index] == contents[b][index] for index in common) and not _collated(a, b, epochs):
+            return f"augmentation: {_same(a, b, f'all {len(common)} samples')}"
+    return _shared_draws(epochs)
+
+
+def starts(epochs: dict[Epoch, list[Seen]]) -> Iterator[tuple[tuple[str, bytes], tuple[Epoch, Seen]]]:
+    """(generator, the state in which it was found) of all that draws, and what that is in which epoch."""
+    for epoch, seen in epochs.items():
+        for each in seen:
+            for name, state in each.drawn.items():
+                yield (name, state), (epoch, each)
+
+
+def described(epoch: Epoch, seen: Seen) -> str:
+    """Something made, in words."""
+    indices = [str(name) for name in seen.index if name not in ("[", "]")]
+    what = {"sample": "sample", "batch": "the batch of samples", "collate": "collate_fn for samples"}[
+        seen.what
+    ]
+    where = "" if seen.worker is None else f" in worker {seen.worker}"
+    return f"{what} {', '.join(indices[:4])}{', …' if len(indices) > 4 else ''}{where} ({_name(epoch)})"
+
+
+def _shared_draws(epochs: dict[Epoch, list[Seen]]) -> str | None:
+    found: dict[tuple[str, bytes], tuple[Epoch, Seen]] = {}
+    for start, (epoch, seen) in starts(epochs):
+        first_epoch, first = found.setdefault(start, (epoch, seen))
+        # A sample that comes twice in an epoch may be the same both times.
+        if (first_epoch, first.what, first.index) != (epoch, seen.what, seen.index):
+            return (
+                f"augmentation: {described(first_epoch, first)} and {described(epoch, seen)} draw the same "
+                f"random numbers from {start[0]}"
+            )
+    return None
+
+
+def _collated(a: Epoch, b: Epoch, epochs: dict[Epoch, list[Seen]]) -> bool:
+    """Whether collate_fn augments, and not alike in both epochs: what it drew tells."""
+    drawn = [{start for start, (_, seen) in starts({e: epochs[e]}) if seen.what == "collate"} for e in (a, b)]
+    return bool(drawn[0]) and drawn[0].isdisjoint(drawn[1])
+
+
+def _same(a: Epoch, b: Epoch, what: str) -> str:
+    """Two epochs have the same …, in words."""
+    (seed_a, epoch_a), (seed_b, epoch_b) = a, b
+    if epoch_a == epoch_b:
+        return f"seeds {seed_a} and {seed_b} give {what} alike (epoch {epoch_a})"
+    if seed_a == seed_b:
+        return f"epochs {epoch_a} and {epoch_b} have {what} alike (seed {seed_a})"
+    return (
+        f"{_name(a)} and {_name(b)} have {what} alike, as when the seed and the epoch are added; derive it "
+        "by hashing: samerun.stream(seed, …, epoch)"
+    )
+
+
+def _name(epoch: Epoch) -> str:
+    return f"seed {epoch[0]}, epoch {epoch[1]}"
+
+
+def _by_number(index: tuple[Any, ...]) -> list[tuple[str, Any]]:
+    return [(type(name).__name__, name) for name in index]

@@ -1,0 +1,90 @@
+"""Another seed changes what a seed should: a training can repeat exactly and still be wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from typing import Any
+
+from torch import nn
+
+from samerun.control import control
+from samerun.digest import combine
+from samerun.errors import UsageError
+from samerun.ranks import world_size
+from samerun.ranks.entries import Entry, entries, first_difference
+from samerun.ranks.exchange import gather
+from samerun.sources._rng import Rng
+from samerun.sources.catalogue import catalogue
+from samerun.testing.judging import Epoch, described, same_augmentation, same_order, starts
+from samerun.testing.watching import Seen, watch
+
+PARTS = ("initialisation", "order", "augmentation")
+_EPOCHS = 2
+
+
+def assert_seed_sensitive(
+    make: Callable[[int], tuple[Any, Any]], *, seeds: Sequence[int] = (0, 1), parts: Sequence[str] = PARTS
+) -> None:
+    """See that another seed changes initialisation, order and augmentation, and another epoch the latter two.
+
+    `make(seed)` returns a new model and a new torch DataLoader over a map-style dataset; the generators of
+    python, numpy and torch are seeded from the seed before. Two epochs of each loader are run, with its own
+    workers, and `set_epoch` called where there is one. All must differ, also one seed's second epoch from the
+    next seed's first; and no two samples may draw the same random numbers, in two workers for example, or on
+    two ranks when there are several. Leave out of `parts` what should not be random.
+
+    Raises AssertionError naming what is alike, for each part; UsageError for what cannot be compared.
+    """
+    if isinstance(parts, str) or not parts or not set(parts) <= set(PARTS):
+        raise UsageError(f"parts is a tuple of some of {', '.join(PARTS)}, not {parts!r}")
+    if len(set(seeds)) < 2:
+        raise UsageError(f"at least two different seeds are needed, not {tuple(seeds)}")
+    models: dict[int, list[Entry]] = {}
+    epochs: dict[Epoch, list[Seen]] = {}
+    rngs = [id_ for id_, source in catalogue().items() if isinstance(source, Rng)]
+    for seed in seeds:
+        with control(seed, only=rngs):  # and not what keys the loaders: that would mend what is to be found
+            model, loader = make(seed)
+            if "initialisation" in parts:
+                models[seed] = _initialised(model)
+            if "order" in parts or "augmentation" in parts:
+                epochs.update(((seed, number), seen) for number, seen in enumerate(watch(loader, _EPOCHS)))
+    on_ranks = _same_on_ranks(epochs) if "augmentation" in parts and world_size() > 1 else None
+    found = [
+        _same_initialisation(models) if "initialisation" in parts else None,
+        same_order(epochs) if "order" in parts else None,
+        (same_augmentation(epochs) or on_ranks) if "augmentation" in parts else None,
+    ]
+    if any(found):
+        raise AssertionError("\n".join(text for text in found if text))
+
+
+def _initialised(model: Any) -> list[Entry]:
+    named = dict(model.named_parameters()) if isinstance(model, nn.Module) else model
+    found = entries(named)
+    if all(entry.empty for entry in found):
+        raise UsageError(f"a {type(model).__name__} without parameters cannot show its initialisation")
+    return found
+
+
+def _same_initialisation(models: dict[int, list[Entry]]) -> str | None:
+    for a, b in combinations(models, 2):
+        if first_difference(models[a], models[b]) is None:
+            return f"initialisation: seeds {a} and {b} give all {len(models[a])} parameters alike"
+    return None
+
+
+def _same_on_ranks(epochs: dict[Epoch, list[Seen]]) -> str | None:
+    """The first two ranks where something draws the same random numbers."""
+    mine = {
+        combine((state,), name).hex(): f"{described(epoch, seen)} from {name}"
+        for (name, state), (epoch, seen) in starts(epochs)
+    }
+    ranks = [json.loads(said) for said in gather("assert_seed_sensitive()", json.dumps(mine).encode())]
+    for a, b in combinations(range(len(ranks)), 2):
+        for start, what in ranks[a].items():
+            if start in ranks[b]:
+                return f"augmentation: {what} on rank {a} is drawn alike on rank {b}: {ranks[b][start]}"
+    return None

@@ -1,0 +1,424 @@
+from __future__ import annotations
+
+import io
+import random
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import samples
+import torch
+from samples import Images, sample_digests
+from torch.utils.data import (
+    BatchSampler,
+    DistributedSampler,
+    IterableDataset,
+    RandomSampler,
+    SubsetRandomSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+    get_worker_info,
+)
+
+import samerun
+from samerun.data import DataLoader, Sampler, sample_stream
+from samerun.digest import digest_value
+from samerun.errors import StateError, UsageError
+from samerun.sources import _generators
+
+
+def states() -> Any:
+    return digest_value(_generators.capture())
+
+
+def indices(loader: Any) -> list[list[int]]:
+    return [batch["index"].tolist() for batch in loader]
+
+
+def loader(**options: Any) -> DataLoader:
+    return DataLoader(Images(), **{"batch_size": 8, "shuffle": True, "seed": 5, **options})
+
+
+# --- what it promises -----------------------------------------------------------------------------------
+
+
+def test_the_order_is_the_samplers() -> None:
+    sampler = Sampler(samples.SAMPLES, seed=5)
+    ours = loader()
+    for epoch in range(3):
+        sampler.set_epoch(epoch)
+        assert [index for batch in indices(ours) for index in batch] == list(sampler)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_the_callers_generators_are_left_alone(workers: int) -> None:
+    before = states()
+    for sampler in (None, RandomSampler(Images()), Drawing(samples.SAMPLES)):
+        sample_digests(loader(num_workers=workers, sampler=sampler, shuffle=None if sampler else True), 1)
+    assert states() == before
+    random.random()
+    assert states() != before
+
+
+def test_what_was_drawn_before_does_not_matter() -> None:
+    first = sample_digests(loader())
+    random.random(), np.random.rand(3), torch.rand(3)
+    list(torch.utils.data.DataLoader(range(9), shuffle=True))  # pytorch#36998: an unused loader
+    assert sample_digests(loader()) == first
+
+
+def test_seed_name_and_epoch_each_change_everything() -> None:
+    base = sample_digests(loader(), 2)
+    for other in (
+        sample_digests(loader(seed=4), 1)[0],
+        sample_digests(loader(name="other"), 1)[0],
+        base[1],
+    ):
+        flat = [sample for batch in other for sample in batch]
+        assert [i for i, _ in flat] != [i for batch in base[0] for i, _ in batch]
+        assert not {d for _, d in flat} & {d for batch in base[0] for _, d in batch}
+
+
+def test_without_a_seed_it_is_that_of_the_control_or_of_torch() -> None:
+    with samerun.control(seed=9):
+        controlled = loader(seed=None)
+    assert controlled.seed == 9
+    with samerun.isolate_rng():
+        torch.manual_seed(11)
+        assert loader(seed=None).seed == 11
+    assert loader(seed=None, shuffle=None, sampler=Sampler(samples.SAMPLES, seed=3)).seed == 3
+
+
+def test_under_control_it_keeps_its_own_keys() -> None:
+    plain = sample_digests(loader(), 1)
+    with samerun.control(seed=9):
+        assert sample_digests(loader(), 1) == plain
+        assert sample_digests(loader(num_workers=1), 1) == plain
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_streams_for_those_who_ask(workers: int) -> None:
+    drawn = [batch["noise"].tolist() for batch in DataLoader(Asking(), 4, num_workers=workers, seed=1)]
+    expected = [samerun.stream(1, "data", 0, "sample", i, "noise").numpy().random() for i in range(8)]
+    assert [value for batch in drawn for value in batch] == expected
+    with pytest.raises(UsageError, match="no sample is being made"):
+        sample_stream()
+
+
+class Asking(torch.utils.data.Dataset):
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, index: int) -> dict[str, float]:
+        return {"noise": float(sample_stream("noise").numpy().random())}
+
+
+# --- everything of torch's loader keeps working ---------------------------------------------------------
+
+
+class Drawing(torch.utils.data.Sampler[int]):
+    """Draws from the global generators all along."""
+
+    def __init__(self, samples: int) -> None:
+        self.samples = samples
+
+    def __iter__(self) -> Iterator[int]:
+        for _ in range(self.samples):
+            yield (random.randrange(self.samples) + int(np.random.randint(3))) % self.samples
+
+    def __len__(self) -> int:
+        return self.samples
+
+
+class Holding(torch.utils.data.Sampler[list[int]]):
+    """A batch sampler with generators of its own, which go on from epoch to epoch (DeepSpeed#8460)."""
+
+    def __init__(self, samples: int) -> None:
+        self.samples = samples
+        self.rng = np.random.default_rng(0)
+        self.old = np.random.RandomState(1)
+        self.python = random.Random(2)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for _ in range(len(self)):
+            yield [
+                int(self.rng.integers(self.samples)),
+                self.python.randrange(self.samples),
+                int(self.old.randint(self.samples)),
+            ]
+
+    def __len__(self) -> int:
+        return 6
+
+
+class Stateful(Holding):
+    """The same, hidden where nobody looks, but with a state."""
+
+    def __init__(self, samples: int) -> None:
+        super().__init__(samples)
+        self.hidden, self.rng, self.old, self.python = [self.rng], None, None, None
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for _ in range(len(self)):
+            yield self.hidden[0].integers(self.samples, size=3).tolist()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"bits": self.hidden[0].bit_generator.state}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.hidden[0].bit_generator.state = state["bits"]
+
+
+MAKERS = {
+    "plain": lambda: loader(),
+    "in order": lambda: loader(shuffle=False),
+    "random": lambda: loader(shuffle=None, sampler=RandomSampler(Images())),
+    "replacement": lambda: loader(
+        shuffle=None, sampler=RandomSampler(Images(), replacement=True, num_samples=30)
+    ),
+    "weighted": lambda: loader(
+        shuffle=None, sampler=WeightedRandomSampler(torch.arange(1.0, 41), 40, replacement=True)
+    ),
+    "subset": lambda: loader(shuffle=None, sampler=SubsetRandomSampler(range(10, 30))),
+    "batch sampler": lambda: DataLoader(
+        Images(), batch_sampler=BatchSampler(RandomSampler(Images()), 7, True), seed=5
+    ),
+    "generator": lambda: loader(generator=torch.Generator().manual_seed(3)),
+    "sampler's generator": lambda: loader(
+        shuffle=None, sampler=RandomSampler(Images(), generator=torch.Generator().manual_seed(3))
+    ),
+    "distributed": lambda: loader(shuffle=None, sampler=DistributedSampler(Images(), 2, 1)),
+    "drawing": lambda: loader(shuffle=None, sampler=Drawing(30)),
+    "holding": lambda: DataLoader(Images(), batch_sampler=Holding(40), seed=5),
+    "stateful": lambda: DataLoader(Images(), batch_sampler=Stateful(40), seed=5),
+}
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_any_sampler_resumes_after_any_batch(make: Any) -> None:
+    random.seed(0)
+    whole = sample_digests(make(), 3)
+    flat = [batch for epoch in whole for batch in epoch]
+    if make is not MAKERS["in order"]:
+        assert whole[0] != whole[1]
+    random.seed(1)
+    for stop in range(1, 2 * len(whole[0]) + 2):
+        first, received, state = make(), 0, None
+        while state is None:
+            for _ in first:
+                received += 1
+                if received == stop:
+                    state = first.state_dict()
+                    break
+        file = io.BytesIO()
+        torch.save(state, file)
+        file.seek(0)
+        second = make()
+        second.load_state_dict(torch.load(file, weights_only=True))
+        went_on: list[Any] = []
+        while len(went_on) < len(flat) - stop:
+            went_on += sample_digests(second, 1)[0]
+        assert went_on[: len(flat) - stop] == flat[stop:]
+
+
+def test_state_between_two_epochs_and_before_the_first() -> None:
+    whole = sample_digests(loader(), 3)
+    first = loader()
+    second = loader()
+    second.load_state_dict(first.state_dict())
+    assert sample_digests(second) == whole
+    sample_digests(first, 1)
+    assert first.epoch == 1
+    second.load_state_dict(first.state_dict())
+    assert sample_digests(second, 2) == whole[1:]
+
+
+def test_persistent_workers_take_a_state() -> None:
+    whole = sample_digests(loader(), 2)
+    kept = loader(num_workers=2, persistent_workers=True)
+    for number, _ in enumerate(kept):
+        if number == 1:
+            state = kept.state_dict()
+            break
+    assert sample_digests(kept, 1) == whole[1:]  # a loop that was left begins the next epoch
+    kept.load_state_dict(state)
+    assert sample_digests(kept, 2) == [whole[0][2:], whole[1]]
+
+
+def test_workers_end_with_their_loader() -> None:
+    kept = DataLoader(Stream(), 5, num_workers=2, persistent_workers=True, seed=1)
+    next(iter(kept))
+    begin = time.monotonic()
+    del kept
+    assert time.monotonic() - begin < 4  # torch waits 5 s for each worker that does not
+
+
+def test_two_iterators_at_once_are_two_epochs() -> None:
+    whole = sample_digests(loader(), 2)
+    ours = loader()
+    pairs = list(zip(ours, ours, strict=True))
+    for epoch, got in zip(whole, zip(*pairs, strict=True), strict=True):
+        assert [batch["index"].tolist() for batch in got] == [[i for i, _ in batch] for batch in epoch]
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_the_users_worker_init_fn_is_called_and_sees_the_users_dataset(persistent: bool) -> None:
+    ours = loader(num_workers=1, worker_init_fn=note_worker, persistent_workers=persistent)
+    assert {label for batch in ours for label in batch["noted"].tolist()} == {1}
+
+
+def note_worker(worker_id: int) -> None:
+    info = get_worker_info()
+    assert info is not None and type(info.dataset) is Images
+    Images.__getitem__ = noted  # type: ignore[method-assign]
+
+
+def noted(self: Images, index: int) -> dict[str, int]:
+    return {"noted": 1}
+
+
+def test_collate_fn_is_keyed_too() -> None:
+    def collate(batch: list[Any]) -> float:
+        return random.random() + len(batch)
+
+    first, second = (list(loader(collate_fn=collate)) for _ in range(2))
+    assert first == second
+    assert len(set(first)) == 5
+    assert type(next(iter(loader(collate_fn=lambda batch: batch)))) is list
+
+
+def test_without_batches() -> None:
+    def one_by_one(workers: int) -> dict[int, str]:
+        made = loader(batch_size=None, num_workers=workers)
+        return {sample["index"]: digest_value(sample).hex() for sample in made}
+
+    found = one_by_one(0)
+    assert found == one_by_one(1)
+    assert sorted(found) == list(range(samples.SAMPLES)) and len(set(found.values())) == samples.SAMPLES
+
+
+class Together(TensorDataset):
+    def __getitems__(self, which: list[int]) -> list[Any]:
+        noise = torch.rand(len(which))
+        return [(index, noise[n]) for n, index in enumerate(which)]
+
+
+def test_datasets_that_make_whole_batches() -> None:
+    first, second = (
+        [b for b in DataLoader(Together(torch.zeros(12)), 4, shuffle=True, seed=1, num_workers=w)]
+        for w in (0, 2)
+    )
+    assert digest_value(first) == digest_value(second)
+
+
+def test_a_users_set_epoch_is_followed() -> None:
+    whole = sample_digests(loader(), 4)
+    sampler = Sampler(samples.SAMPLES, seed=5)
+    ours = loader(shuffle=None, sampler=sampler)
+    sampler.set_epoch(3)
+    assert sample_digests(ours, 1) == whole[3:]
+    ours.set_epoch(1)
+    assert sample_digests(ours, 2) == whole[1:3]
+    torchs = DistributedSampler(Images(), 2, 0, seed=7)
+    sample_digests(loader(shuffle=None, sampler=torchs), 3)
+    assert torchs.epoch == 2  # nobody has to remember
+
+
+class Stream(IterableDataset):
+    def __init__(self, items: int = 24) -> None:
+        self.items = items
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        info = get_worker_info()
+        worker, workers = (info.id, info.num_workers) if info else (0, 1)
+        for index in range(worker, self.items, workers):
+            yield {"index": index, "image": torch.rand(2) + random.random() + np.random.rand()}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_iterable_datasets_repeat_and_resume(workers: int) -> None:
+    def make() -> DataLoader:
+        return DataLoader(Stream(), 5, num_workers=workers, persistent_workers=workers > 0, seed=1)
+
+    before = states()
+    whole = sample_digests(make(), 2)
+    assert states() == before
+    assert sample_digests(make(), 2) == whole
+    assert not {d for b in whole[0] for _, d in b} & {d for b in whole[1] for _, d in b}
+    for stop in (1, 3, 4):
+        first = make()
+        for number, _ in enumerate(first):
+            if number + 1 == stop:
+                state = first.state_dict()
+                break
+        second = make()
+        second.load_state_dict(state)
+        assert sample_digests(second, 2) == [whole[0][stop:], whole[1]]
+    fewer = DataLoader(Stream(10), 5, num_workers=workers, seed=1)
+    fewer.load_state_dict(state)
+    with pytest.raises(StateError, match="the dataset gave fewer"):
+        iter(fewer)
+
+
+# --- what it refuses ------------------------------------------------------------------------------------
+
+
+class Forgetful(torch.utils.data.Sampler[int]):
+    """Its randomness is neither global nor where anybody could find it."""
+
+    hidden = [random.Random(0)]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.hidden[0].sample(range(40), 40))
+
+    def __len__(self) -> int:
+        return 40
+
+
+def test_a_sampler_that_does_not_repeat_is_found_out() -> None:
+    first = loader(shuffle=None, sampler=Forgetful())
+    next(iter(first))
+    second = loader(shuffle=None, sampler=Forgetful())
+    second.load_state_dict(first.state_dict())
+    with pytest.raises(StateError, match="does not give the first 1 batches of epoch 0 again"):
+        next(iter(second))
+
+
+def test_states_that_do_not_fit_change_nothing() -> None:
+    good = loader()
+    next(iter(good))
+    state = good.state_dict()
+    other = loader()
+    untouched = other.state_dict()
+    for bad, says in (
+        ({k: v for k, v in state.items() if k != "order"}, "lacks order"),
+        ({**state, "schema": 99}, "schema 99, this one has 1"),
+        ({**state, "seed": 6}, "seed 6, this one has 5"),
+        ({**state, "name": "x"}, "name 'x'"),
+        ({**state, "batches": 4}, "batches 4, this one has 5"),
+        ({**state, "held": {"generator": torch.zeros(3)}}, "the sampler lacks"),
+    ):
+        with pytest.raises(StateError, match=says):
+            other.load_state_dict(bad)
+    assert other.state_dict() == untouched
+    with pytest.raises(StateError, match="does not give the first"):
+        other.load_state_dict({**state, "order": state["order"] ^ 1})
+        next(iter(other))
+
+
+def test_bad_arguments() -> None:
+    with pytest.raises(UsageError, match="a seed is between"):
+        loader(seed=-1)
+    with pytest.raises(UsageError, match="a seed is an integer"):
+        loader(seed="7")
+    if "in_order" in torch.utils.data.DataLoader.__init__.__code__.co_varnames:
+        with pytest.raises(StateError, match="in_order"):
+            loader(in_order=False).state_dict()
+
+
+def test_state_is_small_at_ten_million_samples() -> None:
+    big = DataLoader(range(10_000_000), 64, shuffle=True, seed=0)
+    next(iter(big))
+    assert len(repr(big.state_dict())) < 10_000
