@@ -121,7 +121,7 @@ def _innermost(sampler: Any) -> Any:
 
 
 def _shared_order(sampler: Any) -> int | None:
-    """What the order of a samerun Sampler follows from: the same on all ranks, which each have their share."""
+    """What the order of a samerun Sampler follows from: the same on all ranks, each with its share."""
     if type(sampler) is not Sampler:
         return None
     return stream_seed(sampler.seed, sampler.name, sampler.samples, int(sampler.shuffle))
