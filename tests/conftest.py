@@ -18,6 +18,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 # A shell that starts the tests in the background has them ignore Ctrl-C, and whatever they start too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # started with nohup
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture

@@ -359,7 +359,81 @@ def test_iterable_datasets_repeat_and_resume(workers: int) -> None:
     fewer = DataLoader(Stream(10), 5, num_workers=workers, seed=1)
     fewer.load_state_dict(state)
     with pytest.raises(StateError, match="the dataset gave fewer"):
-        iter(fewer)
+        next(iter(fewer))
+
+
+class Nested(torch.utils.data.Dataset):
+    """A sample that loads others, and generators without a seed."""
+
+    def __init__(self, inner: bool = False) -> None:
+        self.inner = inner
+
+    def __len__(self) -> int:
+        return 6
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        first = random.random()
+        if self.inner:
+            list(DataLoader(Images(4), 2, seed=1))
+        name = str(sample_stream("after"))
+        return {"index": index, "drawn": first + random.random() + float(np.random.rand()), "name": name}
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_sample_that_loads_others_stays_itself(workers: int) -> None:
+    plain = sample_digests(DataLoader(Nested(), 2, seed=3), 1)
+    assert sample_digests(DataLoader(Nested(inner=True), 2, seed=3, num_workers=workers), 1) == plain
+
+
+class Unseeded(torch.utils.data.Dataset):
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        two = [float(np.random.default_rng().random()) for _ in range(2)]
+        return {"index": index, "drawn": two[0], "again": two[1]}
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_generators_without_a_seed_are_the_samples_under_control(keyed: bool) -> None:
+    """Workers are copies of one process: what they count, they count alike."""
+
+    def drawn(workers: int) -> list[float]:
+        with samerun.control(seed=1, only=["numpy-generator", "worker-seeds"]):
+            options = {"batch_size": 2, "num_workers": workers}
+            ours = (
+                DataLoader(Unseeded(), seed=1, **options)
+                if keyed
+                else torch.utils.data.DataLoader(Unseeded(), **options)
+            )
+            return [float(x) for _ in range(2) for b in ours for k in ("drawn", "again") for x in b[k]]
+
+    found = drawn(0)
+    assert len(set(found)) == 32
+    assert drawn(2) == found
+
+
+def test_a_sampler_may_be_told_its_epoch_after_iter() -> None:
+    """Lightning asks for the iterator first."""
+    whole = sample_digests(loader(), 4)
+    sampler = Sampler(samples.SAMPLES, seed=5)
+    iterator = iter(loader(shuffle=None, sampler=sampler))
+    sampler.set_epoch(3)
+    assert [batch["index"].tolist() for batch in iterator] == [[i for i, _ in batch] for batch in whole[3]]
+
+
+def test_a_state_brings_the_seed_of_the_sampler() -> None:
+    def make(seed: int) -> DataLoader:
+        with samerun.control(seed=seed, only=["worker-seeds"]):
+            return DataLoader(Images(), 8, sampler=Sampler(Images()))
+
+    whole = sample_digests(make(1), 2)
+    for batches in (0, 2):
+        first, second = make(1), make(2)
+        for _, _ in zip(range(batches), first, strict=False):
+            pass
+        second.load_state_dict(first.state_dict())
+        assert sample_digests(second, 2) == [whole[0][batches:], whole[1]]
 
 
 # --- what it refuses ------------------------------------------------------------------------------------
@@ -406,6 +480,23 @@ def test_states_that_do_not_fit_change_nothing() -> None:
     with pytest.raises(StateError, match="does not give the first"):
         other.load_state_dict({**state, "order": state["order"] ^ 1})
         next(iter(other))
+
+
+def test_states_of_other_shards_or_samples_are_refused() -> None:
+    state = DataLoader(Stream(), 5, num_workers=2, seed=1).state_dict()
+    for other in ({"num_workers": 1}, {"batch_size": 4}):
+        with pytest.raises(StateError, match="shards"):
+            DataLoader(Stream(), **{"batch_size": 5, "num_workers": 2, "seed": 1, **other}).load_state_dict(
+                state
+            )
+    with pytest.raises(StateError, match="samples 40, this one has 39"):
+        DataLoader(Images(39), 8, shuffle=True, seed=5).load_state_dict(loader().state_dict())
+
+
+def test_datapipes_are_refused() -> None:
+    pipes = pytest.importorskip("torch.utils.data.datapipes.iter")
+    with pytest.raises(UsageError, match="datapipe"):
+        DataLoader(pipes.IterableWrapper(range(3)))
 
 
 def test_bad_arguments() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,6 +59,12 @@ def test_bad_arguments(options: dict[str, Any], says: str) -> None:
     options = {"seed": 1, **options}
     with pytest.raises(UsageError, match=says):
         Sampler(options.pop("data"), **options)
+
+
+def test_any_integer_is_a_number_of_samples() -> None:
+    assert (
+        list(Sampler(np.int64(12), seed=0)) == list(Sampler(12, seed=0)) == list(Sampler(range(12), seed=0))
+    )
 
 
 def test_ranks_may_share_the_controls_seed() -> None:

@@ -168,11 +168,13 @@ class _Drawing:
     """In the main process, leaves the generators as it found them; a worker's are nobody else's."""
 
     def __enter__(self) -> None:
-        self._before = None if get_worker_info() is not None else _generators.capture()
+        self._outer = _now  # a sample that loads others
+        inside = get_worker_info() is not None and _now is None
+        self._before = None if inside else _generators.capture()
 
     def __exit__(self, *error: object) -> None:
         global _now
-        _now = None
+        _now = self._outer
         if self._before is not None:
             _generators.restore(self._before)
 

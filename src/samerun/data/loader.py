@@ -16,10 +16,16 @@ from samerun.data.order import Order, check_held, held_state, restore_held
 from samerun.data.position import Epoch, Place
 from samerun.data.sampler import Sampler
 from samerun.data.seeds import seed_or_default
-from samerun.errors import StateError
+from samerun.errors import StateError, UsageError
+from samerun.ranks import world_size
 from samerun.streams import stream
 
 _SCHEMA = 1
+_PIPES = tuple(
+    getattr(torch.utils.data, name)
+    for name in ("IterDataPipe", "MapDataPipe")
+    if hasattr(torch.utils.data, name)
+)
 
 
 class DataLoader(torch.utils.data.DataLoader[Any]):
@@ -62,14 +68,17 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         self._seed_given = seed is not None
         self.seed = seed_or_default(seed)
         self.name = name
+        if isinstance(dataset, _PIPES):
+            raise UsageError(
+                f"torch shares the items of a datapipe ({type(dataset).__name__}) out over the workers by "
+                "itself, which a keyed loader cannot; use torch's own DataLoader for it, or a dataset"
+            )
         self._iterable = isinstance(dataset, IterableDataset)
-        self._own: Sampler | None = None
         if isinstance(sampler, Sampler) and seed is None:
             self.seed = sampler.seed
         elif not self._iterable and sampler is None and batch_sampler is None and generator is None:
-            sampler = self._own = Sampler(
-                dataset, shuffle=bool(shuffle), seed=self.seed, name=name, rank=0, world_size=1
-            )
+            shuffled = bool(shuffle)
+            sampler = Sampler(dataset, shuffle=shuffled, seed=self.seed, name=name, rank=0, world_size=1)
             shuffle = None
         super().__init__(
             dataset,
@@ -104,17 +113,23 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         self._next = Place(operator.index(epoch))
 
     def __iter__(self) -> Any:
+        return Epoch(self._begin, self.__len__)
+
+    def _begin(self) -> tuple[Any, Order, Place, int]:
+        """With the first batch: a sampler may still be told its epoch after `iter()`, as Lightning does.
+
+        Returns torch's iterator, the order it follows, the place, and the batches of an iterable dataset that
+        the training has had.
+        """
         place = self._next or Place(self._asked(self._following()))
         self._teller()(place.epoch)
         if place.held is not None:
             restore_held(place.held, self._index_sampler, self.generator)
+            self._teller()(place.epoch)
         place.held = held_state(self._index_sampler, self.generator)
         self._next, self._place = None, place
         inner, order = self._begun(place)
-        epoch = Epoch(inner, order, place)
-        if self._iterable and place.batch:
-            epoch.skip(place.batch)
-        return epoch
+        return inner, order, place, place.batch if self._iterable else 0
 
     def _following(self) -> int:
         """The epoch after the last one, be that complete or left in the middle."""
@@ -200,6 +215,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             "seed": self.seed,
             "name": self.name,
             "batches": self._batches(),
+            "shards": self._shards(),
             "epoch": place.epoch,
             "batch": place.batch,
             "order": place.order,
@@ -212,11 +228,16 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         Raises StateError, and leaves the loader as it is, for a state that lacks something or that is of
         another seed, name, number of batches or sampler.
         """
-        wanted = ("schema", "seed", "name", "batches", "epoch", "batch", "order", "held")
+        wanted = ("schema", "seed", "name", "batches", "shards", "epoch", "batch", "order", "held")
         lacking = [key for key in wanted if key not in state]
         if lacking:
             raise StateError(f"the loader's state lacks {', '.join(lacking)}; was it saved by state_dict()?")
-        own = {"schema": _SCHEMA, "name": self.name, "batches": self._batches()}
+        own = {
+            "schema": _SCHEMA,
+            "name": self.name,
+            "batches": self._batches(),
+            "shards": self._shards(),
+        }
         if self._seed_given:
             own["seed"] = self.seed
         for key, value in own.items():
@@ -227,13 +248,15 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
                 )
         check_held(state["held"], self._index_sampler, self.generator)
         self.seed = state["seed"]
-        if self._own is not None:
-            self._own.seed = self.seed
         if self._kept is not None:  # its workers have the seed that they were started with
             self._kept[0]._shutdown_workers()
             self._kept = None
         place = {key: copy.deepcopy(state[key]) for key in ("epoch", "batch", "order", "held")}
         self._next = Place(**place)
+
+    def _shards(self) -> list[int | None] | None:
+        """What the items of an iterable dataset depend on: workers, ranks and the size of a batch."""
+        return [self.num_workers, world_size(), self.batch_size] if self._iterable else None
 
     def _batches(self) -> int | None:
         try:

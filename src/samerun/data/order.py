@@ -152,7 +152,7 @@ def held_state(sampler: Any, generator: torch.Generator | None) -> dict[str, Any
     """What a sampler (and those inside it) and a loader's generator hold, as plain values and tensors."""
     state: dict[str, Any] = {}
     for path, holder in _holders(sampler):
-        if not isinstance(holder, Sampler) and callable(getattr(holder, "state_dict", None)):
+        if callable(getattr(holder, "state_dict", None)):
             state[f"{path}.state_dict"] = holder.state_dict()
     for path, held in _generators_of(sampler, generator):
         state[path] = _captured(held)
@@ -168,6 +168,9 @@ def check_held(state: Mapping[str, Any], sampler: Any, generator: torch.Generato
             f"the state and the loader's sampler do not match: the sampler lacks {missing or 'nothing'}, the "
             f"state lacks {more or 'nothing'}; build the loader as it was when the state was saved"
         )
+    for path, holder in _holders(sampler):
+        if isinstance(holder, Sampler):
+            holder.check_state(state[f"{path}.state_dict"])
 
 
 def restore_held(state: Mapping[str, Any], sampler: Any, generator: torch.Generator | None) -> None:

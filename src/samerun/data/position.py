@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,12 +23,18 @@ class Place:
 class Epoch(Iterator[Any]):
     """torch's iterator over one epoch, which keeps the place of what the training has received."""
 
-    def __init__(self, inner: Any, order: Order, place: Place) -> None:
-        self._inner = inner
-        self._order = order
-        self._place = place
+    def __init__(self, begin: Callable[[], tuple[Any, Order, Place, int]], length: Callable[[], int]) -> None:
+        self._length = length
+        self._begin: Callable[[], tuple[Any, Order, Place, int]] | None = begin
+        self._inner: Any = None
 
     def __next__(self) -> Any:
+        if self._begin is not None:
+            self._inner, self._order, self._place, had = self._begin()
+            # the loader is not held: its workers shall end when nobody else holds it
+            self._begin, self._length = None, self._inner.__len__
+            if had:
+                self._skip(had)
         place = self._place
         try:
             batch = next(self._inner)
@@ -40,7 +46,10 @@ class Epoch(Iterator[Any]):
         place.order = self._order.hashes.popleft()
         return batch
 
-    def skip(self, batches: int) -> None:
+    def __len__(self) -> int:
+        return self._length()
+
+    def _skip(self, batches: int) -> None:
         """Make the batches of an iterable dataset again that the training has had already."""
         place = self._place
         place.batch = 0
@@ -52,9 +61,3 @@ class Epoch(Iterator[Any]):
                     f"the state is after batch {batches} of epoch {place.epoch}, but the dataset gave fewer; "
                     "is it the same data?"
                 ) from None
-
-    def __len__(self) -> int:
-        return len(self._inner)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(vars(self)["_inner"], name)  # for those who look inside torch's

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Mapping, Sized
-from typing import Any, Literal
+from typing import Any, Literal, SupportsIndex
 
 import numpy
 import torch.utils.data
@@ -38,7 +38,7 @@ class Sampler(torch.utils.data.Sampler[int]):
 
     def __init__(
         self,
-        data: Sized | int,
+        data: Sized | SupportsIndex,
         *,
         shuffle: bool = True,
         seed: int | None = None,
@@ -47,7 +47,7 @@ class Sampler(torch.utils.data.Sampler[int]):
         world_size: int | None = None,
         uneven: Uneven | None = None,
     ) -> None:
-        self.samples = data if isinstance(data, int) else _length(data)
+        self.samples = _length(data)
         self.rank = ranks.rank() if rank is None else operator.index(rank)
         self.world_size = ranks.world_size() if world_size is None else operator.index(world_size)
         self.shuffle = shuffle
@@ -114,6 +114,11 @@ class Sampler(torch.utils.data.Sampler[int]):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go back to a state. Raises StateError for one of other data, another name or lacking something."""
+        self.check_state(state)
+        self.seed, self.epoch = int(state["seed"]), int(state["epoch"])
+
+    def check_state(self, state: Mapping[str, Any]) -> None:
+        """Raise StateError for a state that `load_state_dict` would refuse."""
         lacking = [key for key in ("seed", "name", "epoch", "samples") if key not in state]
         if lacking:
             raise StateError(f"the sampler's state lacks {', '.join(lacking)}; it holds {', '.join(state)}")
@@ -123,12 +128,11 @@ class Sampler(torch.utils.data.Sampler[int]):
                     f"the state is of a sampler with {key} {state[key]!r}, this one has "
                     f"{getattr(self, key)!r}; build it as it was when the state was saved"
                 )
-        self.seed, self.epoch = int(state["seed"]), int(state["epoch"])
 
 
-def _length(data: Sized) -> int:
+def _length(data: Sized | SupportsIndex) -> int:
     try:
-        return len(data)
+        return len(data) if isinstance(data, Sized) else operator.index(data)
     except TypeError:
         raise UsageError(
             f"a sampler needs data with a length or the number of samples, not {type(data).__name__}"

@@ -41,7 +41,9 @@ def stateful(
         ) from None
     if isinstance(dataset, IterableDataset):
         raise UsageError("stateful() is for datasets with indices; give an iterable one to torchdata itself")
-    value = seed_or_default(seed)
+    if sampler is not None and shuffle:
+        raise UsageError("shuffle=True and sampler= contradict each other; leave one of them out")
+    value = sampler.seed if seed is None and isinstance(sampler, Sampler) else seed_or_default(seed)
     if sampler is None:
         sampler = Sampler(dataset, shuffle=shuffle, seed=value, name=name, rank=0, world_size=1)
     above = stream(value, name)

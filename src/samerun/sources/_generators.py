@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from samerun.mersenne import LIBRARIES, POSITION, WORDS, TorchState, fill
+from samerun.streams import stream_seed
 
-State = tuple[Any, Any, Any]
+State = tuple[Any, Any, Any, Any]
 _AT_ONCE = 32  # seeds whose words are made together: what fits in a cache
 
 
@@ -24,11 +25,9 @@ class _Seeder:
     """Writes the states of one seed after the other into the generators of this process."""
 
     def __init__(self) -> None:
-        import numpy
         import torch
 
-        self._out = numpy.empty((_AT_ONCE, len(LIBRARIES), WORDS), numpy.uint64)
-        self._rows = [tuple(row) for row in fill(numpy.zeros(_AT_ONCE, numpy.uint64), self._out)]
+        self._free: list[tuple[Any, Any]] = []
         memory = _python_memory()
         self._python = None if memory is None else (memory[1:], memory[:1])
         self._torch_generator = torch.default_generator
@@ -42,14 +41,20 @@ class _Seeder:
         import numpy
 
         legacy = numpy.random.mtrand
-        for begin in range(0, len(seeds), _AT_ONCE):
-            some = seeds[begin : begin + _AT_ONCE]
-            fill(numpy.array(some, numpy.uint64), self._out[: len(some)])
-            for seed, (python, numpys, torchs) in zip(some, self._rows, strict=False):
-                self._seed_python(python)
-                self._seed_numpy(legacy._rand, numpys)
-                self._torch_generator.set_state(self._torch.of(seed, torchs))
-                yield seed
+        # A buffer for each call that is under way: a sample may load others, and threads may load.
+        out, rows = self._free.pop() if self._free else _buffer()
+        try:
+            for begin in range(0, len(seeds), _AT_ONCE):
+                some = seeds[begin : begin + _AT_ONCE]
+                fill(numpy.array(some, numpy.uint64), out[: len(some)])
+                for seed, (python, numpys, torchs) in zip(some, rows, strict=False):
+                    self._seed_python(python)
+                    self._seed_numpy(legacy._rand, numpys)
+                    self._torch_generator.set_state(self._torch.of(seed, torchs))
+                    _Making.seed, _Making.asked = seed, 0
+                    yield seed
+        finally:
+            self._free.append((out, rows))
 
     def _seed_python(self, words: Any) -> None:
         if self._python is None:
@@ -88,6 +93,14 @@ class _Seeder:
             state.seed(0)
 
 
+def _buffer() -> tuple[Any, list[tuple[Any, ...]]]:
+    """Room for the words of several seeds, and the rows of words in it, by library."""
+    import numpy
+
+    out = numpy.empty((_AT_ONCE, len(LIBRARIES), WORDS), numpy.uint64)
+    return out, [tuple(row) for row in fill(numpy.zeros(_AT_ONCE, numpy.uint64), out)]
+
+
 def _python_memory() -> Any:
     """The live memory of python's global generator, uint32 (625,): its position, then its words.
 
@@ -109,6 +122,21 @@ def _seeder() -> _Seeder:
     return _Seeder()
 
 
+class _Making:
+    """The seed of what is being made here, and how often entropy was asked for in making it."""
+
+    seed: int | None = None
+    asked = 0
+
+
+def entropy() -> int | None:
+    """64 bits, new ones each time, for a generator without a seed that a keyed sample makes; else None."""
+    if _Making.seed is None:
+        return None
+    _Making.asked += 1
+    return stream_seed(_Making.seed, "entropy", _Making.asked)
+
+
 def seed_all(seed: int) -> None:
     """Seed python's, numpy's legacy and torch's CPU generator with 64 bits."""
     next(_seeder().each((seed,)))
@@ -124,7 +152,8 @@ def capture() -> State:
     import torch
 
     numpy = sys.modules.get("numpy.random")
-    return random.getstate(), numpy and numpy.get_state(), torch.default_generator.get_state()
+    making = _Making.seed, _Making.asked
+    return random.getstate(), numpy and numpy.get_state(), torch.default_generator.get_state(), making
 
 
 def restore(state: State) -> None:
@@ -135,6 +164,7 @@ def restore(state: State) -> None:
     if state[1] is not None:
         sys.modules["numpy.random"].set_state(state[1])
     torch.default_generator.set_state(state[2])
+    _Making.seed, _Making.asked = state[3]
 
 
 def apart(call: Callable[..., Any], *args: Any) -> Any:

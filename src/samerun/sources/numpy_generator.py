@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
-from samerun.sources import _patch, _rows, _user_code
+from samerun.sources import _generators, _patch, _rows, _user_code
 from samerun.sources.source import Journal, Source, Undo
 from samerun.streams import stream
 
@@ -28,15 +29,21 @@ class NumpyGenerator(Source):
     hooks_into = "numpy.random"
 
     def control(self, control: Control) -> Undo | None:
-        """Take the entropy from a stream of (line of code, how many were made there before)."""
+        """Take the entropy from a stream of (line of code, how many were made there before).
+
+        While a keyed sample is being made it is the sample's: the count of a worker means nothing.
+        """
         made: Counter[str] = Counter()
 
         def randbits(original: Callable[[int], int], k: int) -> int:
+            keyed = _generators.entropy()
+            if keyed is not None:
+                return stream(keyed, self.id).python().getrandbits(k)
             frame = _user_code.user_frame(2)
             site = "" if frame is None else _user_code.call_site(frame)
             order = made[site]
             made[site] += 1
-            return stream(control.seed, self.id, site, order).python().getrandbits(k)
+            return stream(control.seed, self.id, site, order, _worker()).python().getrandbits(k)
 
         return _patch_randbits(randbits)
 
@@ -63,6 +70,13 @@ class NumpyGenerator(Source):
         text = f"a generator was made without a seed at {last.call_site or 'an unknown line'}"
         line = _rows.source_line(difference.a, last.call_site)
         return Evidence(self.id, strength, f"{text}: {line}" if line else text, last.call_site)
+
+
+def _worker() -> int:
+    """The seed of this DataLoader worker, since all would count alike; 0 in any other process."""
+    data = sys.modules.get("torch.utils.data")
+    info = None if data is None else data.get_worker_info()
+    return 0 if info is None else int(info.seed)
 
 
 def _patch_randbits(call: Callable[[Callable[[int], int], int], int]) -> Undo | None:
