@@ -57,31 +57,32 @@ def fill(seeds: Any, out: Any) -> Any:
     return out.view(numpy.uint32)[:, :, 1::2]  # the upper halves on little-endian machines, as torch needs
 
 
-class TorchState:
-    """The state of a CPU generator as torch takes it, made for one seed after the other."""
+class TorchStates:
+    """The states of n CPU generators as torch takes them: uint8 (n, 5056), a row each in `states`."""
 
-    def __init__(self) -> None:
+    def __init__(self, n: int) -> None:
         import numpy
         import torch
 
-        self.tensor: torch.Tensor = torch.Generator().manual_seed(1).get_state()
-        raw = self.tensor.numpy()
-        self._seed = raw[:8].view(numpy.uint64)
-        left, following = raw[8:12].view(numpy.int32), raw[16:24].view(numpy.uint64)
-        self._words = raw[_STATE_AT : _STATE_AT + 8 * WORDS].view(numpy.uint64)
+        one: torch.Tensor = torch.Generator().manual_seed(1).get_state()
+        raw = numpy.tile(one.numpy(), (n, 1))
+        left, following = raw[:, 8:12].view(numpy.int32), raw[:, 16:24].view(numpy.uint64)
+        self._seeds = raw[:, :8].view(numpy.uint64)[:, 0]
+        self._words = raw[:, _STATE_AT : _STATE_AT + 8 * WORDS].view(numpy.uint64)
         # as torch leaves them after seeding, and the first two words of init_genrand(1)
-        if [left[0], following[0], *self._words[:2]] != [1, 0, 1, 1812433254]:
+        if [left[0, 0], following[0, 0], *self._words[0, :2]] != [1, 0, 1, 1812433254]:
             raise SamerunError(
                 f"torch {torch.__version__} keeps its CPU generator's state in a layout this samerun does "
                 "not know; please report it, and use a torch between 2.6 and 2.13"
             )
-        left[0], following[0] = FRESH + 1, POSITION
+        left[:], following[:] = FRESH + 1, POSITION
+        # Each with a storage of its own: set_state() crashes on a tensor that begins inside one (torch 2.13).
+        self.states = [torch.from_numpy(row) for row in raw]
 
-    def of(self, seed: int, words: Any) -> torch.Tensor:
-        """The state (uint8 on the CPU, overwritten by the next call) for a seed and its words."""
-        self._seed[0] = seed
-        self._words[:] = words
-        return self.tensor
+    def fill(self, seeds: Any, words: Any) -> None:
+        """Write seeds, uint64 (k,), and their words, (k, 624), into the first k states."""
+        self._seeds[: len(seeds)] = seeds
+        self._words[: len(seeds)] = words
 
 
 def torch_generator(seed: int) -> torch.Generator:
@@ -89,7 +90,9 @@ def torch_generator(seed: int) -> torch.Generator:
     import numpy
     import torch
 
-    words = fill(numpy.array([seed], numpy.uint64), numpy.empty((1, len(LIBRARIES), WORDS), numpy.uint64))
+    seeds, made = numpy.array([seed], numpy.uint64), TorchStates(1)
+    words = fill(seeds, numpy.empty((1, len(LIBRARIES), WORDS), numpy.uint64))
+    made.fill(seeds, words[:, LIBRARIES.index("torch")])
     generator = torch.Generator()
-    generator.set_state(TorchState().of(seed, words[0, LIBRARIES.index("torch")]))
+    generator.set_state(made.states[0])
     return generator
