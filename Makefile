@@ -6,7 +6,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 PEERS := .venv-peers/.ready
 
-.PHONY: demo test check bench gpu invariance no-false-alarm peers clean
+.PHONY: demo test check bench gpu thorough no-false-alarm peers clean
 
 demo: $(READY)
 	@rm -rf .samerun/demo && mkdir -p .samerun/demo && cp examples/digits_cnn.py .samerun/demo/
@@ -32,7 +32,7 @@ bench: $(READY)  ## the figures of the README
 no-false-alarm: $(READY)  ## check -n 20 on a controlled example at 2 threads, 5 times in a row
 	$(BIN)/python benchmarks/no_false_alarm.py
 
-invariance: $(READY)  ## loaders: every number of workers, way to start them, prefetch and world size there is
+thorough: $(READY)  ## every way to load with workers and ranks, everything that a checkpoint may lack
 	$(BIN)/pytest -n 2 -m slow
 
 peers: $(PEERS)  ## what other libraries get wrong, beside samerun; installs them into .venv-peers

@@ -83,11 +83,29 @@ def test_all_restored_is_the_same(series: Series, words: str, tmp_path: Path) ->
         ("flip", (12, "forward", "output"), ["weights"], "1 of 6 tensors differ: 0.weight"),
         ("optimizer", (12, "optimizer", "parameters"), ["optimizer state"], "18 of 18 tensors"),
         ("scheduler", (12, "optimizer", "parameters"), ["learning rate"], "equal optimizer state"),
-        ("buffers", (12, "optimizer", "buffers"), ["buffers"], "Sequential.1.running_mean"),
+        pytest.param(
+            "buffers",
+            (12, "optimizer", "buffers"),
+            ["buffers"],
+            "Sequential.1.running_mean",
+            marks=pytest.mark.slow,
+        ),
         ("torch", (12, "forward", "output"), ["RNG state of torch-cpu"], "dropout"),
-        ("python", (12, "data", "batch"), ["sample randomness"], "the state of python-random was not"),
+        pytest.param(
+            "python",
+            (12, "data", "batch"),
+            ["sample randomness"],
+            "the state of python-random was not",
+            marks=pytest.mark.slow,
+        ),
         ("position", (12, "data", "batch"), ["loader position"], "that batch was the whole run's at step 10"),
-        ("order", (12, "data", "batch"), ["sample order"], "one that the whole run never had"),
+        pytest.param(
+            "order",
+            (12, "data", "batch"),
+            ["sample order"],
+            "one that the whole run never had",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_what_is_not_restored_is_named(
@@ -111,6 +129,7 @@ def accumulating(tmp_path_factory: pytest.TempPathFactory) -> Series:
     return Series.of(tmp_path_factory.mktemp("accumulating"), ACCUMULATES, 8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "lacking, place, named, said",
     [
