@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine with Python and make:
-#   make demo   the main job on real input      make test   every test (under 12 minutes on 2 cores)
+#   make demo   the main job on real input      make test   every test of everyday use
 
 PYTHON ?= python3
 BIN := .venv/bin

@@ -73,7 +73,7 @@ class TorchStates:
         if [left[0, 0], following[0, 0], *self._words[0, :2]] != [1, 0, 1, 1812433254]:
             raise SamerunError(
                 f"torch {torch.__version__} keeps its CPU generator's state in a layout this samerun does "
-                "not know; please report it, and use a torch between 2.6 and 2.13"
+                "not know; please report it; samerun is tested with torch 2.13"
             )
         left[:], following[:] = FRESH + 1, POSITION
         # Each with a storage of its own: set_state() crashes on a tensor that begins inside one (torch 2.13).

@@ -493,6 +493,18 @@ def test_states_of_other_shards_or_samples_are_refused() -> None:
         DataLoader(Images(39), 8, shuffle=True, seed=5).load_state_dict(loader().state_dict())
 
 
+@pytest.mark.parametrize("options", [{"batch_size": 39}, {"shuffle": False, "batch_size": 21}])
+def test_a_position_among_other_batches_is_refused(options: dict[str, Any]) -> None:
+    """As many batches, of other samples: to go on would lose some and repeat others."""
+    first = loader(batch_size=21)
+    next(iter(first))
+    second = loader(**options)
+    assert len(second) == len(first)
+    second.load_state_dict(first.state_dict())
+    with pytest.raises(StateError, match="does not give the first 1 batches"):
+        next(iter(second))
+
+
 def test_datapipes_are_refused() -> None:
     pipes = pytest.importorskip("torch.utils.data.datapipes.iter")
     with pytest.raises(UsageError, match="datapipe"):

@@ -44,7 +44,7 @@ class Order:
         self._batched = batched
         self._tell = tell  # the sampler, which epoch
         self._draws = _when_it_draws(sampler)
-        self._shared = _shared_order(_innermost(sampler))
+        self._shared = _shared_order(sampler)
         self._follow = 0, 0, 0
         self.hashes: deque[int] = deque()  # up to each batch that was handed out and has not arrived yet
 
@@ -121,10 +121,19 @@ def _innermost(sampler: Any) -> Any:
 
 
 def _shared_order(sampler: Any) -> int | None:
-    """What the order of a samerun Sampler follows from: the same on all ranks, each with its share."""
-    if type(sampler) is not Sampler:
+    """What the batches of a samerun Sampler follow from, the same on all ranks, which each have a share.
+
+    How many samples the ranks' batches hold together is part of it: so a position means the same samples on
+    another number of ranks, and is refused with batches of another size.
+    """
+    inner, together = sampler, 1
+    while type(inner) is torch.utils.data.BatchSampler:
+        together *= inner.batch_size
+        inner = inner.sampler
+    if type(inner) is not Sampler:
         return None
-    return stream_seed(sampler.seed, sampler.name, sampler.samples, int(sampler.shuffle))
+    together *= inner.world_size
+    return stream_seed(inner.seed, inner.name, inner.samples, int(inner.shuffle), together)
 
 
 def _hashed(before: int, batch: Any) -> int:

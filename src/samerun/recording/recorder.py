@@ -1,4 +1,4 @@
-"""The state of a recording: which step, which phase, and the rows on their way to the disk."""
+"""The state of a recording: which step, which phase, and the trace that its rows go to."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 import xxhash
@@ -20,7 +20,8 @@ import xxhash
 from samerun import digest
 from samerun.recording import process
 from samerun.recording.journal import Journal
-from samerun.recording.tensors import FINGERPRINT, NOTHING, Slot, Tensors
+from samerun.recording.rows import Row, filled, join
+from samerun.recording.tensors import Slot, Tensors
 from samerun.runs import schema
 from samerun.runs.complaints import complain
 from samerun.runs.plan import Plan
@@ -30,7 +31,6 @@ from samerun.sources.catalogue import catalogue
 _FLUSH_S = 1.0  # what a kill -9 can lose
 _PROGRESS_S = 0.2
 _EVIDENCE = frozenset(schema.EVIDENCE)
-_NO_BYTES = frozenset({FINGERPRINT, NOTHING})
 _clock = time.perf_counter  # taken now: a script (or the clock source) may replace it
 _sleep = time.sleep
 _P = ParamSpec("_P")
@@ -43,44 +43,6 @@ class _Local(threading.local):
     paused = False  # the recorder itself computes
     loading = False  # a DataLoader with workers is at work: its operations move with their timing
     inside = False  # a root module is running: what it does under no_grad is still its forward
-
-
-class _Row(NamedTuple):
-    """A record whose digests may still be on a device."""
-
-    columns: dict[str, Any]
-    parts: Sequence[bytes | Slot] | None
-    keep_parts: bool
-    inputs_of: Sequence[bytes | Slot] | None
-    loss: torch.Tensor | None
-
-    def settled(self) -> dict[str, Any]:
-        """The columns, with the digests filled in."""
-        row = self.columns
-        if self.parts is not None:
-            filled = [_filled(part) for part in self.parts]
-            if not set(filled) <= _NO_BYTES:  # a record without one byte behind it must not count as equal
-                alone = len(filled) == 1 and not self.keep_parts
-                row["digest"] = filled[0] if alone else digest.combine(filled)
-            if self.keep_parts:
-                row["parts"] = b"".join(filled)
-        if self.inputs_of is not None:
-            filled = [_filled(part) for part in self.inputs_of]
-            row["inputs"] = int.from_bytes(digest.combine(filled)[:8], "little")
-        return row
-
-
-def _filled(part: bytes | Slot) -> bytes:
-    if isinstance(part, bytes):
-        return part
-    if part.value is None:
-        raise RuntimeError("a digest was asked for before its device handed it over")
-    return part.value
-
-
-def _join(parts: Sequence[bytes | Slot]) -> bytes:
-    """Digests of host tensors, one after the other; nothing here waits for a device."""
-    return b"".join(parts)  # type: ignore[arg-type]
 
 
 class Recorder:
@@ -107,7 +69,7 @@ class Recorder:
         self._settled = False  # whether step 0's settings were written
         self._writer: TraceWriter | None = None
         self._stem = ""
-        self._waiting: list[_Row] = []
+        self._waiting: list[Row] = []
         self._rng = [source for source in catalogue().values() if source.kind == "rng"]
         self._rng_last: dict[str, bytes] = {}
         self._loss: float | None = None
@@ -176,7 +138,7 @@ class Recorder:
             return
         step, now = self.where()
         columns.update(step=step, phase=phase or now, what=what, name=name)
-        row = _Row(columns, parts, keep_parts, inputs_of, loss)
+        row = Row(columns, parts, keep_parts, inputs_of, loss)
         with self._lock:
             if self._waiting or self.tensors.waiting:
                 self._waiting.append(row)
@@ -212,13 +174,13 @@ class Recorder:
             return
         came = went = None
         if parts:
-            came = _filled(parts[0]) if len(parts) == 1 else xxhash.xxh3_128_digest(_join(parts))
+            came = filled(parts[0]) if len(parts) == 1 else xxhash.xxh3_128_digest(join(parts))
         if inputs:
-            went = xxhash.xxh3_64_intdigest(_join(inputs))
+            went = xxhash.xxh3_64_intdigest(join(inputs))
         with self._lock:
             writer.append(step, phase or now, "operation", name, module, call_site, came, went, None, flags)
 
-    def _write(self, pending: _Row) -> None:
+    def _write(self, pending: Row) -> None:
         row = pending.settled()
         if pending.loss is not None and row.get("digest") is not None:  # one without bytes has no value
             row["value"] = self._loss = float(pending.loss)

@@ -1,0 +1,52 @@
+"""One record on its way to the disk, whose digests may still be on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+
+from samerun import digest
+from samerun.recording.tensors import FINGERPRINT, NOTHING, Slot
+
+_NO_BYTES = frozenset({FINGERPRINT, NOTHING})
+
+
+class Row(NamedTuple):
+    """A record whose digests may still be on a device."""
+
+    columns: dict[str, Any]
+    parts: Sequence[bytes | Slot] | None
+    keep_parts: bool
+    inputs_of: Sequence[bytes | Slot] | None
+    loss: torch.Tensor | None
+
+    def settled(self) -> dict[str, Any]:
+        """The columns, with the digests filled in."""
+        row = self.columns
+        if self.parts is not None:
+            digests = [filled(part) for part in self.parts]
+            if not set(digests) <= _NO_BYTES:  # a record without one byte behind it must not count as equal
+                alone = len(digests) == 1 and not self.keep_parts
+                row["digest"] = digests[0] if alone else digest.combine(digests)
+            if self.keep_parts:
+                row["parts"] = b"".join(digests)
+        if self.inputs_of is not None:
+            digests = [filled(part) for part in self.inputs_of]
+            row["inputs"] = int.from_bytes(digest.combine(digests)[:8], "little")
+        return row
+
+
+def filled(part: bytes | Slot) -> bytes:
+    """The digest of a part, which its device must have handed over."""
+    if isinstance(part, bytes):
+        return part
+    if part.value is None:
+        raise RuntimeError("a digest was asked for before its device handed it over")
+    return part.value
+
+
+def join(parts: Sequence[bytes | Slot]) -> bytes:
+    """Digests of host tensors, one after the other; nothing here waits for a device."""
+    return b"".join(parts)  # type: ignore[arg-type]
