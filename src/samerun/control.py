@@ -41,7 +41,7 @@ def selected(control: Control | None) -> list[Source]:
     if control.only is not None:
         wanted = set(control.only)
     else:
-        wanted = {source.id for source in catalogue().values() if control.mode in source.modes}
+        wanted = {source.id for source in catalogue().values() if source.is_controlled_in(control.mode)}
         wanted |= {*control.extra, *(("uninitialized-memory",) if control.fill else ())}
     return [source for id_, source in catalogue().items() if id_ in wanted]
 

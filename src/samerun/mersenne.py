@@ -2,19 +2,21 @@
 
 python, numpy and torch's CPU generator are all MT19937. torch seeds its own from the low 32 bits of the seed
 alone (at::mt19937 takes no more), so that among 10**6 seeds about a hundred pairs share a generator; numpy
-does so for every seed that fits in an integer. Here each of the 624 words of the state is the upper half of
-`factor * seed mod 2**64` (multiply-shift hashing, Dietzfelbinger et al. 1997), with factors of its own for
-each library. A seed is itself a hash (samerun.streams), so words of different seeds are unrelated.
+does so for every seed that fits in an integer. Here two words of the 624 at a time are `factor * seed mod
+2**64` (multiply-shift hashing, Dietzfelbinger et al. 1997), with factors of its own for each library; the
+lower half, weaker by itself, is crossed with the upper. A seed is itself a hash (samerun.streams), so words
+of different seeds are unrelated.
 
 MT19937 hands out its words one by one, tempered, and makes 624 new ones when they are used up. Making them
 costs as much as a few draws, and a sample draws a few: so the state starts with its last FRESH words still
-to be handed out, and those go through the finalizer of SplitMix64 (Steele, Lea and Flood 2014) to be
-independent as they are.
+to be handed out, and those are multiplied and crossed once more, to be independent as they are.
 """
 
 from __future__ import annotations
 
 import functools
+import struct
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from samerun.errors import SamerunError
@@ -27,62 +29,75 @@ LIBRARIES = ("python", "numpy", "torch")
 FOR_ZERO = 0x9E3779B97F4A7C15  # stands in for 0: zero times anything is the one state MT19937 cannot leave
 FRESH = 64
 POSITION = WORDS - FRESH
+_AGAIN = 0xBF58476D1CE4E5B9  # the first multiplier of SplitMix64 (Steele, Lea and Flood 2014)
 _STATE_AT = 24  # bytes before the words in torch's state: the seed, `left` and `seeded`, and `next`
 
 
 @functools.cache
 def factors() -> Any:
-    """Odd numbers, uint64 (3, 624): a row for each library."""
+    """Odd numbers, uint64 (3, 312): a row for each library, a number for two words."""
     import numpy
 
     # Raw output of PCG64 is fixed by its definition, whatever becomes of numpy's distributions.
-    drawn = numpy.random.PCG64(20261121).random_raw(len(LIBRARIES) * WORDS)
-    return (drawn | numpy.uint64(1)).reshape(len(LIBRARIES), WORDS)
+    drawn = numpy.random.PCG64(20261121).random_raw(len(LIBRARIES) * WORDS // 2)
+    return (drawn | numpy.uint64(1)).reshape(len(LIBRARIES), WORDS // 2)
 
 
-def fill(seeds: Any, out: Any) -> Any:
-    """The states of seeds, uint64 (n,), below 2**64: uint64 (n, 3, 624), each word in the upper half.
+class Words:
+    """Makes the words of up to n seeds at a time, in a buffer that others read.
 
-    `out` is a buffer of that shape; what is returned are its words, as a view of uint32.
+    Written for the first call after much other code: each operation on arrays then costs as much as several
+    samples' words, so there are few, and their views are made beforehand.
     """
-    import numpy
 
-    seeds = numpy.where(seeds == 0, numpy.uint64(FOR_ZERO), seeds)
-    numpy.multiply(factors(), seeds[:, None, None], out=out)
-    fresh = out[:, :, POSITION:]
-    fresh ^= fresh >> numpy.uint64(30)
-    fresh *= numpy.uint64(0xBF58476D1CE4E5B9)
-    fresh ^= fresh >> numpy.uint64(27)
-    fresh *= numpy.uint64(0x94D049BB133111EB)
-    return out.view(numpy.uint32)[:, :, 1::2]  # the upper halves on little-endian machines, as torch needs
-
-
-class TorchStates:
-    """The states of n CPU generators as torch takes them: uint8 (n, 5056), a row each in `states`."""
-
-    def __init__(self, n: int) -> None:
+    def __init__(self, buffer: Any) -> None:
+        """In `buffer`, uint64 (n, 3, 312): each number is two words, as they lie on little-endian machines."""
         import numpy
-        import torch
 
-        one: torch.Tensor = torch.Generator().manual_seed(1).get_state()
-        raw = numpy.tile(one.numpy(), (n, 1))
-        left, following = raw[:, 8:12].view(numpy.int32), raw[:, 16:24].view(numpy.uint64)
-        self._seeds = raw[:, :8].view(numpy.uint64)[:, 0]
-        self._words = raw[:, _STATE_AT : _STATE_AT + 8 * WORDS].view(numpy.uint64)
-        # as torch leaves them after seeding, and the first two words of init_genrand(1)
-        if [left[0, 0], following[0, 0], *self._words[0, :2]] != [1, 0, 1, 1812433254]:
-            raise SamerunError(
-                f"torch {torch.__version__} keeps its CPU generator's state in a layout this samerun does "
-                "not know; please report it; samerun is tested with torch 2.13"
-            )
-        left[:], following[:] = FRESH + 1, POSITION
-        # Each with a storage of its own: set_state() crashes on a tensor that begins inside one (torch 2.13).
-        self.states = [torch.from_numpy(row) for row in raw]
+        self._multiply, self._cross = numpy.multiply, numpy.bitwise_xor
+        self._factors = factors()
+        self._again = numpy.uint64(_AGAIN)
+        self.seeds = numpy.empty(len(buffer), numpy.uint64)
+        self.words = buffer.view(numpy.uint32)  # (n, 3, 624)
+        column, fresh = self.seeds[:, None, None], buffer[:, :, POSITION // 2 :]
+        self._views = column, buffer, *_halves(self.words), fresh, *_halves(fresh.view(numpy.uint32))
 
-    def fill(self, seeds: Any, words: Any) -> None:
-        """Write seeds, uint64 (k,), and their words, (k, 624), into the first k states."""
-        self._seeds[: len(seeds)] = seeds
-        self._words[: len(seeds)] = words
+    def make(self, seeds: Sequence[int]) -> None:
+        """Fill `words`, uint32 (n, 3, 624), and `seeds`, uint64 (n,), for the first len(seeds) of n."""
+        k = len(seeds)
+        struct.pack_into(f"={k}Q", self.seeds, 0, *([seed or FOR_ZERO for seed in seeds] if 0 in seeds else seeds))
+        views = self._views if k == len(self.seeds) else [view[:k] for view in self._views]
+        column, products, low, high, fresh, fresh_low, fresh_high = views
+        self._multiply(self._factors, column, products)
+        self._cross(low, high, low)
+        self._multiply(fresh, self._again, fresh)
+        self._cross(fresh_low, fresh_high, fresh_low)
+
+
+def _halves(words: Any) -> tuple[Any, Any]:
+    """The lower halves of the products, the upper halves."""
+    return words[:, :, 0::2], words[:, :, 1::2]
+
+
+def torch_state(seed: int, words: Any) -> torch.Tensor:
+    """What torch's `set_state` takes, for a seed and its words, (624,): uint8 (5056,)."""
+    import numpy
+    import torch
+
+    state: torch.Tensor = torch.Generator().manual_seed(1).get_state()
+    raw = state.numpy()
+    left, following = raw[8:12].view(numpy.int32), raw[16:24].view(numpy.uint64)
+    kept = raw[_STATE_AT : _STATE_AT + 8 * WORDS].view(numpy.uint64)
+    # as torch leaves them after seeding, and the first two words of init_genrand(1)
+    if [left[0], following[0], *kept[:2]] != [1, 0, 1, 1812433254]:
+        raise SamerunError(
+            f"torch {torch.__version__} keeps its CPU generator's state in a layout this samerun does "
+            "not know; please report it; samerun is tested with torch 2.13"
+        )
+    raw[:8].view(numpy.uint64)[:] = seed
+    left[:], following[:] = FRESH + 1, POSITION
+    kept[:] = words
+    return state
 
 
 def torch_generator(seed: int) -> torch.Generator:
@@ -90,9 +105,8 @@ def torch_generator(seed: int) -> torch.Generator:
     import numpy
     import torch
 
-    seeds, made = numpy.array([seed], numpy.uint64), TorchStates(1)
-    words = fill(seeds, numpy.empty((1, len(LIBRARIES), WORDS), numpy.uint64))
-    made.fill(seeds, words[:, LIBRARIES.index("torch")])
+    words = Words(numpy.empty((1, len(LIBRARIES), WORDS // 2), numpy.uint64))
+    words.make([seed])
     generator = torch.Generator()
-    generator.set_state(made.states[0])
+    generator.set_state(torch_state(seed, words.words[0, LIBRARIES.index("torch")]))
     return generator

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import operator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, SupportsIndex
+
+import xxhash
 
 from samerun.errors import UsageError
 from samerun.mersenne import torch_generator
@@ -90,6 +93,15 @@ class Stream:
         for part in path:
             hashed.update(b"i%d;" % part if type(part) is int else _encoded(part))
         return int.from_bytes(hashed.digest()[:8], "little")
+
+    def item_seeds(self, numbers: Iterable[int]) -> list[int]:
+        """64 bits for each of many things that are numbered below this stream, quickly.
+
+        For a number, 0 ≤ n < 2**64, it is the XXH3 of its 8 bytes, little-endian, seeded with `seed64`: a
+        permutation of the numbers, so that no two of them share a seed. Raises OverflowError for others.
+        """
+        key, hashed = self.seed64, xxhash.xxh3_64_intdigest
+        return [hashed(number.to_bytes(8, "little"), key) for number in numbers]
 
     def python(self) -> random.Random:
         """A new `random.Random`."""

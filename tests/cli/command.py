@@ -8,12 +8,14 @@ import sys
 from pathlib import Path
 
 
-def samerun(*words: str, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def samerun(
+    *words: str, cwd: Path, env: dict[str, str] | None = None, timeout: float = 300
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "samerun.cli", *words],
         cwd=cwd,
         env={**os.environ, "NO_COLOR": "1", **(env or {})},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=timeout,
     )

@@ -245,6 +245,119 @@ def test_operations_more_at_the_end(build: Builder) -> None:
     assert (found.kind, found.op) == ("flow", "aten::sum")
 
 
+def further(found: Difference) -> list[tuple[str, int, str, str | None, str | None, int]]:
+    return [(item.kind, item.step, item.op, item.call_site, item.run, item.count) for item in found.further]
+
+
+def test_the_comparison_goes_on_after_the_first_difference(build: Builder) -> None:
+    changed = rows()
+    first_, second = named(changed, "aten::convolution", 1), named(changed, "aten::mm", 2)
+    flip(changed[first_])
+    spread(changed, first_)
+    changed[second]["inputs"] = 7  # equal to those of the other run: it differs of itself
+    found = first(ops(build, rows(), changed))
+    assert (found.step, found.op) == (1, "aten::convolution")
+    assert further(found) == [("origin", 2, "aten::mm", "model.py:9", None, 1)]
+    assert found.propagated == 10
+
+
+def test_a_draw_after_the_first_difference(build: Builder) -> None:
+    for state_differs in (True, False):
+        changed = rows()
+        first_ = named(changed, "aten::convolution", 1)
+        flip(changed[first_])
+        spread(changed, first_)
+        changed[named(changed, "aten::native_dropout", 3)]["inputs"] = 7
+        if state_differs:
+            flip(changed[named(changed, "torch-cpu", 3)])
+        found = first(ops(build, rows(), changed))
+        kind = "rng" if state_differs else "origin"
+        assert further(found) == [(kind, 3, "aten::native_dropout", "model.py:11", None, 1)]
+
+
+@pytest.mark.parametrize("only", ["a", "b"])
+def test_the_comparison_goes_on_after_an_operation_that_only_one_run_has(build: Builder, only: str) -> None:
+    more = rows()
+    at = named(more, "aten::addmm", 1)
+    extra = operation(1, "aten::mul", "extra", module="CNN.fc", call_site="model.py:77")
+    more[at:at] = [extra, dict(extra), operation(1, "aten::add", "x", call_site="model.py:78")]
+    flip(more[named(more, "aten::mm", 2)])
+    runs = (more, rows()) if only == "a" else (rows(), more)
+    found = first(ops(build, *runs))
+    assert (found.kind, found.op, found.call_site, found.run) == ("flow", "aten::mul", "model.py:77", only)
+    assert found.instead is not None
+    assert (found.instead.name, found.instead.call_site) == ("aten::addmm", "model.py:12")
+    assert further(found) == [
+        ("flow", 1, "aten::mul", "model.py:77", only, 1),
+        ("flow", 1, "aten::add", "model.py:78", only, 1),
+        ("origin", 2, "aten::mm", "model.py:9", None, 1),
+    ]
+    assert found.propagated == 0
+
+
+def test_an_operation_missing_later_is_found_among_many_that_differ(build: Builder) -> None:
+    def long(name: str, missing: int | None) -> list[Record]:
+        return [
+            operation(
+                0, f"aten::op{number % 7}", f"{name} {number}", inputs=number if name == "a" else -number
+            )
+            for number in range(1, 5_000)
+            if number != missing
+        ]
+
+    changed = [{**row, "inputs": abs(row["inputs"]) + 9_000} for row in long("b", 3_000)]
+    found = first(ops(build, [*long("a", None), end(0)], [*changed, end(0)]))
+    assert found.op == "aten::op1"
+    assert [item[:3] for item in further(found)][:1] == [("flow", 0, f"aten::op{3_000 % 7}")]
+
+
+def gap_row(number: int, digest: str, at: str | None = "model.py:10") -> Record:
+    detail = '{"seen_by": "aten::add_", "seen_at": "train.py:40", "tensor": "fc.weight"}'
+    return record(
+        number,
+        "forward",
+        "gap",
+        "aten::addmm",
+        digest=d(digest),
+        call_site=at,
+        module="CNN.fc",
+        detail=detail,
+    )
+
+
+def with_gap(text: str, *, inputs: int, gap: bool = True) -> list[Record]:
+    these = rows()
+    at = named(these, "aten::addmm", 1)
+    these[at].update(digest=d(text), inputs=inputs)
+    if gap:
+        these.insert(at, gap_row(1, text))
+    return these
+
+
+def test_memory_written_past_torch_is_blamed_on_the_gap(build: Builder) -> None:
+    found = first(ops(build, with_gap("a", inputs=1), with_gap("b", inputs=2)))
+    assert found.gap is not None
+    assert (found.gap.met_by, found.gap.met_at, found.gap.run) == ("aten::addmm", "model.py:10", None)
+    assert (found.gap.seen_by, found.gap.seen_at) == ("aten::add_", "train.py:40")
+    assert found.gap.tensor == "fc.weight"
+
+
+@pytest.mark.parametrize("only", ["a", "b"])
+def test_a_gap_that_only_one_run_has(build: Builder, only: str) -> None:
+    runs = with_gap("a", inputs=1, gap=only == "a"), with_gap("b", inputs=2, gap=only == "b")
+    found = first(ops(build, *runs))
+    assert found.gap is not None
+    assert found.gap.run == only
+
+
+def test_a_gap_of_equal_bytes_explains_nothing(build: Builder) -> None:
+    changed = with_gap("a", inputs=1)
+    flip(changed[named(changed, "aten::addmm", 1) + 1])  # the operation itself
+    found = first(ops(build, with_gap("a", inputs=1), changed))
+    assert found.op == "aten::addmm"
+    assert found.gap is None
+
+
 def test_only_steps_in_both_windows_are_compared(build: Builder) -> None:
     def within(first_: int, last: int) -> list[Record]:
         def keep(row: Record) -> bool:

@@ -37,6 +37,7 @@ class Script:
     operations: int = 0  # that a run without any step makes
     imports_torch: bool = True
     prints: Mapping[int, str] = field(default_factory=dict)
+    from_step: Mapping[str, int] = field(default_factory=dict)  # sources that feed batches from then on
     calls: list[dict[str, Any]] = field(default_factory=list)
 
     def record(self, command: list[str], **how: Any) -> Run:
@@ -115,7 +116,8 @@ class _Play:
 
     def _step(self, step: int) -> None:
         script = self.script
-        batch = self._value("batch", step, script.batches)
+        later = tuple(source for source, first in script.from_step.items() if step >= first)
+        batch = self._value("batch", step, (*script.batches, *later))
         self._row(step, "data", "batch", None, batch)
         out = _digest(self.weights, batch)
         self._operation(step, "forward", "aten.mm", self.weights + batch, out)
@@ -128,7 +130,7 @@ class _Play:
         self.weights = _digest(self.weights, gradients)
         self._row(step, "optimizer", "parameters", "SGD", self.weights)
         self.done = step + 1
-        self._rng(step + 1, (*script.batches, *script.bystanders))
+        self._rng(step + 1, (*script.batches, *later, *script.bystanders))
 
     def _stepless(self) -> str:
         if self.how["tier"] == "ops":

@@ -70,11 +70,19 @@ def test_the_compiler_is_told_when_it_is_imported_later():
     assert done.stdout.split() == ["False", "True"], done.stderr
 
 
-def test_deterministic_algorithms_refuse_what_has_none():
+def test_strict_has_an_implementation_of_what_torch_refuses():
+    def refused():
+        return torch.zeros(4).put_(torch.tensor([1, 1]), torch.ones(2)).tolist()
+
     undo = catalogue()["nondeterministic-kernels"].control(Control())
     try:
-        with pytest.raises(RuntimeError, match="does not have a deterministic implementation"):
-            torch.zeros(4).put_(torch.tensor([1, 1]), torch.ones(2))
+        assert refused() == [0, 1, 0, 0]
+    finally:
+        undo()
+    undo = catalogue()["nondeterministic-kernels"].control(Control(mode="warn"))
+    try:
+        with pytest.warns(UserWarning, match="does not have a deterministic implementation"):
+            refused()
     finally:
         undo()
 

@@ -72,3 +72,34 @@ def test_recognises(in_order, columns, strength):
     said = side(settings={"worker-arrival": {"in_order": in_order}})
     found = WorkerArrival().recognise(batch(a=said, b=said, **columns))
     assert (found and found.strength) == strength
+
+
+def test_results_of_a_pool_come_as_they_were_asked_for():
+    import concurrent.futures as futures
+    from multiprocessing.pool import ThreadPool
+
+    def slow_first(n):
+        if n == 0:
+            assert ready.wait(60)
+        else:
+            ready.set()
+        return n
+
+    source = WorkerArrival()
+    for control, expected in ((None, [1, 0]), (Control(), [0, 1])):
+        undo = source.control(control) if control else lambda: None
+        try:
+            ready = torch.multiprocessing.Event()
+            with futures.ThreadPoolExecutor(2) as pool:
+                taken = [
+                    each.result()
+                    for each in futures.as_completed([pool.submit(slow_first, n) for n in range(2)])
+                ]
+            assert taken == expected
+            ready = torch.multiprocessing.Event()
+            with ThreadPool(2) as pool:
+                assert list(pool.imap_unordered(slow_first, range(2))) == expected
+        finally:
+            undo()
+    assert futures.as_completed.__module__.startswith("concurrent.futures")
+    assert not hasattr(futures.Future(), "_samerun_number")

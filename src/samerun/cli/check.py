@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from samerun.cli import exits
+from samerun.cli.files import add_file_options, check_files, write_files
 from samerun.cli.keeping import store_to_record
 from samerun.cli.saying import say
 from samerun.cli.verb import (
@@ -14,10 +15,10 @@ from samerun.cli.verb import (
     add_control_options,
     add_launch_options,
     at_least,
+    check_control_options,
     chosen_control,
 )
 from samerun.cli.verdict import report
-from samerun.errors import UsageError
 
 if TYPE_CHECKING:
     from samerun.experiments.request import Request
@@ -49,39 +50,35 @@ class Check(Verb):
         parser.add_argument(
             "--json", metavar="FILE", help="write the result as JSON too; - for standard output"
         )
+        add_file_options(parser)
 
     def run(self, options: argparse.Namespace) -> int:
         """Check, report, and exit by the verdict."""
-        _check_options(options)
+        check_control_options(options, "check")
         from samerun.experiments.check import check
         from samerun.report import json
         from samerun.report.progress import Progress
 
         json.check_target(options.json)
+        check_files(options)
         request = _request(options)
         progress = Progress()
         try:
             with progress:
                 result = check(request, progress)
         except KeyboardInterrupt:
-            return _interrupted(progress.runs, request.store)
+            return interrupted(progress.runs, request.store)
         report(result, options.json)
+        write_files(result, options, request.store)
         return exits.OF_VERDICT[result.verdict]
 
 
-def _interrupted(runs: dict[str, str], store: Store) -> int:
+def interrupted(runs: dict[str, str], store: Store) -> int:
+    """Say which runs were kept after Ctrl-C."""
     listed = ", ".join(f"{run} ({outcome})" for run, outcome in runs.items())
     kept = f"runs kept in {store.runs}: {listed}" if runs else "no run was recorded"
     say(f"interrupted; {kept}")
     return exits.INTERRUPTED
-
-
-def _check_options(options: argparse.Namespace) -> None:
-    if not options.controlled and (options.seed is not None or options.mode is not None):
-        word = "--seed" if options.seed is not None else "--mode"
-        raise UsageError(
-            f"{word} controls the sources, and check leaves them alone; add --controlled, or leave it out"
-        )
 
 
 def _request(options: argparse.Namespace) -> Request:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from samerun.cli import exits
+from samerun.cli.files import add_file_options, check_files, write_files
 from samerun.cli.verb import Verb
 from samerun.cli.verdict import report
 
@@ -24,6 +25,7 @@ class Diff(Verb):
         parser.add_argument(
             "--json", metavar="FILE", help="write the result as JSON too; - for standard output"
         )
+        add_file_options(parser)
 
     def run(self, options: argparse.Namespace) -> int:
         """Compare, report, and exit by the verdict."""
@@ -32,6 +34,10 @@ class Diff(Verb):
         from samerun.runs.store import Store
 
         check_target(options.json)
-        result = diff(Store(), options.a, options.b)
+        check_files(options)
+        store = Store()
+        runs = [store.find(name) for name in (options.a, options.b)]
+        result = diff(store, runs)
         report(result, options.json)
+        write_files(result, options, store, runs)
         return exits.OF_VERDICT[result.verdict]

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import ClassVar
 
+from samerun.errors import UsageError
 from samerun.runs.plan import MODES, Control
 
 
@@ -45,6 +46,15 @@ def add_launch_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def check_control_options(options: argparse.Namespace, verb: str) -> None:
+    """Raise UsageError for a seed or a mode where nothing is controlled."""
+    if not options.controlled and (options.seed is not None or options.mode is not None):
+        word = "--seed" if options.seed is not None else "--mode"
+        raise UsageError(
+            f"{word} controls the sources, and {verb} leaves them alone; add --controlled, or leave it out"
+        )
+
+
 def chosen_control(options: argparse.Namespace, extra: tuple[str, ...] = ()) -> Control:
     """The control that --seed and --mode ask for."""
     return Control(mode=options.mode or "strict", seed=options.seed or 0, extra=extra)
@@ -81,6 +91,16 @@ def seconds(text: str) -> float:
             f"{text!r} is not a number of seconds; give one above 0, such as 600"
         )
     return value
+
+
+def duration(text: str) -> float:
+    """Seconds, or with a letter: 90, 90s, 10m, 1.5h."""
+    units = {"s": 1.0, "m": 60.0, "h": 3600.0}
+    unit = units.get(text[-1:])
+    try:
+        return seconds(text if unit is None else text[:-1]) * (unit or 1.0)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time; give one such as 90, 10m or 1h") from None
 
 
 def _number(text: str) -> int:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from samerun.experiments.diagnosis import Diagnosis
     from samerun.experiments.result import CheckResult
 
 
@@ -21,3 +25,28 @@ def report(result: CheckResult, json_target: str | None) -> None:
     show(result, console(sys.stderr if json_target == "-" else sys.stdout))
     if json_target is not None:
         write_json(result.to_json(), json_target)
+
+
+def report_diagnosis(diagnosis: Diagnosis, json_target: str | None, patch_target: str | None) -> None:
+    """As `report`, for a diagnosis; and write its patch where asked for."""
+    from samerun.report.console import console
+    from samerun.report.diagnosis import show
+    from samerun.report.json import write_json, write_text
+
+    show(diagnosis, console(sys.stderr if "-" in (json_target, patch_target) else sys.stdout), patch_target)
+    if json_target is not None:
+        write_json(diagnosis.to_json(), json_target)
+    if patch_target is not None and diagnosis.patch is not None and diagnosis.patch.diff:
+        write_text(diagnosis.patch.diff, patch_target, "--patch")
+
+
+def put_out(
+    show: Callable[[Console], None], to_json: Callable[[], Mapping[str, Any]], json_target: str | None
+) -> None:
+    """Show a result as text, and write it as JSON where asked for, as `report` does."""
+    from samerun.report.console import console
+    from samerun.report.json import write_json
+
+    show(console(sys.stderr if json_target == "-" else sys.stdout))
+    if json_target is not None:
+        write_json(to_json(), json_target)

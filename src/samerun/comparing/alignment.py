@@ -120,7 +120,7 @@ def align(paired: Paired, a: Ints, b: Ints, columns: Sequence[str]) -> Alignment
     if prefix == n and len(a) == len(b):
         return Alignment(a, b, None)
     rest_a, rest_b = a[prefix:], b[prefix:]
-    partner_a, partner_b = _join(keys_a[prefix:], keys_b[prefix:])
+    partner_a, partner_b = join(keys_a[prefix:], keys_b[prefix:])
     has_a, has_b = partner_a >= 0, partner_b >= 0
     matched_a, matched_b = rest_a[has_a], rest_b[partner_a[has_a]]
     full_a, full_b = np.concatenate([a[:prefix], matched_a]), np.concatenate([b[:prefix], matched_b])
@@ -161,7 +161,7 @@ def _is_suffix(mask: Bools) -> bool:
     return not mask.any() or bool(mask[int(mask.argmax()) :].all())
 
 
-def _join(a: Ints, b: Ints) -> tuple[Ints, Ints]:
+def join(a: Ints, b: Ints) -> tuple[Ints, Ints]:
     """For each of a and b the index of its partner, -1 for none: the n-th of a key goes with the n-th."""
     import numpy as np
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,8 +12,9 @@ from typing import Any
 from samerun.comparing.alignment import Paired, Parting
 from samerun.runs.difference import Row, Side
 from samerun.runs.reading import Trace
-from samerun.runs.schema import EVIDENCE
+from samerun.runs.schema import DRAWS, EVIDENCE
 from samerun.runs.store import Run
+from samerun.sources.catalogue import catalogue
 
 OWN = ":"  # "torch-cpu:generator" is a generator that the script made, of the source torch-cpu
 _MOST_EVIDENCE = 20_000  # rows on each side: the earliest and the latest half of more
@@ -116,7 +118,9 @@ def generators(paired: Paired, parting: Parting, step: int) -> tuple[dict[str, i
                 source = name.split(OWN)[0]
                 first[source] = min(at, first.get(source, at))
                 break
-    return first, frozenset(name.split(OWN)[0] for name in a.drawn | b.drawn)
+    # A generator that the script seeds with another seed each time has fed whatever comes after.
+    otherwise = {name for name in a.seeded.keys() & b.seeded.keys() if a.seeded[name] != b.seeded[name]}
+    return first, frozenset(name.split(OWN)[0] for name in a.drawn | b.drawn | otherwise)
 
 
 @dataclass(frozen=True)
@@ -125,16 +129,21 @@ class _States:
 
     by_step: dict[str, dict[int, bytes]]  # as training was about to use them in each step
     drawn: set[str]  # those that were used
+    seeded: dict[str, list[bytes]]  # what each was seeded with by the script, in order
 
     @classmethod
     def of(cls, trace: Trace, before: int, step: int) -> _States:
-        """As written up to the record at `before`, and what `step` left behind."""
+        """As written up to the record at `before`, and what `step` left behind.
+
+        A seeding is a new state too, known by its seed until the generator is drawn from.
+        """
         import numpy as np
 
-        mask = trace.is_one_of("what", {"rng", "draw"}) & (trace.steps <= step + 1)
+        mask = trace.is_one_of("what", {"rng", "draw", "seed"}) & (trace.steps <= step + 1)
         by_step: dict[str, dict[int, bytes]] = {}
-        seen: dict[str, set[bytes]] = {}
+        changes: dict[str, int] = {}
         drawn: set[str] = set()
+        seeded: dict[str, list[bytes]] = {}
         for at, row in zip(np.flatnonzero(mask).tolist(), trace.rows(mask), strict=True):
             if row.name is None or row.digest is None:
                 continue
@@ -142,15 +151,39 @@ class _States:
                 drawn.update([row.name] if row.step <= step else [])
             if row.what == "draw":
                 continue
-            seen.setdefault(row.name, set()).add(row.digest)
-            if row.step <= step and (at < before or row.name not in by_step):
-                known = by_step.setdefault(row.name, {})
-                if row.step == 0:
-                    known[0] = row.digest  # the latest: a script seeds before it trains
+            names = _seeded_by().get(row.name, ()) if row.what == "seed" else (row.name,)
+            for name in names:
+                if row.what == "seed":
+                    seeded.setdefault(name, []).append(row.digest)
+                    changes[name] = -1  # the next state written is what the seed made of it
                 else:
-                    known.setdefault(row.step, row.digest)
-        drawn.update(name for name, states in seen.items() if len(states) > 1)
-        return cls(by_step, drawn)
+                    changes[name] = changes.get(name, -1) + 1
+                    drawn.update([name] if changes[name] > 0 else [])
+                if row.step <= step and (at < before or name not in by_step):
+                    known = by_step.setdefault(name, {})
+                    if row.step == 0:
+                        known[0] = row.digest  # the latest: a script seeds before it trains
+                    else:
+                        known.setdefault(row.step, row.digest)
+        drawn |= _torch_generators_drawn_from(trace, before, by_step)
+        return cls(by_step, drawn, seeded)
+
+
+def _torch_generators_drawn_from(trace: Trace, before: int, known: Mapping[str, object]) -> set[str]:
+    """torch's default generators, where an operation that draws random numbers came before."""
+    flags = trace.flags[:before][trace.is_one_of("what", {"operation"})[:before]]
+    used = bool((flags & DRAWS).any())
+    return {name for name in known if name.startswith("torch-") and OWN not in name} if used else set()
+
+
+@functools.cache
+def _seeded_by() -> Mapping[str, tuple[str, ...]]:
+    """The sources that each seeding function, as named in "seed" rows, gives a new state."""
+    found: dict[str, tuple[str, ...]] = {}
+    for id_, source in catalogue().items():
+        for function in getattr(source, "seeded_by", ()):
+            found[function] = (*found.get(function, ()), id_)
+    return found
 
 
 def side(run: Run, traces: Sequence[Trace], step: int) -> Side:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 
 from samerun.comparing.circumstances import Samples, generators, samples, side
+from samerun.comparing.further import further
+from samerun.comparing.gaps import gap
 from samerun.comparing.process import Compared
 from samerun.comparing.processes import Recorded
-from samerun.runs.difference import Difference, Kind
+from samerun.runs.difference import Difference, Further, Kind
 from samerun.runs.reading import Trace
 from samerun.runs.schema import COMPARED, PHASES
 
@@ -35,6 +37,10 @@ def describe(found: Compared, runs: tuple[Recorded, Recorded]) -> tuple[Differen
         side(recorded.run, recorded.of_rank(own.rank, first=own), row.step)
         for recorded, own in zip(runs, (paired.a, paired.b), strict=True)
     ]
+    more: tuple[Further, ...] = ()
+    propagated = 0
+    if found.window is not None and not found.ended:
+        more, propagated = further(paired, parting, found.window, found.limit)
     difference = Difference(
         step=row.step,
         phase=row.phase if row.phase in PHASES else "end",
@@ -48,6 +54,11 @@ def describe(found: Compared, runs: tuple[Recorded, Recorded]) -> tuple[Differen
         process=trace.stem,
         place=parting.at_a(),
         origin=found.origin,
+        gap=None if _told(found) else gap(paired, parting.a, parting.b),
+        run=("a" if parting.b is None else "b") if parting.flow and not found.ended else None,
+        instead=found.instead(),
+        further=more,
+        propagated=propagated,
         indices_equal=around.indices_equal,
         same_samples=around.same_samples,
         in_workers=around.in_workers,
@@ -57,6 +68,12 @@ def describe(found: Compared, runs: tuple[Recorded, Recorded]) -> tuple[Differen
         b=sides[1],
     )
     return difference, notes
+
+
+def _told(found: Compared) -> bool:
+    """Whether the record has no gap to explain: its inputs are equal, or only one run has it."""
+    assert found.parting is not None
+    return found.parting.flow or (found.origin is not None and found.origin.inputs_equal)
 
 
 def _kind(found: Compared, what: str, around: Samples) -> Kind:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Window = tuple[float, float]  # the first and last step at tier ops, inclusive; -1 is the setup
 
-_COLUMNS = ("phase", "name", "module")
+COLUMNS = ("phase", "name", "module")
 _NEAR = 2  # operations that must be equal, one apart, to tell an inserted one that looks like its neighbour
 _NEIGHBOURS = 400  # operations on each side that are aligned to tell an inserted one from a missing one
 
@@ -48,10 +48,10 @@ def compare_operations(paired: Paired, both: Window, steps: int | None) -> Align
     Those that a DataLoader runs are left out: their order moves with its workers' timing. What an operation
     leaves uninitialised is not compared.
     """
-    a, b = _positions(paired.a, both, steps), _positions(paired.b, both, steps)
+    a, b = positions(paired.a, both, steps), positions(paired.b, both, steps)
     n = min(len(a), len(b))
     never = (paired.a.flags[a[:n]] & paired.b.flags[b[:n]] & NEVER_WRITTEN) != 0
-    keys_a, keys_b = paired.keys(a, b, _COLUMNS)
+    keys_a, keys_b = paired.keys(a, b, COLUMNS)
     prefix = common_prefix(keys_a, keys_b, paired.equal(a[:n], b[:n]) | never)
     if prefix == len(a) == len(b):
         return Alignment(a, b, None)
@@ -77,7 +77,8 @@ def compare_operations(paired: Paired, both: Window, steps: int | None) -> Align
     return Alignment(before_a, before_b, parting)
 
 
-def _positions(trace: Trace, both: Window, steps: int | None) -> Ints:
+def positions(trace: Trace, both: Window, steps: int | None) -> Ints:
+    """Where the operations of the steps in the window `both`, and below `steps`, are."""
     import numpy as np
 
     where = np.where(trace.is_one_of("phase", {"setup"}), -1, trace.steps)
@@ -132,7 +133,7 @@ def origin(paired: Paired, parting: Parting, both: Window) -> Origin | None:
         phase=row.phase,
         inputs_equal=bool(all(known) and inputs[0] == inputs[1]),
         draws=draws,
-        generator_differs=_generator_differs(paired, parting) if draws else None,
+        generator_differs=generator_differs(paired, parting) if draws else None,
         reads_uninitialized=bool(flags & UNINITIALIZED),
         first_of_process=both[0] <= -1 and _is_first(paired.a, parting.a),
     )
@@ -148,7 +149,7 @@ def _is_first(trace: Trace, at: int) -> bool:
     return not bool((same & trace.is_one_of("what", {"operation"})[:at]).any())
 
 
-def _generator_differs(paired: Paired, parting: Parting) -> bool | None:
+def generator_differs(paired: Paired, parting: Parting) -> bool | None:
     """Whether the state that the operation drew from differs; None when it was not written in both.
 
     A generator of the script's own is written right before its draw, torch's generators when they changed.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from samerun.comparing import operations
 from samerun.comparing.alignment import Alignment, Paired, Parting, align
+from samerun.comparing.operations import Window
 from samerun.comparing.reach import Reach, may_lack
 from samerun.runs.difference import Origin, Row
 from samerun.runs.reading import Trace
@@ -32,6 +33,8 @@ class Compared:
     counts: Counter[str] = field(default_factory=Counter)  # records compared, by what they are
     steps: int = 0  # optimizer steps compared
     operations: bool = False  # whether operations were compared too
+    window: Window | None = None  # the steps whose operations both hold
+    limit: int | None = None  # only steps below it were compared
     unknown: str | None = None  # why it cannot be told whether the process did the same in both
     notes: tuple[str, ...] = ()
 
@@ -53,7 +56,7 @@ class Compared:
 
 
 def compare_process(
-    paired: Paired, reaches: tuple[Reach, Reach], window: operations.Window | None, steps: int | None
+    paired: Paired, reaches: tuple[Reach, Reach], window: Window | None, steps: int | None
 ) -> Compared:
     """Compare the records of one process, below `steps` where it is given.
 
@@ -72,6 +75,8 @@ def compare_process(
         counts=_counts(paired, [item for item in (records, done) if item is not None]),
         steps=_steps(paired.a, records.a),
         operations=done is not None,
+        window=window,
+        limit=steps,
         notes=tuple(notes),
     )
 
@@ -100,7 +105,7 @@ def _parted(paired: Paired, records: Alignment, reaches: tuple[Reach, Reach]) ->
 
 
 def _with_operations(
-    result: Compared, done: Alignment, reaches: tuple[Reach, Reach], window: operations.Window
+    result: Compared, done: Alignment, reaches: tuple[Reach, Reach], window: Window
 ) -> Compared:
     """The parting of the operations instead, where it comes first."""
     found, first, paired = done.parting, result.parting, result.paired

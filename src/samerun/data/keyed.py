@@ -8,7 +8,7 @@ before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from torch.utils.data import IterableDataset, default_collate, default_convert, get_worker_info
@@ -19,7 +19,8 @@ from samerun.sources import _generators
 from samerun.sources._keyed import index_names, takes_whole_batches
 from samerun.streams import Name, Stream
 
-_now: tuple[Stream, tuple[Name, ...]] | None = None  # whose randomness is being drawn here
+# Whose randomness is being drawn here: of what has these names; of the next of these indices after those made.
+_now: tuple[Stream, Sequence[Any], list[Any] | None] | None = None
 
 
 def sample_stream(*path: Name) -> Stream:
@@ -34,7 +35,9 @@ def sample_stream(*path: Name) -> Stream:
             "no sample is being made here: sample_stream() works in the dataset, the transforms and the "
             "collate_fn of a samerun.data.DataLoader"
         )
-    above, names = _now
+    above, names, made = _now
+    if made is not None:
+        names = index_names(names[len(made)])
     return above.child(*names, *path)
 
 
@@ -60,10 +63,10 @@ class Index:
 class Made:
     """The samples of a batch on their way to collate_fn, with what its randomness is named by."""
 
-    def __init__(self, samples: Any, above: Stream, names: tuple[Name, ...]) -> None:
+    def __init__(self, samples: Any, above: Stream, named_by: Any) -> None:
         self.samples = samples
         self.above = above
-        self.names = names
+        self.named_by = named_by  # the indices; the position in an iterable dataset
 
 
 class Keyed:
@@ -75,29 +78,29 @@ class Keyed:
         self.dataset = dataset
         self._stream = stream
         self._whole = takes_whole_batches(dataset)
-        self._of: tuple[int, Stream] | None = None
+        self._epoch: int | None = None
 
     def _above(self, epoch: int) -> Stream:
-        if self._of is None or self._of[0] != epoch:
-            self._of = epoch, self._stream.child(epoch)
-        return self._of[1]
+        if self._epoch != epoch:
+            self._epoch, self._of = epoch, self._stream.child(epoch)
+            self._samples = self._of.child("sample")
+        return self._of
 
     def __getitems__(self, indices: Indices) -> Made:
         above = self._above(indices.epoch)
-        names = index_names(indices)
         with _Drawing():
             if self._whole:
-                samples = _drawn(above, ("batch", *names), self.dataset.__getitems__, list(indices))
+                names = "batch", *index_names(indices)
+                samples = _drawn(above, names, self.dataset.__getitems__, list(indices))
             else:
-                samples = _each(above.child("sample"), indices, self.dataset.__getitem__)
-        return Made(samples, above, ("collate", *names))
+                samples = _each(self._samples, indices, self.dataset.__getitem__)
+        return Made(samples, above, indices)
 
     def __getitem__(self, index: Index) -> Made:
         above = self._above(index.epoch)
-        names = index_names(index.index)
         with _Drawing():
-            sample = _drawn(above, ("sample", *names), self.dataset.__getitem__, index.index)
-        return Made(sample, above, ("collate", *names))
+            (sample,) = _each(self._samples, [index.index], self.dataset.__getitem__)
+        return Made(sample, above, index.index)
 
 
 class KeyedIterable(IterableDataset[Any]):
@@ -127,7 +130,7 @@ class KeyedIterable(IterableDataset[Any]):
                     item = _drawn(above, (position,), next, items)
             except StopIteration:
                 return
-            yield Made(item, above, (position, "collate"))
+            yield Made(item, above, position)
             position += 1
 
 
@@ -140,14 +143,14 @@ class Collate:
     def __call__(self, made: Any) -> Any:
         """Collate a batch, or the one sample where no batches are made."""
         if isinstance(made, list):  # of an iterable dataset: the items one by one
-            above, names = made[0].above, made[0].names
-            samples = [item.samples for item in made]
+            first, samples = made[0], [item.samples for item in made]
         else:
-            above, names, samples = made.above, made.names, made.samples
+            first, samples = made, made.samples
         if self.collate_fn in (default_collate, default_convert):  # they draw nothing
             return self.collate_fn(samples)
         with _Drawing():
-            return _drawn(above, names, self.collate_fn, samples)
+            names = "collate", *index_names(first.named_by)
+            return _drawn(first.above, names, self.collate_fn, samples)
 
 
 class WorkerInit:
@@ -179,21 +182,34 @@ class _Drawing:
             _generators.restore(self._before)
 
 
-def _each(above: Stream, indices: Indices, make: Callable[[Any], Any]) -> list[Any]:
+def _each(above: Stream, indices: Sequence[Any], make: Callable[[Any], Any]) -> list[Any]:
     """Make the samples of a batch, each from its own randomness."""
     global _now
-    names = [index_names(index) for index in indices]
-    samples = []
-    seeds = _generators.seeded_with_each([above.child_seed(*name) for name in names])
-    for index, name, _ in zip(indices, names, seeds, strict=True):
-        _now = above, name
+    samples: list[Any] = []
+    seeds = _generators.seeded_with_each(_seeds(above, indices))
+    _now = above, indices, samples
+    for index, _ in zip(indices, seeds, strict=True):
         samples.append(make(index))
     return samples
+
+
+def _seeds(above: Stream, indices: Sequence[Any]) -> list[int]:
+    """Of each index: by its number; where it is none, by its names."""
+    if set(map(type, indices)) == {int} and 0 <= min(indices) <= max(indices) < 2**64:  # all but always
+        return above.item_seeds(indices)
+    return [_seed(above, index_names(index)) for index in indices]
+
+
+def _seed(above: Stream, names: tuple[Name, ...]) -> int:
+    (number,) = names if len(names) == 1 else (None,)
+    if type(number) is int and 0 <= number < 2**64:
+        return above.item_seeds([number])[0]
+    return above.child_seed(*names)
 
 
 def _drawn(above: Stream, names: tuple[Name, ...], make: Callable[..., Any], argument: Any) -> Any:
     """Make something from its own randomness."""
     global _now
-    _now = above, names
+    _now = above, names, None
     _generators.seed_all(above.child_seed(*names))
     return make(argument)

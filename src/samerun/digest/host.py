@@ -95,9 +95,9 @@ def digest_dense(t: torch.Tensor) -> bytes:
     return digest_any(t)
 
 
-def digest_memory(address: int, nbytes: int) -> bytes:
+def digest_memory(address: int, nbytes: int, seed: int = 0) -> bytes:
     """16 bytes for a stretch of host memory, which must be the caller's to read, and live."""
-    return xxh3_128_digest((ctypes.c_char * nbytes).from_address(address))
+    return xxh3_128_digest((ctypes.c_char * nbytes).from_address(address), seed)  # type: ignore[arg-type]
 
 
 def digest_strided(t: torch.Tensor) -> bytes:

@@ -28,12 +28,25 @@ def check(request: Request, listener: Listener | None = None, record: Record = r
     last = None if request.steps is None else request.steps - 1
     runs = trials.record("recording", request.runs, control=request.control, stop_after=last)
     comparisons = compare_all(runs, steps=request.steps)
-    result = _result(request, runs, comparisons)
+    result = undecided(request, runs, comparisons)
+    parted = first_parting(runs, comparisons)
+    if parted is None:
+        return agreeing(trials, result, runs, comparisons)
+    return _differs(trials, result, runs, comparisons, parted)
+
+
+def first_parting(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> int | None:
+    """Which comparison parts first in time, other than by a crash; None when none does."""
     pairs = zip(comparisons, runs[1:], strict=True)
     uncrashed = [item for item, run in pairs if not outcomes.is_crash(item, (runs[0], run))]
     parted = earliest(uncrashed)
-    if parted is not None:
-        return _differs(trials, result, runs, comparisons, comparisons.index(uncrashed[parted]))
+    return None if parted is None else comparisons.index(uncrashed[parted])
+
+
+def agreeing(
+    trials: Trials, result: CheckResult, runs: Sequence[Run], comparisons: Sequence[Comparison]
+) -> CheckResult:
+    """The verdict on runs that do not part: never `same` by default."""
     if failure := outcomes.failure(runs, parted=False):
         return replace(result, reason=failure, output=outcomes.last_lines(runs))
     if scope.steps(comparisons) == 0:
@@ -44,7 +57,7 @@ def check(request: Request, listener: Listener | None = None, record: Record = r
     return replace(result, verdict="same")
 
 
-def _result(request: Request, runs: Sequence[Run], comparisons: Sequence[Comparison]) -> CheckResult:
+def undecided(request: Request, runs: Sequence[Run], comparisons: Sequence[Comparison]) -> CheckResult:
     """What is known before there is a verdict: it is unknown until something shows otherwise."""
     return CheckResult(
         "unknown",
@@ -57,6 +70,7 @@ def _result(request: Request, runs: Sequence[Run], comparisons: Sequence[Compari
         notes=tuple(dict.fromkeys(note for item in comparisons for note in item.notes)),
         controlled=request.control is not None,
         place=str(request.store.runs),
+        verdicts=tuple(item.verdict for item in comparisons),
     )
 
 
@@ -80,12 +94,13 @@ def _differs(
         proof = Proof(trials, request.control, closer.window, closer.stop_after)
     findings = why(closer.difference, proof)
     failure = outcomes.failure(runs, parted=True)
-    notes = (*result.notes, *_agreement(comparisons), closer.note, failure, *findings.notes)
+    notes = (*result.notes, *agreement(comparisons), closer.note, failure, *findings.notes)
     return replace(
         result,
         verdict="differs",
         difference=closer.difference,
         pair=closer.pair,
+        parted=(runs[0].id, runs[parted + 1].id),
         causes=findings.causes,
         suspects=findings.suspects,
         ruled_out=findings.ruled_out,
@@ -94,7 +109,7 @@ def _differs(
     )
 
 
-def _agreement(comparisons: Sequence[Comparison]) -> list[str]:
+def agreement(comparisons: Sequence[Comparison]) -> list[str]:
     """Which runs agree with the first, when not all of them part."""
     agree = [str(number + 2) for number, item in enumerate(comparisons) if item.verdict == "same"]
     return [f"run 1 agrees with run {', '.join(agree)} and parts from the others"] if agree else []

@@ -23,7 +23,7 @@ class Closer:
     difference: Difference
     pair: tuple[str, str]
     reproduced: bool
-    window: tuple[int, int]  # the steps that the further runs hold at tier ops
+    window: tuple[int, int] | None  # the steps that the further runs hold at tier ops
     stop_after: int | None
     note: str | None = None
 

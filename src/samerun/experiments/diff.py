@@ -1,10 +1,12 @@
-"""`diff`: compares two recorded runs and explains where they part, without a further run."""
+"""`diff`: compares recorded runs and explains where they part, without a further run."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from samerun.comparing.compare import compare
+from samerun.comparing.compare import compare_all, earliest
+from samerun.comparing.comparison import Comparison
 from samerun.experiments import outcomes, scope
 from samerun.experiments.result import CheckResult
 from samerun.experiments.why import why
@@ -14,43 +16,56 @@ from samerun.runs.store import Run, Store
 _NONE = (None, "off")  # modes that control nothing
 
 
-def diff(store: Store, a: str, b: str) -> CheckResult:
-    """Compare the runs of these names.
+def diff(store: Store, runs: Sequence[Run]) -> CheckResult:
+    """Compare two runs or more, each with the first.
 
-    Raises RunNotFound, SchemaError, and RunError for a damaged manifest.
+    `store` is where their names are looked up. Raises SchemaError, and RunError for a damaged manifest.
     """
-    runs = (store.find(a), store.find(b))
     manifests = [run.manifest for run in runs]
-    comparison = compare(*runs)
-    same_command = manifests[0].command == manifests[1].command
+    comparisons = compare_all(runs)
     result = CheckResult(
-        comparison.verdict,
-        (runs[0].id, runs[1].id),
-        command=manifests[0].command if same_command else (),
+        "unknown",
+        tuple(run.id for run in runs),
+        command=manifests[0].command if len({item.command for item in manifests}) == 1 else (),
         folder=manifests[0].cwd,
         steps=min(run.steps for run in runs),
-        scope=scope.phrase([comparison]),
-        reason=comparison.reason,
-        losses=comparison.losses,
-        notes=comparison.notes,
+        scope=scope.phrase(comparisons),
+        losses=(comparisons[0].losses[0], *(item.losses[1] for item in comparisons)),
+        notes=tuple(dict.fromkeys(note for item in comparisons for note in item.notes)),
         controlled=all(manifest.mode not in _NONE for manifest in manifests),
         place=str(store.runs),
+        verdicts=tuple(item.verdict for item in comparisons),
     )
+    pairs = list(zip(comparisons, runs[1:], strict=True))
+    parted = [(item, run) for item, run in pairs if not outcomes.is_crash(item, (runs[0], run))]
+    first = earliest([item for item, _ in parted])
+    failure = outcomes.failure(runs, parted=first is not None)
+    if first is not None:
+        return _differs(store, result, runs[0], *parted[first], failure)
+    if failure is not None:
+        return replace(result, reason=failure, output=outcomes.last_lines(runs))
+    unknown = next((item for item in comparisons if item.verdict != "same"), None)
+    if unknown is not None:
+        return replace(result, reason=unknown.reason)
+    return replace(result, verdict="same")
+
+
+def _differs(
+    store: Store, result: CheckResult, a: Run, comparison: Comparison, b: Run, failure: str | None
+) -> CheckResult:
     difference = comparison.difference
-    failure = outcomes.failure(runs, parted=difference is not None)
-    if difference is None or outcomes.is_crash(comparison, runs):
-        if failure is None:
-            return result
-        return replace(result, verdict="unknown", reason=failure, output=outcomes.last_lines(runs))
+    assert difference is not None
     findings = why(difference, None)
-    notes = (*result.notes, _controls(*manifests), failure, *findings.notes)
+    notes = (*result.notes, _controls(a.manifest, b.manifest), failure, *findings.notes)
     return replace(
         result,
+        verdict="differs",
         difference=difference,
-        pair=(_name(store, runs[0]), _name(store, runs[1])),
+        pair=(_name(store, a), _name(store, b)),
+        parted=(a.id, b.id),
         causes=findings.causes,
         suspects=findings.suspects,
-        notes=tuple(note for note in notes if note),
+        notes=tuple(dict.fromkeys(note for note in notes if note)),
     )
 
 

@@ -54,8 +54,11 @@ def _steps(run: Run) -> str:
 def last_lines(runs: Sequence[Run]) -> tuple[str, ...]:
     """The last lines that the first failed run printed."""
     run = next((run for run in runs if run.outcome not in WHOLE), None)
-    if run is None:
-        return ()
+    return () if run is None else last_lines_of(run)
+
+
+def last_lines_of(run: Run) -> tuple[str, ...]:
+    """The last lines that a run printed, () when its output is not there."""
     try:
         with open(run.path / "output.txt", "rb") as file:
             file.seek(0, 2)

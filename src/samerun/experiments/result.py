@@ -35,6 +35,8 @@ class CheckResult:
     output: tuple[str, ...] = ()  # the last lines that a failed command printed
     controlled: bool = False
     place: str = ""  # the folder that holds the runs
+    verdicts: tuple[Verdict, ...] = ()  # of each run but the first, held against the first
+    parted: tuple[str, str] | None = None  # the two of `runs` that part first: `pair` may be recorded again
 
     def to_json(self) -> dict[str, Any]:
         """The values of `--json`: the keys of schema 1, then those that only inform."""
@@ -44,9 +46,9 @@ class CheckResult:
             "runs": list(self.runs),
             "steps": self.steps,
             "first_difference": self._first_difference(),
-            "causes": [_cause(cause) for cause in self.causes],
-            "suspects": [_cause(cause) for cause in self.suspects],
-            "ruled_out": [_cause(cause) for cause in self.ruled_out],
+            "causes": [cause.to_json() for cause in self.causes],
+            "suspects": [cause.to_json() for cause in self.suspects],
+            "ruled_out": [cause.to_json() for cause in self.ruled_out],
             "scope": self.scope,
             "reason": self.reason,
             "losses": [
@@ -57,36 +59,32 @@ class CheckResult:
             "output": list(self.output),
             "pair": None if self.pair is None else list(self.pair),
             "command": list(self.command),
+            "verdicts": list(self.verdicts),
+            "parted": None if self.parted is None else list(self.parted),
         }
 
     def _first_difference(self) -> dict[str, Any] | None:
         first = self.difference
         if self.verdict != "differs" or first is None:
             return None
-        return {
-            "step": first.step,
-            "phase": first.phase,
-            "what": first.what,
-            "module": first.module,
-            "op": first.op,
-            "call_site": first.call_site,
-            "rank": first.rank,
-            "name": first.name,
-            "kind": first.kind,
-        }
+        return place_of(first)
+
+
+def place_of(first: Difference) -> dict[str, Any]:
+    """Where a difference is, as plain values."""
+    return {
+        "step": first.step,
+        "phase": first.phase,
+        "what": first.what,
+        "module": first.module,
+        "op": first.op,
+        "call_site": first.call_site,
+        "rank": first.rank,
+        "name": first.name,
+        "kind": first.kind,
+    }
 
 
 def _number(value: float) -> float | str:
     """The number, or its name where JSON has none (nan, inf, -inf)."""
     return value if math.isfinite(value) else str(value)
-
-
-def _cause(cause: Cause) -> dict[str, Any]:
-    return {
-        "source": cause.source,
-        "confirmed": cause.confirmed,
-        "advice": cause.advice,
-        "evidence": cause.evidence,
-        "call_site": cause.call_site,
-        "together": cause.together,
-    }

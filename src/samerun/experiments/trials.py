@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from samerun.comparing.compare import compare_all, earliest
@@ -11,7 +13,8 @@ from samerun.experiments import outcomes
 from samerun.experiments.listener import Listener
 from samerun.experiments.request import Request
 from samerun.launching.run import record
-from samerun.runs.plan import Control, Tier
+from samerun.launching.scratch import scratch_copy
+from samerun.runs.plan import Control, Probe, Tier
 from samerun.runs.store import Run
 
 # launching.run.record, or what stands in for it.
@@ -27,6 +30,8 @@ class Trials:
     def __init__(self, request: Request, listener: Listener, record: Record = record) -> None:
         self.request = request
         self.listener = listener
+        self.recorded: dict[str, Run] = {}  # every run so far, by id
+        self.fresh: Path | None = None  # when set, each run gets its own copy of this folder
         self._record = record
         self._steps: int | None = request.steps  # how many steps a run has, once known
 
@@ -39,6 +44,8 @@ class Trials:
         tier: Tier = "steps",
         window: tuple[int, int] | None = None,
         stop_after: int | None = None,
+        values: bool = False,
+        probe: Probe | None = None,
     ) -> list[Run]:
         """Record `count` runs, one after the other."""
         self.listener.stage(stage)
@@ -46,7 +53,7 @@ class Trials:
         for number in range(1, count + 1):
             steps = self._steps if stop_after is None else stop_after + 1
             self.listener.run_started(number, count, steps)
-            run = self._one(tier, window, stop_after, control)
+            run = self._one(tier, window, stop_after, control, values, probe)
             if self._steps is None and stop_after is None and run.outcome == "finished":
                 self._steps = run.steps
             runs.append(run)
@@ -79,21 +86,32 @@ class Trials:
         return next((item for item in comparisons if item.verdict == "unknown"), comparisons[0])
 
     def _one(
-        self, tier: Tier, window: tuple[int, int] | None, stop_after: int | None, control: Control | None
+        self,
+        tier: Tier,
+        window: tuple[int, int] | None,
+        stop_after: int | None,
+        control: Control | None,
+        values: bool,
+        probe: Probe | None,
     ) -> Run:
         request = self.request
-        run = self._record(
-            list(request.command),
-            store=request.store,
-            tier=tier,
-            window=window,
-            stop_after=stop_after,
-            control=control,
-            cwd=request.folder,
-            timeout=request.timeout,
-            on_progress=self._progress,
-            scratch=request.scratch,
-        )
+        with contextlib.nullcontext() if self.fresh is None else scratch_copy(self.fresh) as copy:
+            run = self._record(
+                list(request.command),
+                store=request.store,
+                tier=tier,
+                window=window,
+                stop_after=stop_after,
+                control=control,
+                cwd=request.folder,
+                timeout=request.timeout,
+                on_progress=self._progress,
+                scratch=request.scratch and copy is None,
+                values=values,
+                probe=probe,
+                copy=copy,
+            )
+        self.recorded[run.id] = run
         self.listener.run_ended(run.id, run.steps, run.outcome, run.duration_s)
         if run.outcome == "interrupted":
             raise KeyboardInterrupt

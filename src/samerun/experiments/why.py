@@ -51,7 +51,7 @@ def _can_be_controlled(source: str, base: Control | None) -> bool:
     known = catalogue().get(source)
     if known is None or not known.controllable:
         return False
-    return base is None or (base.mode not in known.modes and source not in base.extra)
+    return base is None or not (known.is_controlled_in(base.mode) or source in base.extra)
 
 
 def _trial(proof: Proof) -> Trial:

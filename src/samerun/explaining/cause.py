@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from samerun.runs.difference import Evidence
 from samerun.sources.catalogue import catalogue
@@ -18,6 +19,10 @@ class Cause:
     evidence: str  # one sentence: the values seen
     call_site: str | None = None
     together: bool = False  # confirmed only with the other confirmed causes controlled as well
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
 
 
 @dataclass(frozen=True)

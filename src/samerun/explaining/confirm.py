@@ -7,6 +7,7 @@ from typing import Literal
 
 from samerun.comparing.comparison import Comparison
 from samerun.explaining.cause import Cause, Findings, cause_of
+from samerun.explaining.smallest import smallest
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.schema import PHASES
 
@@ -15,6 +16,7 @@ Trial = Callable[[tuple[str, ...], int], Comparison]
 Outcome = Literal["mended", "still", "unclear"]
 
 MOST_CANDIDATES = 4
+_FLOW = ("flow", "ended")
 
 
 def position(difference: Difference) -> tuple[int, int]:
@@ -34,6 +36,8 @@ def judge(comparison: Comparison, original: Difference) -> Outcome:
 
 def _is_later(found: Difference, original: Difference) -> bool:
     """Whether the runs part later now: in another step or phase, or at another record further on."""
+    if original.kind in _FLOW and found.kind in _FLOW:
+        return False  # how often a loop turns is another number each time: later says nothing
     if position(found) != position(original):
         return position(found) > position(original)
     return found.place > original.place and _record(found) != _record(original)
@@ -81,17 +85,8 @@ def _smallest(candidates: Sequence[Evidence], original: Difference, trial: Trial
     def mends(items: Sequence[Evidence]) -> bool:
         return judge(trial(tuple(item.source for item in items), 2), original) == "mended"
 
-    if not mends(candidates):
-        return []
-    needed = list(candidates)
-    # Worst evidence first, so that the best is kept. Two left are needed both: each failed alone.
-    for item in reversed(candidates):
-        if len(needed) == 2:
-            break
-        fewer = [kept for kept in needed if kept is not item]
-        if mends(fewer):
-            needed = fewer
-    return needed
+    # Each of them failed alone; best evidence first, so that it is kept.
+    return smallest(candidates, mends, fail_alone=candidates) if mends(candidates) else []
 
 
 def _findings(

@@ -7,6 +7,7 @@ exception is a control that can no longer take effect: going on would break the 
 from __future__ import annotations
 
 import atexit
+import functools
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 from samerun import recording
 from samerun.errors import UsageError
 from samerun.launching.hooks import ImportHook
-from samerun.launching.marks import PYTHON_SEEN, TORCH_SEEN, mark
+from samerun.launching.marks import PYTHON_SEEN, TORCH_SEEN, mark, took_effect
 from samerun.runs.complaints import complain
 from samerun.runs.plan import Plan
 from samerun.sources.source import Source
@@ -37,6 +38,10 @@ def start(plan: Plan) -> None:
     _Process(plan).begin()
 
 
+def _modules(source: Source) -> tuple[str, ...]:
+    return (source.hooks_into, *source.also_hooks_into)
+
+
 class _Process:
     """The plan at work in this process."""
 
@@ -48,9 +53,10 @@ class _Process:
         self._recording = False
 
     def begin(self) -> None:
-        self._try("the record of evidence", self._open_journal, broken=True)
+        if self._plan.tier != "none":
+            self._try("the record of evidence", self._open_journal, broken=True)
         self._try("the catalogue of sources", self._find_sources, broken=True)
-        watched = {source.hooks_into for source in self._sources if source.hooks_into}
+        watched = {name for source in self._sources for name in _modules(source) if name}
         hook = ImportHook(watched | recording.watched(self._plan), self._imported)
         self._act("")
         hook.install()
@@ -81,11 +87,14 @@ class _Process:
     def _act(self, module: str) -> None:
         """Observe, then control, each source that waits for `module` ("": for nothing)."""
         for source in self._sources:
-            if source.hooks_into != module:
+            if module not in _modules(source):
                 continue
             self._try(f"observing {source.id}", lambda source=source: self._observe(source))  # type: ignore[misc]
             if source.id in self._controlled:
                 self._try(f"controlling {source.id}", lambda source=source: self._control(source))  # type: ignore[misc]
+        for source in self._sources:
+            if source.hooks_into == module and source.id in self._plan.vary:
+                self._try(f"varying {source.id}", lambda source=source: self._vary(source), broken=True)  # type: ignore[misc]
 
     def _observe(self, source: Source) -> None:
         if self._journal is not None:
@@ -100,7 +109,16 @@ class _Process:
             complain(self._plan.run, f"controlling {source.id}: {error}")
             _end_with(error)
 
+    def _vary(self, source: Source) -> None:
+        source.vary(
+            self._plan.vary[source.id], functools.partial(mark, self._plan.run, took_effect(source.id))
+        )
+
     def _record(self, module: str) -> None:
+        if module == "torch" and self._plan.clock is not None:
+            from samerun.recording import clock
+
+            clock.start(self._plan)
         if self._journal is not None:
             self._recording |= module == "torch"
             recording.imported(self._plan, self._journal, module)

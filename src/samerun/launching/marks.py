@@ -8,6 +8,11 @@ PYTHON_SEEN = "python.seen"
 TORCH_SEEN = "torch.seen"
 
 
+def took_effect(source: str) -> str:
+    """The file that says that a varied source was in play."""
+    return f"varied-{source}.seen"
+
+
 def mark(run: str, name: str) -> None:
     """Create the empty file `name` in the run's folder; a disk that cannot be written is ignored."""
     try:

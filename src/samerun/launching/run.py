@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from samerun.errors import RunError, UsageError
 from samerun.launching.following import Progress
@@ -17,7 +18,7 @@ from samerun.launching.scratch import scratch_copy
 from samerun.launching.telling import told
 from samerun.runs import provenance
 from samerun.runs.manifest import FILE, Manifest
-from samerun.runs.plan import Control, Plan, Tier
+from samerun.runs.plan import Control, Plan, Probe, Tier
 from samerun.runs.store import Run, Store
 
 
@@ -36,6 +37,10 @@ def record(
     on_progress: Callable[[Progress], None] | None = None,
     scratch: bool = False,
     copy: Path | None = None,
+    values: bool = False,
+    probe: Probe | None = None,
+    vary: Mapping[str, Any] | None = None,
+    clock: str | None = None,
 ) -> Run:
     """Run `command` in `cwd` (with `scratch`: in a copy of it) under the recorder; give the run on disk.
 
@@ -48,7 +53,17 @@ def record(
     RunError when the run cannot be kept on disk.
     """
     path = store.create()
-    plan = Plan(run=str(path), tier=tier, window=window, stop_after=stop_after, control=control)
+    plan = Plan(
+        run=str(path),
+        tier=tier,
+        window=window,
+        stop_after=stop_after,
+        control=control,
+        values=values,
+        probe=probe,
+        vary=vary or {},
+        clock=clock,
+    )
     try:
         with scratch_copy(cwd) if scratch else contextlib.nullcontext(copy or cwd) as folder:
             manifest = _manifest(command, plan, cwd, folder, env or {})

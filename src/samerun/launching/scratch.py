@@ -41,7 +41,12 @@ def scratch_copy(cwd: Path, instead: str = "run without --scratch") -> Iterator[
 
 
 def _left_out(folder: str, names: Sequence[str]) -> set[str]:
-    return {name for name in names if name in _NEVER or _is_special(Path(folder, name))}
+    return {name for name in names if is_left_out(Path(folder, name))}
+
+
+def is_left_out(path: Path) -> bool:
+    """Whether no copy is made of it: our own runs, a virtual environment, a socket, a pipe."""
+    return path.name in _NEVER or _is_special(path)
 
 
 def _is_special(path: Path) -> bool:

@@ -14,6 +14,7 @@ from torch.utils.data._utils import fetch
 from samerun import digest
 from samerun.data.keyed import Index
 from samerun.recording.recorder import Recorder
+from samerun.recording.tensors import tensors_of
 
 _Iterator = dataloader._BaseDataLoaderIter
 
@@ -84,6 +85,7 @@ def _batch(recorder: Recorder, iterator: Any, data: Any) -> None:
     awaited = getattr(iterator, "_task_info", {})
     for number in [number for number in sent if number not in awaited][:1]:
         _indices(recorder, name, sent.pop(number), iterator)
+    recorder.watched("batch", tensors_of(data))
     recorder.row("batch", name, parts=recorder.tensors.parts(data))
     for act in recorder.after_batch:
         act()

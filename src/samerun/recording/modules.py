@@ -17,6 +17,7 @@ from torch import nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 from samerun.recording.recorder import Recorder
+from samerun.recording.tensors import tensors_of
 
 _ROOTS_A_STEP = 32  # a script that calls its layers one by one must not pay for hashing every activation
 
@@ -69,11 +70,25 @@ class Modules:
             self._named[group] = now
             self.recorder.row("names", group, detail=json.dumps(names))
 
-    def group(self, what: str, label: str, named: list[tuple[str, torch.Tensor]]) -> None:
+    def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """Parameters, their gradients and buffers, by name."""
+        names = self.parameter_names()
+        for root in list(self.roots):
+            for parameter in root.parameters():
+                name = names[id(parameter)]
+                yield name, parameter
+                if parameter.grad is not None:
+                    yield f"{name}.grad", parameter.grad
+        yield from self.buffers()
+
+    def group(
+        self, what: str, label: str, named: list[tuple[str, torch.Tensor]], stepped: str | None = None
+    ) -> None:
         """Write one record of a group of tensors, each part by its name."""
         if not named:
             return
         self.names(f"{what}:{label}", [name for name, _ in named])
+        self.recorder.watched(what, (tensor for _, tensor in named), stepped)
         digest = self.recorder.tensors.digest
         self.recorder.row(what, label, parts=[digest(tensor) for _, tensor in named], keep_parts=True)
 
@@ -130,6 +145,7 @@ class Modules:
         if self._counts(leaving=True):
             if keywords:
                 self._input(f"{self.roots[module]}(…)", keywords)
+            recorder.watched("output", tensors_of(result))
             recorder.row("output", self.roots[module], parts=recorder.tensors.parts(result))
         recorder.local.inside = False
         recorder.phase = stack.phase
@@ -138,6 +154,7 @@ class Modules:
         """What goes into a model is data, whoever made it; of an evaluation, it is part of that."""
         recorder = self.recorder
         phase = "data" if recorder.phase == "forward" else None
+        recorder.watched("input", tensors_of(value))
         recorder.row("input", label, parts=recorder.tensors.parts(value), phase=phase)
 
     def _counts(self, leaving: bool = False) -> bool:
@@ -153,6 +170,7 @@ class Modules:
 def observe(recorder: Recorder) -> Modules:
     """Hook every module's call; returns what knows their names."""
     modules = Modules(recorder)
+    recorder.named.append(modules.tensors)
     enter, leave = recorder.guard(modules._enter), recorder.guard(modules._leave)
 
     def before(module: nn.Module, arguments: tuple[Any, ...]) -> None:

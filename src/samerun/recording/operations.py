@@ -1,8 +1,4 @@
-"""Tier `ops`: every dispatched operation, with digests of what went in and what came out.
-
-An input is not hashed again when an operation of the same step put it out, unchanged since (same address,
-size and version counter): its digest is known, and that of any view of it. See docs/decisions/0002.
-"""
+"""Tier `ops`: every dispatched operation, with digests of what went in and what came out."""
 
 from __future__ import annotations
 
@@ -15,9 +11,10 @@ import torch
 import xxhash
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 
-from samerun.digest.host import digest_memory, plain_device
+from samerun.recording.memory import Memory
 from samerun.recording.recorder import Recorder
 from samerun.recording.tensors import Slot
+from samerun.recording.watch import Place, Watch
 from samerun.runs import schema
 from samerun.sources import _user_code
 
@@ -32,8 +29,21 @@ _UNWRITTEN = frozenset(
         "empty_quantized",
     }
 )
+# What operations of torch write to though their schema does not say so: of 2274 samples of torch's own tests
+# of operations and modules, on the CPU, these two did (torch 2.13).
+_STATISTICS = frozenset({"running_mean", "running_var"})
+_WORKSPACE = "mkldnn_rnn_layer_backward"
+# Results that are only for the backward pass, and not written in all their parts. Found on the CPU by filling
+# new memory with two patterns under torch's own tests of operations and modules; cuDNN's and MIOpen's by name.
+_WORKSPACES = {
+    "mkldnn_rnn_layer": 3,
+    "_ctc_loss": 1,
+    "_cudnn_rnn": 3,
+    "miopen_rnn": 3,
+    "cudnn_batch_norm": 3,
+}
+_COPIES = ("aten._to_copy.", "aten.copy_.")  # those that can return before the host has the copy
 _COLLECTIVE = ("c10d", "_c10d_functional", "_c10d_functional_autograd")
-_GARBAGE = bytes(16)  # stands for memory that nothing has written: equal in two runs, whatever it holds
 _PRIMITIVE = (int, float, bool, str, complex, torch.dtype)
 
 
@@ -45,20 +55,14 @@ class _Operation(NamedTuple):
     written: tuple[int, ...]  # positions of the arguments that it writes to
     written_names: tuple[str, ...]  # the same, when given by keyword
     outs: frozenset[str]  # the arguments that it overwrites whatever they held
+    new: tuple[int, ...]  # which of its results, besides the arguments that it writes to, are new
+    unsaid: tuple[int, ...]  # positions of the arguments that it writes to without saying so
+    trusted: bool  # its schema names everything else that it writes to
+    workspace: int | None  # which of its results is not compared, since not all of it is written
     draws: bool
     unwritten: bool  # its output is not initialised
     pending: bool  # it returns before its result is there: a collective, which another thread carries out
     phase: str | None
-
-
-class _Known(NamedTuple):
-    """The digest of the tensor at an address, as long as nothing is written there."""
-
-    version: int
-    nbytes: int
-    shape: torch.Size
-    stride: tuple[int, ...]
-    digest: bytes | Slot
 
 
 class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -68,21 +72,18 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
         self.recorder = recorder
         self.path = path
+        self.memory = Memory(recorder.tensors)
+        self.watch: Watch | None = None
         self._operations: dict[Any, _Operation] = {}
-        self._known: dict[int, _Known] = {}
-        self._unwritten: dict[int, torch.UntypedStorage] = {}  # kept alive: its address stays its own
         self._sites: dict[tuple[CodeType, int], str] = {}
         self._made: dict[int, tuple[str | None, str | None]] = {}  # autograd node → where its forward ran
 
     def forget(self) -> None:
         """At the end of a step."""
         self._made.clear()
-        self.doubt()
-        self._unwritten = {key: kept for key, kept in self._unwritten.items() if _in_use(kept)}
-
-    def doubt(self) -> None:
-        """Know no digest any more: memory may have been written, or used anew, past the dispatcher."""
-        self._known.clear()
+        self.memory.forget()
+        if self.watch is not None:
+            self.watch.forget()
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -120,41 +121,55 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self, operation: _Operation, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[list[bytes | Slot], int, str | None, str | None]:
         """Digests of the inputs, flags, module and call site."""
-        recorder = self.recorder
+        recorder, memory = self.recorder, self.memory
         flags = 0
         if operation.draws:
             flags = schema.DRAWS
             self._generator(kwargs.get("generator"))
+        module, site = self._place()
+        digested: Callable[[torch.Tensor], bytes | Slot] = memory.input
+        if self.watch is not None:
+            here = Place(operation.name, module, site, recorder.where()[0])
+            digested = functools.partial(self._watched, self.watch, here)
         inputs: list[bytes | Slot] = []
         plain: list[Any] = []
-        if self._unwritten and self._reads_unwritten(operation, args, kwargs):
-            flags |= schema.UNINITIALIZED
         read = [value for name, value in kwargs.items() if name not in operation.outs] if kwargs else ()
         for value in (*args, *read) if read else args:
             if isinstance(value, torch.Tensor):
-                inputs.append(self._input(value))
+                inputs.append(digested(value))
             elif isinstance(value, (list, tuple)):
                 for item in value:
                     if isinstance(item, torch.Tensor):
-                        inputs.append(self._input(item))
+                        inputs.append(digested(item))
                     elif isinstance(item, _PRIMITIVE):
                         plain.append(item)
             elif isinstance(value, _PRIMITIVE):
                 plain.append(value)
         if plain:
             inputs.append(xxhash.xxh3_128_digest(repr(plain).encode()))
+        if memory.unwritten and self._reads_unwritten(operation, args, kwargs):
+            flags |= schema.UNINITIALIZED
         if recorder.local.loading:
             flags |= schema.LOADER
+        return inputs, flags, module, site
+
+    def _place(self) -> tuple[str | None, str | None]:
+        """The module that is running, and the line of the user's code."""
         node: Any = torch._C._current_autograd_node()  # typed as never None, and is in the forward
         if node is not None:
-            module, site = self._made.get(node._sequence_nr(), (None, None))
-            return inputs, flags, module, site
-        site = recorder.site or self._site()
-        module = self.path()
+            return self._made.get(node._sequence_nr(), (None, None))
+        place = self.path(), self.recorder.site or self._site()
         if torch.is_grad_enabled():
             # An operation's autograd node is made just before it is dispatched, and took the last number.
-            self._made.setdefault(torch._C._autograd._get_sequence_nr() - 1, (module, site))
-        return inputs, flags, module, site
+            self._made.setdefault(torch._C._autograd._get_sequence_nr() - 1, place)
+        return place
+
+    def _watched(self, watch: Watch, here: Place, tensor: torch.Tensor) -> bytes | Slot:
+        """The digest of an input that is hashed again, whatever is known of it."""
+        fresh = watch.read(tensor, here)
+        if isinstance(fresh, Slot) and not self.memory.is_unwritten(tensor):
+            return fresh
+        return self.memory.input(tensor)  # as it is without a window, so that both can be compared
 
     def _after(
         self,
@@ -167,35 +182,80 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         module: str | None,
         site: str | None,
     ) -> None:
+        memory = self.memory
         parts: list[bytes | Slot] = []
+        put_out: list[torch.Tensor] = []  # what the parts are digests of
         written = _written(operation, args, kwargs) if operation.written else ()
-        if operation.pending:
+        if operation.pending or _is_on_its_way(operation, args, kwargs, result):
             flags |= schema.UNHASHED
-            self.doubt()
+            memory.doubt()
+            self._hold(args, kwargs, result)
         elif operation.unwritten:
             flags |= schema.NEVER_WRITTEN
             for tensor in _each(result):
-                self._known.pop(tensor.data_ptr(), None)
-                if tensor.numel():
-                    storage = tensor.untyped_storage()
-                    self._unwritten[storage.data_ptr()] = storage
+                memory.left_unwritten(tensor)
         elif written:
             for tensor in written:
-                if self._unwritten:
-                    self._unwritten.pop(tensor.untyped_storage().data_ptr(), None)
-                parts.append(self.output(tensor, bumps=1))  # autograd counts the write after this returns
+                put_out.append(tensor)
+                parts.append(memory.written(tensor))
+            for number in operation.new:
+                for tensor in _each(result[number] if isinstance(result, (list, tuple)) else result):
+                    put_out.append(tensor)
+                    parts.append(memory.output(tensor))
         elif isinstance(result, torch.Tensor):
-            parts.append(self.output(result))
+            put_out.append(result)
+            parts.append(memory.output(result))
         else:
-            for tensor in _each(result):
-                parts.append(self.output(tensor))
+            for number, tensor in enumerate(_each(result)):
+                if number == operation.workspace:
+                    memory.left_unwritten(tensor, workspace=True)
+                    continue
+                put_out.append(tensor)
+                parts.append(memory.output(tensor))
             if isinstance(result, (int, float, bool)):
                 parts.append(xxhash.xxh3_128_digest(repr(result).encode()))
+        for number in operation.unsaid:
+            for tensor in _each(args[number]) if number < len(args) else ():
+                put_out.append(tensor)
+                parts.append(memory.output(tensor))
+        if self.watch is not None:
+            here = Place(operation.name, module, site, self.recorder.where()[0])
+            self._watch(self.watch, here, operation, (args, kwargs, result), put_out, parts)
         self.recorder.operation(operation.name, operation.phase, module, site, parts, inputs, flags)
+
+    def _watch(
+        self,
+        watch: Watch,
+        here: Place,
+        operation: _Operation,
+        called: tuple[tuple[Any, ...], dict[str, Any], Any],
+        put_out: Sequence[torch.Tensor],
+        parts: Sequence[bytes | Slot],
+    ) -> None:
+        """What an operation left in memory, and the gaps that it met."""
+        args, kwargs, result = called
+        for tensor, digest in zip(put_out, parts, strict=False):  # a number is a part too, the last one
+            watch.wrote(tensor, digest, here)
+        if operation.unwritten:
+            for tensor in _each(result):
+                watch.left_unwritten(tensor, here)
+        known = set(map(id, put_out))
+        for value in (*args, *kwargs.values()):
+            for tensor in _each(value):
+                if id(tensor) not in known:
+                    watch.left(tensor, here, may_write=not operation.trusted)
+        self.recorder.gaps(watch.take())
+
+    def _hold(self, *values: Any) -> None:
+        """Another thread is at work on all of these tensors."""
+        if self.watch is not None:
+            for value in values:
+                for tensor in _each(list(value.values()) if isinstance(value, dict) else value):
+                    self.watch.hold(tensor)
 
     def _site(self) -> str | None:
         """The line of the user's code that asked for this operation."""
-        frame = _user_code.user_frame(4)
+        frame = _user_code.user_frame(5)
         if frame is None:
             return None
         key = frame.f_code, frame.f_lasti  # cheaper than the number of the line
@@ -211,71 +271,22 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             state = self.recorder.tensors.digest(generator.get_state())
             self.recorder.row("rng", "torch-cpu:generator", parts=[state])
 
-    def _input(self, tensor: torch.Tensor) -> bytes | Slot:
-        if self._unwritten and self._is_unwritten(tensor):
-            return _GARBAGE
-        try:
-            known = self._known.get(tensor.data_ptr())
-            if known is not None and known.version == tensor._version and known.nbytes == tensor.nbytes:
-                if known.shape == tensor.shape and known.stride == tensor.stride():
-                    return known.digest
-            else:
-                known = self._whole(tensor)
-            if known is not None and isinstance(known.digest, bytes):
-                view = f"{tensor.storage_offset()}{tensor.shape}{tensor.stride()}"
-                return xxhash.xxh3_128_digest(known.digest + view.encode())
-        except (RuntimeError, NotImplementedError):  # no storage, or an inference tensor without a version
-            pass
-        return self.output(tensor)
-
-    def _whole(self, tensor: torch.Tensor) -> _Known | None:
-        """What is known of the whole memory that a tensor is a part of.
-
-        All of it is read when the tensor is a transposed view of all of it: that saves the copy.
-        """
-        storage = tensor.untyped_storage()
-        address, nbytes = storage.data_ptr(), storage.nbytes()
-        known = self._known.get(address)
-        if known is not None and known.version == tensor._version and known.nbytes == nbytes:
-            return known
-        if nbytes == tensor.nbytes and not tensor.is_contiguous() and plain_device(tensor) == "cpu":
-            size = torch.Size([nbytes])
-            known = _Known(tensor._version, nbytes, size, (1,), digest_memory(address, nbytes))
-            self._known[address] = known
-            return known
-        return None
-
-    def output(self, tensor: torch.Tensor, bumps: int = 0) -> bytes | Slot:
-        """Digest a tensor, and know it from here on, when its version counter has gone `bumps` further."""
-        digest = self.recorder.tensors.digest(tensor)
-        try:
-            self._known[tensor.data_ptr()] = _Known(
-                tensor._version + bumps, tensor.nbytes, tensor.shape, tensor.stride(), digest
-            )
-        except RuntimeError:
-            pass
-        return digest
-
     def _reads_unwritten(self, operation: _Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         written = {id(tensor) for tensor in _written(operation, args, kwargs)}
         return any(
-            id(tensor) not in written and self._is_unwritten(tensor)
+            id(tensor) not in written and self.memory.is_unwritten(tensor)
             for value in (*args, *kwargs.values())
             for tensor in _each(value)
         )
-
-    def _is_unwritten(self, tensor: torch.Tensor) -> bool:
-        try:
-            return tensor.untyped_storage().data_ptr() in self._unwritten
-        except (RuntimeError, NotImplementedError):  # sparse and the like have no storage
-            return False
 
 
 def _learn(func: Any) -> _Operation:
     """Read an operation's schema; one without (a higher-order operator) is judged by its outputs."""
     schema_ = getattr(func, "_schema", None)
     if schema_ is None:
-        return _Operation(str(func), False, (), (), frozenset(), False, False, False, None)
+        return _Operation(
+            str(func), False, (), (), frozenset(), (), (), False, None, False, False, False, None
+        )
     name = str(func)
     namespace, _, rest = name.partition(".")
     written = [
@@ -296,6 +307,14 @@ def _learn(func: Any) -> _Operation:
             for argument in schema_.arguments
             if argument.kwarg_only and argument.alias_info is not None and argument.alias_info.is_write
         ),
+        new=tuple(number for number, returned in enumerate(schema_.returns) if returned.alias_info is None),
+        unsaid=tuple(
+            position
+            for position, argument in enumerate(schema_.arguments)
+            if argument.name in _STATISTICS and argument.alias_info is None and "backward" not in rest
+        ),
+        trusted=namespace in ("aten", "prims") and not rest.startswith(_WORKSPACE),
+        workspace=_WORKSPACES.get(rest.split(".")[0]) if namespace == "aten" else None,
         draws=torch.Tag.nondeterministic_seeded in func.tags,
         unwritten=namespace == "aten" and rest.split(".")[0] in _UNWRITTEN,
         pending=namespace in _COLLECTIVE and not rest.startswith("wait_tensor"),
@@ -319,10 +338,12 @@ def _each(value: Any) -> list[torch.Tensor]:
     return []
 
 
-def _in_use(storage: torch.UntypedStorage) -> bool:
-    """Whether anything but us still holds it."""
-    count: int = torch._C._storage_Use_Count(storage._cdata)
-    return count > 1
+def _is_on_its_way(operation: _Operation, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> bool:
+    """Whether a device is still copying the result into the host's memory."""
+    if not operation.name.startswith(_COPIES) or not isinstance(result, torch.Tensor) or not result.is_cpu:
+        return False
+    waits = not (kwargs.get("non_blocking") or (len(args) > 2 and args[2] is True))
+    return not waits and any(not tensor.is_cpu for tensor in _each(list(args)))
 
 
 class Window:
@@ -331,6 +352,8 @@ class Window:
     def __init__(self, recorder: Recorder, path: Callable[[], str | None]) -> None:
         self.recorder = recorder
         self.mode = Operations(recorder, path)
+        if recorder.plan.window is not None:  # the whole of a run is not hashed twice
+            self.mode.watch = recorder.watch = Watch(recorder.tensors, self.mode.memory, recorder.named)
         self._on = False
         self.move()
 
@@ -348,6 +371,8 @@ class Window:
             self.mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
             self._on = False
             self.recorder.row("window", "close")
+        if self.mode.watch is not None:
+            self.mode.watch.turn(on=self._on, next_=not self._on and max(first, 0) <= step + 1 <= last + 1)
 
 
 def _observe_entry(mode: Operations, name: str) -> None:
@@ -359,7 +384,11 @@ def _observe_entry(mode: Operations, name: str) -> None:
         if mode in _get_current_dispatch_mode_stack():
             frame = _user_code.user_frame(4)
             site = None if frame is None else _user_code.call_site(frame)
-            recorder.operation(f"torch.{name}", None, mode.path(), site, [mode.output(tensor)], [], 0)
+            module = mode.path()
+            if mode.watch is not None:
+                mode.watch.enters(tensor, Place(f"torch.{name}", module, site, recorder.where()[0]))
+                recorder.gaps(mode.watch.take())
+            recorder.operation(f"torch.{name}", None, module, site, [mode.memory.output(tensor)], [], 0)
 
     guarded = recorder.guard(enter)
 
@@ -378,7 +407,7 @@ def observe(recorder: Recorder, path: Callable[[], str | None]) -> None:
         return
     window = Window(recorder, path)
     recorder.after_step.append(window.move)
-    recorder.after_batch.append(window.mode.doubt)
+    recorder.after_batch.append(window.mode.memory.doubt)
     for name in ("from_numpy", "frombuffer", "as_tensor", "from_dlpack"):
         _observe_entry(window.mode, name)
     compile_ = torch.compile

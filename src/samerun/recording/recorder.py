@@ -10,9 +10,9 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import torch
 import xxhash
@@ -26,7 +26,11 @@ from samerun.runs import schema
 from samerun.runs.complaints import complain
 from samerun.runs.plan import Plan
 from samerun.runs.trace import TraceWriter
+from samerun.sources import _user_code
 from samerun.sources.catalogue import catalogue
+
+if TYPE_CHECKING:
+    from samerun.recording.watch import Met, Watch
 
 _FLUSH_S = 1.0  # what a kill -9 can lose
 _PROGRESS_S = 0.2
@@ -66,6 +70,8 @@ class Recorder:
         self.after_batch: list[Callable[[], None]] = []
         self.after_step: list[Callable[[], None]] = []
         self.site: str | None = None  # the user's line of all that happens now, where one line does it all
+        self.watch: Watch | None = None
+        self.named: list[Callable[[], Iterable[tuple[str, torch.Tensor]]]] = []  # tensors that have a name
         self._settled = False  # whether step 0's settings were written
         self._writer: TraceWriter | None = None
         self._stem = ""
@@ -127,18 +133,21 @@ class Recorder:
         keep_parts: bool = False,
         inputs_of: Sequence[bytes | Slot] | None = None,
         loss: torch.Tensor | None = None,
+        step: int | None = None,
         phase: str | None = None,
+        apart: tuple[bytes | Slot, bytes | Slot] | None = None,
         **columns: Any,
     ) -> None:
         """Write one record; its digest is that of its parts (kept one by one with `keep_parts`).
 
-        `inputs_of` are the digests of what went in; `loss` is a tensor of one element, for people.
+        `inputs_of` are the digests of what went in; `loss` is a tensor of one element, for people. A record
+        of two digests that are to be `apart` is dropped when they turn out equal.
         """
         if self.failed or (self.in_worker and what not in _EVIDENCE):
             return
-        step, now = self.where()
-        columns.update(step=step, phase=phase or now, what=what, name=name)
-        row = Row(columns, parts, keep_parts, inputs_of, loss)
+        at, now = self.where()
+        columns.update(step=at if step is None else step, phase=phase or now, what=what, name=name)
+        row = Row(columns, parts, keep_parts, inputs_of, loss, apart)
         with self._lock:
             if self._waiting or self.tensors.waiting:
                 self._waiting.append(row)
@@ -180,7 +189,36 @@ class Recorder:
         with self._lock:
             writer.append(step, phase or now, "operation", name, module, call_site, came, went, None, flags)
 
+    def gaps(self, met: Sequence[Met]) -> None:
+        """Write the gaps that the next record met."""
+        for gap in met:
+            self.row(
+                "gap",
+                gap.place.op,
+                module=gap.place.module,
+                call_site=gap.place.site,
+                digest=gap.digest,
+                detail=json.dumps(gap.detail),
+                apart=gap.apart,
+            )
+
+    def watched(self, what: str, tensors: Iterable[torch.Tensor | None], stepped: str | None = None) -> None:
+        """The next record, a `what`, is of these tensors; `stepped`: an optimizer's, which left them so."""
+        watch = self.watch
+        if watch is None:
+            return
+        frame = None if self.site else _user_code.user_frame(2)
+        site = self.site if frame is None else _user_code.call_site(frame)
+        for tensor in tensors:
+            if tensor is not None:
+                watch.recorded(what, tensor, site, self.step)
+                if stepped is not None:
+                    watch.stepped(f"{stepped}.step", tensor, site, self.step)
+        self.gaps(watch.take())
+
     def _write(self, pending: Row) -> None:
+        if pending.drops():
+            return
         row = pending.settled()
         if pending.loss is not None and row.get("digest") is not None:  # one without bytes has no value
             row["value"] = self._loss = float(pending.loss)

@@ -21,6 +21,11 @@ class Row(NamedTuple):
     keep_parts: bool
     inputs_of: Sequence[bytes | Slot] | None
     loss: torch.Tensor | None
+    apart: tuple[bytes | Slot, bytes | Slot] | None = None
+
+    def drops(self) -> bool:
+        """Whether it is none after all: it was to be of two digests that differ."""
+        return self.apart is not None and filled(self.apart[0]) == filled(self.apart[1])
 
     def settled(self) -> dict[str, Any]:
         """The columns, with the digests filled in."""

@@ -64,7 +64,7 @@ class Tensors:
         """The digests of a batch or of a module's arguments, of whatever it holds."""
         if isinstance(value, torch.Tensor):
             return [self.digest(value)]
-        found = list(_tensors(value))
+        found = list(tensors_of(value))
         if all(map(is_on_host, found)):
             return [digest.digest_value(value)]
         return [self.digest(tensor) for tensor in found]
@@ -84,13 +84,14 @@ class Tensors:
         return bool(self._waiting)
 
 
-def _tensors(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
+def tensors_of(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
+    """The tensors in a batch or in a module's arguments."""
     if isinstance(value, torch.Tensor):
         yield value
     elif depth < 8:
         if isinstance(value, Mapping):
             for item in value.values():
-                yield from _tensors(item, depth + 1)
+                yield from tensors_of(item, depth + 1)
         elif isinstance(value, (list, tuple)):
             for item in value:
-                yield from _tensors(item, depth + 1)
+                yield from tensors_of(item, depth + 1)

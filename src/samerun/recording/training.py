@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -16,10 +16,11 @@ from torch.optim.optimizer import (
 )
 
 from samerun import digest
+from samerun.recording import values
 from samerun.recording.files import shown
 from samerun.recording.modules import Modules
 from samerun.recording.recorder import Recorder
-from samerun.recording.tensors import NOTHING, Slot
+from samerun.recording.tensors import NOTHING
 from samerun.sources import _user_code
 
 
@@ -51,6 +52,7 @@ class Training:
             value = tensor.detach()
             if self._unscaled is not None and self._unscaled[0]() is tensor:
                 value = self._unscaled[1]
+            recorder.watched("loss", [tensor.detach()])
             recorder.row(
                 "loss",
                 name,
@@ -78,7 +80,9 @@ class Training:
         digest_ = self.recorder.tensors.digest
         for reference in self._made:
             if (optimizer := reference()) is not None:
-                parts = [digest_(parameter) for parameter in _parameters(optimizer)]
+                parameters = _parameters(optimizer)
+                parts = [digest_(parameter) for parameter in parameters]
+                self.recorder.watched("parameters", parameters)
                 self.recorder.row("parameters", self._label(optimizer), parts=parts, keep_parts=True)
 
     # --- optimizer steps ---------------------------------------------------------------------------
@@ -94,9 +98,9 @@ class Training:
         recorder.begin()
         recorder.phase = "optimizer"
         if not _has_closure(arguments, keywords):
-            self._gradients(optimizer)
             frame = _user_code.user_frame(2)
             recorder.site = None if frame is None else _user_code.call_site(frame)
+            self._gradients(optimizer)
 
     def after_step(self, optimizer: Optimizer, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         """The weights, buffers and optimizer state that the step left."""
@@ -109,9 +113,11 @@ class Training:
         if _has_closure(arguments, keywords):
             self._gradients(optimizer)
         label, parameters, names = self._label(optimizer), _parameters(optimizer), self._name(optimizer)
-        self._group("parameters", label, names, parameters)
+        self._group("parameters", label, names, parameters, stepped=label)
         self._state(optimizer, label, names, parameters)
-        self.modules.group("buffers", "buffers", list(self.modules.buffers()))
+        self.modules.group("buffers", "buffers", list(self.modules.buffers()), stepped=label)
+        if values.are_due(recorder.plan, recorder.step) and (sample := values.sampled(parameters)):
+            recorder.row("values", label, parts=[sample[0]], keep_parts=True, detail=sample[1])
         recorder.end_step()
 
     def _gradients(self, optimizer: Optimizer) -> None:
@@ -119,8 +125,16 @@ class Training:
         gradients = [parameter.grad for parameter in parameters]
         self._group("gradients", self._label(optimizer), self._name(optimizer), gradients)
 
-    def _group(self, what: str, label: str, names: list[str], tensors: Sequence[torch.Tensor | None]) -> None:
+    def _group(
+        self,
+        what: str,
+        label: str,
+        names: list[str],
+        tensors: Sequence[torch.Tensor | None],
+        stepped: str | None = None,
+    ) -> None:
         self.modules.names(f"{what}:{label}", names)
+        self.recorder.watched(what, tensors, stepped)
         digest_ = self.recorder.tensors.digest
         parts = [NOTHING if tensor is None else digest_(tensor) for tensor in tensors]
         self.recorder.row(what, label, parts=parts, keep_parts=True)
@@ -130,21 +144,31 @@ class Training:
     ) -> None:
         """One part for each tensor of the state; numbers in it are digested together, as one more part."""
         named: list[str] = []
-        parts: list[bytes | Slot] = []
+        tensors: list[torch.Tensor] = []
         numbers: list[Any] = []
         for name, parameter in zip(names, parameters, strict=True):
             for key, value in optimizer.state.get(parameter, {}).items():
                 if isinstance(value, torch.Tensor):
                     named.append(f"{name}.{key}")
-                    parts.append(self.recorder.tensors.digest(value))
+                    tensors.append(value)
                 elif isinstance(value, (int, float)):
                     numbers.append((key, value))
+        parts = [self.recorder.tensors.digest(value) for value in tensors]
         if numbers:
             named.append("numbers")
             parts.append(digest.digest_value(numbers))
         if parts:
             self.modules.names(f"optimizer:{label}", named)
+            self.recorder.watched("optimizer", tensors, stepped=label)
             self.recorder.row("optimizer", label, parts=parts, keep_parts=True)
+
+    def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """The states of the optimizers, by name."""
+        for optimizer, label in list(self._labels.items()):
+            for name, parameter in zip(self._name(optimizer), _parameters(optimizer), strict=True):
+                for key, value in optimizer.state.get(parameter, {}).items():
+                    if isinstance(value, torch.Tensor):
+                        yield f"{label}: {name}.{key}", value
 
     def _label(self, optimizer: Optimizer) -> str:
         label = self._labels.get(optimizer)
@@ -203,6 +227,7 @@ def _saved_tensors(value: Any, depth: int = 0) -> Any:
 def observe(recorder: Recorder, modules: Modules) -> None:
     """Hook backward passes, optimizers, gradient scalers and torch.save."""
     training = Training(recorder, modules)
+    recorder.named.append(training.tensors)
     # A step inside a compiled function breaks the graph here: without its records there is no verdict.
     never_compiled: Callable[..., Any] = torch.compiler.disable
     register_optimizer_step_pre_hook(never_compiled(recorder.guard(training.before_step)))

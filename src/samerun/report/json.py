@@ -11,15 +11,15 @@ from typing import Any
 from samerun.errors import UsageError
 
 
-def check_target(target: str | None) -> None:
+def check_target(target: str | None, option: str = "--json") -> None:
     """Refuse a file that cannot be written before hours are spent on what goes into it."""
     if target is None or target == "-":
         return
     path = Path(target)
     if path.is_dir():
-        raise UsageError(f"--json {target} is a folder; name a file in it, or - for standard output")
+        raise UsageError(f"{option} {target} is a folder; name a file in it, or - for standard output")
     if not path.absolute().parent.is_dir():
-        raise UsageError(f"--json {target}: there is no folder {path.parent}; create it first")
+        raise UsageError(f"{option} {target}: there is no folder {path.parent}; create it first")
 
 
 def write_json(value: Mapping[str, Any], target: str) -> None:
@@ -27,7 +27,11 @@ def write_json(value: Mapping[str, Any], target: str) -> None:
 
     Raises UsageError when the file cannot be written.
     """
-    text = json.dumps(value, indent=2, allow_nan=False) + "\n"
+    write_text(json.dumps(value, indent=2, allow_nan=False) + "\n", target, "--json")
+
+
+def write_text(text: str, target: str, option: str) -> None:
+    """As `write_json`, for a text that `option` asked for."""
     if target == "-":
         sys.stdout.write(text)
         return
@@ -35,5 +39,5 @@ def write_json(value: Mapping[str, Any], target: str) -> None:
         Path(target).write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(
-            f"--json {target} could not be written ({error.strerror}); name another file"
+            f"{option} {target} could not be written ({error.strerror}); name another file"
         ) from error

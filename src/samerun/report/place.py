@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.text import Text
 
 from samerun.report.plain import Hung, Line, styled
-from samerun.runs.difference import Difference, Origin
+from samerun.runs.difference import Difference, Gap, Origin
 
 _CONTEXT = 2  # lines before and after
+_CODE = {".py", ".pyw"}
 _LONGEST_SOURCE = 4 << 20  # bytes; beyond that a file is data
 
 _WORDS = {
@@ -41,25 +44,34 @@ def headline(difference: Difference) -> str:
 
 def describe(difference: Difference, folder: str, pair: tuple[str, str] | None) -> list[Line]:
     """The lines that say where the runs of `pair` part; call sites are relative to `folder`."""
-    lines: list[Line] = []
+    lines: list[Line] = [_field(name, value) for name, value in facts(difference, pair)]
+    if site := call_site(difference):
+        lines.extend(excerpt(site, folder))
+    return lines
+
+
+def facts(difference: Difference, pair: tuple[str, str] | None) -> list[tuple[str, str]]:
+    """What is known of the place, as (name, value); a value without a name goes on from the one before."""
+    found: list[tuple[str, str]] = []
     if pair is not None:
-        lines.append(_field("runs", f"A {pair[0]}, B {pair[1]}"))
-    lines.append(_field("where", f"step {difference.step}, {difference.phase}, {difference.process}"))
-    lines.append(_field("what", _what(difference)))
+        found.append(("runs", f"A {pair[0]}, B {pair[1]}"))
+    found.append(("where", f"step {difference.step}, {difference.phase}, {difference.process}"))
+    found.append(("what", _what(difference)))
     op = difference.op or (difference.origin.op if difference.origin else None)
     module = difference.module or (difference.origin.module if difference.origin else None)
     if module:
-        lines.append(_field("module", module))
+        found.append(("module", module))
     if op:
-        lines.append(_field("operation", op))
+        found.append(("operation", op))
     if difference.origin is not None:
-        lines.append(_field("", _origin(difference.origin)))
+        found.append(("", _origin(difference.origin)))
+    if difference.gap is not None:
+        found.append(("memory", _gap(difference.gap)))
     if sampled := _samples(difference):
-        lines.append(_field("samples", sampled))
+        found.append(("samples", sampled))
     if site := call_site(difference):
-        lines.append(_field("line", site))
-        lines.extend(excerpt(site, folder))
-    return lines
+        found.append(("line", site))
+    return found
 
 
 def call_site(difference: Difference) -> str | None:
@@ -67,32 +79,51 @@ def call_site(difference: Difference) -> str | None:
     return difference.call_site or (difference.origin.call_site if difference.origin else None)
 
 
-def excerpt(site: str, folder: str) -> list[Text]:
-    """The source line and its neighbours as the file reads now; [] when it is not there any more."""
+@dataclass(frozen=True)
+class SourceLine:
+    """One line of a file; `here` where it is the one that is pointed at."""
+
+    number: int
+    text: str
+    here: bool
+
+
+def source(site: str, folder: str) -> tuple[list[str], int] | None:
+    """(the lines of the file of a call site as it reads now, the number of its line), None when it is gone.
+
+    Only code is read: a run may come from a stranger, and so may its call sites.
+    """
     name, _, number = site.rpartition(":")
-    if not name or not number.isdigit():
-        return []
+    if not name or not number.isdecimal():
+        return None
     path = Path(folder) / name
     try:
         if not path.is_file() or path.stat().st_size > _LONGEST_SOURCE:
-            return []
-        source = path.read_text(encoding="utf-8", errors="replace").splitlines()
+            return None
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except (OSError, ValueError):
-        return []
+        return None
     here = int(number)
-    if not 1 <= here <= len(source):
-        return []
-    return [
-        _source_line(line, source[line - 1], here)
-        for line in range(max(1, here - _CONTEXT), min(len(source), here + _CONTEXT) + 1)
-    ]
+    is_code = path.suffix in _CODE or (bool(lines) and lines[0].startswith("#!") and "python" in lines[0])
+    return (lines, here) if is_code and 1 <= here <= len(lines) else None
 
 
-def _source_line(number: int, text: str, here: int) -> Text:
-    mark = "→" if number == here else " "
-    body = styled(text.expandtabs(4).rstrip(), "bold" if number == here else "dim")
-    line = Text(f"  {mark} {number:>4} │ ", style="red" if number == here else "dim")
-    return line.append_text(body)
+def around(lines: Sequence[str], here: int) -> list[SourceLine]:
+    """The line of that number (from 1) and its neighbours."""
+    shown = range(max(1, here - _CONTEXT), min(len(lines), here + _CONTEXT) + 1)
+    return [SourceLine(number, lines[number - 1].expandtabs(4).rstrip(), number == here) for number in shown]
+
+
+def excerpt(site: str, folder: str) -> list[Text]:
+    """The source line and its neighbours as the file reads now; [] when it is not there any more."""
+    found = source(site, folder)
+    return [] if found is None else [_source_line(line) for line in around(*found)]
+
+
+def _source_line(line: SourceLine) -> Text:
+    mark = "→" if line.here else " "
+    head = Text(f"  {mark} {line.number:>4} │ ", style="red" if line.here else "dim")
+    return head.append_text(styled(line.text, "bold" if line.here else "dim"))
 
 
 def _field(name: str, value: str) -> Line:
@@ -118,6 +149,20 @@ def _origin(origin: Origin) -> str:
     if origin.reads_uninitialized:
         said.append("it reads memory that nothing has written")
     return "; ".join(said)
+
+
+def _gap(gap: Gap) -> str:
+    """Between which two lines memory was written past torch."""
+    since = f"between {_by(gap.seen_at, gap.seen_by)} and" if gap.seen_by else "before"
+    only = f", in run {gap.run.upper()} only" if gap.run else ""
+    return (
+        f"the memory of {gap.tensor or 'a tensor'} was written past torch {since} "
+        f"{_by(gap.met_at, gap.met_by)}{only} (by NumPy, a pointer, an extension or another thread)"
+    )
+
+
+def _by(site: str | None, op: str) -> str:
+    return f"{site} ({op})" if site else op
 
 
 def _samples(difference: Difference) -> str:

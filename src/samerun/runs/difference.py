@@ -66,6 +66,41 @@ class Origin:
 
 
 @dataclass(frozen=True)
+class Gap:
+    """Memory that was written past torch: by NumPy, a pointer, DLPack, an extension or another thread.
+
+    That happened after `seen_by` last found it as it was, and before `met_by` read it.
+    """
+
+    met_by: str  # an operation, or the kind of record: "gradients", "parameters", …
+    met_at: str | None
+    seen_by: str | None = None  # None: what it held before is not known
+    seen_at: str | None = None
+    written_by: str | None = None  # the last operation that put it out or wrote to it, as torch knows
+    written_at: str | None = None
+    tensor: str | None = None  # what the model or the optimizer calls it, where it does
+    run: Literal["a", "b"] | None = None  # the only run that has it; None: both have
+
+
+@dataclass(frozen=True)
+class Further:
+    """A place after the first difference where the runs part anew, not because they had before.
+
+    `kind`: "origin": an operation of equal inputs and other outputs · "rng": the same, which drew from a
+    generator whose state differs · "gap": it read memory that was written past torch · "flow": only `run` has it.
+    """
+
+    kind: Literal["origin", "rng", "gap", "flow"]
+    step: int
+    phase: str
+    op: str
+    module: str | None
+    call_site: str | None
+    count: int = 1  # how many of the same operation and line follow one another
+    run: Literal["a", "b"] | None = None
+
+
+@dataclass(frozen=True)
 class Difference:
     """Where two runs part, first.
 
@@ -87,6 +122,11 @@ class Difference:
     process: str = "rank0"
     place: int = 0
     origin: Origin | None = None
+    gap: Gap | None = None
+    run: Literal["a", "b"] | None = None  # of the kind "flow": the only run that has the record
+    instead: Row | None = None  # and the record at which the other run is then
+    further: tuple[Further, ...] = ()  # tier ops: after it, those that it does not explain, in order
+    propagated: int = 0  # tier ops: operations after it that differ because their inputs do
     indices_equal: bool | None = None  # of the batch at the difference; None: no DataLoader
     same_samples: bool | None = None  # the same multiset of indices, or of records
     in_workers: bool | None = None  # the batch came from worker processes

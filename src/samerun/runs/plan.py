@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 VARIABLE = "SAMERUN_PLAN"
-Mode = Literal["off", "seeded", "strict", "warn"]
-Tier = Literal["steps", "ops"]
-MODES: tuple[Mode, ...] = ("off", "seeded", "strict", "warn")
+Mode = Literal["off", "seeded", "strict", "warn", "portable"]
+Tier = Literal["none", "steps", "ops"]
+MODES: tuple[Mode, ...] = ("off", "seeded", "strict", "warn", "portable")
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,23 @@ class Control:
 
 
 @dataclass(frozen=True)
+class Probe:
+    """One operation to run again alone, where it ran: `nth` (0-based) of its like in the step."""
+
+    step: int
+    op: str  # as recorded, e.g. "aten.index_put_.default"
+    phase: str
+    module: str | None
+    call_site: str | None
+    nth: int = 0
+
+
+@dataclass(frozen=True)
 class Plan:
     """One launched command's instructions.
 
+    Tier `none` records nothing at all. With `clock` rank 0 writes how long its optimizer steps took; where it
+    names a folder, each step waits for its turn there (see recording.clock).
     `window` is the first and last step (inclusive) recorded at tier `ops`; step -1 stands for the
     setup before step 0, and None with tier `ops` means every step. `stop_after` ends the command once
     that step is complete.
@@ -44,6 +58,10 @@ class Plan:
     window: tuple[int, int] | None = None
     stop_after: int | None = None
     control: Control | None = None
+    values: bool = False  # sample the values of the weights now and then, to measure how a difference grows
+    probe: Probe | None = None
+    clock: str | None = None
+    vary: Mapping[str, Any] = field(default_factory=dict)  # source id to the value that `Source.vary` gets
 
     def to_json(self) -> str:
         """The plan as one line of JSON."""
@@ -55,10 +73,12 @@ class Plan:
         value: dict[str, Any] = json.loads(text)
         control = value.pop("control")
         window = value.pop("window")
+        probe = value.pop("probe")
         return cls(
             **value,
             window=None if window is None else (window[0], window[1]),
             control=None if control is None else _control(control),
+            probe=None if probe is None else Probe(**probe),
         )
 
 

@@ -56,9 +56,13 @@ EVIDENCE = (
     "listing",  # a folder listed: digest is of the order, inputs of the sorted names, detail the path
     "opened",  # a file opened to read: digest of its content (None: too big), value its size, detail the path
     "written",  # a file opened to write; detail the path
+    "arrival",  # results of a pool taken as they are ready; name is the function
     "threads",  # value: how many Python threads are alive
     "stopped",  # the plan's stop_after was reached
     "window",  # tier ops begins (name "open") or ends (name "close")
+    "gap",  # tier ops: memory was written past torch: name is the operation that met it, detail who made it
+    "values",  # a sample of the weights of the group `name`: parts holds them, detail says how many of how many
+    "probe",  # an operation run again alone: name is the operation, detail the outcome of each way
     "note",  # name: a short key such as "compile-eager"; detail: text for people
 )
 

@@ -1,25 +1,26 @@
 """The three generators that datasets draw from, seeded and swapped together, fast and unseen by observers.
 
-Seeding happens before every sample, so it must cost little beside the sample. The words of all three states
-come from one multiplication (samerun.mersenne); they are written where each generator keeps them. Where that
-is not found to work as expected, they go in through the generator's own `setstate`: slower, the same state.
+Seeding happens before every sample, so it must cost little beside the sample, whose own code has emptied the
+caches: what counts is how much memory and how much code is touched. The words of all three states for a batch
+come from a few operations on arrays (samerun.mersenne); before a sample, its row is written where each
+generator keeps its state (samerun.sources._memories).
 """
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from samerun.mersenne import LIBRARIES, POSITION, WORDS, TorchStates, fill
+from samerun.mersenne import FRESH, LIBRARIES, POSITION, WORDS, Words
+from samerun.sources import _memories
+from samerun.sources._memories import NO_NORMAL, Place
 from samerun.streams import stream_seed
 
-State = tuple[Any, Any, Any, Any]
-_AT_ONCE = 32  # seeds whose words are made together: what fits in a cache
-_TAIL = 4 * (WORDS - 1)  # from here on: the last word and the position
+State = Any
+_AT_ONCE = 64  # seeds whose words are made together: more calls for fewer, more memory for more
 
 
 class _Rows:
@@ -28,123 +29,26 @@ class _Rows:
     def __init__(self) -> None:
         import numpy
 
-        self._out = numpy.empty((_AT_ONCE, len(LIBRARIES), WORDS), numpy.uint64)
-        self._python = numpy.full((_AT_ONCE, 1 + WORDS), POSITION, numpy.uint32)  # the position comes first
-        self._numpy = numpy.full((_AT_ONCE, WORDS + 1), POSITION, numpy.uint32)  # the position comes last
-        self._torch = TorchStates(_AT_ONCE)
-        rows = zip(map(_bytes, self._python), map(_bytes, self._numpy), self._torch.states, strict=True)
-        self.rows = list(rows)
+        size, begin = _memories.ROW // 8, _memories.WORDS_AT // 8
+        content = numpy.zeros((_AT_ONCE, len(LIBRARIES), size), numpy.uint64)
+        self._words = Words(content[:, :, begin : begin + WORDS // 2])
+        narrow = content.view(numpy.uint32)
+        position, end = 2 * begin - 1, 2 * begin + WORDS
+        narrow[:, 0, position] = narrow[:, 1, end] = POSITION
+        narrow[:, 2, position - 2 : position + 1] = FRESH + 1, 1, POSITION  # as torch counts; it is seeded
+        # torch's initial_seed()
+        self._seeds = narrow[:, 2, position - 4 : position - 2], self._words.seeds.view(numpy.uint32).reshape(-1, 2)
+        memory = memoryview(content).cast("B")
+        parts = _memories.PYTHON, _memories.NUMPY, _memories.TORCH
+        rows = [memory[begin : begin + _memories.ROW] for begin in range(0, len(memory), _memories.ROW)]
+        each = [row[parts[n % 3]] for n, row in enumerate(rows)]
+        self.rows = list(zip(each[0::3], each[1::3], each[2::3], strict=True))
 
     def fill(self, seeds: Sequence[int]) -> None:
         """Make the states of up to _AT_ONCE seeds."""
-        import numpy
-
-        n = len(seeds)
-        column = numpy.array(seeds, numpy.uint64)
-        words = fill(column, self._out[:n])
-        self._python[:n, 1:] = words[:, 0]
-        self._numpy[:n, :WORDS] = words[:, 1]
-        self._torch.fill(column, words[:, 2])
-
-
-class _Seeder:
-    """Writes the states of one seed after the other into the generators of this process."""
-
-    def __init__(self) -> None:
-        import torch
-
-        self._free: list[_Rows] = []
-        self._python = _python_memory()
-        self._torch_generator = torch.default_generator
-        self._numpy_state: Any = None
-        self._numpy_bits: Any = None
-        self._numpy: Any = None
-        self._last: Any = None  # what was written to numpy's memory last
-
-    def each(self, seeds: Sequence[int]) -> Iterator[int]:
-        """Give each seed when the generators have been seeded with it."""
-        import numpy
-
-        legacy = numpy.random.mtrand
-        # Rows for each call that is under way: a sample may load others, and threads may load.
-        made = self._free.pop() if self._free else _Rows()
-        try:
-            for begin in range(0, len(seeds), _AT_ONCE):
-                some = seeds[begin : begin + _AT_ONCE]
-                made.fill(some)
-                for seed, (python, numpys, torchs) in zip(some, made.rows, strict=False):
-                    self._seed_python(python)
-                    self._seed_numpy(legacy._rand, numpys)
-                    self._torch_generator.set_state(torchs)
-                    _Making.seed, _Making.asked = seed, 0
-                    yield seed
-        finally:
-            self._free.append(made)
-
-    def _seed_python(self, row: memoryview) -> None:
-        if self._python is None:
-            position, *words = row.cast("I")
-            random.setstate((3, (*words, position), None))
-        else:
-            self._python[:] = row
-            random._inst.gauss_next = None  # type: ignore[attr-defined]
-
-    def _seed_numpy(self, state: Any, row: memoryview) -> None:
-        if state is not self._numpy_state or state._bit_generator is not self._numpy_bits:
-            self._find(state)
-        memory = self._numpy
-        if memory is None:
-            *words, position = row.cast("I")
-            state.set_state(("MT19937", words, position, 0, 0.0))
-            return
-        # Drawn from, when the last word or the position is another: forget the second of a pair of normals.
-        if self._last is None or memory[_TAIL:] != self._last[_TAIL:]:
-            state.seed(0)
-        memory[:] = row
-        self._last = row
-
-    def forget(self) -> None:
-        """Somebody else sets the states."""
-        self._last = None
-
-    def _find(self, state: Any) -> None:
-        """Where numpy's legacy generator keeps its words (`state_address` is numpy's public way to them)."""
-        self._numpy_state, self._numpy_bits, self._numpy = state, state._bit_generator, None
-        self.forget()
-        if type(self._numpy_bits).__name__ != "MT19937":
-            return  # somebody's np.random.set_bit_generator: set_state says what it thinks of our words
-        memory = _memory(self._numpy_bits.ctypes.state_address)
-        *words, position = memory.cast("I")
-        kept = state.get_state()
-        if words == kept[1].tolist() and position == kept[2]:
-            self._numpy = memory
-
-
-def _memory(address: int) -> memoryview:
-    """The live memory of a generator: 625 numbers of 32 bits, as bytes."""
-    held: Any = (ctypes.c_char * (4 * (WORDS + 1))).from_address(address)
-    return memoryview(held).cast("B")
-
-
-def _bytes(row: Any) -> memoryview:
-    return memoryview(row).cast("B")
-
-
-def _python_memory() -> memoryview | None:
-    """The live memory of python's global generator: its position, then its words.
-
-    None where it is not what CPython's `RandomObject` says (a Python other than CPython, another layout).
-    """
-    if sys.implementation.name != "cpython":
-        return None
-    memory = _memory(id(random._inst) + object.__basicsize__)
-    position, *words = memory.cast("I")
-    return memory if (*words, position) == random.getstate()[1] else None
-
-
-@functools.cache
-def _seeder() -> _Seeder:
-    return _Seeder()
+        self._words.make(seeds)
+        into, seen = self._seeds
+        into[:] = seen
 
 
 class _Making:
@@ -154,12 +58,76 @@ class _Making:
     asked = 0
 
 
+_making = _Making()
+
+
+class _Seeder:
+    """Writes the states of one seed after the other into the generators of this process."""
+
+    def __init__(self) -> None:
+        import torch
+
+        self._free: list[_Rows] = []
+        self._python = _memories.of_python()
+        self._torch = _memories.of_torch(torch.default_generator)
+        self._legacy: Any = None
+        self._bits: Any = None
+
+    def each(self, seeds: Sequence[int]) -> Iterator[int]:
+        """Give each seed when the generators have been seeded with it."""
+        from numpy.random import mtrand
+
+        making, inner = _making, random._inst
+        live_python, live_torch = self._python.live, self._torch.live
+        legacy, bits, live_numpy, live_normal = self._numpy_now(mtrand)
+        # Rows for each call that is under way: a sample may load others, and threads may load.
+        made = self._free.pop() if self._free else _Rows()
+        try:
+            for begin in range(0, len(seeds), _AT_ONCE):
+                some = seeds[begin : begin + _AT_ONCE]
+                made.fill(some)
+                for seed, (python, numpys, torchs) in zip(some, made.rows, strict=False):
+                    live_python[:] = python
+                    inner.gauss_next = None  # type: ignore[attr-defined]
+                    if legacy._bit_generator is not bits:
+                        legacy, bits, live_numpy, live_normal = self._numpy_now(mtrand)
+                    live_numpy[:] = numpys
+                    live_normal[:] = NO_NORMAL
+                    live_torch[:] = torchs
+                    making.seed, making.asked = seed, 0
+                    yield seed
+        finally:
+            self._free.append(made)
+
+    def _numpy_now(self, mtrand: Any) -> tuple[Any, Any, Any, Any]:
+        words, normal = self.numpy(mtrand)
+        return self._legacy, self._bits, words.live, normal.live
+
+    def numpy(self, mtrand: Any) -> tuple[Place, Place]:
+        """Where numpy's legacy generator is: found again when somebody gave it other bits."""
+        legacy = mtrand._rand
+        if legacy is not self._legacy or legacy._bit_generator is not self._bits:
+            self._legacy, self._bits = legacy, legacy._bit_generator
+            self._numpy = _memories.of_numpy(legacy)
+        return self._numpy
+
+    def places(self) -> list[Place]:
+        """Of all generators there are; numpy's are not before numpy.random is imported."""
+        mtrand = sys.modules.get("numpy.random.mtrand")
+        return [self._python, self._torch, *(self.numpy(mtrand) if mtrand else ())]
+
+
+@functools.cache
+def _seeder() -> _Seeder:
+    return _Seeder()
+
+
 def entropy() -> int | None:
     """64 bits, new ones each time, for a generator without a seed that a keyed sample makes; else None."""
-    if _Making.seed is None:
+    if _making.seed is None:
         return None
-    _Making.asked += 1
-    return stream_seed(_Making.seed, "entropy", _Making.asked)
+    _making.asked += 1
+    return stream_seed(_making.seed, "entropy", _making.asked)
 
 
 def seed_all(seed: int) -> None:
@@ -174,23 +142,15 @@ def seeded_with_each(seeds: Sequence[int]) -> Iterator[int]:
 
 def capture() -> State:
     """Their states, for `restore` in this process."""
-    import torch
-
-    numpy = sys.modules.get("numpy.random")
-    making = _Making.seed, _Making.asked
-    return random.getstate(), numpy and numpy.get_state(), torch.default_generator.get_state(), making
+    kept = [(place, place.read()) for place in _seeder().places()]
+    return kept, random._inst.gauss_next, _making.seed, _making.asked  # type: ignore[attr-defined]
 
 
 def restore(state: State) -> None:
     """Put back what `capture` gave."""
-    import torch
-
-    _seeder().forget()
-    random.setstate(state[0])
-    if state[1] is not None:
-        sys.modules["numpy.random"].set_state(state[1])
-    torch.default_generator.set_state(state[2])
-    _Making.seed, _Making.asked = state[3]
+    kept, random._inst.gauss_next, _making.seed, _making.asked = state  # type: ignore[attr-defined]
+    for place, was in kept:
+        place.restore(was)
 
 
 def apart(call: Callable[..., Any], *args: Any) -> Any:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from samerun.editing.code import Code
+from samerun.editing.edit import Edit
 from samerun.runs.difference import Difference, Evidence, Row
 from samerun.runs.plan import Control
 from samerun.sources import _rows
-from samerun.sources.source import Source, Undo
+from samerun.sources._mending import generators
+from samerun.sources.source import Settings, Source, Undo, Variant
 from samerun.streams import stream_seed
 
 
@@ -22,6 +26,7 @@ class Rng(Source):
     kind = "rng"
     modes = ("seeded", "strict", "warn")
     seeded_by: ClassVar[tuple[str, ...]] = ()  # the functions that seed it, as named in "seed" rows
+    mended_by: ClassVar[str]  # the function that seeds it in a patch, by its whole name
     feeds: ClassVar[frozenset[str]] = frozenset()  # the phases in which trainings draw from it
 
     @abstractmethod
@@ -41,6 +46,17 @@ class Rng(Source):
         before = self.capture()
         self.reseed(stream_seed(control.seed, self.id))
         return lambda: self.restore(before)
+
+    def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
+        """Another seed; what the script seeds it with later is mixed with it."""
+        before = self.capture()
+        self.reseed(stream_seed(value, self.id))
+        took()
+        return lambda: self.restore(before)
+
+    def variants(self, settings: Settings) -> Sequence[Variant]:
+        """Another seed."""
+        return [Variant("another seed", 4242, likely=0.9)]
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """Unequal state, drawn from, before the difference; its first differing draw when recorded."""
@@ -83,6 +99,11 @@ class Rng(Source):
             if found is not None:
                 return found
         return None
+
+    def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
+        """A seed where the script gives none, or another one each time; else a line after its imports."""
+        given = self._reseeded(difference)
+        return generators.seeded(self.id, self.mended_by, self.seeded_by, difference, code, given)
 
 
 def _is_its_origin(id_: str, difference: Difference) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from samerun.runs.difference import Difference, Row, Side
@@ -71,3 +71,14 @@ def explained(difference: Difference) -> bool:
     """Whether a generator, a file or a folder differed first."""
     rows = (first_differing(difference, what) for what in ("opened", "listing"))
     return rng_differs(difference) or any(row is not None for row in rows)
+
+
+def every_differing(difference: Difference, what: str, names: Collection[str] | None = None) -> list[Row]:
+    """Run A's rows (of these names) whose digest or value is another in run B, one for each line of code."""
+    found: dict[tuple[str | None, str | None], Row] = {}
+    for a, b in pairs(difference, what):
+        if a is None or b is None or (names is not None and a.name not in names):
+            continue
+        if (a.digest, a.value) != (b.digest, b.value):
+            found.setdefault((a.name, a.call_site), a)
+    return list(found.values())

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from samerun.digest import digest_bytes
 from samerun.sources.source import Journal
+from samerun.streams import stream_seed
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -18,6 +19,11 @@ def note_seed(journal: Journal, function: str, seed: object) -> None:
         seed = seed.item()  # a numpy or torch scalar
     value = float(seed) if isinstance(seed, (int, float)) and abs(seed) < 2**1000 else None
     journal.note("seed", function, digest=digest_bytes(repr(seed).encode()), value=value, user_only=True)
+
+
+def mixed(value: int, id_: str, given: object) -> int:
+    """The 64 bits that stand for the seed `given` by the script when the source is varied by `value`."""
+    return stream_seed(value, id_, "given", repr(given))
 
 
 def noting(journal: Journal, function: str, original: _F) -> _F:

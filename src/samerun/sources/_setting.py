@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from samerun.runs.plan import Control, Mode
@@ -32,6 +32,13 @@ class Setting(Source):
         """Set the repeatable values; the undo sets those of before."""
         before = self.read()
         self.write(self.repeatable(control))
+        return lambda: self.write(before)
+
+    def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
+        """Set other values."""
+        before = self.read()
+        self.write(value)
+        took()
         return lambda: self.write(before)
 
     def describe(self) -> Mapping[str, Any]:

@@ -18,6 +18,7 @@ class TorchRng(Rng):
     """torch's default generators of one type of device."""
 
     hooks_into = "torch"
+    mended_by = "torch.manual_seed"
     feeds = frozenset({"setup", "forward", "data"})
 
     @abstractmethod

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from samerun.editing.code import Code
+from samerun.editing.edit import Edit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources import _operations
+from samerun.sources._mending import flags
 from samerun.sources._setting import Setting
+from samerun.sources.source import Settings, Variant
 
 
 class AttentionBackend(Setting):
@@ -51,6 +55,17 @@ class AttentionBackend(Setting):
         plain = {"flash": False, "mem_efficient": False, "math": True}
         return {"cudnn": False} if fused else {"cudnn": False, **plain}
 
+    def variants(self, settings: Settings) -> Sequence[Variant]:
+        """Each implementation alone, on CUDA devices."""
+        if not settings.get("hardware", {}).get("devices"):
+            return ()
+        names = ("flash", "mem_efficient", "math")
+        alone = {name: {other: other == name for other in (*names, "cudnn")} for name in names}
+        return [
+            Variant(f"attention by {name} alone", values, expects=values, likely=0.3)
+            for name, values in alone.items()
+        ]
+
     def recognise(self, difference: Difference) -> Evidence | None:
         """The backward pass of fused attention is the origin."""
         if not _operations.is_attention_backward(difference):
@@ -58,6 +73,13 @@ class AttentionBackend(Setting):
         assert difference.origin is not None
         text = f"{difference.origin.op} gave other bits for equal inputs"
         return Evidence(self.id, 1.0, text, difference.origin.call_site)
+
+    def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
+        """Deterministic algorithms, and never cuDNN's attention."""
+        return [
+            *flags.called(code, "torch.use_deterministic_algorithms", "True"),
+            *flags.called(code, "torch.backends.cuda.enable_cudnn_sdp", "False"),
+        ]
 
 
 def _strictly(control: Control) -> bool:

@@ -2,34 +2,45 @@
 
 from __future__ import annotations
 
+import ast
 import datetime
 import re
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
+from samerun.editing.code import Code
+from samerun.editing.edit import Edit
+from samerun.editing.file import File
+from samerun.runs.difference import Difference
 from samerun.runs.plan import Control
 from samerun.sources import _datetime_now, _patch, _user_code
+from samerun.sources._mending import loops, volatile
 from samerun.sources._world import World
-from samerun.sources.source import Journal, Undo
+from samerun.sources.source import Journal, Settings, Undo, Variant
 
 _START_NS = 1_767_225_600_000_000_000  # 2026-01-01T00:00:00Z
-_STEP_NS = 1_000_000  # one millisecond a call
+_STEP_NS = 10_000_000  # ten milliseconds a call, about a small training step
 _SECONDS = ("time", "monotonic", "perf_counter")
 _NANOSECONDS = ("time_ns", "monotonic_ns", "perf_counter_ns")
+_YEAR_S: Final = 365 * 86400
 _CALENDAR = ("localtime", "gmtime", "ctime")  # of now, when called without an argument
 
 
 class Clock(World):
     """The time of day and the time that passes, read by the user's code.
 
-    On request the user's own files read a clock that starts on 2026-01-01 and gains a millisecond a call;
+    On request the user's own files read a clock that starts on 2026-01-01 and gains ten milliseconds a call;
     libraries keep the real one.
     """
 
     id = "clock"
     summary = "the script reads a clock: for a seed, a name, or a loop with a time limit"
     advice = "seed from a constant, and end loops after a number of steps: for step in range(1000): ..."
+    cannot_mend = (
+        "what the clock gives is used for more than a seed: end loops after a number of steps instead of "
+        "a time, and keep times out of what the training computes"
+    )
     evidence = "clock"
     words = re.compile(r"\btime\.|\bdatetime\b|\bnow\(|\btime\(\)|perf_counter|monotonic")
 
@@ -50,6 +61,39 @@ class Clock(World):
         undos.append(_datetime_now.replace(_made_up_date(now)))
         return _patch.all_of(undos)
 
+    def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
+        """Give the user's own calls a date that is `value` seconds later."""
+
+        def shifted(real: Callable[[], Any], unit: int) -> Callable[[], Any]:
+            def now() -> Any:
+                took()
+                return real() + value * unit
+
+            return now
+
+        seconds = shifted(time.time, 1)
+        undos = [_replaced("time", seconds), _replaced("time_ns", shifted(time.time_ns, 10**9))]
+        for name in _CALENDAR:
+            real = getattr(time, name)
+            undos.append(_replaced(name, lambda real=real: real(seconds())))  # type: ignore[misc]
+
+        def date(name: str, original: Callable[..., Any], cls: Any, *args: Any, **kwargs: Any) -> Any:
+            found = original(*args, **kwargs)
+            if not _user_code.called_directly():
+                return found
+            took()
+            return found + datetime.timedelta(seconds=value)
+
+        undos.append(_datetime_now.replace(date))
+        return _patch.all_of(undos)
+
+    def variants(self, settings: Settings) -> Sequence[Variant]:
+        """A year on, and another time zone."""
+        return [
+            Variant("a year on", _YEAR_S, likely=0.15),
+            Variant("in another time zone", 0, {"TZ": "Pacific/Auckland"}, likely=0.1),
+        ]
+
     def observe(self, journal: Journal) -> Undo | None:
         """Note each read by the user's code."""
         undos = []
@@ -64,6 +108,20 @@ class Clock(World):
 
         undos.append(_datetime_now.replace(date))
         return _patch.all_of(undos)
+
+    def mend_reads(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
+        """As many rounds of a loop that ends by the clock as run A made steps in it."""
+        steps = difference.a.manifest.get("steps")
+        sites = [site, *(row.call_site for row in reversed(self.reads(difference)))]
+        for at in dict.fromkeys(sites):
+            edits = loops.counted(code, at, steps) if isinstance(steps, int) else []
+            if edits:
+                return edits
+        return ()
+
+    def volatile(self, file: File, node: ast.expr) -> bool:
+        """Whether an expression reads it."""
+        return volatile.clock(file, node)
 
 
 def _noting(journal: Journal, original: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from samerun.editing.code import Code
+from samerun.editing.edit import Edit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources import _operations
+from samerun.sources._mending import flags
 from samerun.sources._setting import Setting
+from samerun.sources.source import Settings, Variant
 
 
 class CudnnBenchmark(Setting):
@@ -35,6 +39,14 @@ class CudnnBenchmark(Setting):
         """No timing."""
         return {"benchmark": False}
 
+    def variants(self, settings: Settings) -> Sequence[Variant]:
+        """The other of on and off, on CUDA devices."""
+        if not settings.get("hardware", {}).get("devices"):
+            return ()
+        values = {"benchmark": not settings.get(self.id, {}).get("benchmark")}
+        word = "on" if values["benchmark"] else "off"
+        return [Variant(f"cudnn.benchmark {word}", values, expects=values, likely=0.5)]
+
     def recognise(self, difference: Difference) -> Evidence | None:
         """A convolution or recurrent layer on CUDA is the origin, and the flag was on."""
         if not _operations.is_cudnn(difference) or not _operations.any_said(difference, self.id, "benchmark"):
@@ -42,3 +54,7 @@ class CudnnBenchmark(Setting):
         assert difference.origin is not None
         text = f"{difference.origin.op} gave other bits for equal inputs, and cudnn.benchmark was on"
         return Evidence(self.id, 1.0, text, difference.origin.call_site)
+
+    def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
+        """The flag, off."""
+        return flags.assigned(code, "torch.backends.cudnn.benchmark", "False")

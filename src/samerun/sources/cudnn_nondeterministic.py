@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from samerun.editing.code import Code
+from samerun.editing.edit import Edit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources import _operations
+from samerun.sources._mending import flags
 from samerun.sources._setting import Setting
 
 
@@ -45,3 +48,7 @@ class CudnnNondeterministic(Setting):
         benchmarked = _operations.any_said(difference, "cudnn-benchmark", "benchmark")
         text = f"{difference.origin.op} gave other bits for equal inputs, and cudnn.deterministic was off"
         return Evidence(self.id, 0.7 if benchmarked else 1.0, text, difference.origin.call_site)
+
+    def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
+        """The flag, on."""
+        return flags.assigned(code, "torch.backends.cudnn.deterministic", "True")

@@ -6,15 +6,18 @@ import functools
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from samerun.editing.code import Code
+from samerun.editing.edit import Edit, NoEdit
 from samerun.errors import TooLate, UsageError
 from samerun.runs.difference import Difference, Evidence, Side
 from samerun.runs.plan import Control
 from samerun.sources import _rows
 from samerun.sources._hashing import hashing
-from samerun.sources.source import Source, Undo
+from samerun.sources._mending import sets
+from samerun.sources.source import Settings, Source, Undo, Variant
 from samerun.streams import stream_seed
 
 VARIABLE = "PYTHONHASHSEED"
@@ -28,6 +31,10 @@ class HashSeed(Source):
     id = "hash-seed"
     summary = "hash() of str, and with it the order of sets, differs in each process"
     advice = "start python with PYTHONHASHSEED=0 in its environment, or iterate over sorted(the_set)"
+    cannot_mend = (
+        f"no line of the script goes through a set or takes a hash: start python with {VARIABLE}=0 in its "
+        "environment, since a running process cannot change it"
+    )
     kind = "order"
     modes = ("seeded", "strict", "warn")
 
@@ -59,6 +66,10 @@ class HashSeed(Source):
         """The variable as it was when the process started."""
         return {"randomized": not _at_start().isdecimal(), VARIABLE: _at_start() or None}
 
+    def variants(self, settings: Settings) -> Sequence[Variant]:
+        """Two other numbers: a set of few strings may keep its order under one of them."""
+        return [Variant(f"{VARIABLE}={n}", environment={VARIABLE: n}, likely=0.5) for n in ("1", "4242")]
+
     def recognise(self, difference: Difference) -> Evidence | None:
         """Hash seeds that were not the same, and nothing that speaks for another source."""
         seeds = [_fixed(difference.a), _fixed(difference.b)]
@@ -86,6 +97,14 @@ class HashSeed(Source):
         site = difference.call_site if seen is None else seen.values[0]
         where = "" if seen is None else f", and {site} goes by hashes"
         return Evidence(self.id, 0.4, said + where, site)
+
+    def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
+        """Sets gone through in sorted order, and hashes of text that are the same in each process."""
+        edits = [edit for place in sets.ordered_sets(code) for edit in sets.put_in_order(place, code)]
+        edits += sets.constant_hashes(code, all_of_them=not edits)
+        if not edits:
+            raise NoEdit(self.cannot_mend)
+        return edits
 
 
 def _fixed(side: Side) -> str | None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from xxhash import xxh3_64_intdigest
 
 from samerun.digest import digest_bytes
+from samerun.editing.code import Code
+from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
-from samerun.sources import _patch, _rows
-from samerun.sources.source import Journal, Source, Undo
+from samerun.sources import _patch, _rows, _user_code
+from samerun.sources._mending import listings
+from samerun.sources.source import Journal, Settings, Source, Undo, Variant
 
 
 class ListingOrder(Source):
@@ -51,6 +54,26 @@ class ListingOrder(Source):
 
         return _patch_listing(listdir, scandir)
 
+    def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
+        """Turn round what they return to the user's own code."""
+
+        def listdir(original: Callable[..., list[Any]], *args: Any, **kwargs: Any) -> list[Any]:
+            names = original(*args, **kwargs)
+            if not _user_code.called_directly() or len(names) < 2:
+                return names
+            took()
+            return names[::-1]
+
+        def scandir(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+            entries = original(*args, **kwargs)
+            return _Reversed(entries, took) if _user_code.called_directly() else entries
+
+        return _patch_listing(listdir, scandir)
+
+    def variants(self, settings: Settings) -> Sequence[Variant]:
+        """The order turned round."""
+        return [Variant("turned round", True, likely=0.5)]
+
     def recognise(self, difference: Difference) -> Evidence | None:
         """The same names in another order, before the difference."""
         for a, b in _rows.pairs(difference, "listing"):
@@ -58,6 +81,17 @@ class ListingOrder(Source):
                 text = f"{a.detail} was listed with the same names in another order"
                 return Evidence(self.id, 1.0, text, a.call_site)
         return None
+
+    def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
+        """`sorted(…)` around each listing that came in another order."""
+        sites: list[str | None] = [site] if site is not None else []
+        for a, b in _rows.pairs(difference, "listing"):
+            if a is not None and b is not None and a.inputs == b.inputs and a.digest != b.digest:
+                sites.append(a.call_site)
+        edits = [edit for at in dict.fromkeys(sites) for edit in listings.sorted_at(code, at)]
+        if not edits:
+            raise NoEdit(f"no call at {site} lists a folder: sort the names where they are used")
+        return edits
 
 
 class _Entries:
@@ -92,6 +126,28 @@ class _Sorted(_Entries):
     def __next__(self) -> os.DirEntry[Any]:
         if self._rest is None:
             self._rest = iter(sorted(self._entries, key=lambda entry: entry.name))
+        return next(self._rest)
+
+    def close(self) -> None:
+        self._rest = iter(())
+        super().close()
+
+
+class _Reversed(_Entries):
+    """The entries the other way round; all are read when the first is asked for."""
+
+    _rest: Iterator[os.DirEntry[Any]] | None = None
+
+    def __init__(self, entries: Any, took: Callable[[], None]) -> None:
+        super().__init__(entries)
+        self._took = took
+
+    def __next__(self) -> os.DirEntry[Any]:
+        if self._rest is None:
+            found = list(self._entries)
+            if len(found) > 1:
+                self._took()
+            self._rest = reversed(found)
         return next(self._rest)
 
     def close(self) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Sequence
 
+from samerun.editing.code import Code
+from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
 from samerun.sources import _rows
 from samerun.sources._hashing import hashing
+from samerun.sources._mending import addresses, seeds, volatile
 from samerun.sources.source import Source
 
 _WORDS = re.compile(r"\b(id|hash|set|frozenset)\s*\(|key=(id|hash)\b|data_ptr\(\)")
@@ -38,6 +43,17 @@ class MemoryAddress(Source):
         if _same_hash_seed(difference) and _WORDS.search(line):
             return Evidence(self.id, 0.2, f"the line may depend on addresses: {line}", difference.call_site)
         return None
+
+    def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
+        """Sets of objects become lists or dicts, sorting by address is left out, seeds from addresses become 0."""
+        edits = addresses.in_order_of_making(code)
+        for file in code.files:
+            for node in file.every(ast.Call):
+                if volatile.address(file, node):
+                    edits += seeds.in_seed(file, node, volatile.address)
+        if not edits:
+            raise NoEdit(f"what depends on addresses, at {site}, is not an order that could be replaced: {self.advice}")
+        return edits
 
 
 def _same_hash_seed(difference: Difference) -> bool:

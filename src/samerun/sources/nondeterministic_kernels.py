@@ -6,13 +6,16 @@ https://pytorch.org/docs/stable/generated/torch.use_deterministic_algorithms.htm
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from samerun.editing.code import Code
+from samerun.editing.edit import Edit, NoEdit, Opening
 from samerun.errors import TooLate, UsageError
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources import _deterministic, _operations, _settings
+from samerun.sources._mending import flags
 from samerun.sources._setting import Setting
 from samerun.sources.source import Undo
 
@@ -42,7 +45,7 @@ class NondeterministicKernels(Setting):
         return {VARIABLE: own or _VALID[0], _deterministic.VARIABLE: compiler}
 
     def control(self, control: Control) -> Undo | None:
-        """Deterministic algorithms; in mode `warn`, an operation that has none only warns.
+        """Deterministic algorithms, and samerun's own for what has none; in mode `warn`, that only warns.
 
         The memory fill that torch turns on with them is off unless the control asks for it. Raises TooLate
         when CUDA runs already without a cuBLAS workspace.
@@ -52,7 +55,19 @@ class NondeterministicKernels(Setting):
                 f"CUDA is already in use and {VARIABLE} is {os.environ.get(VARIABLE)!r}: set it to "
                 f"{_VALID[0]} in the environment, or call samerun before the first CUDA operation"
             )
-        return super().control(control)
+        undo = super().control(control)
+        if control.mode != "strict":
+            return undo
+        from samerun import ops
+
+        ops.install()
+
+        def both() -> None:
+            ops.uninstall()
+            if undo is not None:
+                undo()
+
+        return both
 
     def read(self) -> dict[str, Any]:
         """The mode, and whether uninitialised memory is filled."""
@@ -74,8 +89,11 @@ class NondeterministicKernels(Setting):
         return {"deterministic": True, "warn_only": control.mode == "warn", "fill": control.fill}
 
     def describe(self) -> Mapping[str, Any]:
-        """The flags, and the cuBLAS workspace."""
-        return {**self.read(), VARIABLE: os.environ.get(VARIABLE)}
+        """The flags, the cuBLAS workspace, and the operations that mode `strict` replaces here, and why."""
+        from samerun import ops
+
+        replaced = {f"strict replaces {name}": why for name, why in ops.reasons().items()}
+        return {**self.read(), VARIABLE: os.environ.get(VARIABLE), **replaced}
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """Equal inputs, other outputs, no random numbers, no uninitialised memory."""
@@ -91,6 +109,17 @@ class NondeterministicKernels(Setting):
             text += ", though deterministic algorithms were on"
             return Evidence(self.id, 0.4, text, origin.call_site)
         return Evidence(self.id, 0.7 if _belongs_elsewhere(difference) else 1.0, text, origin.call_site)
+
+    def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
+        """Deterministic algorithms; on CUDA with the cuBLAS workspace that they need."""
+        said = difference.a.settings.get(self.id, {})
+        if said.get("deterministic") and not said.get("warn_only"):
+            op = difference.origin.op if difference.origin else "the operation"
+            raise NoEdit(f"deterministic algorithms are on, and {op} has none: compute it in another way")
+        edits = flags.called(code, "torch.use_deterministic_algorithms", "True")
+        if _operations.uses_cuda(difference) and said.get(VARIABLE) not in _VALID:
+            edits.append(Opening("os.environ", f'["{VARIABLE}"] = "{_VALID[0]}"'))
+        return edits
 
 
 def _belongs_elsewhere(difference: Difference) -> bool:

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from samerun.runs.difference import Difference, Evidence
+from samerun.editing.code import Code
+from samerun.editing.edit import Edit, NoEdit, Opening
+from samerun.editing.file import File
+from samerun.editing.writing import written
+from samerun.runs.difference import Difference, Evidence, Row
 from samerun.runs.plan import Control
-from samerun.sources import _generators, _patch, _rows, _user_code
-from samerun.sources.source import Journal, Source, Undo
+from samerun.sources import _generators, _patch, _rows, _seeding, _user_code
+from samerun.sources._mending import seeds
+from samerun.sources.source import Journal, Settings, Source, Undo, Variant
 from samerun.streams import stream
+
+_MAKERS = tuple(
+    f"numpy.random.{name}"
+    for name in ["default_rng", "RandomState", "SeedSequence", "PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"]
+)
 
 
 class NumpyGenerator(Source):
@@ -47,6 +58,22 @@ class NumpyGenerator(Source):
 
         return _patch_randbits(randbits)
 
+    def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
+        """Other seeds for those made without one, and for those that the script seeds with a number."""
+        import numpy
+
+        def other(seed: Any) -> Any:
+            took()
+            return _seeding.mixed(value, self.id, seed) if isinstance(seed, (int, numpy.integer)) else seed
+
+        unseeded = self.control(Control(seed=value))
+        undos = [unseeded] if unseeded is not None else []
+        return _patch.all_of([*undos, *_patch_seeded(other)])
+
+    def variants(self, settings: Settings) -> Sequence[Variant]:
+        """Other seeds."""
+        return [Variant("other seeds", 4242, likely=0.9)]
+
     def observe(self, journal: Journal) -> Undo | None:
         """Note each generator made without a seed."""
 
@@ -71,12 +98,80 @@ class NumpyGenerator(Source):
         line = _rows.source_line(difference.a, last.call_site)
         return Evidence(self.id, strength, f"{text}: {line}" if line else text, last.call_site)
 
+    def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
+        """A seed for each that was made without one."""
+        rows = difference.a.rows("unseeded", self.id)
+        often = seeds.often(rows)
+        edits: list[Edit] = []
+        for row in {row.call_site: row for row in rows}.values():
+            file, calls = seeds.seed_calls(code, row, _MAKERS)
+            for call in calls:
+                edits += _edits(code, file, call, row, row.call_site in often, difference)
+        if not edits:
+            raise NoEdit(self.advice)
+        return edits
+
+
+def _edits(
+    code: Code, file: File, call: ast.Call, row: Row, many: bool, difference: Difference
+) -> Iterator[Edit]:
+    """A seed for one generator.
+
+    Where a line makes several, one constant would make them all alike: they get seeds from NumPy's global
+    generator, which is then seeded. One for each worker gets that worker's own seed.
+    """
+    in_worker = ".worker" in row.process
+    if not many and not in_worker:
+        yield from seeds.given_a_seed(code, file, call, "0")
+        return
+    name, arguments = ("numpy.random.randint", "(2**31)") if many else ("torch.initial_seed", "()")
+    seed, missing = written(file, name, call)
+    yield from seeds.given_a_seed(code, file, call, f"{seed}{arguments}", missing)
+    if in_worker:  # where torch seeds NumPy, from the main process's generator
+        if not seeds.is_seeded(difference, "torch.manual_seed"):
+            yield Opening("torch.manual_seed", "(0)")
+    elif not seeds.is_seeded(difference, "np.random.seed"):
+        yield Opening("numpy.random.seed", "(0)")
+
 
 def _worker() -> int:
     """The seed of this DataLoader worker, since all would count alike; 0 in any other process."""
     data = sys.modules.get("torch.utils.data")
     info = None if data is None else data.get_worker_info()
     return 0 if info is None else int(info.seed)
+
+
+def _patch_seeded(other: Callable[[Any], Any]) -> list[Undo]:
+    """Give default_rng and RandomState another seed than the one that they are called with."""
+    import numpy
+
+    default_rng: Any = numpy.random.default_rng
+    state: Any = numpy.random.RandomState
+
+    def rng(seed: Any = None) -> Any:
+        return default_rng(seed if _user_code.is_samerun(sys._getframe(1)) else other(seed))
+
+    class Meta(type):
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, state)
+
+    class RandomState(state, metaclass=Meta):  # type: ignore[misc]
+        def __init__(self, seed: Any = None) -> None:
+            ours = _user_code.is_samerun(sys._getframe(1))
+            super().__init__(seed if ours else _short(other(seed)))
+
+        def __reduce__(self) -> Any:
+            return state.__reduce__(self)
+
+    return [
+        _patch.replace(numpy.random, "default_rng", rng),
+        _patch.replace(numpy.random, "RandomState", RandomState),
+    ]
+
+
+def _short(seed: Any) -> Any:
+    """A number of 64 bits as the list that RandomState takes."""
+    return [seed & 0xFFFFFFFF, seed >> 32] if isinstance(seed, int) and seed >> 32 else seed
 
 
 def _patch_randbits(call: Callable[[Callable[[int], int], int], int]) -> Undo | None:

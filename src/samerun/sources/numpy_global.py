@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from samerun.digest import digest_bytes
@@ -24,6 +25,7 @@ class NumpyGlobal(Rng):
     summary = "NumPy's global functions (np.random.rand, …) draw from a generator that no one seeded"
     advice = "import numpy as np; np.random.seed(0)"
     hooks_into = "numpy.random"
+    mended_by = "numpy.random.seed"
     seeded_by = ("np.random.seed",)
     feeds = frozenset({"data", "setup"})
 
@@ -74,6 +76,21 @@ class NumpyGlobal(Rng):
                 seed = [value & 0xFFFFFFFF, value >> 32]
                 count += 1
             original(seed)
+
+        return _patch.all_of([undo_seed, _patch.replace(numpy.random, "seed", seed)])
+
+    def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
+        """Another seed, and others for what the script seeds it with."""
+        import numpy
+
+        undo_seed = super().vary(value, took)
+        assert undo_seed is not None
+        original = numpy.random.seed
+
+        @functools.wraps(original)
+        def seed(seed: Any = None) -> None:
+            other = _seeding.mixed(value, self.id, seed)
+            original([other & 0xFFFFFFFF, other >> 32])
 
         return _patch.all_of([undo_seed, _patch.replace(numpy.random, "seed", seed)])
 

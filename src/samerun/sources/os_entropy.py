@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import random
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from samerun.digest import digest_bytes
+from samerun.editing.code import Code
+from samerun.editing.edit import Edit
+from samerun.editing.file import File
 from samerun.runs.difference import Difference, Row
 from samerun.runs.plan import Control
-from samerun.sources import _patch, _user_code
+from samerun.sources import _patch, _rows, _user_code
+from samerun.sources._mending import entropy, seeds, volatile
 from samerun.sources._world import World
 from samerun.sources.python_random import patch_seed
 from samerun.sources.source import Journal, Undo
 from samerun.streams import Stream, stream
+
+_NAMES = re.compile(r"(name|path|dir|folder|file|log|tag|run_id)\w*\s*=[^=]|print\(|mkdtemp")
 
 
 class OsEntropy(World):
@@ -25,6 +32,7 @@ class OsEntropy(World):
     id = "os-entropy"
     summary = "the script draws from the operating system's entropy, which never repeats"
     advice = "random.Random(0) in the place of random.Random(), SystemRandom, secrets, uuid4, os.urandom"
+    cannot_mend = "what it feeds is not known: draw from random.Random(0) instead"
     evidence = "entropy"
     words = re.compile(r"urandom|uuid[14]|secrets\.|SystemRandom|getrandom|Random\(\)")
     unexplained = 0.4
@@ -65,6 +73,21 @@ class OsEntropy(World):
             return found
 
         return _patch_reads(read)
+
+    def volatile(self, file: File, node: ast.expr) -> bool:
+        """Whether an expression reads it."""
+        return volatile.entropy(file, node)
+
+    def mend_reads(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
+        """Draws from a seeded generator instead."""
+        rows = self.reads(difference)
+        often = seeds.often(rows)
+        edits: list[Edit] = []
+        for row in {row.call_site: row for row in rows if row.call_site}.values():
+            named = _NAMES.search(_rows.source_line(difference.a, row.call_site))
+            if row.call_site == site or not named:
+                edits += entropy.seeded(code, str(row.call_site), row.call_site in often, difference)
+        return edits
 
 
 def _patch_reads(call: Callable[..., bytes]) -> Undo:

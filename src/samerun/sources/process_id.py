@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import getpass
 import os
 import platform
@@ -10,8 +11,10 @@ import socket
 from typing import Any
 
 from samerun.digest import digest_bytes
+from samerun.editing.file import File
 from samerun.runs.plan import Control
 from samerun.sources import _patch, _user_code
+from samerun.sources._mending import volatile
 from samerun.sources._world import World
 from samerun.sources.source import Journal, Undo
 
@@ -33,6 +36,7 @@ class ProcessId(World):
     id = "process-id"
     summary = "the script reads its process id, host name or user name"
     advice = "seed from a constant and the rank: torch.manual_seed(0)"
+    cannot_mend = "the process id or name is used for more than a seed: put a constant, or the rank, in its place"
     evidence = "identity"
     words = re.compile(r"getpid|gethostname|platform\.node|getuser|getppid")
 
@@ -54,6 +58,10 @@ class ProcessId(World):
             wrapper = _patch.Wrapper(module, original, noting)
             undos += [wrapper.release, _patch.replace(module, name, wrapper)]
         return _patch.all_of(undos)
+
+    def volatile(self, file: File, node: ast.expr) -> bool:
+        """Whether an expression reads it."""
+        return volatile.identity(file, node)
 
 
 def _fixed(original: Any, value: Any) -> Any:

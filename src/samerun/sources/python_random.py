@@ -25,6 +25,7 @@ class PythonRandom(Rng):
     id = "python-random"
     summary = "Python's `random` module draws from a generator that starts anew in each process"
     advice = "import random; random.seed(0)"
+    mended_by = "random.seed"
     seeded_by = ("random.seed",)
     feeds = frozenset({"data", "setup"})
 
@@ -59,6 +60,16 @@ class PythonRandom(Rng):
                 a = stream_seed(control.seed, self.id, count)
                 count += 1
             original(self_, a, version)
+
+        return _patch.all_of([undo_seed, patch_seed(seed)])
+
+    def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
+        """Another seed, and others for what the script seeds the global generator with."""
+        undo_seed = super().vary(value, took)
+        assert undo_seed is not None
+
+        def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
+            original(self_, _seeding.mixed(value, self.id, a) if self_ is random._inst else a, version)
 
         return _patch.all_of([undo_seed, patch_seed(seed)])
 

@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Protocol
 
+from samerun.editing.code import Code
+from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control, Mode
 
 Undo = Callable[[], None]
+Settings = Mapping[str, Mapping[str, Any]]  # source id to what it said of itself in a run
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way in which `samerun vary` changes a source. Whatever is left at its default does nothing."""
+
+    label: str  # for people: "2 threads"
+    value: Any = None  # plain JSON, given to `Source.vary` in each process; None: it is not called
+    environment: Mapping[str, str] = field(default_factory=dict)  # variables at start-up
+    expects: Mapping[str, Any] = field(default_factory=dict)  # what the source must then say of itself
+    likely: float = 0.2  # how often trainings depend on it, roughly: the likely ones are tried first
+    runs: float = 1.0  # how long such a run takes, in runs that are left alone
+    compares: Literal["everything", "weights"] = "everything"  # weights: what is called changes by design
+    scratch: bool = False  # run in a copy of the working directory
+    around: Callable[[], AbstractContextManager[None]] | None = None  # entered while the command runs
+    rewrite: Callable[[tuple[str, ...]], tuple[str, ...]] | None = None  # the command, changed
 
 
 class Journal(Protocol):
@@ -48,7 +69,13 @@ class Source(ABC):
     kind: ClassVar[str]  # rng, order, kernel, memory, numerics, world or provenance
     modes: ClassVar[tuple[Mode, ...]] = ()  # the modes that control it; () and controllable: on request alone
     controllable: ClassVar[bool] = True  # False: there is no control, and `advice` says what can be done
+    cannot_mend: ClassVar[str] = ""  # why no edit of the code mends it, and what does; "": `advice` says it
     hooks_into: ClassVar[str] = ""  # the module after whose import it acts; "": at the start of the process
+    also_hooks_into: ClassVar[tuple[str, ...]] = ()  # after each of these it is called once more
+
+    def is_controlled_in(self, mode: Mode) -> bool:
+        """Whether a mode controls it; `portable` controls all that `strict` does."""
+        return mode in self.modes or (mode == "portable" and "strict" in self.modes)
 
     # before the process starts
     def environment(self, control: Control) -> Mapping[str, str]:
@@ -85,7 +112,27 @@ class Source(ABC):
         """What it says of itself now, for the manifest and `samerun env`: plain JSON values."""
         return {}
 
+    def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
+        """Change it on purpose in this process, as the variant's `value` says; return what undoes that.
+
+        Called once `hooks_into` is imported, after every control. Calls `took` when the change first had
+        something to act on: without it, the source counts as not in play.
+        """
+        return None
+
     # about runs
+    def variants(self, settings: Settings) -> Sequence[Variant]:
+        """What `vary` tries, given what each source said of itself in a run that is left alone."""
+        return ()
+
     def recognise(self, difference: Difference) -> Evidence | None:
         """Whether it caused this first difference, and how one can tell."""
         return None
+
+    def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
+        """The fewest edits of the user's code that make it repeatable, as the cause of this difference.
+
+        `site` is the line that its evidence names. Raises NoEdit, which says why and what to do instead, when
+        no edit does.
+        """
+        raise NoEdit(self.cannot_mend or self.advice)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from samerun.editing.code import Code
+from samerun.editing.edit import Edit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources import _settings
+from samerun.sources._mending import flags
 from samerun.sources._setting import Setting
+from samerun.sources.source import Settings, Variant
 
 
 class Tf32(Setting):
@@ -44,6 +48,24 @@ class Tf32(Setting):
         """Full float32."""
         return {"matmul": "highest", "cudnn": False}
 
+    def variants(self, settings: Settings) -> Sequence[Variant]:
+        """The other of on and off, for convolutions and products, on CUDA devices."""
+        if not settings.get("hardware", {}).get("devices"):
+            return ()
+        on = not settings.get(self.id, {}).get("cudnn")
+        values = {"matmul": "high" if on else "highest", "cudnn": on}
+        return [Variant(f"TF32 {'on' if on else 'off'}", values, expects=values, likely=0.8)]
+
     def recognise(self, difference: Difference) -> Evidence | None:
         """The runs had other settings."""
         return _settings.differing(self.id, difference)
+
+    def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
+        """Full float32 for what was set otherwise."""
+        a, b = (side.settings.get(self.id, {}) for side in (difference.a, difference.b))
+        edits: list[Edit] = []
+        if a.get("cudnn") != b.get("cudnn"):
+            edits += flags.assigned(code, "torch.backends.cudnn.allow_tf32", "False")
+        if a.get("matmul") != b.get("matmul") or not edits:
+            edits += flags.called(code, "torch.set_float32_matmul_precision", '"highest"')
+        return edits

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import functools
+import sys
 import threading
+from collections.abc import Callable, Sequence
+from typing import Any
 
+from samerun.editing.code import Code
+from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
 from samerun.sources import _patch, _rows
-from samerun.sources.source import Journal, Source, Undo
+from samerun.sources._mending import threads
+from samerun.sources.source import Journal, Settings, Source, Undo, Variant
 
 
 class ThreadScheduling(Source):
@@ -31,6 +37,23 @@ class ThreadScheduling(Source):
 
         return _patch.replace(threading.Thread, "start", start)
 
+    def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
+        """Let Python switch between threads every `value` seconds; in play once there are several."""
+        before, original = sys.getswitchinterval(), threading.Thread.start
+        sys.setswitchinterval(value)
+
+        @functools.wraps(original)
+        def start(self_: threading.Thread) -> None:
+            took()
+            original(self_)
+
+        undo = _patch.replace(threading.Thread, "start", start)
+        return _patch.all_of([lambda: sys.setswitchinterval(before), undo])
+
+    def variants(self, settings: Settings) -> Sequence[Variant]:
+        """Far more often than the usual 5 ms."""
+        return [Variant("threads switched every 10 µs", 1e-5, likely=0.1)]
+
     def recognise(self, difference: Difference) -> Evidence | None:
         """Several threads were alive, and no seed, file, folder or operation explains the difference."""
         origin = difference.origin
@@ -44,3 +67,12 @@ class ThreadScheduling(Source):
         site = difference.a.rows("threads")[0].call_site
         text = f"{most:.0f} Python threads were alive, and nothing else that was recorded explains it"
         return Evidence(self.id, 0.5, text, site)
+
+    def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
+        """Results as they were asked for; one thread at a time where they share something."""
+        edits = threads.as_submitted(code)
+        if not edits or threads.share(code):
+            edits += threads.one_by_one(code)
+        if not edits:
+            raise NoEdit(f"threads that wait for each other cannot be put into an order by an edit: {self.advice}")
+        return edits

@@ -3,28 +3,39 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from samerun.editing.code import Code
+from samerun.editing.edit import Edit
+from samerun.errors import UsageError
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
-from samerun.sources import _settings
-from samerun.sources.source import Source, Undo
+from samerun.sources import _patch, _settings
+from samerun.sources._mending import flags
+from samerun.sources.source import Settings, Source, Undo, Variant
 
 _VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class Threads(Source):
-    """Sums are split among threads, so their number is part of the result. On request it is held at one."""
+    """Sums are split among threads, so their number is part of the result.
+
+    Mode `portable` holds it at one.
+    """
 
     id = "threads"
     summary = "sums are split among threads: another number of threads gives other last bits"
     advice = "torch.set_num_threads(4)  # the same number everywhere; or OMP_NUM_THREADS=4 in the environment"
     kind = "numerics"
+    modes = ("portable",)
     hooks_into = "torch"
 
     def environment(self, control: Control) -> Mapping[str, str]:
-        """One thread."""
+        """One thread. Raises UsageError when the user asks for another number."""
+        for name in _VARIABLES:
+            if (own := os.environ.get(name, "1")) != "1":
+                raise UsageError(f"{name}={own!r} is not the one thread that is asked for; unset it")
         return dict.fromkeys(_VARIABLES, "1")
 
     def control(self, control: Control) -> Undo | None:
@@ -45,6 +56,36 @@ class Threads(Source):
             **{name: os.environ.get(name) for name in _VARIABLES},
         }
 
+    def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
+        """Another number of threads, whatever the script asks for."""
+        import torch
+
+        before, original = torch.get_num_threads(), torch.set_num_threads
+        original(value)
+        undo = _patch.replace(torch, "set_num_threads", lambda number: original(value))
+        took()
+        return _patch.all_of([lambda: original(before), undo])
+
+    def variants(self, settings: Settings) -> Sequence[Variant]:
+        """One, two, and as many as there are processors."""
+        now = settings.get(self.id, {}).get("intra")
+        counts = {1, 2, settings.get("hardware", {}).get("cpus") or 1} - {now}
+        return [
+            Variant(
+                f"{n} thread{'' if n == 1 else 's'}",
+                n,
+                dict.fromkeys(_VARIABLES, str(n)),
+                expects={"intra": n},
+                likely=0.9,
+            )
+            for n in sorted(counts)
+        ]
+
     def recognise(self, difference: Difference) -> Evidence | None:
         """The runs had another number of threads."""
         return _settings.differing(self.id, difference, keys=("intra",))
+
+    def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
+        """The number that run A had, set by the script."""
+        number = difference.a.settings.get(self.id, {}).get("intra", 1)
+        return flags.called(code, "torch.set_num_threads", str(number))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from samerun.runs.plan import Control
-from samerun.sources import _patch, _seeding
+from samerun.sources import _patch, _seeding, _user_code
 from samerun.sources._torch_rng import TorchRng
 from samerun.sources.source import Journal, Undo
 from samerun.streams import stream_seed
@@ -54,6 +55,21 @@ class TorchCpu(TorchRng):
 
         return _patch.all_of([undo_seed, _replace("seed", seed)])
 
+    def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
+        """Another seed, and others for what the script seeds torch and its own generators with."""
+        import torch
+
+        undo_seed = super().vary(value, took)
+        assert undo_seed is not None
+        seed, generator = torch.manual_seed, _varied_generator(value, self.id)
+
+        @functools.wraps(seed)
+        def manual_seed(given: Any) -> torch.Generator:
+            return seed(_seeding.mixed(value, self.id, given))
+
+        undos = [_replace("manual_seed", manual_seed), _patch.replace(torch, "Generator", generator)]
+        return _patch.all_of([undo_seed, *undos])
+
     def observe(self, journal: Journal) -> Undo | None:
         """Note each `torch.manual_seed`, and `torch.seed()` as unseeded."""
         import torch
@@ -67,6 +83,24 @@ class TorchCpu(TorchRng):
 
         noting = _seeding.noting(journal, "torch.manual_seed", torch.manual_seed)
         return _patch.all_of([_replace("seed", seed), _replace("manual_seed", noting)])
+
+
+def _varied_generator(value: int, id_: str) -> Any:
+    """torch.Generator, except that it is seeded with others than the numbers that it is given."""
+    import torch
+
+    original: Any = torch.Generator
+
+    class Meta(type(original)):  # type: ignore[misc]
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, original)
+
+    class Generator(original, metaclass=Meta):  # type: ignore[misc]
+        def manual_seed(self, seed: int) -> Any:
+            ours = _user_code.is_samerun(sys._getframe(1))
+            return super().manual_seed(seed if ours else _seeding.mixed(value, id_, seed))
+
+    return Generator
 
 
 def _replace(name: str, value: object) -> Undo:

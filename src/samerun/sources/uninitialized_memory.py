@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from samerun.editing.code import Code
+from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources import _deterministic
+from samerun.sources._mending import memory
 from samerun.sources._setting import Setting
+from samerun.sources.source import Settings, Variant
 
 
 class UninitializedMemory(Setting):
@@ -45,6 +49,18 @@ class UninitializedMemory(Setting):
         warn_only = now["warn_only"] if now["deterministic"] else True
         return {"fill": True, "deterministic": True, "warn_only": warn_only}
 
+    def variants(self, settings: Settings) -> Sequence[Variant]:
+        """Two patterns with which the C library fills what it hands out (glibc's M_PERTURB, mallopt(3)).
+
+        Nothing of torch's own changes, so that operations stay the same ones.
+        """
+        return [
+            Variant(
+                f"memory filled with 0x{n:02x}", environment={"MALLOC_PERTURB_": str(n ^ 0xFF)}, likely=0.15
+            )
+            for n in (0x55, 0x7F)
+        ]
+
     def recognise(self, difference: Difference) -> Evidence | None:
         """The origin read memory that nothing had written."""
         origin = difference.origin
@@ -52,3 +68,10 @@ class UninitializedMemory(Setting):
             return None
         text = f"{origin.op} read memory that nothing had written"
         return Evidence(self.id, 1.0, text, origin.call_site)
+
+    def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
+        """Zeros where the memory is made."""
+        edits = memory.zeroed(code, site)
+        if not edits:
+            raise NoEdit(f"no line of the script makes the memory that {site} reads: {self.advice}")
+        return edits

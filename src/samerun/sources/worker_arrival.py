@@ -1,44 +1,89 @@
-"""Batches handed over as workers finish them: https://pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader."""
+"""What workers hand over as they finish it: batches of a DataLoader, results of a pool.
+
+https://pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader
+"""
 
 from __future__ import annotations
 
+import ast
 import functools
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from samerun.editing.changes import replaced
+from samerun.editing.code import Code
+from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
-from samerun.sources import _patch
+from samerun.sources import _arrival, _patch, _rows
+from samerun.sources._mending import threads
 from samerun.sources.source import Journal, Source, Undo
 
 
 class WorkerArrival(Source):
-    """`DataLoader(…, in_order=False)`: whichever batch is ready first comes first."""
+    """`in_order=False`, `as_completed`, `imap_unordered`: whatever is ready first comes first."""
 
     id = "worker-arrival"
-    summary = "with in_order=False, batches come in the order in which workers happen to finish them"
-    advice = "DataLoader(…, in_order=True)"
+    summary = "batches or results of a pool are taken in the order in which workers happen to finish them"
+    advice = "DataLoader(…, in_order=True); pool.imap, or the list of futures itself, instead of as_completed"
     kind = "order"
     modes = ("seeded", "strict", "warn")
     hooks_into = "torch.utils.data"
+    also_hooks_into = _arrival.MODULES
 
     def __init__(self) -> None:
         self._asked: list[bool] = []  # what DataLoaders of this process were made with
+        self._observed: set[str] = set()  # the modules that are seen to already
+        self._kept: set[str] = set()
 
     def control(self, control: Control) -> Undo | None:
-        """Make every DataLoader, from here on, keep the order."""
-        return self._after_init(lambda loader: setattr(loader, "in_order", True))
+        """Make every DataLoader and pool, from here on, keep the order."""
+
+        def keep(loader: Any) -> None:
+            loader.in_order = True
+
+        return self._hook(self._kept, keep, _arrival.keep_order)
 
     def observe(self, journal: Journal) -> Undo | None:
-        """Keep what each DataLoader asks for, for `describe`."""
-        return self._after_init(lambda loader: self._asked.append(bool(getattr(loader, "in_order", True))))
+        """Keep what each DataLoader asks for, for `describe`; note who takes results as they are ready."""
+
+        def ask(loader: Any) -> None:
+            self._asked.append(bool(getattr(loader, "in_order", True)))
+
+        return self._hook(self._observed, ask, lambda module: _arrival.note_uses(module, journal))
+
+    def _hook(self, done: set[str], loader: Callable[[Any], None], pools: Callable[[str], Undo]) -> Undo:
+        """Act on what is imported by now and was not there the last time."""
+        undos: list[Undo] = []
+        for name in (self.hooks_into, *self.also_hooks_into):
+            if name in sys.modules and name not in done:
+                done.add(name)
+                undos += [functools.partial(done.discard, name)]
+                undos += [self._after_init(loader) if name == self.hooks_into else pools(name)]
+        return _patch.all_of(undos)
 
     def describe(self) -> Mapping[str, Any]:
         """Whether every DataLoader so far keeps the order; nothing before the first one."""
         return {"in_order": all(self._asked)} if self._asked else {}
 
     def recognise(self, difference: Difference) -> Evidence | None:
-        """The same samples in another order, from workers, with in_order=False."""
+        """The same samples in another order, from workers, with in_order=False; or results as they came."""
+        return self._loader(difference) or self._pool(difference)
+
+    def _pool(self, difference: Difference) -> Evidence | None:
+        origin = difference.origin
+        taken = difference.a.rows("arrival")
+        if not taken or (origin is not None and (origin.inputs_equal or origin.draws)):
+            return None
+        if any(_rows.first_differing(difference, what) for what in ("seed", "opened", "listing")):
+            return None
+        site = taken[-1].call_site
+        text = f"results are taken as they happen to be ready, by {taken[-1].name} at {site}"
+        # a generator drawn from in what comes in another order differs as well
+        return Evidence(self.id, 0.4 if _rows.rng_differs(difference) else 0.7, text, site)
+
+    def _loader(self, difference: Difference) -> Evidence | None:
         orders = [side.settings.get(self.id, {}).get("in_order") for side in (difference.a, difference.b)]
         if difference.what not in ("batch", "input") or difference.in_workers is False:
             return None
@@ -68,3 +113,20 @@ class WorkerArrival(Source):
             do(self)
 
         return _patch.replace(DataLoader, "__init__", init)
+
+    def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
+        """`in_order=True`, and results of pools as they were asked for."""
+        edits: list[Edit] = []
+        for file in code.files:
+            for item in file.every(ast.keyword):
+                if item.arg == "in_order" and isinstance(item.value, ast.Constant) and not item.value.value:
+                    edits.append(replaced(file, item.value, "True"))
+            for made in file.every(ast.Dict):
+                for key, value in zip(made.keys, made.values, strict=True):
+                    named = isinstance(key, ast.Constant) and key.value == "in_order"
+                    if named and isinstance(value, ast.Constant) and not value.value:
+                        edits.append(replaced(file, value, "True"))
+        edits = edits or threads.as_submitted(code)
+        if not edits:
+            raise NoEdit(self.advice)
+        return edits

@@ -1,0 +1,1 @@
+"""What the fault corpus is scored with."""

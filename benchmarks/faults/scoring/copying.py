@@ -1,0 +1,103 @@
+"""A copy of a case's files without the comments that give the fault away, and its accepted lines."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from scoring.case import Case, Fault
+
+MARK = re.compile(r"\s*# fault: ([a-z-]+)\s*$")
+HEADER = re.compile(r"^# drawn from: ")
+LEFT_OUT = {"truth.toml", "__pycache__"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line that is accepted as the place of a fault."""
+
+    source: str
+    file: str
+    number: int  # 1-based, in the copy
+
+
+def copy(case: Case, folder: Path) -> list[Line]:
+    """Copy the case into a new folder; returns every accepted line."""
+    lines: list[Line] = []
+    folder.mkdir(parents=True)
+    for path in sorted(case.folder.iterdir()):
+        if path.name in LEFT_OUT:
+            continue
+        if path.suffix != ".py":
+            shutil.copy(path, folder / path.name)
+            continue
+        text, marked = strip(path.read_text())
+        (folder / path.name).write_text(text)
+        for source, number in marked:
+            lines += [Line(source, path.name, each) for each in statement(text, number)]
+    return lines
+
+
+def strip(text: str) -> tuple[str, list[tuple[str, int]]]:
+    """The text without its marks, and for each mark (source, 1-based line in the new text)."""
+    kept: list[str] = []
+    marked: list[tuple[str, int]] = []
+    for line in text.splitlines():
+        if HEADER.match(line):
+            continue
+        found = MARK.search(line)
+        if found:
+            line = line[: found.start()]
+        kept.append(line)
+        if found:
+            marked.append((found[1], len(kept)))
+    return "\n".join(kept) + "\n", marked
+
+
+def statement(text: str, number: int) -> range:
+    """The lines of the smallest statement at a line: of a loop or a function, its head alone."""
+    best = range(number, number + 1)
+    smallest = None
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.stmt):
+            continue
+        body = getattr(node, "body", None)
+        end = body[0].lineno - 1 if body else node.end_lineno or node.lineno
+        lines = range(node.lineno, max(end, node.lineno) + 1)
+        if number in lines and (smallest is None or len(lines) <= smallest):
+            best, smallest = lines, len(lines)
+    return best
+
+
+def mend(folder: Path, fault: Fault) -> None:
+    """Take one fault out of a copy by its replacements; ValueError when a text is not there exactly once."""
+    for file, old, new in fault.mend:
+        path = folder / file
+        text = path.read_text()
+        if text.count(old) != 1:
+            raise ValueError(f"{file}: {old!r} is there {text.count(old)} times; a mend needs it once")
+        path.write_text(text.replace(old, new))
+
+
+def command(case: Case) -> list[str]:
+    """What runs the case in its copy."""
+    return [sys.executable, case.script]
+
+
+def environment(case: Case, *settings: dict[str, str]) -> dict[str, str]:
+    """The variables that the case runs under: those of a user who has set none for repeatability."""
+    unset = {"PYTHONHASHSEED", "PYTHONPATH", "CUBLAS_WORKSPACE_CONFIG", "MKL_CBWR"}
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if key not in unset and not key.startswith(("SAMERUN", "OMP_", "MKL_"))
+    }
+    kept["OMP_NUM_THREADS"] = str(case.threads)
+    for setting in settings:
+        kept.update(setting)
+    return kept

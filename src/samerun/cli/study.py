@@ -1,0 +1,142 @@
+"""`samerun study`: how much of a result is luck?"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from samerun.cli import exits
+from samerun.cli.files import check_file
+from samerun.cli.keeping import store_to_record
+from samerun.cli.saying import say
+from samerun.cli.vary import ids
+from samerun.cli.verb import Verb, add_launch_options, at_least
+from samerun.errors import UsageError
+from samerun.runs.plan import MODES
+
+if TYPE_CHECKING:
+    from samerun.experiments.study import Asked, CarryOut
+
+
+class Study(Verb):
+    """Vary the seed of each source alone and of all together."""
+
+    name = "study"
+    summary = "vary the seeds: how much of the metric is luck, which luck, and is A better than B"
+    example = r"samerun study --metric 'accuracy ([\d.]+)' --seeds 20 -- python train.py"
+    usage = "--metric METRIC [options] -- COMMAND"
+    takes_command = True
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument(
+            "--metric",
+            required=True,
+            metavar="METRIC",
+            help="a regular expression with one group (its last match in the output), json:FILE:KEY.KEY or "
+            "file:FILE",
+        )
+        parser.add_argument("--seeds", type=at_least(5), default=20, metavar="N", help="default 20")
+        parser.add_argument(
+            "--sources", type=ids, default=(), metavar="ID,ID", help="vary these alone (default: all)"
+        )
+        parser.add_argument(
+            "--against", metavar="'COMMAND'", help="compare with another command, seed by seed"
+        )
+        parser.add_argument("--better", choices=("higher", "lower"), default="higher", help="default higher")
+        parser.add_argument(
+            "--precision", type=float, metavar="X", help="say how many seeds give the mean to ± X"
+        )
+        parser.add_argument(
+            "--jobs", type=at_least(1), metavar="N", help="runs at once (default: processors)"
+        )
+        parser.add_argument("--launcher", choices=("local", "ray"), default="local", help="default local")
+        parser.add_argument(
+            "--address", metavar="HOST:PORT", help="of a Ray cluster (default: one of its own)"
+        )
+        parser.add_argument("--mlflow", metavar="URI", help="send the results to this MLflow server too")
+        parser.add_argument("--mode", choices=MODES[1:], default="strict", help="default strict")
+        parser.add_argument("--steps", type=at_least(1), metavar="N", help="stop each run after N steps")
+        add_launch_options(parser)
+        parser.add_argument(
+            "--json", metavar="FILE", help="write the result as JSON too; - for standard output"
+        )
+        parser.add_argument("--html", metavar="FILE", help="write a report for people, one HTML file")
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Study, report, and exit: 0 when every run gave its metric, else 3."""
+        from samerun.cli.verdict import put_out
+        from samerun.experiments.study import study
+        from samerun.report import json
+        from samerun.report.progress import Progress
+        from samerun.report.study import show
+
+        json.check_target(options.json)
+        check_file(options.html, "--html")
+        if options.address is not None and options.launcher != "ray":
+            raise UsageError("--address is that of a Ray cluster; add --launcher ray, or leave it out")
+        jobs = options.jobs or _processors()
+        asked = _asked(options, jobs)
+        logged = None
+        if options.mlflow:
+            from samerun.experiments.tracking import Tracking
+
+            logged = Tracking(options.mlflow).log
+        try:
+            with Progress() as progress:
+                result = study(asked, _launcher(options, jobs), progress, logged)
+        except KeyboardInterrupt:
+            say("interrupted; what has finished is kept: the same command goes on from there")
+            return exits.INTERRUPTED
+        put_out(lambda console: show(result, console), result.to_json, options.json)
+        if options.html is not None:
+            from samerun.report.html import experiment, of_study
+
+            experiment.write(of_study.page(result), options.html)
+        return exits.SAME if result.complete else exits.UNKNOWN
+
+
+def _asked(options: argparse.Namespace, jobs: int) -> Asked:
+    from samerun.experiments.study import Asked
+
+    try:
+        against = tuple(shlex.split(options.against or ""))
+    except ValueError as error:
+        raise UsageError(f"--against {options.against!r} is no command line ({error})") from None
+    several = jobs > 1 and "OMP_NUM_THREADS" not in os.environ
+    return Asked(
+        command=tuple(options.command),
+        folder=Path.cwd(),
+        root=store_to_record().root.absolute(),
+        metric=options.metric,
+        seeds=options.seeds,
+        sources=options.sources,
+        against=against,
+        higher_is_better=options.better == "higher",
+        precision=options.precision,
+        mode=options.mode,
+        steps=options.steps,
+        timeout=options.timeout,
+        scratch=options.scratch,
+        threads=max(1, _processors() // jobs) if several else None,
+    )
+
+
+def _launcher(options: argparse.Namespace, jobs: int) -> CarryOut:
+    if options.launcher == "ray":
+        from samerun.experiments.launchers import on_ray
+
+        return lambda tasks: on_ray.carry_out_all(tasks, options.address)
+    from samerun.experiments.launchers import local
+
+    return lambda tasks: local.carry_out_all(tasks, jobs)
+
+
+def _processors() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not Linux
+        return os.cpu_count() or 1

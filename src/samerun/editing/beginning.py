@@ -1,0 +1,212 @@
+"""Where a line stands that must run once, before a script draws anything: right after its imports.
+
+Above the imports of the user's own modules where one of them draws numbers or computes as it is imported.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from samerun.editing.code import Code
+from samerun.editing.edit import NoEdit
+from samerun.editing.file import File
+from samerun.editing.names import bound, imports
+
+# What may stand among imports, and only prepares: calls and assignments that draw nothing.
+_PREPARES = re.compile(
+    r"(sys\.path|os\.environ|os\.putenv|os\.chdir|warnings\.|logging\.|matplotlib\.use|mpl\.use|plt\.switch_backend"
+    r"|site\.addsitedir|faulthandler\.|multiprocessing\.set_start_method|mp\.set_start_method|__\w+__\b|[\w.]*seed\w*\()"
+)
+# Names of functions that draw, build what draws, or start something, when a module is imported.
+_DRAWS = re.compile(
+    r"(^|\.)(rand\w*|random\w*|normal\w*|uniform\w*|randn|randint|randperm|shuffle|sample|choice\w*|permutation|manual_seed"
+    r"|bernoulli|multinomial|dropout|init|[A-Z]\w*|main|build\w*|make\w*|create\w*|get\w*|load\w*|train\w*|setup\w*)$"
+)
+_HARMLESS = re.compile(
+    r"(^|\.)(Path|PurePath|TypeVar|NewType|namedtuple|NamedTuple|TypedDict|Enum|Logger|getLogger|get_logger|Optional|Union"
+    r"|ParamSpec|Literal|OrderedDict|Counter|ArgumentParser|Namespace|SimpleNamespace|Compose|ToTensor|Lock|RLock|Event"
+    r"|getenv|get|getcwd|get_default_dtype|getattr|get_device_name|get_device)$"
+)
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A place in a file for whole lines, or between two statements of one line."""
+
+    file: File
+    offset: int
+    bound: dict[str, str]  # name → what it is imported from, of the imports above
+    imports_at: int  # where a line with an import goes
+    inline: bool = False
+
+
+def beginning(code: Code) -> Spot:
+    """The spot in the script that was started, or in the package that `python -m` imports before it.
+
+    Raises NoEdit when there is no script that can be edited.
+    """
+    main = code.main
+    for package in code.packages:
+        if _drawing_import(code, package, list(_leading(package))) or _draws(code, package, set()):
+            return spot(package, code)
+    return spot(main, code)
+
+
+def spot(file: File, code: Code | None = None) -> Spot:
+    """The spot after the first imports of a file; with `code`, above an import that draws."""
+    leading = list(_leading(file))
+    last = max((at for at, item in enumerate(leading) if _is_import(item)), default=None)
+    used = leading[: last + 1] if last is not None else [item for item in leading if _is_first(item, file)]
+    above = None if code is None else _drawing_import(code, file, used)
+    if above is not None:
+        used = used[: used.index(above)]
+    names = bound(imports(used))
+    if not used:
+        start = _after_comments(file)
+        return Spot(file, start, names, start)
+    if above is not None:
+        start = file.offset_of_line(above.lineno)
+        return Spot(file, start, names, start)
+    end = used[-1].end_lineno or used[-1].lineno
+    following = file.tree.body[len(used)] if len(used) < len(file.tree.body) else None
+    if following is not None and _first_line(following) <= end:
+        start = file.span(following)[0]
+        return Spot(file, start, names, start, inline=True)
+    after = file.offset_of_line(end + 1)
+    blank = re.match(r"[ \t]*(\r\n|\r|\n)", file.text[after:])
+    return Spot(file, after + (blank.end() if blank else 0), names, after)
+
+
+def _leading(file: File) -> Iterator[ast.stmt]:
+    """The statements at the start of a file up to the first that may draw."""
+    for item in file.tree.body:
+        if not (_is_import(item) or _is_first(item, file) or _prepares(file, item)):
+            return
+        yield item
+
+
+def _is_first(item: ast.stmt, file: File) -> bool:
+    """A docstring, or `from __future__`."""
+    if isinstance(item, ast.ImportFrom) and item.module == "__future__":
+        return True
+    is_text = isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant)
+    return is_text and item is file.tree.body[0]
+
+
+def _is_import(item: ast.stmt) -> bool:
+    """An import, or a `try` or `if` that holds imports and what to do without them."""
+    if isinstance(item, (ast.Import, ast.ImportFrom)):
+        return True
+    if not isinstance(item, (ast.Try, ast.If)):
+        return False
+    inside = [node for node in ast.walk(item) if isinstance(node, ast.stmt) and node is not item]
+    return any(isinstance(node, (ast.Import, ast.ImportFrom)) for node in inside) and not any(
+        isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.For, ast.While, ast.With)) for node in inside
+    )
+
+
+def _prepares(file: File, item: ast.stmt) -> bool:
+    if isinstance(item, (ast.Assign, ast.AnnAssign)):
+        value = item.value
+        if value is None or not any(isinstance(node, ast.Call) for node in ast.walk(value)):
+            return True
+        return bool(_PREPARES.match(file.said(item)))
+    if isinstance(item, ast.If):
+        return all(_prepares(file, child) or _is_import(child) for child in [*item.body, *item.orelse])
+    return isinstance(item, ast.Expr) and bool(_PREPARES.match(file.said(item)))
+
+
+def _drawing_import(code: Code, file: File, used: list[ast.stmt]) -> ast.stmt | None:
+    """The first of these statements that imports a module of the user's which may draw as it is imported."""
+    for item in used:
+        for other in _imported_by(code, file, item):
+            if _draws(code, other, {file.path}):
+                return item
+    return None
+
+
+def _imported_by(code: Code, file: File, item: ast.stmt) -> Iterator[File]:
+    """The user's own files that a statement imports, themselves or as members of a package."""
+    for name in _modules(item, file):
+        path = name.replace(".", "/")
+        for other in code.files:
+            here = other.path.removesuffix(".py").removesuffix("/__init__")
+            if other is not file and (here == path or here.endswith(f"/{path}")):
+                yield other
+
+
+def _modules(item: ast.stmt, file: File) -> Iterator[str]:
+    for node in ast.walk(item):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            folder = file.path.split("/")[: -node.level] if node.level else []
+            start = ".".join([*folder, *([node.module] if node.module else [])])
+            if start:
+                yield start
+            yield from (f"{start}.{alias.name}" if start else alias.name for alias in node.names)
+
+
+def _draws(code: Code, file: File, seen: set[str]) -> bool:
+    """Whether importing a file may draw or compute: by what it calls outside of functions, or imports."""
+    if file.path in seen:
+        return False
+    seen.add(file.path)
+    try:
+        body = file.tree.body
+    except NoEdit:
+        return False
+    for item in body:
+        if _is_main_guard(item):
+            continue
+        if any(_draws(code, other, seen) for other in _imported_by(code, file, item)):
+            return True
+        if any(_may_draw(file, node) for node in _run_on_import(item) if isinstance(node, ast.Call)):
+            return True
+    return False
+
+
+def _may_draw(file: File, call: ast.Call) -> bool:
+    name = ast.unparse(call.func)
+    return bool(_DRAWS.search(name)) and not _HARMLESS.search(name)
+
+
+def _run_on_import(item: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a statement that are evaluated as it runs: no bodies of functions; class bodies are."""
+    yield item
+    if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        waiting: list[ast.AST] = [*item.decorator_list, *item.args.defaults]
+    elif isinstance(item, ast.Lambda):
+        waiting = []
+    else:
+        waiting = list(ast.iter_child_nodes(item))
+    for child in waiting:
+        yield from _run_on_import(child)
+
+
+def _is_main_guard(item: ast.stmt) -> bool:
+    return isinstance(item, ast.If) and any(
+        isinstance(node, ast.Name) and node.id == "__name__" for node in ast.walk(item.test)
+    )
+
+
+def _first_line(item: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(item, "decorator_list", [])
+    return min([item.lineno, *(node.lineno for node in decorators)])
+
+
+def _after_comments(file: File) -> int:
+    """Past `#!`, the coding line and a licence at the very start."""
+    offset = 0
+    first = _first_line(file.tree.body[0]) if file.tree.body else 1
+    for line in range(1, first):
+        start, end = file.offset_of_line(line), file.offset_of_line(line + 1)
+        if not file.text[start:end].removeprefix("\ufeff").startswith("#"):
+            break
+        offset = end
+    if offset == 0 and file.text.startswith("\ufeff"):
+        return 1
+    return offset

@@ -1,0 +1,46 @@
+"""What an edit of the user's code is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class NoEdit(Exception):
+    """No edit of the user's code mends it; the message says why, and what does."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """Characters of one file replaced by `text`; where `start` is `end`, the text goes in between."""
+
+    path: str  # relative to the working directory
+    start: int
+    end: int
+    text: str
+    imports: tuple[str, ...] = ()  # lines that the file needs for it, such as "import zlib"
+
+
+@dataclass(frozen=True)
+class Wrap:
+    """Characters of one file kept, with text put before and after them."""
+
+    path: str
+    start: int
+    end: int
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Opening:
+    """A line for the script that was started, run once, before it draws or computes anything.
+
+    `name` is written as the script has imported it: "numpy.random.seed" may become "np.random.seed".
+    """
+
+    name: str
+    rest: str  # of the line: "(0)" or " = True"
+    comment: str = ""
+
+
+Edit = Change | Wrap | Opening

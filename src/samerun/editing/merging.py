@@ -1,0 +1,115 @@
+"""Edits made one: the new text of each file."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from samerun.editing.beginning import Spot, beginning, spot
+from samerun.editing.code import Code
+from samerun.editing.edit import Change, Edit, NoEdit, Opening, Wrap
+from samerun.editing.file import File, parsed
+from samerun.editing.writing import spelled
+
+# Lines at the beginning: the environment before what reads it, seeds, then settings, then computing.
+_ORDER = (
+    "os.",
+    "random.",
+    "numpy.",
+    "torch.manual_seed",
+    "torch.cuda",
+    "torch.use",
+    "torch.backends",
+    "torch.",
+)
+
+
+def merged(code: Code, edits: Iterable[Edit]) -> dict[str, str]:
+    """The new text of each file that is edited, by its path.
+
+    Raises NoEdit when there is no place for an opening, or the result could not be parsed any more.
+    """
+    every = list(dict.fromkeys(edits))
+    changes: dict[str, list[Change]] = defaultdict(list)
+    for place in _outermost([item for item in every if not isinstance(item, Opening)]):
+        changes[place.path] += _plain(place)
+    openings = [item for item in every if isinstance(item, Opening)]
+    begin = beginning(code) if openings else None
+    if begin is not None:
+        changes[begin.file.path] += []
+    texts = {}
+    for path, items in changes.items():
+        file = code.file(path)
+        here = begin if begin is not None and begin.file.path == path else None
+        text = _applied(file, [*items, *_lines(file, items, openings if here else [], here)])
+        if parsed(text) is None:
+            raise NoEdit(f"the edit of {path} could not be made without breaking its syntax")
+        texts[path] = text
+    return {path: text for path, text in texts.items() if text != code.file(path).text}
+
+
+def _outermost(edits: Sequence[Change | Wrap]) -> list[Change | Wrap]:
+    """Without what is inside of text that is replaced, and without the second of two that overlap."""
+    kept: list[Change | Wrap] = []
+    for item in sorted(edits, key=lambda edit: edit.start - edit.end):
+        if not any(_overlap(item, other) for other in kept):
+            kept.append(item)
+    return [item for item in edits if item in kept]
+
+
+def _overlap(one: Change | Wrap, kept: Change | Wrap) -> bool:
+    """Whether an edit cannot be made beside one that is no smaller."""
+    if one.path != kept.path:
+        return False
+    if isinstance(kept, Wrap):
+        return one.start < kept.start < one.end or one.start < kept.end < one.end
+    if one.start == one.end or kept.start == kept.end:  # insertions may share a place
+        return kept.start < one.start < kept.end
+    return one.start < kept.end and kept.start < one.end
+
+
+def _plain(edit: Change | Wrap) -> list[Change]:
+    if isinstance(edit, Change):
+        return [edit]
+    before = Change(edit.path, edit.start, edit.start, edit.before)
+    return [before, Change(edit.path, edit.end, edit.end, edit.after)]
+
+
+def _lines(
+    file: File, changes: Sequence[Change], openings: Sequence[Opening], at: Spot | None
+) -> list[Change]:
+    """The whole lines to add: imports, then what runs at the beginning."""
+    place = at or spot(file)
+    wanted = [line for change in changes for line in change.imports]
+    said = []
+    for opening in sorted(openings, key=_order):
+        text, missing = spelled(file, opening.name, place.bound)
+        wanted += missing
+        said.append(f"{text}{opening.rest}" + (f"  # {opening.comment}" if opening.comment else ""))
+    new = [_insertion(place, place.imports_at, list(dict.fromkeys(wanted)))]
+    return [change for change in (*new, _insertion(place, place.offset, said)) if change.text]
+
+
+def _insertion(place: Spot, offset: int, lines: Sequence[str]) -> Change:
+    file = place.file
+    if place.inline:
+        text = "".join(f"{line.split('  #')[0]}; " for line in lines)
+        return Change(file.path, offset, offset, text)
+    text = "".join(f"{line}\n" for line in lines)
+    if text and offset == len(file.text) and file.text and not file.text.endswith(("\n", "\r")):
+        text = f"\n{text}".removesuffix("\n")
+    return Change(file.path, offset, offset, text)
+
+
+def _order(opening: Opening) -> tuple[int, str]:
+    found = [at for at, start in enumerate(_ORDER) if opening.name.startswith(start)]
+    return (min(found) if found else len(_ORDER), f"{opening.name}{opening.rest}")
+
+
+def _applied(file: File, changes: Sequence[Change]) -> str:
+    """The text with the changes; of insertions at one place, the first given comes first."""
+    text = file.text
+    placed = sorted(enumerate(changes), key=lambda item: (item[1].start, item[1].end, item[0]))
+    for _, change in reversed(placed):
+        text = text[: change.start] + change.text.replace("\n", file.newline) + text[change.end :]
+    return text

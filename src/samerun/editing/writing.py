@@ -1,0 +1,56 @@
+"""How a name of a library is written in a file: as it is imported there, or with the import that it needs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from samerun.editing.file import File
+from samerun.editing.names import bound, imports
+
+_USUAL = {"numpy": "np"}  # the names that everybody imports them by
+
+
+def written(file: File, name: str, at: ast.AST) -> tuple[str, tuple[str, ...]]:
+    """(a dotted name as code that stands at `at` must write it, the import that must be added for it)."""
+    return spelled(file, name, bindings(file, at))
+
+
+def bindings(file: File, at: ast.AST) -> dict[str, str]:
+    """What imports bind where `at` is evaluated: the module's, and those before it in its functions."""
+    found: dict[str, str] = {}
+    in_function = file.function(at) is not None
+    line = getattr(at, "lineno", 0)
+    for node in imports(file.tree.body):
+        if in_function or node.lineno < line:
+            found.update(bound([node]))
+    for around in file.around(at):
+        if isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            inside = (node for node in ast.walk(around) if isinstance(node, (ast.Import, ast.ImportFrom)))
+            found.update(bound(node for node in inside if node.lineno < line))
+            hidden = {item.arg for item in ast.walk(around.args) if isinstance(item, ast.arg)}
+            found = {name: module for name, module in found.items() if name not in hidden}
+    return found
+
+
+def spelled(file: File, name: str, there: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
+    """As `written`, where `there` are the names that are imported."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        module, rest = ".".join(parts[:length]), parts[length:]
+        for local, known in there.items():
+            if known == module:
+                return ".".join([local, *rest]), ()
+    module, rest = parts[0], parts[1:]
+    local = _free(file, _USUAL.get(module, module), module)
+    line = f"import {module}" if local == module else f"import {module} as {local}"
+    return ".".join([local, *rest]), (line,)
+
+
+def _free(file: File, name: str, module: str) -> str:
+    """The name, or another one where the file uses it for something else."""
+    for choice in (name, module, f"{module}_", f"the_{module}"):
+        known = file.names.imported.get(choice)
+        if known == module or (known is None and choice not in file.names.assigned):
+            return choice
+    return f"samerun_{module}"

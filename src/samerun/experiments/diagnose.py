@@ -1,0 +1,106 @@
+"""`diagnose`: finds every source behind the differences of a command's runs, one after the other.
+
+The source behind the first difference is found as `check` finds it and proved by runs with it controlled. It
+stays controlled, and what still differs then is the next first difference; until the runs agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from samerun.comparing.compare import compare, compare_all
+from samerun.comparing.comparison import Comparison
+from samerun.experiments import confidence
+from samerun.experiments.beginning import beginning
+from samerun.experiments.check import agreeing, agreement, first_parting, undecided
+from samerun.experiments.diagnosis import Diagnosis, Found
+from samerun.experiments.listener import Listener
+from samerun.experiments.mending import mend
+from samerun.experiments.request import Request
+from samerun.experiments.search import Search
+from samerun.experiments.trials import Record, Trials
+from samerun.launching.run import record as recording
+from samerun.runs.store import Run
+
+# The setup and the first step: most differences begin there, and are then seen closely at once.
+FIRST_WINDOW = (-1, 0)
+_MOST_SOURCES = 12
+
+
+def diagnose(
+    request: Request, listener: Listener | None = None, record: Record = recording, *, rare: bool = False
+) -> Diagnosis:
+    """Every source for which runs of the request's command differ, each with its proof, and a patch.
+
+    With `rare`, runs are recorded until two part, `request.runs` at most. Raises what `check` raises.
+    """
+    trials = Trials(request, listener or Listener(), record)
+    with beginning(request.folder) as start:
+        runs = _first_runs(trials, rare)
+        comparisons = compare_all(runs, steps=request.steps)
+        result = undecided(request, runs, comparisons)
+        parted = first_parting(runs, comparisons)
+        if parted is None:
+            result = agreeing(trials, result, runs, comparisons)
+            equal = confidence.phrase(len(result.runs)) if result.verdict == "same" else None
+            if result.verdict != "differs":  # without any step, further runs at tier ops have decided
+                return Diagnosis(result, confidence=equal, recorded=len(trials.recorded))
+            assert result.pair is not None
+            pair = trials.recorded[result.pair[0]], trials.recorded[result.pair[1]]
+        else:
+            pair = runs[0], runs[parted + 1]
+        seen_in = None if parted is None else 1 / (len(runs) - 1)  # the share of pairs that part
+        search = Search(trials, start, share=seen_in if rare else None)
+        found = _all(search, pair)
+        patch = mend(trials, found, start)
+    causes = tuple(cause for item in found for cause in item.causes)
+    notes = (*result.notes, *agreement(comparisons), *(note for item in found for note in item.notes))
+    result = replace(
+        result,
+        verdict="differs",
+        difference=found[0].difference,
+        pair=found[0].pair,
+        causes=causes,
+        suspects=search.suspects({cause.source for cause in causes}),
+        ruled_out=tuple(cause for item in found for cause in item.ruled_out),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+    return Diagnosis(
+        result, tuple(found), search.complete, patch, search.confidence(), recorded=len(trials.recorded)
+    )
+
+
+def _first_runs(trials: Trials, rare: bool) -> list[Run]:
+    request = trials.request
+    last = None if request.steps is None else request.steps - 1
+    runs: list[Run] = []
+    while len(runs) < request.runs:
+        runs += trials.record(
+            "recording",
+            1 if runs else 2 if rare else request.runs,
+            control=request.control,
+            tier="ops",
+            window=FIRST_WINDOW,
+            stop_after=last,
+            values=True,
+        )
+        if rare and any(item.difference is not None for item in compare_all(runs, steps=request.steps)):
+            break
+    return runs
+
+
+def _all(search: Search, pair: tuple[Run, Run]) -> list[Found]:
+    """What is behind each first difference, in the order of time."""
+    found: list[Found] = []
+    comparison: Comparison = compare(*pair, steps=search.trials.request.steps)
+    runs: Sequence[Run] = pair
+    window: tuple[int, int] | None = FIRST_WINDOW
+    while comparison.difference is not None and len(found) < _MOST_SOURCES:
+        item, proof = search.explain(comparison.difference, (runs[0], runs[-1]), window)
+        found.append(item)
+        if proof is None:
+            return found
+        comparison, runs, window = proof.comparison, proof.runs, proof.window
+    search.complete = comparison.verdict == "same"
+    return found

@@ -1,0 +1,93 @@
+"""Where a command's metric is found: in what it printed, or in a file that it wrote."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from samerun.errors import RunError, UsageError
+
+_JSON, _FILE = "json:", "file:"
+
+
+def check(metric: str) -> None:
+    """Raise UsageError for a metric that can never be found."""
+    if metric.startswith(_JSON):
+        if not metric[len(_JSON) :].rpartition(":")[0]:
+            raise UsageError(
+                f"--metric {metric}: write json:FILE:KEY, such as json:result.json:test.accuracy"
+            )
+        return
+    if metric.startswith(_FILE):
+        if metric == _FILE:
+            raise UsageError("--metric file: names no file; write file:score.txt")
+        return
+    try:
+        pattern = re.compile(metric)
+    except re.error as error:
+        raise UsageError(f"--metric {metric!r} is not a regular expression ({error})") from None
+    if pattern.groups != 1:
+        raise UsageError(
+            f"--metric {metric!r} has {pattern.groups} groups; put one pair of parentheses around the "
+            r"number, such as 'accuracy ([\d.]+)'"
+        )
+
+
+def in_file(metric: str) -> bool:
+    """Whether it is in a file that the command writes, so that runs side by side need their own folders."""
+    return metric.startswith((_JSON, _FILE))
+
+
+def read(metric: str, printed: str, folder: Path) -> float:
+    """The number: the last match in what was printed, or what the file in `folder` says.
+
+    Raises RunError when it is not there or is no finite number.
+    """
+    if metric.startswith(_JSON):
+        name, _, key = metric[len(_JSON) :].rpartition(":")
+        return _number(metric, _value(metric, _json(metric, folder / name), key))
+    if metric.startswith(_FILE):
+        return _number(metric, _text(metric, folder / metric[len(_FILE) :]))
+    found = re.findall(metric, printed)
+    if not found:
+        raise RunError(f"the metric {metric!r} matches nothing that the command printed")
+    return _number(metric, found[-1])
+
+
+def _json(metric: str, path: Path) -> Any:
+    try:
+        return json.loads(_text(metric, path))
+    except ValueError as error:
+        raise RunError(f"the metric {metric}: {path.name} is not JSON ({error})") from None
+
+
+def _value(metric: str, value: Any, key: str) -> Any:
+    for part in key.split("."):
+        if isinstance(value, Mapping) and part in value:
+            value = value[part]
+        elif isinstance(value, list) and part.lstrip("-").isdigit() and -len(value) <= int(part) < len(value):
+            value = value[int(part)]
+        else:
+            raise RunError(f"the metric {metric}: there is no {part!r} in it")
+    return value
+
+
+def _text(metric: str, path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise RunError(f"the metric {metric}: {path.name} cannot be read ({error.strerror})") from None
+
+
+def _number(metric: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise RunError(f"the metric {metric}: {str(value)[:60]!r} is not a number") from None
+    if not math.isfinite(number):
+        raise RunError(f"the metric {metric} is {number}: such a run has no place in a variance")
+    return number

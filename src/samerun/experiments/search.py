@@ -1,0 +1,375 @@
+"""Finds the source behind one first difference, proves it, and keeps it controlled from there on."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from samerun.comparing.compare import compare_all
+from samerun.comparing.comparison import Comparison, Scope
+from samerun.comparing.growth import growth
+from samerun.comparing.ledger import ledger
+from samerun.experiments import confidence, outcomes
+from samerun.experiments.check import first_parting
+from samerun.experiments.closer import Closer, look_closer, stop_after, window
+from samerun.experiments.diagnosis import Found, Proof
+from samerun.experiments.trials import Trials
+from samerun.explaining.cause import Cause, Findings, cause_of
+from samerun.explaining.confirm import confirm, judge
+from samerun.explaining.explain import explain, suspects
+from samerun.explaining.patch import patch
+from samerun.explaining.smallest import smallest
+from samerun.launching.scratch import scratch_copy
+from samerun.runs.difference import Difference, Evidence
+from samerun.runs.plan import Control
+from samerun.runs.store import Run
+from samerun.sources.catalogue import catalogue
+
+_FILES = frozenset({"resume-state", "input-data"})  # controlled by starting from the folder as it was
+_MOST_EDITED = 2  # sources that are tried by a patch, too
+_AGAIN = 3  # runs that a difference may take to come back
+_MOST_RUNS = 30  # that one proof of a rare difference may take
+
+
+@dataclass(frozen=True)
+class Proven:
+    """Further runs, and how they compare."""
+
+    comparison: Comparison
+    runs: tuple[Run, ...]  # the two that part, else all of them
+    window: tuple[int, int] | None  # the steps at tier ops
+    whole: bool  # not stopped at the difference
+
+
+class Search:
+    """What was found so far stays controlled in all runs that are recorded from then on."""
+
+    def __init__(self, trials: Trials, start: Path | None, share: float | None = None) -> None:
+        self.trials = trials
+        self.complete = False
+        self._start = start  # the folder as it was before the first run; None: too big to be copied
+        self._share = share  # of pairs of runs that differ, where that is not all of them
+        self._controlled: tuple[str, ...] = ()
+        self._patched: list[tuple[Difference, Cause]] = []
+        self._edited: set[str] = set()  # controlled by a patch, since their control does not reach the cause
+        self._fresh = trials.request.scratch
+        self._proof: Proven | None = None
+        self._last: Difference | None = None
+
+    # --- one first difference ----------------------------------------------------------------------
+
+    def explain(
+        self, difference: Difference, pair: tuple[Run, Run], recorded: tuple[int, int] | None
+    ) -> tuple[Found, Proven | None]:
+        """What is behind a first difference of this pair, and the runs that prove it (None: nothing does).
+
+        `recorded` are the steps that the pair holds at tier ops.
+        """
+        self._last = difference
+        left = self._left_behind(difference, recorded)
+        if left is not None:
+            return self._found(Closer(difference, (pair[0].id, pair[1].id), True, recorded, None), pair, left)
+        closer = self._closer(difference, pair, recorded)
+        if not closer.reproduced:
+            closer = self._again(closer)
+        self._last = closer.difference
+        evidence, notes = explain(closer.difference)
+        if not closer.reproduced:
+            findings = Findings(tuple(map(cause_of, evidence)), notes=tuple(notes))
+            return self._found(closer, pair, (findings, None))
+        attempts = _Attempts(self, closer, evidence)
+        findings = confirm(closer.difference, evidence, attempts.trial, attempts.can_try)
+        if not any(cause.confirmed for cause in findings.causes):
+            findings = attempts.edited(findings)
+        if not any(cause.confirmed for cause in findings.causes):
+            findings = attempts.everything(findings)
+        return self._found(
+            closer, pair, (replace(findings, notes=(*findings.notes, *notes)), attempts.proof(findings))
+        )
+
+    def _found(
+        self, closer: Closer, pair: tuple[Run, Run], outcome: tuple[Findings, Proven | None]
+    ) -> tuple[Found, Proven | None]:
+        findings, proven = outcome
+        difference = closer.difference
+        seen = tuple(self.trials.recorded[run] for run in closer.pair)
+        confirmed = tuple(cause for cause in findings.causes if cause.confirmed)
+        proof = None
+        if proven is not None:
+            way = self._keep(difference, confirmed)
+            parted = proven.comparison.difference
+            proof = Proof(
+                tuple(run.id for run in proven.runs),
+                self.controlled(),
+                way,
+                None if parted is None else parted.step,
+                min(run.steps for run in proven.runs),
+            )
+            self._proof = proven
+        notes = (*(note for note in (closer.note,) if note), *findings.notes)
+        found = Found(
+            difference,
+            closer.pair,
+            confirmed or findings.causes,
+            proof,
+            findings.ruled_out,
+            growth(*pair, rank=difference.rank),
+            ledger(seen[0], seen[1], rank=difference.rank),
+            notes,
+        )
+        return found, proven
+
+    def _closer(
+        self, difference: Difference, pair: tuple[Run, Run], recorded: tuple[int, int] | None
+    ) -> Closer:
+        close = recorded is not None and recorded[0] <= difference.step <= recorded[1]
+        if close and any(item.strength >= 1 for item in explain(difference)[0][:1]):
+            # What is not seen directly must show again first: any control seems to mend what is rare.
+            return Closer(
+                difference, (pair[0].id, pair[1].id), True, window(difference), stop_after(difference)
+            )
+        with self.prepared():
+            return look_closer(self.trials, difference, (pair[0].id, pair[1].id), self.control())
+
+    def _again(self, closer: Closer) -> Closer:
+        """Recording every operation takes time: what depends on the clock may show only without it."""
+        with self.prepared():
+            proven = self.further("recording again", _AGAIN, self.control(), None, None)
+        found = proven.comparison.difference
+        if found is None:
+            return closer
+        return Closer(found, (proven.runs[0].id, proven.runs[-1].id), True, None, None, None)
+
+    def _left_behind(
+        self, difference: Difference, recorded: tuple[int, int] | None
+    ) -> tuple[Findings, Proven] | None:
+        """What one run left and the other found cannot show in further runs: they all find it."""
+        evidence, _ = explain(difference)
+        if not evidence or evidence[0].source not in _FILES or self._start is None or self._fresh:
+            return None
+        best = evidence[0]
+        with self.prepared((best.source,)):
+            proven = self.further(
+                f"starting from the folder as it was: {best.source}", 2, self.control(), recorded, None
+            )
+        if judge(proven.comparison, difference) != "mended":
+            return None
+        return Findings((cause_of(best, confirmed=True),)), proven
+
+    # --- recording under what is known ---------------------------------------------------------------
+
+    def controlled(self) -> tuple[str, ...]:
+        """The ids of all that is controlled, in whatever way."""
+        return (*self._controlled, *(cause.source for _, cause in self._patched))
+
+    def control(self, *more: str) -> Control | None:
+        """That of the request, and the sources found so far, and these."""
+        ids = tuple(id_ for id_ in (*self._controlled, *more) if self.way(id_) == "control")
+        base = self.trials.request.control
+        if base is not None:
+            return replace(base, extra=(*base.extra, *ids))
+        return Control(only=ids) if ids else None
+
+    def way(self, source: str) -> str:
+        """How a source is controlled: by its control, by a patch of the code, or by a fresh folder."""
+        known = catalogue().get(source)
+        if source in _FILES:
+            return "fresh"
+        controlled = known is not None and known.controllable and source not in self._edited
+        return "control" if controlled else "patch"
+
+    @contextlib.contextmanager
+    def prepared(
+        self, sources: Collection[str] = (), causes: Sequence[tuple[Difference, Cause]] = ()
+    ) -> Iterator[None]:
+        """Runs begin in a copy of the folder where a source found, or one of these, asks for it."""
+        patched = [*self._patched, *causes]
+        fresh = self._fresh or bool(_FILES & set(sources))
+        base = self._start or self.trials.request.folder
+        before = self.trials.fresh
+        with contextlib.ExitStack() as stack:
+            if patched:
+                base = stack.enter_context(scratch_copy(base))
+                made = patch(patched, self.trials.request.folder)
+                if made is not None:
+                    made.apply(base)
+            self.trials.fresh = base if patched or fresh else None
+            try:
+                yield
+            finally:
+                self.trials.fresh = before
+
+    def further(
+        self, stage: str, count: int, control: Control | None, at: tuple[int, int] | None, stop: int | None
+    ) -> Proven:
+        """Up to `count` runs, fewer when two of them part; at tier ops in the steps `at`, where given."""
+        request = self.trials.request
+        last = None if request.steps is None else request.steps - 1
+        runs: list[Run] = []
+        while len(runs) < count:
+            runs += self.trials.record(
+                stage,
+                1 if runs else 2,
+                control=control,
+                tier="steps" if at is None else "ops",
+                window=at,
+                stop_after=last if stop is None else stop,
+                values=stop is None,
+            )
+            comparisons = compare_all(runs, steps=request.steps)
+            parted = first_parting(runs, comparisons)
+            if parted is not None:
+                pair = (runs[0], runs[parted + 1])
+                return Proven(comparisons[parted], pair, at, stop is None)
+        reason = outcomes.failure(runs, parted=False)
+        if reason is not None:
+            unknown = Comparison("unknown", Scope((runs[0].id, runs[-1].id)), reason)
+            return Proven(unknown, tuple(runs), at, stop is None)
+        chosen = next((item for item in comparisons if item.verdict == "unknown"), comparisons[0])
+        return Proven(chosen, tuple(runs), at, stop is None)
+
+    def needed(self, count: int) -> int:
+        """How many runs must agree: more for a difference that is rare."""
+        if self._share is None:
+            return count
+        return min(max(count, confidence.runs_needed(self._share) + 1), _MOST_RUNS)
+
+    def _keep(self, difference: Difference, causes: Sequence[Cause]) -> str:
+        ways = [self.way(cause.source) for cause in causes]
+        for cause, way in zip(causes, ways, strict=True):
+            if way == "patch":
+                self._patched.append((difference, cause))
+            else:
+                self._fresh = self._fresh or way == "fresh"
+                self._controlled = (*self._controlled, cause.source)
+        return " and ".join(dict.fromkeys(ways))
+
+    # --- about the whole -------------------------------------------------------------------------------
+
+    def suspects(self, known: Collection[str]) -> tuple[Cause, ...]:
+        """RNGs that also part, where the search ended before all was found."""
+        return () if self.complete or self._last is None else tuple(suspects(self._last, set(known)))
+
+    def confidence(self) -> str | None:
+        """What the runs with everything controlled prove, None when they do not agree."""
+        if not self.complete or self._proof is None:
+            return None
+        return confidence.phrase(len(self._proof.runs))
+
+
+class _Attempts:
+    """Holds the candidates for one difference against further runs."""
+
+    def __init__(self, search: Search, closer: Closer, evidence: Sequence[Evidence]) -> None:
+        self._search = search
+        self._closer = closer
+        self._evidence = {item.source: item for item in evidence}
+        self._proven: dict[frozenset[str], Proven] = {}
+
+    def can_try(self, source: str) -> bool:
+        """Whether a trial can tell something: it can be controlled, and is not yet."""
+        search = self._search
+        known = catalogue().get(source)
+        if known is None or source in search.controlled():
+            return False
+        way, base = search.way(source), search.trials.request.control
+        if way == "control":
+            return base is None or not (known.is_controlled_in(base.mode) or source in base.extra)
+        if search._start is None:
+            return False
+        return way == "fresh" or bool(self._edits((source,)))
+
+    def _edits(self, sources: Sequence[str]) -> list[tuple[Difference, Cause]]:
+        """The causes among these that only a patch controls; [] when no edit can."""
+        difference = self._closer.difference
+        causes = [
+            (difference, cause_of(self._evidence[source]))
+            for source in sources
+            if source in self._evidence and self._search.way(source) == "patch"
+        ]
+        made = patch(causes, self._search.trials.request.folder) if causes else None
+        return causes if made is not None and made.diff else []
+
+    def trial(self, sources: tuple[str, ...], count: int) -> Comparison:
+        """Runs with these controlled, whole the first time: most often that is the proof already."""
+        first = not self._proven
+        return self._record(sources, count, None if first else self._closer.stop_after).comparison
+
+    def _record(self, sources: Sequence[str], count: int, stop: int | None) -> Proven:
+        search = self._search
+        named = sources if len(sources) < 5 else (*sources[:3], f"{len(sources) - 3} more")
+        with search.prepared(sources, self._edits(sources)):
+            proven = search.further(
+                f"confirming {' + '.join(named)}",
+                search.needed(count),
+                search.control(*sources),
+                self._closer.window,
+                stop,
+            )
+        self._proven[frozenset(sources)] = proven
+        return proven
+
+    def edited(self, findings: Findings) -> Findings:
+        """A patch reaches what the control of a source may not, such as a generator of the script's own."""
+        search = self._search
+        if search._start is None:
+            return findings
+        for cause in findings.ruled_out[:_MOST_EDITED]:
+            search._edited.add(cause.source)
+            if self._edits((cause.source,)):
+                outcome = judge(self.trial((cause.source,), 3), self._closer.difference)
+                if outcome == "mended":
+                    left = tuple(other for other in findings.ruled_out if other is not cause)
+                    return replace(findings, causes=(replace(cause, confirmed=True),), ruled_out=left)
+            search._edited.discard(cause.source)
+        return findings
+
+    def everything(self, findings: Findings) -> Findings:
+        """Controls all that can be controlled, then as little of it as mends the difference."""
+        difference = self._closer.difference
+        if findings.causes and self._evidence[findings.causes[0].source].strength >= 1:
+            return findings  # seen directly, and there is no way to control it
+        ids = [id_ for id_ in catalogue() if self._search.way(id_) == "control" and self.can_try(id_)]
+        ids.sort(key=lambda id_: (id_ not in self._evidence, id_))
+        if not ids or judge(self.trial(tuple(ids), 3), difference) != "mended":
+            return replace(
+                findings,
+                notes=(
+                    *findings.notes,
+                    "with every source controlled that has a control, the runs still part there",
+                ),
+            )
+        known = {
+            next(iter(key))
+            for key, proven in self._proven.items()
+            if len(key) == 1 and judge(proven.comparison, difference) == "still"
+        }
+        needed = smallest(
+            ids, lambda part: judge(self.trial(tuple(part), 3), difference) == "mended", fail_alone=known
+        )
+        causes = [
+            cause_of(
+                self._evidence.get(id_) or Evidence(id_, 0.2, _UNSEEN),
+                confirmed=True,
+                together=len(needed) > 1,
+            )
+            for id_ in needed
+        ]
+        ruled_out = tuple(cause for cause in findings.ruled_out if cause.source not in needed)
+        return replace(findings, causes=tuple(causes), ruled_out=ruled_out)
+
+    def proof(self, findings: Findings) -> Proven | None:
+        """Whole runs with the confirmed causes controlled, in which the difference is gone."""
+        ids = tuple(cause.source for cause in findings.causes if cause.confirmed)
+        if not ids:
+            return None
+        proven = self._proven[frozenset(ids)]
+        if proven.whole:
+            return proven
+        again = self._record(ids, 2, None)
+        return again if judge(again.comparison, self._closer.difference) == "mended" else None
+
+
+_UNSEEN = "controlling it removes the difference, though nothing that was recorded points to it"

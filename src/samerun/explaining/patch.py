@@ -1,0 +1,100 @@
+"""A patch for the user's code: the fewest edits that control the sources found, as a unified diff."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from samerun.editing.code import Code, encoded
+from samerun.editing.diff import carried, unified
+from samerun.editing.edit import Edit, NoEdit
+from samerun.editing.merging import merged
+from samerun.explaining.cause import Cause
+from samerun.explaining.witness import argv_of, whole
+from samerun.runs.difference import Difference
+from samerun.sources.catalogue import catalogue
+
+
+@dataclass(frozen=True)
+class Patch:
+    """Edits of the user's files."""
+
+    diff: str  # unified, applies with `patch -p1` or `git apply` in the working directory; "" for none
+    files: Mapping[str, str]  # path relative to the working directory → the whole new content
+    cannot: Mapping[str, str]  # source id → why no edit mends it, and what does
+    verified: bool | None = None  # whether `check` of the patched code says same; None: not tried
+    runs: tuple[str, ...] = ()  # the runs that verified it
+
+    def apply(self, folder: Path) -> None:
+        """Write the files below `folder`, each in the encoding that its own first lines name."""
+        for path, text in self.files.items():
+            (folder / path).write_bytes(encoded(text))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "diff": self.diff,
+            "cannot": dict(self.cannot),
+            "verified": self.verified,
+            "runs": list(self.runs),
+        }
+
+
+def patch(found: Sequence[tuple[Difference, Cause]], folder: Path) -> Patch | None:
+    """The patch that controls these causes; None when there are none.
+
+    `folder` is the working directory of the command; the script is the one that the recorded processes ran.
+    A later difference may come from runs of code that had the edits of causes before it.
+    """
+    if not found:
+        return None
+    edits: dict[str, list[Edit]] = {}
+    cannot: dict[str, str] = {}
+    last: Code | None = None
+    for number, (difference, cause) in enumerate(found):
+        code = _code(difference, folder, _edited_for(found[:number], folder))
+        try:
+            edits.setdefault(cause.source, []).extend(_edits(difference, cause, code))
+            last = last or code
+        except NoEdit as reason:
+            cannot.setdefault(cause.source, str(reason))
+    if last is None:
+        return Patch("", {}, cannot)
+    try:
+        files = merged(last, [edit for some in edits.values() for edit in some])
+        kept = {path: carried(last.file(path), text) for path, text in files.items()}
+    except NoEdit as reason:
+        return Patch("", {}, {**dict.fromkeys(edits, str(reason)), **cannot})
+    diff = "".join(unified(last.file(path), text) for path, text in sorted(kept.items()))
+    mended = {source for source, some in edits.items() if some}
+    return Patch(diff, kept, {source: why for source, why in cannot.items() if source not in mended})
+
+
+def _edits(difference: Difference, cause: Cause, code: Code) -> Sequence[Edit]:
+    """The edits for one cause. Raises NoEdit."""
+    source = catalogue().get(cause.source)
+    if source is None:
+        raise NoEdit(cause.advice or "no source of this name is known")
+    try:
+        return source.mend(whole(difference), cause.call_site, code)
+    except NoEdit as reason:
+        raise NoEdit(str(reason)) from None
+    except (ValueError, LookupError, AttributeError, TypeError, AssertionError, RecursionError) as error:
+        # Code of a form that was not thought of: no patch is better than a wrong one.
+        raise NoEdit(f"{cause.advice} (the code could not be edited: {type(error).__name__})") from None
+
+
+def _code(difference: Difference, folder: Path, edited: Mapping[str, str]) -> Code:
+    digests = difference.a.settings.get("code", {})
+    known = {path: digest for path, digest in digests.items() if isinstance(digest, str)}
+    return Code(folder, argv_of(difference), known, edited)
+
+
+def _edited_for(before: Sequence[tuple[Difference, Cause]], folder: Path) -> Mapping[str, str]:
+    """The files as later runs had them, for the causes that only edits control."""
+    known = catalogue()
+    only = [item for item in before if (source := known.get(item[1].source)) and not source.controllable]
+    made = patch(only, folder) if only else None
+    return {} if made is None else made.files

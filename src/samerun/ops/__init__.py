@@ -1,0 +1,20 @@
+"""Repeatable implementations of the operations of torch that have none, or a slow one.
+
+`install()` puts them in the place of torch's own in this process, `uninstall()` puts those back, and
+`with installed():` does both; `samerun.control(mode="strict")` installs them too. `implementations()` is
+the list, with the reason for each.
+"""
+
+from samerun.ops._installation import install, installed, is_installed, reasons, uninstall
+from samerun.ops.catalogue import implementations
+from samerun.ops.implementation import Implementation
+
+__all__ = [
+    "Implementation",
+    "implementations",
+    "install",
+    "installed",
+    "is_installed",
+    "reasons",
+    "uninstall",
+]

@@ -1,0 +1,155 @@
+"""Backward passes of grid_sample: nearest, linear and cubic, in two and three dimensions.
+
+Each place samples a few cells of each dimension with weights whose product counts. The gradient of the
+grid has no two writers; that of the input has as many as places sampled a cell: these are sorted together
+and added.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from samerun.ops import _segments
+from samerun.ops._bands import accumulated_in
+from samerun.ops._examples import normal
+from samerun.ops._sampling import Sample, samples
+from samerun.ops.implementation import Implementation
+
+
+def grid_sampler_backward(
+    grad_output: torch.Tensor,
+    input: torch.Tensor,
+    grid: torch.Tensor,
+    interpolation_mode: int,
+    padding_mode: int,
+    align_corners: bool,
+    output_mask: Sequence[bool],
+) -> tuple[torch.Tensor | None, torch.Tensor]:
+    """The gradients of input [N, C, *cells] and grid [N, *places, dims], from grad_output [N, C, *places]."""
+    count, channels, *sizes = input.shape
+    dims = len(sizes)
+    places = accumulated_in(grid).reshape(count, -1, dims)
+    per_dim = [
+        samples(places[..., dims - 1 - dim], size, interpolation_mode, padding_mode, align_corners)
+        for dim, size in enumerate(sizes)
+    ]
+    grad = accumulated_in(grad_output).reshape(count, channels, -1)
+    cells = input.shape[2:].numel()
+    values = accumulated_in(input).reshape(count, channels, cells)
+    taps = [_Tap(taken, sizes) for taken in itertools.product(*per_dim)]
+    grad_input = _of_input(grad, taps, cells).to(input.dtype).view(input.shape) if output_mask[0] else None
+    grad_grid = torch.zeros_like(places)
+    if interpolation_mode != _NEAREST:
+        for tap in taps:
+            seen = values.gather(2, tap.cell.unsqueeze(1).expand(-1, channels, -1))
+            seen = (seen * grad).sum(1).masked_fill_(~tap.inside, 0)
+            for dim in range(dims):
+                grad_grid[..., dims - 1 - dim] += tap.slope(dim) * seen
+    return grad_input, grad_grid.to(grid.dtype).view(grid.shape)
+
+
+class _Tap:
+    """One cell for each place: one sample of each dimension."""
+
+    def __init__(self, taken: Sequence[Sample], sizes: Sequence[int]) -> None:
+        self.taken = taken
+        cell = torch.zeros_like(taken[0].cell)
+        inside = torch.ones_like(taken[0].inside)
+        for one, size in zip(taken, sizes, strict=True):
+            cell = cell * size + one.cell
+            inside = inside & one.inside
+        self.cell = cell.masked_fill(~inside, 0)
+        self.inside = inside
+
+    def weight(self) -> torch.Tensor:
+        weight = self.taken[0].weight
+        for one in self.taken[1:]:
+            weight = weight * one.weight
+        return weight
+
+    def slope(self, dim: int) -> torch.Tensor:
+        """How the weight changes with the coordinate of one dimension."""
+        slope = self.taken[dim].slope
+        for other, one in enumerate(self.taken):
+            if other != dim:
+                slope = slope * one.weight
+        return slope
+
+
+def _of_input(grad: torch.Tensor, taps: Sequence[_Tap], cells: int) -> torch.Tensor:
+    count, channels, _ = grad.shape
+    outside = count * cells  # a cell of its own for what lies outside, which is dropped
+    start = torch.arange(count, device=grad.device).view(-1, 1) * cells
+    keys = torch.stack([(tap.cell + start).masked_fill(~tap.inside, outside) for tap in taps])
+    rows = grad.transpose(1, 2)
+    parts = torch.stack([rows * tap.weight().unsqueeze(2) for tap in taps])
+    sums = _segments.add(keys.reshape(-1), parts.reshape(-1, channels), outside + 1)
+    result = sums.new_empty((count, channels, cells))
+    return result.copy_(sums[:outside].view(count, cells, channels).transpose(1, 2))
+
+
+def cudnn_grid_sampler_backward(
+    self: torch.Tensor, grid: torch.Tensor, grad_output: torch.Tensor
+) -> tuple[torch.Tensor | None, torch.Tensor]:
+    """What cuDNN computes: bilinear, zeros outside, corners aligned."""
+    return grid_sampler_backward(grad_output, self, grid, _LINEAR, 0, True, (True, True))
+
+
+_LINEAR, _NEAREST = 0, 1
+
+
+def _example(device: torch.device, dims: int) -> tuple[Any, ...]:
+    cells = {2: (40, 40), 3: (10, 16, 16)}[dims]
+    places = {2: (48, 48), 3: (12, 20, 20)}[dims]
+    grid = normal((2, *places, dims), device) / 2
+    return normal((2, 16, *places), device), normal((2, 16, *cells), device), grid, 0, 0, False, [True, True]
+
+
+def _example_of_cudnn(device: torch.device) -> tuple[Any, ...]:
+    grad, self, grid, *_ = _example(device, 2)
+    return self, grid, grad
+
+
+_WHY = "places add to the cells that they sampled, atomically"
+_HOW = "stable sort of the samples by cell, then a balanced tree over the gradients of each"
+_SOURCE = (
+    "https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/GridSampler.h; samerun.ops._segments"
+)
+_COST = "a sort of as many keys as places are sampled, and grad_output that many times in memory"
+
+IMPLEMENTATIONS = (
+    Implementation(
+        name="grid_sampler_2d_backward",
+        kernels={"grid_sampler_2d_backward": grid_sampler_backward},
+        example=lambda device: _example(device, 2),
+        why=_WHY,
+        how=_HOW,
+        source=_SOURCE,
+        cost=_COST,
+        alerts=("grid_sampler_2d_backward_cuda",),
+    ),
+    Implementation(
+        name="grid_sampler_3d_backward",
+        kernels={"grid_sampler_3d_backward": grid_sampler_backward},
+        example=lambda device: _example(device, 3),
+        why=_WHY,
+        how=_HOW,
+        source=_SOURCE,
+        cost=_COST,
+        alerts=("grid_sampler_3d_backward_cuda",),
+    ),
+    Implementation(
+        name="cudnn_grid_sampler_backward",
+        kernels={"cudnn_grid_sampler_backward": cudnn_grid_sampler_backward},
+        example=_example_of_cudnn,
+        why=_WHY,
+        how=_HOW,
+        source=_SOURCE,
+        cost=_COST,
+        alerts=("cudnn_grid_sampler_backward",),
+    ),
+)

@@ -1,0 +1,96 @@
+"""Whether each installed operation repeats itself here: what replaces an operation silences its refusal."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from samerun.digest import digest_tensor
+from samerun.ops._installation import built_for, installed
+from samerun.ops.catalogue import implementations
+from samerun.ops.implementation import Implementation
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What many runs of one operation on one device gave."""
+
+    name: str
+    device: str
+    runs: int
+    results: int  # how many different ones there were; 0: it could not be computed
+    error: str | None = None
+
+    @property
+    def repeats(self) -> bool:
+        """Whether every run gave the same bits."""
+        return self.results == 1
+
+
+def selftest(runs: int) -> Iterator[Outcome]:
+    """Run each operation that is replaced here `runs` times, on every kind of device that it is replaced for.
+
+    On the CPU at one thread and at several, with the same bits; on CUDA beside other work.
+    """
+    with installed():
+        for one in implementations().values():
+            for key in one.devices:
+                if built_for(key) and (key == "CPU" or torch.cuda.is_available()):
+                    yield outcome(one, torch.device(key.lower()), runs)
+
+
+def outcome(one: Implementation, device: torch.device, runs: int) -> Outcome:
+    """Run one operation, as it is installed now."""
+    digests: set[tuple[bytes, ...]] = set()
+    try:
+        for threads in _threads(device):
+            with _many(threads), _load(device):
+                for _ in range(runs):
+                    digests.add(_digests(one, one.example(device)))
+    except RuntimeError as error:
+        return Outcome(one.name, device.type, runs, 0, str(error).splitlines()[0])
+    return Outcome(one.name, device.type, runs, len(digests))
+
+
+def _digests(one: Implementation, args: tuple[Any, ...]) -> tuple[bytes, ...]:
+    name, _, kind = next(iter(one.kernels)).partition(".")
+    result = getattr(getattr(getattr(torch.ops, one.namespace), name), kind or "default")(
+        *args, **one.options
+    )
+    results = result if isinstance(result, (tuple, list)) else (result,)
+    return tuple(digest_tensor(t) for t in results if isinstance(t, torch.Tensor))
+
+
+def _threads(device: torch.device) -> tuple[int, ...]:
+    return (1, max(2, os.cpu_count() or 1)) if device.type == "cpu" else (torch.get_num_threads(),)
+
+
+@contextmanager
+def _many(threads: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def _load(device: torch.device) -> Iterator[None]:
+    """Other work on the device meanwhile, so that blocks start in another order each time."""
+    if device.type == "cpu":
+        yield
+        return
+    cuda: Any = torch.cuda
+    side = cuda.Stream()
+    matrix = torch.randn(1024, 1024, device=device)
+    with cuda.stream(side):
+        for _ in range(200):
+            torch.mm(matrix, matrix)
+    yield
+    side.synchronize()

@@ -1,0 +1,71 @@
+"""What `cost` found, as text: the configurations to choose from, then the price of everything."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from samerun.experiments.cost_result import Choice, CostResult, Price
+from samerun.experiments.prices import Ratio
+from samerun.report.plain import Hung, Line, put, styled
+
+_STYLES = {"same": "green", "differs": "bold red", "unknown": "yellow"}
+_WORDS = {"same": "repeats", "differs": "does not repeat", "unknown": "not known whether it repeats"}
+
+
+def show(result: CostResult, console: Console) -> None:
+    """Print the whole report."""
+    put(console, [_verdict(result)])
+    put(console, [Hung(Text("  "), styled(line)) for line in result.notes])
+    if result.output:
+        put(console, [Text(), Text("The last lines it printed", style="bold")])
+        put(console, [styled(f"  {line}", "dim") for line in result.output])
+    if result.choices:
+        put(console, [Text(), Text("To choose from", style="bold"), *map(_choice, result.choices)])
+    if result.prices:
+        put(console, [Text(), Text("Price of a step, 95 % interval", style="bold")])
+        width = max(len(price.name) for price in result.prices)
+        put(console, [_price(price, width) for price in result.prices])
+    if result.place:
+        put(console, [Text(), styled(f"Runs in {result.place}", "dim")])
+
+
+def _verdict(result: CostResult) -> Line:
+    if result.reason is not None or not result.prices:
+        return Hung(Text("? unknown", style="bold yellow").append(" — ", "default"), styled(headline(result)))
+    return Hung(Text(f"{result.rounds} rounds — "), styled(headline(result)))
+
+
+def headline(result: CostResult) -> str:
+    """What costs most, in a sentence."""
+    if result.reason is not None or not result.prices:
+        return result.reason or "nothing was measured"
+    seconds = (
+        "" if result.seconds is None else f"a step takes {result.seconds * 1000:.3g} ms when left alone; "
+    )
+    dearest = result.dearest()
+    if dearest is None or dearest.steps is None:
+        return f"{seconds}no control costs more than can be measured"
+    most = f"the dearest control is {dearest.name}, {ratio(dearest.steps)}"
+    return seconds + most + (f" ({dearest.buys})" if dearest.buys else "")
+
+
+def _choice(choice: Choice) -> Line:
+    head = styled(f"  {choice.name:<11}")
+    text = styled(f"{ratio(choice.price) if choice.price else '—':<22} ")
+    text.append(_WORDS[choice.verdict], _STYLES[choice.verdict])
+    return Hung(head, text.append(f" ({choice.runs} runs): {choice.how}"))
+
+
+def _price(price: Price, width: int) -> Line:
+    head = styled(f"  {price.name:<{width}}  ")
+    if price.steps is None:
+        return Hung(head, styled(price.reason or "too few pairs", "yellow"))
+    text = styled(f"{ratio(price.steps):<22} ", "bold" if price.steps.low > 1 else "")
+    text.append(price.what, "dim")
+    return Hung(head, text.append(f"; {price.buys}" if price.buys else "", "default"))
+
+
+def ratio(ratio: Ratio) -> str:
+    """ "×1.10 (1.08 to 1.12)"."""
+    return f"×{ratio.ratio:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"

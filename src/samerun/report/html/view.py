@@ -1,0 +1,205 @@
+"""Everything that the page shows, as plain values: the template decides only how it looks."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from samerun.comparing.ledger import Drawn
+from samerun.comparing.processes import Recorded, read
+from samerun.errors import SamerunError
+from samerun.experiments.diagnosis import Diagnosis
+from samerun.experiments.lookup import Lookup
+from samerun.experiments.recorded import parted
+from samerun.experiments.result import CheckResult
+from samerun.explaining.patch import Patch
+from samerun.report import place
+from samerun.report.html import causes, code, growth, losses, operations, runs, settings, strip
+from samerun.report.pasted import pasted
+from samerun.runs.store import Run
+
+_WIDTH = 80  # columns of the text to paste
+_MOST_DRAWS = 40  # rows of the ledger
+_MOST_SENTENCES = 3  # about it
+_MOST_COLUMNS = 4  # runs whose settings stand side by side
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Closely:
+    """What is known around one first difference."""
+
+    card: causes.Card
+    operations: list[operations.Operation]
+    growth: growth.Grown | None
+    ledger: tuple[Drawn, ...]
+    draws_left_out: int
+    said: tuple[str, ...]  # of the ledger
+
+
+@dataclass(frozen=True)
+class Patched:
+    """The patch, line by line."""
+
+    lines: list[code.DiffLine]
+    tried: str
+    cannot: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class View:
+    """The whole page."""
+
+    diagnosis: Diagnosis
+    alone: bool  # one run, held against nothing
+    headline: str
+    summary: str | None  # what was found, in a sentence
+    command: str
+    cards: list[causes.Card]
+    patch: Patched | None
+    losses: losses.Losses | None
+    strip: strip.Strip | None
+    strip_runs: tuple[int, ...]  # the numbers of its two, from 1
+    closely: list[Closely]
+    settings: list[settings.Setting]
+    setting_runs: tuple[str, ...]  # labels
+    runs: list[runs.Listed]
+    text: str  # the report as the terminal shows it
+    trouble: list[str] = field(default_factory=list)  # what could not be read
+
+    def data(self) -> dict[str, Any]:
+        """What the plots are drawn from."""
+        difference = self.diagnosis.check.difference
+        return {
+            "losses": None if self.losses is None else self.losses.plot,
+            "strip": None if self.strip is None else self.strip.plot(),
+            "growth": [None if item.growth is None else item.growth.plot for item in self.closely],
+            "first": None if difference is None else difference.step,
+        }
+
+
+def view(diagnosis: Diagnosis, lookup: Lookup) -> View:
+    """Gather it. What cannot be read is told in the page, and left out."""
+    check = diagnosis.check
+    reading = _Reading()
+    rows = reading.attempt("the runs", lambda: runs.listed(diagnosis, lookup)) or []
+    whole = parted(check)
+    beside = [row for row in rows if row.run is not None and row.name in _side_by_side(check, whole)]
+    cards = causes.cards(diagnosis)
+    return View(
+        diagnosis,
+        alone=len(check.runs) == 1,
+        headline=_headline(check),
+        summary=_summary(diagnosis),
+        command=shlex.join(check.command),
+        cards=cards,
+        patch=_patched(diagnosis.patch),
+        losses=losses.losses(check),
+        strip=reading.attempt("the strip", lambda: reading.strip(diagnosis, runs.of(rows, whole or ()))),
+        strip_runs=tuple(check.runs.index(name) + 1 for name in whole or () if name in check.runs),
+        closely=[reading.closely(card, rows) for card in cards],
+        settings=reading.attempt("the settings", lambda: settings.settings(runs.of(beside))) or [],
+        setting_runs=tuple(row.label for row in beside),
+        runs=rows,
+        text=pasted(diagnosis, _WIDTH),
+        trouble=reading.trouble,
+    )
+
+
+class _Reading:
+    """Reads the runs, which can be damaged or come from another samerun: that must not cost the page."""
+
+    def __init__(self) -> None:
+        self.trouble: list[str] = []
+        self._recorded: dict[Path, Recorded] = {}  # a long run takes a while to read
+
+    def attempt(self, what: str, make: Callable[[], _T]) -> _T | None:
+        """What `make` gives; None, and a line of trouble, when it cannot."""
+        try:
+            return make()
+        except SamerunError as error:
+            self.trouble.append(f"{what}: {error}")
+            return None
+
+    def closely(self, card: causes.Card, rows: Sequence[runs.Listed]) -> Closely:
+        """What is known around one first difference."""
+        found = card.found
+        pair = runs.of(rows, found.pair)
+        shown: list[operations.Operation] | None = None
+        if len(pair) == 2:
+            shown = self.attempt(
+                "the operations",
+                lambda: operations.around(self._read(pair[0]), self._read(pair[1]), found.difference),
+            )
+        return Closely(
+            card,
+            shown or [],
+            growth.grown(found.growth),
+            found.ledger[:_MOST_DRAWS],
+            max(0, len(found.ledger) - _MOST_DRAWS),
+            tuple(_drawn(item) for item in found.ledger if item.draws_a != item.draws_b)[:_MOST_SENTENCES],
+        )
+
+    def strip(self, diagnosis: Diagnosis, pair: Sequence[Run]) -> strip.Strip | None:
+        """The strip of these two runs, with every first difference marked."""
+        if len(pair) != 2:
+            return None
+        marks = [(found.difference.step, found.difference.phase) for found in diagnosis.found]
+        return strip.strip(self._read(pair[0]), self._read(pair[1]), list(dict.fromkeys(marks)))
+
+    def _read(self, run: Run) -> Recorded:
+        if run.path not in self._recorded:
+            self._recorded[run.path] = read(run)
+        return self._recorded[run.path]
+
+
+def _side_by_side(check: CheckResult, whole: tuple[str, str] | None) -> tuple[str, ...]:
+    return check.runs if len(check.runs) <= _MOST_COLUMNS else whole or ()
+
+
+def _headline(check: CheckResult) -> str:
+    if len(check.runs) == 1:
+        return f"One run of {check.steps} step{'' if check.steps == 1 else 's'}"
+    if check.verdict == "differs" and check.difference is not None:
+        return f"{len(check.runs)} runs part {place.headline(check.difference)}"
+    if check.verdict == "same":
+        return f"{len(check.runs)} runs gave the same bits"
+    return f"Whether {len(check.runs)} runs are the same is not known"
+
+
+def _summary(diagnosis: Diagnosis) -> str | None:
+    proved = [cause.source for item in diagnosis.found for cause in item.causes if cause.confirmed]
+    proofs = any(item.proof is not None for item in diagnosis.found)
+    if not proved:
+        likely = [cause.source for item in diagnosis.found for cause in item.causes[:1]]
+        return f"The likely cause is {likely[0]}; no further run has proved it." if likely else None
+    names = causes.joined(proved)
+    said = f"The cause is {names}" if len(proved) == 1 else f"{len(proved)} causes: {names}"
+    if diagnosis.complete and proofs:
+        them = "it" if len(proved) == 1 else "all of them"
+        return f"{said}. With {them} controlled, the runs agree to their end."
+    return f"{said}. That is not all of it." if proofs else f"{said}, confirmed by further runs."
+
+
+def _patched(patch: Patch | None) -> Patched | None:
+    if patch is None or not (patch.diff or patch.cannot):
+        return None
+    tried = {
+        True: f"Tried: {len(patch.runs)} runs of the patched code gave the same bits.",
+        False: "The patched code still differs.",
+        None: "Not tried.",
+    }[patch.verified]
+    return Patched(code.diff(patch.diff), tried, tuple(sorted(patch.cannot.items())))
+
+
+def _drawn(item: Drawn) -> str:
+    """As in: run B drew one more number from python-random at augment.py:31, in step 3."""
+    more = item.draws_b - item.draws_a
+    run, count = ("B", more) if more > 0 else ("A", -more)
+    times = "one more number" if count == 1 else f"{count} more numbers"
+    at = f" at {item.call_site}" if item.call_site else ""
+    return f"Run {run} drew {times} from {item.generator}{at}, in step {item.step}."

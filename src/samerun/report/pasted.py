@@ -1,0 +1,22 @@
+"""The report as text without colours, to stand in a file or to be pasted."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from samerun.experiments.diagnosis import Diagnosis
+from samerun.report import diagnosis as of_diagnosis
+from samerun.report import text
+
+
+def pasted(diagnosis: Diagnosis, width: int) -> str:
+    """The lines that a terminal of so many columns shows."""
+    file = io.StringIO()
+    console = Console(file=file, width=width, highlight=False, markup=False, emoji=False, color_system=None)
+    if any(item.proof is not None for item in diagnosis.found):
+        of_diagnosis.show(diagnosis, console)
+    else:
+        text.show(diagnosis.check, console)
+    return "\n".join(line.rstrip() for line in file.getvalue().splitlines())

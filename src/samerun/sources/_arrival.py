@@ -1,0 +1,76 @@
+"""Results of pools in the order in which they happen to be ready: `as_completed`, `imap_unordered`.
+
+https://docs.python.org/3/library/concurrent.futures.html#concurrent.futures.as_completed
+https://docs.python.org/3/library/multiprocessing.html#multiprocessing.pool.Pool.imap_unordered
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from samerun.sources import _patch
+from samerun.sources.source import Journal, Undo
+
+MODULES = ("concurrent.futures", "multiprocessing.pool")
+
+
+def note_uses(module: str, journal: Journal) -> Undo:
+    """Note each use by the user's code of what this module has, in an "arrival" row."""
+    return _wrapped(module, lambda name: journal.note("arrival", name, user_only=True))
+
+
+def keep_order(module: str) -> Undo:
+    """Hand results over as they were asked for."""
+    if module == "multiprocessing.pool":
+        pool: Any = sys.modules[module].Pool
+        return _patch.replace(pool, "imap_unordered", pool.imap)
+    return _futures_in_order(sys.modules[module])
+
+
+def _wrapped(module: str, used: Callable[[str], None]) -> Undo:
+    owner: Any = sys.modules[module]
+    name = "as_completed"
+    if module == "multiprocessing.pool":
+        owner, name = owner.Pool, "imap_unordered"
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        used(name)
+        return original(*args, **kwargs)
+
+    return _patch.replace(owner, name, wrapper)
+
+
+def _futures_in_order(futures: Any) -> Undo:
+    """`as_completed` in the order in which the futures were made."""
+    numbers = itertools.count()
+    future: Any = futures.Future
+    original_init: Callable[..., None] = future.__init__
+
+    @functools.wraps(original_init)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        original_init(self, *args, **kwargs)
+        self._samerun_number = next(numbers)
+
+    original = futures.as_completed
+
+    @functools.wraps(original)
+    def as_completed(fs: Iterable[Any], timeout: float | None = None) -> Iterator[Any]:
+        end = None if timeout is None else time.monotonic() + timeout
+        # one that was made before this control took effect has no number
+        waiting = sorted(dict.fromkeys(fs), key=lambda each: getattr(each, "_samerun_number", -1))
+        for number, each in enumerate(waiting):
+            left = None if end is None else max(0.0, end - time.monotonic())
+            if futures.wait([each], timeout=left).not_done:
+                raise TimeoutError(f"{len(waiting) - number} (of {len(waiting)}) futures unfinished")
+            yield each
+
+    return _patch.all_of(
+        [_patch.replace(future, "__init__", init), _patch.replace(futures, "as_completed", as_completed)]
+    )

@@ -1,0 +1,190 @@
+"""Where the three global generators keep their states, to be read and written in place.
+
+Their own `setstate` costs more than a sample may. Each place is looked for once in a process, by numpy's
+public `state_address`, by the layout of CPython's `RandomObject`, or by a search for a state that was set; it
+is taken when what lies there is what the generator itself says. Where it is not found (another interpreter,
+another release), the state goes through `setstate`: slower, the same numbers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import random
+import struct
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from samerun.mersenne import WORDS, torch_state
+
+if TYPE_CHECKING:
+    import torch
+
+_BYTES = 4 * WORDS
+_IN_PLACE = sys.implementation.name == "cpython"  # where id() is an address
+
+# A row holds the words, and around them what each of the three has beside them.
+ROW = 2560  # bytes
+WORDS_AT = 24
+PYTHON = slice(WORDS_AT - 4, WORDS_AT + _BYTES)  # its position, the words
+NUMPY = slice(WORDS_AT, WORDS_AT + _BYTES + 4)  # the words, its position
+TORCH = slice(WORDS_AT - 20, WORDS_AT + _BYTES + 28)  # seed, left, seeded, next; the words; normals it keeps
+NO_NORMAL = bytes(16)  # numpy's second of a pair of normals
+
+
+class Memory:
+    """The live memory of a generator: `live[:] = row` writes it."""
+
+    def __init__(self, owner: Any, address: int, size: int) -> None:
+        self._owner = owner  # lives as long as it may be written to
+        held: Any = (ctypes.c_char * size).from_address(address)
+        self.live: Any = memoryview(held).cast("B")
+        self.read: Callable[[], Any] = self.live.tobytes
+
+    def restore(self, kept: Any) -> None:
+        """Put back what `read` gave."""
+        self.live[:] = kept
+
+
+class Through:
+    """Stands in for a memory that was not found."""
+
+    def __init__(
+        self, write: Callable[[Any], None], read: Callable[[], Any], restore: Callable[[Any], None]
+    ) -> None:
+        self.live = self
+        self._write = write
+        self.read = read
+        self.restore = restore
+
+    def __setitem__(self, everything: slice, row: Any) -> None:
+        self._write(row)
+
+
+Place = Memory | Through
+
+
+def of_python() -> Place:
+    """`random`'s global generator; the second of a pair of normals is an attribute of it."""
+    if _IN_PLACE:
+        address = id(random._inst) + object.__basicsize__
+        position, *words = struct.unpack(f"{1 + WORDS}I", ctypes.string_at(address, 4 + _BYTES))
+        if (*words, position) == random.getstate()[1]:
+            return Memory(random._inst, address, 4 + _BYTES)
+    return through_python()
+
+
+def through_python() -> Through:
+    """By `random.setstate`."""
+
+    def write(row: Any) -> None:
+        position, *words = row.cast("I")
+        random.setstate((3, (*words, position), None))
+
+    return Through(write, random.getstate, random.setstate)
+
+
+def of_numpy(state: Any) -> tuple[Place, Place]:
+    """A RandomState, numpy's legacy generator; the second of a pair of normals is apart."""
+    bits = state._bit_generator
+    if _IN_PLACE and type(bits).__name__ == "MT19937":  # else somebody's np.random.set_bit_generator
+        address = bits.ctypes.state_address
+        *words, position = struct.unpack(f"{WORDS + 1}I", ctypes.string_at(address, _BYTES + 4))
+        kept = state.get_state()
+        normal_at = _numpy_normal_at(state)
+        if normal_at is not None and words == kept[1].tolist() and position == kept[2]:
+            normal = Memory(state, id(state) + normal_at, len(NO_NORMAL))
+            return Memory(bits, address, _BYTES + 4), normal
+    return through_numpy(state)
+
+
+def _numpy_normal_at(state: Any) -> int | None:
+    """Where in the object `int has_gauss; double gauss` lie, known by what is set there."""
+    size = type(state).__basicsize__
+    kept = state.get_state()
+    seen = []
+    try:
+        for has, value in ((1, 1.2345678901234567), (0, 0.0)):
+            state.set_state((*kept[:3], has, value))
+            seen.append(ctypes.string_at(id(state), size))
+    finally:
+        state.set_state(kept)
+    at = seen[0].find(struct.pack("d", 1.2345678901234567)) - 8
+    if at < 0 or [struct.unpack_from("i4xd", each, at) for each in seen] != [(1, 1.2345678901234567), (0, 0)]:
+        return None
+    return at
+
+
+def through_numpy(state: Any) -> tuple[Through, Through]:
+    """By the `set_state` of a RandomState, which says what it thinks of our words for another generator."""
+
+    def write(row: Any) -> None:
+        *words, position = row.cast("I")
+        state.set_state(("MT19937", words, position, 0, 0.0))
+
+    def nothing(*_: Any) -> None:
+        pass
+
+    everything = Through(write, functools.partial(state.get_state, legacy=False), state.set_state)
+    return everything, Through(nothing, nothing, nothing)
+
+
+def of_torch(generator: torch.Generator) -> Place:
+    """A CPU generator of torch, with the normals that it keeps, a float and a double."""
+    at = _torch_engine_at()
+    if at is not None:
+        address = generator._cdata + at  # type: ignore[attr-defined]
+        if _engine(address) == _told(generator):
+            return Memory(generator, address, TORCH.stop - TORCH.start)
+    return through_torch(generator)
+
+
+@functools.cache
+def _torch_engine_at() -> int | None:
+    """Where in torch's generators the engine lies, known by what is set in one made for that."""
+    import torch
+
+    probe = torch.Generator()
+    address = getattr(probe, "_cdata", None)
+    if not _IN_PLACE or not isinstance(address, int):
+        return None
+    state = torch_state(0x1122334455667788, range(1, WORDS + 1))
+    raw = memoryview(state.numpy()).cast("B")
+    probe.set_state(state)
+    at = ctypes.string_at(address, 256).find(bytes(raw[:8]))  # the words alone make it larger than that
+    if at < 0 or _engine(address + at) != _told(probe):
+        return None
+    for has in (1, 0):
+        struct.pack_into("d8xi4xfB", raw, 5024, 2.5, has, 4.5, has)
+        probe.set_state(state)
+        *normals, has_float, has_double = _normals(address + at)
+        if (has_float, has_double) != (has, has) or (has and normals != [4.5, 2.5]):
+            return None
+    return at
+
+
+def _engine(address: int) -> tuple[Any, ...]:
+    """Seed, left, seeded, next and the words that lie there."""
+    return struct.unpack(f"=QiB3x{1 + WORDS}I", ctypes.string_at(address, 20 + _BYTES))
+
+
+def _normals(address: int) -> tuple[Any, ...]:
+    value, has, double, has_double = struct.unpack("=fB3xdB", ctypes.string_at(address + 24 + _BYTES, 17))
+    return value, double, has, has_double
+
+
+def _told(generator: torch.Generator) -> tuple[Any, ...]:
+    """The same by the generator's own account."""
+    state: Any = generator.get_state().numpy()
+    return struct.unpack_from(f"=Qii{1 + WORDS}Q", state)
+
+
+def through_torch(generator: torch.Generator) -> Through:
+    """By the `set_state` of a generator."""
+
+    def write(row: Any) -> None:
+        (seed,) = struct.unpack_from("=Q", row)
+        generator.set_state(torch_state(seed, row[20 : 20 + _BYTES].cast("I")))
+
+    return Through(write, generator.get_state, generator.set_state)

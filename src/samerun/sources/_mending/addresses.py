@@ -1,0 +1,230 @@
+"""The edits that take an order from where objects lie in memory to the order in which they were made."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from samerun.editing.changes import removed, renamed, replaced
+from samerun.editing.code import Code
+from samerun.editing.edit import Change, Edit
+from samerun.editing.file import File, last_name
+from samerun.editing.values import Place, behind, given
+from samerun.sources._mending import sets, volatile
+
+_KEPT = frozenset({"add", "discard", "remove"})  # methods that have a counterpart in a dict
+_LIST_TOO = frozenset({"pop", "clear", "copy"})
+_BY = frozenset({"id", "hash", "object.__hash__"})
+
+
+def in_order_of_making(code: Code) -> list[Edit]:
+    """Sets of objects become lists or dicts, and sorting by address is left out."""
+    edits: list[Edit] = []
+    for file in code.files:
+        for call in file.every(ast.Call):
+            edits += _unsorted(code, file, call)
+    for place in _gone_through(code):
+        kept = [edit for maker in _makers(code, place) for edit in _kept_in_order(*maker)]
+        edits += kept or _filtered(code, place)
+    return list(dict.fromkeys(edits))
+
+
+def _unsorted(code: Code, file: File, call: ast.Call) -> list[Edit]:
+    by_address = any(item.arg == "key" and _is_address(file, item.value) for item in call.keywords)
+    name = file.called(call)
+    if by_address and name == "sorted" and len(call.args) == 1:
+        return [replaced(file, call, f"list({file.said(call.args[0])})")]
+    if by_address and name in ("min", "max") and len(call.args) == 1:
+        return [replaced(file, call, f"next(iter({file.said(call.args[0])}))")]
+    if by_address and last_name(call) == "sort" and isinstance(file.parent(call), ast.Expr):
+        return [removed(file, file.statement(call))]
+    if (
+        name == "sorted"
+        and len(call.args) == 1
+        and not call.keywords
+        and _has_address_keys(code, (file, call.args[0]))
+    ):
+        start, end = file.span(call.func)
+        return [Change(file.path, start, end, "list")]
+    return []
+
+
+def _is_address(file: File, key: ast.expr) -> bool:
+    if isinstance(key, ast.Lambda):
+        calls = [node for node in ast.walk(key.body) if isinstance(node, ast.Call)]
+        return any(volatile.address(file, node) or file.called(node) in _BY for node in calls)
+    return file.dotted(key) in _BY
+
+
+def _has_address_keys(code: Code, place: Place) -> bool:
+    """Whether an expression is a dict whose keys are addresses, or its items."""
+    file, node = place
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("items", "keys")
+    ):
+        node = node.func.value
+    values = [(file, node), *given(code, (file, node))]
+    for other, value in values:
+        keys = (
+            [value.key]
+            if isinstance(value, ast.DictComp)
+            else value.keys
+            if isinstance(value, ast.Dict)
+            else []
+        )
+        if any(key is not None and volatile.address(other, key) for key in keys):
+            return True
+    name = ast.unparse(node)
+    return any(
+        isinstance(target, ast.Subscript)
+        and ast.unparse(target.value) == name
+        and volatile.address(file, target.slice)
+        for item in file.every(ast.Assign)
+        for target in item.targets
+    )
+
+
+def _gone_through(code: Code) -> Iterator[Place]:
+    """The sets of what may be objects whose order is followed, `.pop()` included."""
+    for file, node in sets.ordered_sets(code):
+        if not sets.are_texts(code, (file, node)):
+            yield file, node
+    for file in code.files:
+        for call in file.every(ast.Call):
+            if isinstance(call.func, ast.Attribute) and call.func.attr == "pop" and not call.args:
+                place = (file, call.func.value)
+                if sets.is_set(code, place) and not sets.are_texts(code, place):
+                    yield place
+
+
+def _makers(code: Code, place: Place) -> list[Place]:
+    return behind(
+        code, place, lambda file, node: isinstance(node, (ast.Set, ast.SetComp)) or file.called(node) == "set"
+    )
+
+
+def _kept_in_order(file: File, maker: ast.expr) -> list[Edit]:
+    """The edits that make a list or a dict of a set; [] where it is used as only sets can be."""
+    uses = _methods(file, maker)
+    if uses is None:
+        return []
+    called = {last_name(call) for call in uses}
+    as_list = bool(called & _LIST_TOO)
+    if isinstance(maker, (ast.Set, ast.SetComp)):
+        if called & _KEPT:
+            return []
+        start, end = file.span(maker)
+        made = [maker.elt] if isinstance(maker, ast.SetComp) else maker.elts
+        new = all(isinstance(item, ast.Call) for item in made)  # each one made here, so that none comes twice
+        before, after = (
+            ("[", "]") if new else ("list(dict.fromkeys([", "]))") if as_list else ("dict.fromkeys([", "])")
+        )
+        return [Change(file.path, start, start + 1, before), Change(file.path, end - 1, end, after)]
+    assert isinstance(maker, ast.Call)
+    start, end = file.span(maker.func)
+    if not maker.args:
+        if as_list:
+            return []
+        changed = [replaced(file, maker, "{}")]
+        for call in uses:
+            if last_name(call) == "add":
+                changed.append(renamed(file, call, "setdefault"))
+            elif last_name(call) in ("discard", "remove"):
+                _, last = file.span(call)
+                changed.append(renamed(file, call, "pop"))
+                changed.append(Change(file.path, last - 1, last - 1, ", None"))
+        return list(changed)
+    if called & _KEPT:
+        return []
+    if not as_list:
+        return [Change(file.path, start, end, "dict.fromkeys")]
+    _, last = file.span(maker)
+    return [Change(file.path, start, end, "list(dict.fromkeys"), Change(file.path, last, last, ")")]
+
+
+def _filtered(code: Code, place: Place) -> list[Edit]:
+    """`list(some)` becomes `[item for item in all if item in some]`, where `some` was made of `all`.
+
+    For sets that only sets can stand for: differences, intersections.
+    """
+    file, node = place
+    base = _base(code, place, 0)
+    parent = file.parent(node)
+    if base is None or base[0] is not file or not isinstance(parent, (ast.Call, ast.For, ast.comprehension)):
+        return []
+    whole, some = file.said(base[1]), file.said(node)
+    if not isinstance(base[1], ast.Call):  # where an element can come twice
+        whole = f"dict.fromkeys({whole})"
+    inner = f"item for item in {whole} if item in {some}"
+    if isinstance(parent, ast.Call) and file.called(parent) == "list" and parent.args == [node]:
+        return [replaced(file, parent, f"[{inner}]")]
+    return [replaced(file, node, f"[{inner}]")]
+
+
+def _base(code: Code, place: Place, depth: int) -> Place | None:
+    """What can be gone through again, in the same scope, and holds every element of a set in an order."""
+    file, node = place
+    if isinstance(node, ast.Call) and file.called(node) in ("set", "frozenset") and len(node.args) == 1:
+        inner = (file, node.args[0])
+        if sets.is_set(code, inner):
+            return _base(code, inner, depth + 1)
+        return inner if _can_repeat(file, node.args[0]) else None
+    if isinstance(node, ast.SetComp) and len(node.generators) == 1:
+        loop = node.generators[0]
+        if ast.unparse(node.elt) != ast.unparse(loop.target):
+            return None
+        inner = (file, loop.iter)
+        if sets.is_set(code, inner):
+            return _base(code, inner, depth + 1)
+        return inner if _can_repeat(file, loop.iter) else None
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Sub, ast.BitAnd)):
+        return _base(code, (file, node.left), depth + 1)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        kept = node.func.attr in ("difference", "intersection")
+        return _base(code, (file, node.func.value), depth + 1) if kept else None
+    if isinstance(node, ast.Name) and depth < 6:
+        values = given(code, place)
+        if len(values) == 1 and file.scope(values[0][1]) is file.scope(node):
+            return _base(code, values[0], depth + 1)
+    return None
+
+
+def _can_repeat(file: File, node: ast.expr) -> bool:
+    """Whether an expression gives the same elements each time that it is evaluated."""
+    if isinstance(node, ast.Name):
+        return True
+    if isinstance(node, ast.Attribute):
+        return _can_repeat(file, node.value)
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("parameters", "modules", "children", "buffers", "values", "keys", "items")
+        and not node.args
+        and _can_repeat(file, node.func.value)
+    )
+
+
+def _methods(file: File, maker: ast.expr) -> list[ast.Call] | None:
+    """The calls of methods of the set that an expression makes; None when it is used in another way too."""
+    parent = file.parent(maker)
+    if not isinstance(parent, (ast.Assign, ast.AnnAssign)):
+        return []  # used where it is made
+    targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
+    names = {ast.unparse(target) for target in targets}
+    calls: list[ast.Call] = []
+    for node in file.every(ast.expr):
+        if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
+            continue
+        if ast.unparse(node) not in names:
+            continue
+        use = file.parent(node)
+        if isinstance(use, ast.Attribute):
+            call = file.parent(use)
+            if not isinstance(call, ast.Call) or call.func is not use or use.attr not in _KEPT | _LIST_TOO:
+                return None
+            calls.append(call)
+        elif isinstance(use, ast.BinOp):
+            return None
+    return calls

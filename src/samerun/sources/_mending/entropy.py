@@ -1,0 +1,80 @@
+"""The edits that draw from a seeded generator instead of the operating system's entropy."""
+
+from __future__ import annotations
+
+import ast
+
+from samerun.editing.changes import calling, replaced, with_arguments
+from samerun.editing.code import Code
+from samerun.editing.edit import Edit, Opening
+from samerun.editing.file import File
+from samerun.editing.values import behind
+from samerun.editing.writing import written
+from samerun.runs.difference import Difference
+from samerun.sources._mending import seeds
+
+# What draws like it from Python's global generator.
+_INSTEAD = {
+    "os.urandom": "random.randbytes",
+    "os.getrandom": "random.randbytes",
+    "secrets.token_bytes": "random.randbytes",
+    "secrets.randbits": "random.getrandbits",
+    "secrets.randbelow": "random.randrange",
+    "secrets.choice": "random.choice",
+}
+_MAKERS = ("random.Random", "random.SystemRandom", "secrets.SystemRandom")
+
+
+def seeded(code: Code, site: str, many: bool, difference: Difference) -> list[Edit]:
+    """The edits of the line at `site`; [] when nothing there reads entropy. `many`: it ran more than once."""
+    edits: list[Edit] = []
+    file, calls = code.calls(site)
+    for call in calls:
+        name = file.called(call)
+        if name in _MAKERS:
+            edits += _generator(file, call, many, difference)
+        elif name in _INSTEAD:
+            edits += [calling(file, call, _INSTEAD[name]), *_opening(difference)]
+        elif name in ("uuid.uuid4", "uuid.uuid1"):
+            edits += [*_identifier(file, call), *_opening(difference)]
+        elif isinstance(call.func, ast.Attribute) and not name:
+            for other, maker in behind(code, (file, call.func.value), _is_unseeded):
+                assert isinstance(maker, ast.Call)
+                edits += _generator(other, maker, False, difference)
+    return list(dict.fromkeys(edits))
+
+
+def _is_unseeded(file: File, node: ast.expr) -> bool:
+    name = file.called(node)
+    return (
+        name in _MAKERS
+        and isinstance(node, ast.Call)
+        and (name != "random.Random" or seeds.is_nothing(seeds.argument(node)))
+    )
+
+
+def _generator(file: File, call: ast.Call, many: bool, difference: Difference) -> list[Edit]:
+    """`random.Random(0)`; where a line makes several, each gets a seed from the global generator."""
+    seed = "0"
+    missing: tuple[str, ...] = ()
+    more: list[Edit] = []
+    if many:
+        draw, missing = written(file, "random.getrandbits", call)
+        seed, more = f"{draw}(64)", _opening(difference)
+    if file.called(call) == "random.Random":
+        found = seeds.argument(call)
+        if found is None:
+            return [with_arguments(file, call, seed, missing), *more]
+        return [replaced(file, found, seed, missing), *more]
+    made, needed = written(file, "random.Random", call)
+    return [replaced(file, call, f"{made}({seed})", (*needed, *missing)), *more]
+
+
+def _identifier(file: File, call: ast.Call) -> list[Edit]:
+    made, needed = written(file, "uuid.UUID", call)
+    draw, missing = written(file, "random.getrandbits", call)
+    return [replaced(file, call, f"{made}(int={draw}(128))", (*needed, *missing))]
+
+
+def _opening(difference: Difference) -> list[Edit]:
+    return [] if seeds.is_seeded(difference, "random.seed") else [Opening("random.seed", "(0)")]

@@ -1,0 +1,70 @@
+"""The edits that seed one of the global generators."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from samerun.editing.code import Code
+from samerun.editing.edit import Edit, Opening
+from samerun.editing.file import File, last_name
+from samerun.editing.values import behind
+from samerun.runs.difference import Difference, Row
+from samerun.sources import _rows
+from samerun.sources._mending import seeds, volatile
+
+
+def seeded(
+    id_: str, function: str, names: Sequence[str], difference: Difference, code: Code, given: Row | None
+) -> Sequence[Edit]:
+    """A seed for the generator `id_`, by `function`: in the script's own calls, else after its imports.
+
+    `names` are its functions as they stand in "seed" rows; `given` is the row of one that was given another
+    seed in each run. Raises NoEdit.
+    """
+    edits: list[Edit] = []
+    unseeded = difference.a.rows("unseeded", id_)
+    for row in unseeded:
+        file, calls = seeds.seed_calls(code, row, (function, "torch.seed", "torch.random.seed"))
+        for call in calls:
+            if ".worker" in row.process:
+                edits += seeds.worker_seed(file, call, id_)
+            elif id_.startswith("torch-"):
+                edits += seeds.torch_seeded_anew(file, call)
+            else:
+                edits += seeds.given_a_seed(code, file, call, "0")
+    for row in [] if given is None else _rows.every_differing(difference, "seed", names):
+        file, calls = seeds.seed_calls(code, row, (function, *names))
+        for call in calls:
+            edits += seeds.seeded_alike(code, file, call, volatile.anything)
+    needed = not edits or _draws_before(id_, unseeded, difference)
+    if id_.startswith("torch-"):
+        own = _own_generators(code)
+        needed = needed and not (own and seeds.is_seeded(difference, "torch.manual_seed"))
+        edits += own
+    return [*edits, Opening(function, "(0)")] if needed else edits
+
+
+def _own_generators(code: Code) -> list[Edit]:
+    """`generator.seed()`, of a torch.Generator that the script made, becomes `generator.manual_seed(0)`."""
+    edits: list[Edit] = []
+    for file in code.files:
+        for call in file.every(ast.Call):
+            if last_name(call) != "seed" or call.args or not isinstance(call.func, ast.Attribute):
+                continue
+            if behind(code, (file, call.func.value), _makes_generator):
+                edits += seeds.torch_seeded_anew(file, call)
+    return edits
+
+
+def _makes_generator(file: File, node: ast.expr) -> bool:
+    return file.called(node) == "torch.Generator"
+
+
+def _draws_before(id_: str, seedings: Sequence[Row], difference: Difference) -> bool:
+    """Whether it was drawn from, otherwise in each run, before the script seeded it."""
+    draw = _rows.first_differing(difference, "draw", id_)
+    if draw is None or not seedings:
+        return False
+    rows = list(difference.a.evidence)
+    return rows.index(draw) < rows.index(seedings[0])

@@ -1,0 +1,60 @@
+"""The edit that ends a loop after a number of steps instead of a time."""
+
+from __future__ import annotations
+
+import ast
+
+from samerun.editing.changes import replaced
+from samerun.editing.code import Code
+from samerun.editing.edit import Change, Edit, NoEdit
+from samerun.editing.file import File
+from samerun.editing.values import behind, pairs
+from samerun.sources._mending import volatile
+
+
+def counted(code: Code, site: str | None, steps: int) -> list[Edit]:
+    """`while time.time() < end:` at `site` becomes a loop of `steps` rounds; [] when there is no such loop.
+
+    A counter that the loop has already is used: `while step < 60:`.
+    """
+    try:
+        file, line = code.at(site)
+    except NoEdit:
+        return []
+    for loop in file.every(ast.While):
+        if loop.lineno == line and steps > 0 and _reads_clock(code, file, loop.test):
+            counter = _counter(file, loop)
+            if counter is not None:
+                return [replaced(file, loop.test, f"{counter} < {steps}")]
+            start, _ = file.span(loop)
+            _, end = file.span(loop.test)
+            return [Change(file.path, start, file.text.index(":", end), f"for _ in range({steps})")]
+    return []
+
+
+def _reads_clock(code: Code, file: File, test: ast.expr) -> bool:
+    if not isinstance(test, ast.Compare):
+        return False
+    return any(behind(code, (file, part), volatile.clock) for part in (test.left, *test.comparators))
+
+
+def _counter(file: File, loop: ast.While) -> str | None:
+    """A name that begins at 0 before the loop and gains 1 in each round."""
+    for item in loop.body:
+        counts = isinstance(item, ast.AugAssign) and isinstance(item.op, ast.Add) and _is(item.value, 1)
+        target = item.target if isinstance(item, ast.AugAssign) else None
+        if counts and isinstance(target, ast.Name) and _begins_at_zero(file, loop, target.id):
+            return target.id
+    return None
+
+
+def _begins_at_zero(file: File, loop: ast.While, name: str) -> bool:
+    for node in file.every(ast.Assign):
+        for target, value in pairs(node):
+            if isinstance(target, ast.Name) and target.id == name and file.scope(node) is file.scope(loop):
+                return _is(value, 0) and node.lineno < loop.lineno
+    return False
+
+
+def _is(node: ast.expr, number: int) -> bool:
+    return isinstance(node, ast.Constant) and node.value == number and not isinstance(node.value, bool)

@@ -1,0 +1,269 @@
+"""Edits that give a generator a seed which is the same in each run."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from samerun.editing.changes import replaced, with_arguments, with_first
+from samerun.editing.code import Code
+from samerun.editing.edit import Change, Edit, NoEdit
+from samerun.editing.file import File, last_name
+from samerun.editing.values import behind, given
+from samerun.editing.writing import written
+from samerun.runs.difference import Difference, Row
+from samerun.sources import _rows
+
+SEEDS = re.compile(r"seed|random_state|entropy|salt", re.IGNORECASE)
+_MAKERS = re.compile(r"default_rng|RandomState|PCG64(DXSM)?|MT19937|Philox|SFC64|Random|Generator")
+GENERATORS = {  # functions that seed, as they stand in "seed" rows → what they seed
+    "random.seed": "python-random",
+    "np.random.seed": "numpy-global",
+    "torch.manual_seed": "torch-cpu",
+}
+Volatile = Callable[[File, ast.expr], bool]
+_ARGUMENTS = ("seed", "a", "entropy", "random_state", "x")
+# Calls whose value is a number, so that 0 can stand in its place wherever it goes.
+_NUMBERS = re.compile(
+    r"^(int|abs|round|hash|id|sum|(time\.)?(time|monotonic|perf_counter|process_time)(_ns)?|getpid|getppid|randbits"
+    r"|randbelow|timestamp|from_bytes|crc32|adler32|get_ident|toordinal|get_native_id)$"
+)
+
+# Calls that only turn such a value into another form.
+_TEXTS = frozenset(
+    """str float repr format bytes encode to_bytes hex digest hexdigest md5 sha1 sha256 min max isoformat
+    strftime total_seconds timetuple mktime array asarray""".split()  # noqa: SIM905 - words, as they are read
+)
+
+
+def is_seeding(call: ast.Call) -> bool:
+    """Whether a call seeds something, or makes a generator, by its name."""
+    return bool(SEEDS.search(last_name(call)) or _MAKERS.fullmatch(last_name(call)))
+
+
+def argument(call: ast.Call) -> ast.expr | None:
+    """What a call that seeds was given as the seed."""
+    for item in call.keywords:
+        if item.arg in _ARGUMENTS:
+            return item.value
+    return call.args[0] if call.args and not isinstance(call.args[0], ast.Starred) else None
+
+
+def is_nothing(node: ast.expr | None) -> bool:
+    """No argument, or the constant None."""
+    return node is None or (isinstance(node, ast.Constant) and node.value is None)
+
+
+def given_a_seed(
+    code: Code, file: File, call: ast.Call, seed: str, imports: tuple[str, ...] = ()
+) -> list[Edit]:
+    """A call that was made without a seed gets one; [] when it was made with one."""
+    found = argument(call)
+    if found is None:
+        return [with_arguments(file, call, seed, imports) if _is_bare(call) else with_first(file, call, seed)]
+    if is_nothing(found):
+        return [replaced(file, found, seed, imports)]
+    if isinstance(found, (ast.Name, ast.Attribute)):
+        nothing = [place for place in given(code, (file, found)) if is_nothing(place[1])]
+        if len(nothing) == 1 and seed == "0":
+            return [replaced(nothing[0][0], nothing[0][1], seed)]
+        said = file.said(found)
+        return [replaced(file, found, f"{seed} if {said} is None else {said}", imports)]
+    return []
+
+
+def seeded_alike(code: Code, file: File, call: ast.Call, volatile: Volatile) -> list[Edit]:
+    """A call that seeds with another value in each run gets the same one."""
+    found = argument(call)
+    if found is None or is_nothing(found):
+        return given_a_seed(code, file, call, "0")
+    if any(volatile(file, node) for node in ast.walk(found) if isinstance(node, ast.expr)):
+        return constant(file, found, volatile)
+    places = behind(code, (file, found), volatile)
+    tops = [(other, largest(other, node, volatile)) for other, node in places]
+    if tops and all(_is_for_seeds(other, top) for other, top in tops):
+        return [replaced(other, top, "0") for other, top in tops]
+    if isinstance(found, ast.Constant):
+        return []
+    return [replaced(file, found, "0")]
+
+
+def constant(file: File, top: ast.expr, volatile: Volatile) -> list[Edit]:
+    """The volatile parts of an expression become 0: the whole of it where it has no others."""
+    edits: list[Edit] = []
+    for node in ast.walk(top):
+        if isinstance(node, ast.expr) and volatile(file, node):
+            edits.append(replaced(file, largest(file, node, volatile, top), "0"))
+    return list(dict.fromkeys(edits))
+
+
+def largest(file: File, node: ast.expr, volatile: Volatile, top: ast.expr | None = None) -> ast.expr:
+    """The largest expression around a volatile one that is made of nothing but it and constants."""
+    while node is not top:
+        parent = file.parent(node)
+        if not isinstance(parent, ast.expr) or not _is_pure(file, parent, volatile):
+            return node
+        if isinstance(parent, ast.Call) and parent.func is not node and is_seeding(parent):
+            return node
+        node = parent
+    return node
+
+
+def in_seed(file: File, node: ast.expr, volatile: Volatile) -> list[Edit]:
+    """The edits that make a volatile expression constant where the code around it makes a seed of it."""
+    inner: ast.AST = node
+    for outer in file.around(node):
+        if isinstance(outer, ast.keyword) and outer.arg and SEEDS.search(outer.arg):
+            return constant(file, outer.value, volatile)
+        if isinstance(outer, ast.Call) and outer.func is not inner:
+            named = [str(item.value) for item in outer.args if isinstance(item, ast.Constant)]
+            if is_seeding(outer) or any(SEEDS.search(word) for word in named):  # or add_argument("--seed", …)
+                value = inner.value if isinstance(inner, ast.keyword) else inner
+                return constant(file, value, volatile) if isinstance(value, ast.expr) else []
+        if isinstance(outer, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and outer.value is not None:
+            targets = outer.targets if isinstance(outer, ast.Assign) else [outer.target]
+            if any(_is_seed_name(target) for target in targets):
+                return constant(file, outer.value, volatile)
+        if isinstance(outer, ast.Dict) and any(_is_seed_key(key) for key in _keys_of(outer, inner)):
+            return [edit for item in outer.values if item is inner for edit in constant(file, item, volatile)]
+        if isinstance(outer, ast.Return) and outer.value is not None:
+            function = file.function(outer)
+            if function is not None and SEEDS.search(function.name):
+                return constant(file, outer.value, volatile)
+        if isinstance(outer, ast.stmt):
+            break
+        inner = outer
+    return []
+
+
+def seed_calls(code: Code, row: Row, names: Sequence[str]) -> tuple[File, list[ast.Call]]:
+    """The calls at the line of a "seed" or "unseeded" row that can have made it. Raises NoEdit."""
+    file, calls = code.calls(row.call_site)
+    named = [call for call in calls if file.called(call) in names]
+    if not named:
+        last = {name.rpartition(".")[2] for name in names}
+        named = [call for call in calls if last_name(call) in last]
+    named = named or [call for call in calls if is_seeding(call)]
+    if not named:
+        raise NoEdit(
+            f"what seeds at {row.call_site} is called inside of something else there: give that a seed"
+        )
+    return file, named
+
+
+def often(rows: Sequence[Row]) -> set[str | None]:
+    """The lines where one process made several."""
+    counts = Counter((row.process, row.call_site) for row in rows)
+    return {site for (_, site), count in counts.items() if count > 1}
+
+
+def is_seeded(difference: Difference, *functions: str) -> bool:
+    """Whether the script seeds with one of these already, alike in both runs."""
+    rows = [
+        row for name in functions for row in difference.a.rows("seed", name) if ".worker" not in row.process
+    ]
+    return bool(rows) and all(_rows.first_differing(difference, "seed", name) is None for name in functions)
+
+
+def worker_seed(file: File, call: ast.Call, name: str) -> list[Edit]:
+    """A call that seeds a worker's generator `name` anew takes the seed that torch gave the worker."""
+    text, missing = written(file, "torch.initial_seed", call)
+    seed = f"{text}() % 2**32" if name == "numpy-global" else f"{text}()"
+    if last_name(call) == "seed" and name == "torch-cpu":
+        seeding, _ = written(file, "torch.manual_seed", call)
+        return [replaced(file, call, f"{seeding}({seed})", missing)]
+    found = argument(call)
+    if found is None:
+        return [with_arguments(file, call, seed, missing)]
+    return [replaced(file, found, seed, missing)]
+
+
+def torch_seeded_anew(file: File, call: ast.Call) -> list[Edit]:
+    """`torch.seed()` becomes `torch.manual_seed(0)`, and `generator.seed()` likewise."""
+    alone = isinstance(file.parent(call), ast.Expr)
+    _, end = file.span(call)
+    start, after = file.span(call.func)
+    name = file.text[start:after]
+    if not isinstance(call.func, ast.Attribute):
+        text, missing = written(file, "torch.manual_seed", call)
+    else:
+        text, missing = name.removesuffix("seed") + "manual_seed", ()
+    tail = "" if alone else ".initial_seed()"
+    return [Change(file.path, start, end, f"{text}(0){tail}", missing)]
+
+
+def _is_bare(call: ast.Call) -> bool:
+    return not call.args and not call.keywords
+
+
+def _keys_of(made: ast.Dict, value: ast.AST) -> list[ast.expr]:
+    """The keys under which a dict display has a value."""
+    return [
+        key for key, item in zip(made.keys, made.values, strict=True) if item is value and key is not None
+    ]
+
+
+def _is_seed_key(key: ast.expr) -> bool:
+    return isinstance(key, ast.Constant) and bool(SEEDS.search(str(key.value)))
+
+
+def _is_number(node: ast.expr) -> bool:
+    """Whether an expression is a number for all that its form tells."""
+    if isinstance(node, ast.Attribute):
+        return node.attr in ("int", "time_low", "microsecond", "pid")
+    return isinstance(node, (ast.BinOp, ast.IfExp, ast.BoolOp)) or bool(_NUMBERS.search(last_name(node)))
+
+
+def _is_seed_name(target: ast.expr) -> bool:
+    if isinstance(target, ast.Subscript):
+        return isinstance(target.slice, ast.Constant) and bool(SEEDS.search(str(target.slice.value)))
+    return bool(SEEDS.search(last_name(target)))
+
+
+def _is_for_seeds(file: File, top: ast.expr) -> bool:
+    """Whether a number stands there that is named, or used, as a seed and nothing else."""
+    if not _is_number(top):
+        return False
+    for outer in file.around(top):
+        if isinstance(outer, ast.keyword) and (outer.arg == "default" or SEEDS.search(outer.arg or "")):
+            return True
+        if isinstance(outer, ast.Dict):
+            return any(_is_seed_key(key) for key in _keys_of(outer, top))
+        if isinstance(outer, (ast.Assign, ast.AnnAssign, ast.NamedExpr)):
+            targets = outer.targets if isinstance(outer, ast.Assign) else [outer.target]
+            return all(_is_seed_name(target) or _only_seeds(file, target) for target in targets)
+        if isinstance(outer, ast.stmt):
+            return isinstance(outer, ast.Return)
+    return False
+
+
+def _only_seeds(file: File, target: ast.expr) -> bool:
+    """Whether a name is only ever given to what seeds, or printed."""
+    if not isinstance(target, ast.Name):
+        return False
+    uses = [node for node in file.every(ast.Name) if node.id == target.id and isinstance(node.ctx, ast.Load)]
+    return bool(uses) and all(_seeds_or_shows(file, node) for node in uses)
+
+
+def _seeds_or_shows(file: File, node: ast.expr) -> bool:
+    """Whether an expression is in what is given to something that seeds, or is shown as it is."""
+    parent = file.parent(node)
+    if isinstance(parent, ast.FormattedValue):
+        return True
+    if isinstance(parent, ast.Call) and last_name(parent) in ("print", "info", "debug"):
+        return True
+    return any(isinstance(outer, ast.Call) and is_seeding(outer) for outer in file.around(node))
+
+
+def _is_pure(file: File, node: ast.AST, volatile: Volatile) -> bool:
+    if isinstance(node, ast.expr) and volatile(file, node):
+        return True
+    if isinstance(node, ast.Name):
+        return bool(file.dotted(node))
+    if isinstance(node, (ast.Lambda, ast.Await, ast.Yield, ast.YieldFrom, ast.Dict)):
+        return False
+    if isinstance(node, ast.Call) and not (_NUMBERS.search(last_name(node)) or last_name(node) in _TEXTS):
+        return False
+    return all(_is_pure(file, child, volatile) for child in ast.iter_child_nodes(node))

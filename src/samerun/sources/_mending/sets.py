@@ -1,0 +1,282 @@
+"""Where the user's code makes an order out of sets and hashes, and the edits that fix that order."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from samerun.editing.changes import replaced
+from samerun.editing.code import Code
+from samerun.editing.edit import Edit, NoEdit
+from samerun.editing.file import File, last_name
+from samerun.editing.values import Place, given
+from samerun.editing.writing import written
+from samerun.sources._mending import seeds, sorting
+
+_MAKERS = frozenset({"set", "frozenset"})
+_OPERATIONS = frozenset({"union", "intersection", "difference", "symmetric_difference"})
+_TYPES = frozenset(["set", "frozenset", "Set", "FrozenSet", "AbstractSet", "MutableSet"])
+_PASS_ON = (*_MAKERS, "list", "tuple", "sorted", "dict.fromkeys", "iter", "reversed")
+_IN_ORDER = frozenset(["list", "tuple", "iter", "enumerate", "zip", "map", "filter", "next"])
+_METHODS = frozenset(
+    {"join", "extend", "fromkeys", "array", "fromiter", "chain", "from_iterable", "deque", "Series"}
+)
+_TEXT = frozenset(
+    [
+        "split",
+        "splitlines",
+        "strip",
+        "lower",
+        "upper",
+        "replace",
+        "join",
+        "format",
+        "decode",
+        "read",
+        "read_text",
+        "readline",
+        "group",
+        "title",
+        "casefold",
+        "lstrip",
+        "rstrip",
+        "removesuffix",
+        "removeprefix",
+        "capitalize",
+        "hex",
+        "hexdigest",
+    ]
+)
+_DEEPEST = 5
+
+
+def ordered_sets(code: Code) -> Iterator[Place]:
+    """The sets that something goes through in their own order, where that order can matter."""
+    for file in code.files:
+        for node in file.every(ast.expr):
+            if isinstance(getattr(node, "ctx", None), (ast.Store, ast.Del)) or not _is_gone_through(
+                file, node
+            ):
+                continue
+            if is_set(code, (file, node)) and not sorting.is_unordered(file, node):
+                yield file, node
+
+
+def is_set(code: Code, place: Place, depth: int = _DEEPEST) -> bool:
+    """Whether an expression is a set, as far as its assignments, arguments and annotations tell."""
+    file, node = place
+    if isinstance(node, (ast.Set, ast.SetComp)):
+        return True
+    if isinstance(node, ast.Call):
+        if file.called(node) in _MAKERS:
+            return True
+        if isinstance(node.func, ast.Attribute) and node.func.attr in (*_OPERATIONS, "copy"):
+            return is_set(code, (file, node.func.value), depth)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitOr, ast.BitAnd, ast.Sub, ast.BitXor)):
+        return any(_is_view(item) or is_set(code, (file, item), depth) for item in (node.left, node.right))
+    if isinstance(node, ast.IfExp):
+        return is_set(code, (file, node.body), depth) or is_set(code, (file, node.orelse), depth)
+    if depth == 0 or not isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
+        return False
+    if isinstance(node, ast.Name) and _is_loop_variable(file, node):
+        return False
+    values = [item for item in given(code, place) if item[1] is not node]
+    return any(_is_annotated(*item) or is_set(code, item, depth - 1) for item in values)
+
+
+def put_in_order(place: Place, code: Code) -> list[Edit]:
+    """`sorted(…)` around a set; by `str` where its elements may not be comparable."""
+    file, node = place
+    return sorting.in_order(file, node, "" if are_texts(code, place) else "str")
+
+
+def constant_hashes(code: Code, *, all_of_them: bool) -> list[Edit]:
+    """`hash(text)` becomes `zlib.crc32(text.encode())`: where a number is made of it, or all of them."""
+    edits: list[Edit] = []
+    for file in code.files:
+        for call in file.every(ast.Call):
+            function = file.function(call)
+            if file.called(call) != "hash" or len(call.args) != 1:
+                continue
+            if (function is not None and function.name == "__hash__") or not (
+                all_of_them or _is_number(file, call)
+            ):
+                continue
+            if constant := seeds.in_seed(file, call, _of_constants):
+                edits += constant
+                continue
+            crc, missing = written(file, "zlib.crc32", call)
+            said = file.said(call.args[0])
+            plain = isinstance(call.args[0], (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+            text = said if plain else f"({said})"
+            if not _is_text(code, (file, call.args[0])):
+                text = f"str({said})"
+            elif isinstance(call.args[0], (ast.Constant, ast.JoinedStr)):
+                text = said
+            try:
+                edits.append(replaced(file, call, f"{crc}({text}.encode())", missing))
+            except NoEdit:
+                continue
+    return edits
+
+
+def _of_constants(file: File, node: ast.expr) -> bool:
+    """Whether a call is the hash of constants."""
+    if not isinstance(node, ast.Call) or file.called(node) != "hash":
+        return False
+    return not any(isinstance(item, ast.Name) for argument in node.args for item in ast.walk(argument))
+
+
+def _is_number(file: File, call: ast.Call) -> bool:
+    """Whether a hash is cut to a number (`hash(word) % 1000`) or seeds something."""
+    for outer in file.around(call):
+        if isinstance(outer, ast.BinOp) and isinstance(outer.op, (ast.Mod, ast.BitAnd, ast.RShift)):
+            return True
+        if isinstance(outer, ast.Call) and seeds.is_seeding(outer):
+            return True
+        if isinstance(outer, ast.stmt):
+            return False
+    return False
+
+
+def _is_gone_through(file: File, node: ast.expr) -> bool:
+    """Whether an expression is used in a way that follows its order."""
+    parent = file.parent(node)
+    if isinstance(parent, (ast.For, ast.AsyncFor, ast.comprehension)):
+        return parent.iter is node
+    if isinstance(parent, ast.YieldFrom):
+        return True
+    if isinstance(parent, ast.Starred):
+        return isinstance(file.parent(parent), (ast.Call, ast.List, ast.Tuple))
+    if isinstance(parent, ast.Assign):
+        return parent.value is node and any(
+            isinstance(target, (ast.Tuple, ast.List)) for target in parent.targets
+        )
+    if isinstance(parent, ast.Call) and node in parent.args:
+        name = file.called(parent)
+        if name in ("min", "max", "sorted"):
+            return any(item.arg == "key" for item in parent.keywords)
+        return name in _IN_ORDER or (isinstance(parent.func, ast.Attribute) and last_name(parent) in _METHODS)
+    return False
+
+
+def _is_view(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and last_name(node) in ("keys", "items") and not node.args
+
+
+def _is_loop_variable(file: File, name: ast.Name) -> bool:
+    """Whether a name stands for the elements of something rather than for the thing."""
+    for outer in file.around(name):
+        if isinstance(outer, (ast.For, ast.AsyncFor)) and _binds(outer.target, name.id):
+            return True
+        generators = getattr(outer, "generators", [])
+        if any(_binds(item.target, name.id) for item in generators):
+            return True
+    return False
+
+
+def _binds(target: ast.expr, name: str) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(target))
+
+
+def _is_annotated(file: File, value: ast.expr) -> bool:
+    parent = file.parent(value)
+    return isinstance(parent, ast.AnnAssign) and last_name(_bare(parent.annotation)) in _TYPES
+
+
+def _bare(annotation: ast.expr) -> ast.expr:
+    return annotation.value if isinstance(annotation, ast.Subscript) else annotation
+
+
+def are_texts(code: Code, place: Place, seen: frozenset[int] = frozenset()) -> bool:
+    """Whether the elements of something can be seen to be strings, each of them."""
+    file, node = place
+    if id(node) in seen:
+        return False
+    seen = seen | {id(node)}
+    if isinstance(node, (ast.Set, ast.List, ast.Tuple)):
+        return bool(node.elts) and all(_is_text(code, (file, item), seen) for item in node.elts)
+    if isinstance(node, (ast.SetComp, ast.ListComp, ast.GeneratorExp)):
+        return _is_text(code, (file, node.elt), seen)
+    if isinstance(node, ast.Dict):
+        keys = [key for key in node.keys if key is not None]
+        return bool(keys) and all(_is_text(code, (file, key), seen) for key in keys)
+    if isinstance(node, ast.BinOp):
+        return all(are_texts(code, (file, item), seen) for item in (node.left, node.right))
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str)  # its letters
+    if isinstance(node, ast.Call):
+        if last_name(node) in ("split", "splitlines", "listdir"):
+            return True
+        if file.called(node) in _PASS_ON and len(node.args) == 1:
+            return are_texts(code, (file, node.args[0]), seen)
+        if isinstance(node.func, ast.Attribute) and node.func.attr in (*_OPERATIONS, "copy", "keys"):
+            return are_texts(code, (file, node.func.value), seen)
+    if not isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
+        return False
+    values = [item for item in given(code, place) if not _is_empty(*item)]
+    added = _added(file, node)
+    if not values and not added:
+        return False
+    return all(are_texts(code, item, seen) for item in values) and all(
+        _is_text(code, item, seen) for item in added
+    )
+
+
+def _is_empty(file: File, node: ast.expr) -> bool:
+    return file.called(node) in ("set", "list") and isinstance(node, ast.Call) and not node.args
+
+
+def _added(file: File, node: ast.expr) -> list[Place]:
+    """What `.add(…)` puts into a set of this name in the file."""
+    name = ast.unparse(node)
+    return [
+        (file, call.args[0])
+        for call in file.every(ast.Call)
+        if last_name(call) == "add"
+        and isinstance(call.func, ast.Attribute)
+        and ast.unparse(call.func.value) == name
+        and len(call.args) == 1
+    ]
+
+
+def _is_text(code: Code, place: Place, seen: frozenset[int] = frozenset()) -> bool:
+    file, node = place
+    if isinstance(node, ast.JoinedStr):
+        return True
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str)
+    if isinstance(node, ast.Call):
+        return file.called(node) in ("str", "repr") or last_name(node) in _TEXT
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mod)):
+        parts = [node.left, *([node.right] if isinstance(node.op, ast.Add) else [])]
+        return any(_is_text(code, (file, item), seen) for item in parts)
+    if not isinstance(node, ast.Name) or id(node) in seen:
+        return False
+    seen = seen | {id(node)}
+    if _annotation(file, node) == "str":
+        return True
+    gone_through = _gone_through_by(file, node)
+    if gone_through is not None:
+        return are_texts(code, (file, gone_through), seen)
+    values = given(code, place)
+    return bool(values) and all(_is_text(code, item, seen) for item in values)
+
+
+def _annotation(file: File, name: ast.Name) -> str:
+    function = file.function(name)
+    for item in ast.walk(function.args) if function is not None else []:
+        if isinstance(item, ast.arg) and item.arg == name.id and item.annotation is not None:
+            return ast.unparse(item.annotation)
+    return ""
+
+
+def _gone_through_by(file: File, name: ast.Name) -> ast.expr | None:
+    """What a loop goes through whose variable a name is."""
+    for outer in file.around(name):
+        loops = [outer] if isinstance(outer, ast.For) else getattr(outer, "generators", [])
+        for loop in reversed(loops):
+            if isinstance(loop.target, ast.Name) and loop.target.id == name.id and loop.iter is not name:
+                found: ast.expr = loop.iter
+                return found
+    return None

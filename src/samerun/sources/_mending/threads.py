@@ -1,0 +1,178 @@
+"""The edits that make threads and pools give their results in a fixed order."""
+
+from __future__ import annotations
+
+import ast
+
+from samerun.editing.changes import after, renamed, replaced, with_arguments, with_keyword
+from samerun.editing.code import Code
+from samerun.editing.edit import Change, Edit, NoEdit
+from samerun.editing.file import File, Function, last_name
+from samerun.editing.values import behind, functions, given
+
+_POOLS = frozenset({"ThreadPoolExecutor", "ThreadPool"})
+_SHARED = frozenset(
+    [
+        "append",
+        "put",
+        "put_nowait",
+        "add",
+        "update",
+        "extend",
+        "pop",
+        "insert",
+        "send",
+        "write",
+        "next",
+        "setdefault",
+    ]
+)
+_WAITS = frozenset(["get", "wait", "acquire", "join", "barrier", "recv", "read", "select", "accept"])
+_LOOSE = (ast.IfExp, ast.BinOp, ast.BoolOp, ast.Lambda, ast.Starred, ast.NamedExpr)
+_DRAWS = ("random.", "numpy.random.", "torch.rand", "torch.normal", "torch.bernoulli", "torch.multinomial")
+
+
+def as_submitted(code: Code) -> list[Edit]:
+    """Results as they were asked for: `as_completed(x)` → `x`, `imap_unordered` → `imap`."""
+    edits: list[Edit] = []
+    for file in code.files:
+        for call in file.every(ast.Call):
+            name = last_name(call)
+            if name == "imap_unordered":
+                edits.append(renamed(file, call, "imap"))
+            elif name == "as_completed" and file.called(call).endswith("as_completed") and call.args:
+                edits += _given(code, file, call, call.args[0])
+    return list(dict.fromkeys(edits))
+
+
+def _given(code: Code, file: File, call: ast.Call, futures: ast.expr) -> list[Edit]:
+    """The futures themselves in the place of a call; where they are a set, they become a list."""
+    said = file.said(futures)
+    if isinstance(futures, (ast.Set, ast.SetComp)):  # gone through by address
+        return [replaced(file, call, f"[{said[1:-1]}]")]
+    edits: list[Edit] = [replaced(file, call, f"({said})" if isinstance(futures, _LOOSE) else said)]
+    for other, node in given(code, (file, futures)):
+        if isinstance(node, (ast.Set, ast.SetComp)):
+            start, end = other.span(node)
+            edits += [Change(other.path, start, start + 1, "["), Change(other.path, end - 1, end, "]")]
+    return edits
+
+
+def one_by_one(code: Code) -> list[Edit]:
+    """One thread for each pool whose tasks share something; threads that end before the next begins."""
+    edits: list[Edit] = []
+    for file in code.files:
+        for call in file.every(ast.Call):
+            name = last_name(call)
+            if name in _POOLS or file.called(call) == "multiprocessing.dummy.Pool":
+                edits += _with_one(file, call, "max_workers" if name == "ThreadPoolExecutor" else "processes")
+            elif name == "start" and not call.args:
+                edits += _joined(code, file, call)
+    return edits
+
+
+def share(code: Code) -> bool:
+    """Whether what is given to pools draws random numbers, or writes where others write."""
+    for file in code.files:
+        for call in file.every(ast.Call):
+            if (
+                last_name(call) not in ("submit", "map", "imap", "imap_unordered", "apply_async", "starmap")
+                or not call.args
+            ):
+                continue
+            task = call.args[0]
+            bodies: list[ast.AST] = [task] if isinstance(task, ast.Lambda) else []
+            bodies += [item for _, item in _named(code, file, task)]
+            if any(_shares(file, body) for body in bodies):
+                return True
+    return False
+
+
+def _named(code: Code, file: File, task: ast.expr) -> list[tuple[File, Function]]:
+    """The functions that a name may stand for, as if it were called."""
+    if not isinstance(task, (ast.Name, ast.Attribute)):
+        return []
+    return functions(code, file, ast.Call(task, [], []))
+
+
+def _shares(file: File, body: ast.AST) -> bool:
+    for node in ast.walk(body):
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            return True
+        if isinstance(node, ast.AugAssign) and not isinstance(node.target, ast.Name):
+            return True
+        if isinstance(node, ast.Call):
+            if (
+                last_name(node) in _SHARED
+                and isinstance(node.func, ast.Attribute)
+                and not _is_own(body, node.func.value)
+            ):
+                return True
+            if file.called(node).startswith(_DRAWS):
+                return True
+    return False
+
+
+def _is_own(body: ast.AST, node: ast.expr) -> bool:
+    """Whether a name is assigned in a function itself."""
+    name = node.id if isinstance(node, ast.Name) else None
+    return any(
+        isinstance(item, ast.Name) and item.id == name and isinstance(item.ctx, ast.Store)
+        for item in ast.walk(body)
+    )
+
+
+def _with_one(file: File, call: ast.Call, name: str) -> list[Edit]:
+    if call.args:
+        return [replaced(file, call.args[0], "1")]
+    if call.keywords:
+        return [with_keyword(file, call, name, "1")]
+    return [with_arguments(file, call, f"{name}=1")]
+
+
+def _joined(code: Code, file: File, call: ast.Call) -> list[Edit]:
+    """`thread.start()` is followed by `thread.join()`, where the thread waits for nothing."""
+    statement = file.statement(call)
+    if (
+        not isinstance(statement, ast.Expr)
+        or statement.value is not call
+        or not isinstance(call.func, ast.Attribute)
+    ):
+        return []
+    makers = behind(
+        code, (file, call.func.value), lambda other, node: other.called(node) == "threading.Thread"
+    )
+    if not makers or not all(_ends_alone(code, *maker) for maker in makers):
+        return []
+    if not isinstance(call.func.value, (ast.Name, ast.Attribute)):
+        return []
+    try:
+        return [after(file, statement, f"{file.said(call.func.value)}.join()")]
+    except NoEdit:
+        return []
+
+
+def _ends_alone(code: Code, file: File, maker: ast.expr) -> bool:
+    """Whether the function of a thread comes to its end without the others and without the main thread."""
+    assert isinstance(maker, ast.Call)
+    target = next((item.value for item in maker.keywords if item.arg == "target"), None)
+    found = _named(code, file, target) if target is not None else []
+    return bool(found) and not any(_waits(code, other, function) for other, function in found)
+
+
+def _waits(code: Code, file: File, function: Function) -> bool:
+    for node in ast.walk(function):
+        if isinstance(node, ast.While) and isinstance(node.test, ast.Constant):
+            return True
+        if isinstance(node, ast.Call):
+            if last_name(node) in _WAITS and isinstance(node.func, ast.Attribute) and not file.called(node):
+                return True
+            if last_name(node) in ("put", "put_nowait") and isinstance(node.func, ast.Attribute):
+                queues = behind(
+                    code, (file, node.func.value), lambda _, item: last_name(item).endswith("Queue")
+                )
+                if not queues or any(
+                    isinstance(item, ast.Call) and (item.args or item.keywords) for _, item in queues
+                ):
+                    return True  # it waits when the queue is full
+    return False

@@ -1,0 +1,91 @@
+"""Expressions whose value is another one in each run, by what they call."""
+
+from __future__ import annotations
+
+import ast
+
+from samerun.editing.file import File, last_name
+
+CLOCK = frozenset(
+    [
+        "time.time",
+        "time.time_ns",
+        "time.monotonic",
+        "time.monotonic_ns",
+        "time.perf_counter",
+        "time.perf_counter_ns",
+        "time.process_time",
+        "time.process_time_ns",
+        "time.localtime",
+        "time.gmtime",
+        "time.ctime",
+        "time.strftime",
+        "datetime.datetime.now",
+        "datetime.datetime.utcnow",
+        "datetime.datetime.today",
+        "datetime.date.today",
+    ]
+)
+IDENTITY = frozenset(
+    [
+        "os.getpid",
+        "os.getppid",
+        "socket.gethostname",
+        "platform.node",
+        "getpass.getuser",
+        "os.getlogin",
+        "os.uname",
+        "threading.get_ident",
+        "threading.get_native_id",
+        "multiprocessing.current_process",
+        "uuid.getnode",
+    ]
+)
+ENTROPY = frozenset(
+    [
+        "os.urandom",
+        "os.getrandom",
+        "uuid.uuid1",
+        "uuid.uuid4",
+        "secrets.randbits",
+        "secrets.randbelow",
+        "secrets.choice",
+        "secrets.token_bytes",
+        "secrets.token_hex",
+        "secrets.token_urlsafe",
+        "torch.seed",
+        "torch.random.seed",
+    ]
+)
+_OF_NOW = frozenset({"time.localtime", "time.gmtime", "time.ctime"})  # when called without an argument
+
+
+def clock(file: File, node: ast.expr) -> bool:
+    """Reads a clock."""
+    name = file.called(node)
+    return name in CLOCK and not (name in _OF_NOW and isinstance(node, ast.Call) and bool(node.args))
+
+
+def identity(file: File, node: ast.expr) -> bool:
+    """Reads a process id, a host's or a user's name."""
+    return file.called(node) in IDENTITY
+
+
+def entropy(file: File, node: ast.expr) -> bool:
+    """Reads the operating system's entropy."""
+    return file.called(node) in ENTROPY
+
+
+def address(file: File, node: ast.expr) -> bool:
+    """Takes the address of an object."""
+    return isinstance(node, ast.Call) and (file.called(node) == "id" or last_name(node) == "data_ptr")
+
+
+def hashed(file: File, node: ast.expr) -> bool:
+    """Takes a hash."""
+    return file.called(node) == "hash"
+
+
+def anything(file: File, node: ast.expr) -> bool:
+    """One of these."""
+    return any(kind(file, node) for kind in (clock, identity, entropy, address, hashed))

@@ -1,0 +1,83 @@
+"""The order of the samples: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.Sampler."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from samerun.sources import _patch
+from samerun.sources.source import Settings, Source, Undo, Variant
+from samerun.streams import stream_seed
+
+
+class DataOrder(Source):
+    """What torch's random samplers draw, with a generator of the user's too."""
+
+    id = "data-order"
+    summary = "samples are shuffled at random"
+    advice = "DataLoader(…, shuffle=True, generator=torch.Generator().manual_seed(0))"
+    kind = "rng"
+    controllable = False  # torch-cpu controls the generator that it draws from
+    hooks_into = "torch.utils.data"
+
+    def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
+        """Shuffle by (seed `value`, how many passes over the data were begun before)."""
+        from torch.utils import data
+
+        count = itertools.count()
+
+        def seed() -> int:
+            took()
+            return stream_seed(value, self.id, next(count)) >> 1
+
+        shuffled = (data.RandomSampler, data.WeightedRandomSampler, data.SubsetRandomSampler)
+        undos = [_patch.replace(cls, "__iter__", _shuffling(cls, seed)) for cls in shuffled]
+        distributed = data.distributed.DistributedSampler
+        undos.append(
+            _patch.replace(distributed, "__iter__", _distributing(distributed, value, self.id, took))
+        )
+        return _patch.all_of(undos)
+
+    def variants(self, settings: Settings) -> Sequence[Variant]:
+        """Another seed."""
+        return [Variant("another seed", 4242, likely=0.9)]
+
+
+def _shuffling(cls: Any, seed: Callable[[], int]) -> Any:
+    original = cls.__iter__
+
+    @functools.wraps(original)
+    def iterate(self: Any) -> Iterator[Any]:
+        import torch
+
+        given, own = self.generator, torch._C.Generator()
+        own.manual_seed(seed())
+        indices = original(self)
+        self.generator = own  # read when the first index is asked for
+        try:
+            first = list(itertools.islice(indices, 1))
+        finally:
+            self.generator = given
+        yield from first
+        yield from indices
+
+    return iterate
+
+
+def _distributing(cls: Any, value: int, id_: str, took: Callable[[], None]) -> Any:
+    """Every rank must draw the same: by its own seed and epoch, not by a count."""
+    original = cls.__iter__
+
+    @functools.wraps(original)
+    def iterate(self: Any) -> Iterator[Any]:
+        took()
+        given = self.seed
+        self.seed = stream_seed(value, id_, given, self.epoch) >> 2
+        try:
+            return iter(list(original(self)))
+        finally:
+            self.seed = given
+
+    return iterate

@@ -1,0 +1,41 @@
+"""A DataLoader that nobody uses: `iter(loader)` draws a seed from the main generator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from samerun.sources import _loaders, _patch
+from samerun.sources.source import Settings, Source, Undo, Variant
+
+
+class ExtraLoader(Source):
+    """To iterate one more loader, for a look at a batch say, shifts all later random numbers."""
+
+    id = "extra-loader"
+    summary = "each iter(loader) draws from torch's main generator, whatever the loader is used for"
+    advice = "DataLoader(…, generator=torch.Generator().manual_seed(0)), one generator for each loader"
+    kind = "order"
+    controllable = False
+    hooks_into = "torch.utils.data"
+
+    def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
+        """Begin to iterate a loader of nothing, before the first one is iterated."""
+        from torch.utils.data import DataLoader
+
+        original: Any = DataLoader.__iter__
+        done = False
+
+        def iterate(self: Any) -> Any:
+            nonlocal done
+            if not done:
+                done = True
+                took()
+                original(DataLoader([0]))  # type: ignore[arg-type]
+            return original(self)
+
+        return _patch.replace(DataLoader, "__iter__", iterate)
+
+    def variants(self, settings: Settings) -> Sequence[Variant]:
+        """One loader more, where there are loaders."""
+        return [Variant("one unused loader more", True, likely=0.5)] if _loaders.made_with(settings) else ()

@@ -1,0 +1,30 @@
+"""The name of the machine: https://docs.python.org/3/library/socket.html#socket.gethostname."""
+
+from __future__ import annotations
+
+import platform
+import socket
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from samerun.sources import _names
+from samerun.sources.source import Settings, Source, Undo, Variant
+
+
+class Hostname(Source):
+    """Scripts that seed, split or name by the machine that they run on."""
+
+    id = "hostname"
+    summary = "the script reads the name of its machine"
+    advice = "take what differs by machine from an argument, not from the machine's name"
+    kind = "world"
+    controllable = False  # process-id, which also recognises it, holds it on request
+
+    def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
+        """Another name, for the user's own calls."""
+        return _names.answering([(socket, "gethostname"), (platform, "node")], value, took)
+
+    def variants(self, settings: Settings) -> Sequence[Variant]:
+        """Another name."""
+        name = "another-host"
+        return [Variant(f"host name {name}", name, {"HOSTNAME": name}, likely=0.05)]

@@ -1,0 +1,53 @@
+"""float32 products at lower precision: https://docs.pytorch.org/docs/stable/generated/torch.set_float32_matmul_precision.html."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from samerun.runs.difference import Difference, Evidence
+from samerun.sources import _patch, _settings
+from samerun.sources.source import Settings, Source, Undo, Variant
+
+
+class MatmulPrecision(Source):
+    """`torch.set_float32_matmul_precision`: "medium" computes with bfloat16, on CPUs too."""
+
+    id = "matmul-precision"
+    summary = "float32 matrix products may be computed with fewer bits"
+    advice = 'torch.set_float32_matmul_precision("highest")  # the default'
+    kind = "numerics"
+    controllable = False  # it does not vary by itself; tf32 holds it on request
+    hooks_into = "torch"
+
+    def describe(self) -> Mapping[str, Any]:
+        """The precision; nothing where the script sets it by the newer fp32_precision."""
+        import torch
+
+        try:
+            return {"precision": torch.get_float32_matmul_precision()}
+        except RuntimeError:  # torch refuses to mix the two
+            return {}
+
+    def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
+        """Another precision, whatever the script asks for."""
+        import torch
+
+        before, original = torch.get_float32_matmul_precision(), torch.set_float32_matmul_precision
+        original(value)
+        took()
+        undo = _patch.replace(torch, "set_float32_matmul_precision", lambda precision: original(value))
+        return _patch.all_of([lambda: original(before), undo])
+
+    def variants(self, settings: Settings) -> Sequence[Variant]:
+        """The other two."""
+        now = settings.get(self.id, {}).get("precision", "highest")
+        return [
+            Variant(f"precision {word}", word, expects={"precision": word}, likely=likely)
+            for word, likely in (("highest", 0.4), ("high", 0.2), ("medium", 0.4))
+            if word != now
+        ]
+
+    def recognise(self, difference: Difference) -> Evidence | None:
+        """The runs had another precision."""
+        return _settings.differing(self.id, difference)

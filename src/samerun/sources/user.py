@@ -1,0 +1,30 @@
+"""The name of the user: https://docs.python.org/3/library/getpass.html#getpass.getuser."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from samerun.sources import _names
+from samerun.sources.source import Settings, Source, Undo, Variant
+
+
+class User(Source):
+    """Scripts that find data or seeds by who runs them."""
+
+    id = "user"
+    summary = "the script reads the name of its user"
+    advice = "take paths and seeds from arguments, not from the user's name"
+    kind = "world"
+    controllable = False  # process-id, which also recognises it, holds it on request
+
+    def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
+        """Another name, for the user's own calls."""
+        return _names.answering([(getpass, "getuser")], value, took)
+
+    def variants(self, settings: Settings) -> Sequence[Variant]:
+        """Another name."""
+        name = "somebody"
+        variables = dict.fromkeys(("USER", "LOGNAME", "USERNAME"), name)
+        return [Variant(f"user {name}", name, variables, likely=0.05)]

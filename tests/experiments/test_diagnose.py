@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from samerun.experiments.diagnose import FIRST_WINDOW, diagnose
+from samerun.experiments.diagnosis import Diagnosis
+from samerun.experiments.request import Request
+from samerun.runs.store import Store
+
+from .scripts import KERNEL, Script
+
+
+def diagnosed(script: Script, folder: Path, *, rare: bool = False, **asked: Any) -> Diagnosis:
+    (folder / "train.py").write_text("import torch\n")
+    request = Request(("python", "train.py"), folder, Store(folder / ".samerun"), **asked)
+    return diagnose(request, None, script.record, rare=rare)
+
+
+def sources(diagnosis: Diagnosis) -> list[list[str]]:
+    return [[cause.source for cause in found.causes if cause.confirmed] for found in diagnosis.found]
+
+
+def test_a_training_that_repeats_has_nothing_to_diagnose(tmp_path: Path) -> None:
+    script = Script()
+    diagnosis = diagnosed(script, tmp_path)
+    assert diagnosis.check.verdict == "same"
+    assert diagnosis.found == ()
+    assert diagnosis.confidence is not None and "2 equal runs" in diagnosis.confidence
+    assert len(script.calls) == diagnosis.recorded == 2
+
+
+def test_one_cause_takes_four_runs(tmp_path: Path) -> None:
+    script = Script(init=("torch-cpu",))
+    diagnosis = diagnosed(script, tmp_path)
+    assert sources(diagnosis) == [["torch-cpu"]]
+    assert diagnosis.complete
+    assert len([call for call in script.calls if call["copy"] is None]) == 4
+    assert script.calls[0]["window"] == FIRST_WINDOW
+    proof = diagnosis.found[0].proof
+    assert proof is not None
+    assert (proof.controlled, proof.agree_until, proof.steps) == (("torch-cpu",), None, 4)
+
+
+def test_every_cause_is_found_in_the_order_of_time_and_none_invented(tmp_path: Path) -> None:
+    script = Script(
+        init=("torch-cpu",), from_step={"python-random": 2}, kernel=3, bystanders=("numpy-global",)
+    )
+    diagnosis = diagnosed(script, tmp_path)
+    assert sources(diagnosis) == [["torch-cpu"], ["python-random"], [KERNEL]]
+    assert diagnosis.complete
+    assert [found.difference.step for found in diagnosis.found] == [0, 2, 3]
+    proofs = [found.proof for found in diagnosis.found]
+    assert [proof.agree_until for proof in proofs if proof is not None] == [2, 3, None]
+    assert [cause.source for cause in diagnosis.check.causes] == ["torch-cpu", "python-random", KERNEL]
+
+
+def test_two_sources_of_one_batch_are_needed_together(tmp_path: Path) -> None:
+    diagnosis = diagnosed(Script(batches=("numpy-global", "python-random", "clock")), tmp_path)
+    assert [sorted(found) for found in sources(diagnosis)] == [["clock", "numpy-global", "python-random"]]
+    assert all(cause.together for cause in diagnosis.found[0].causes)
+    assert diagnosis.complete
+
+
+def test_a_source_that_nothing_points_to_is_found_by_controlling_everything(tmp_path: Path) -> None:
+    diagnosis = diagnosed(Script(batches=("os-entropy",)), tmp_path)
+    assert sources(diagnosis) == [["os-entropy"]]
+    assert "nothing that was recorded points to it" in diagnosis.found[0].causes[0].evidence
+    assert diagnosis.complete
+
+
+def test_what_no_control_mends_is_left_open(tmp_path: Path) -> None:
+    diagnosis = diagnosed(Script(batches=("memory-address",)), tmp_path)
+    assert diagnosis.check.verdict == "differs"
+    assert sources(diagnosis) == [[]]
+    assert not diagnosis.complete
+    assert any("with every source controlled" in note for note in diagnosis.check.notes)
+
+
+@pytest.mark.parametrize("step", [0, 1])
+def test_what_does_not_come_back_is_not_confirmed_by_luck(step: int, tmp_path: Path) -> None:
+    script = Script(flips=frozenset({(2, step, "gradients")}), bystanders=("python-random",))
+    diagnosis = diagnosed(script, tmp_path)
+    assert diagnosis.check.verdict == "differs"
+    assert sources(diagnosis) == [[]]
+    assert not diagnosis.complete
+
+
+def test_a_rare_difference_is_waited_for(tmp_path: Path) -> None:
+    script = Script(flips=frozenset({(5, 2, "gradients")}))
+    diagnosis = diagnosed(script, tmp_path, rare=True, runs=30)
+    assert diagnosis.check.verdict == "differs"
+    assert len(diagnosis.check.runs) == 5
+    same = diagnosed(Script(), tmp_path, rare=True, runs=6)
+    assert same.check.verdict == "same"
+    assert same.confidence is not None and same.confidence.startswith("6 equal runs")
+
+
+def test_crashes_and_nothing_recorded_are_unknown(tmp_path: Path) -> None:
+    assert diagnosed(Script(crashes={2: 1}), tmp_path).check.verdict == "unknown"
+    assert diagnosed(Script(imports_torch=False, steps=0), tmp_path).check.verdict == "unknown"
+
+
+def test_under_control_only_what_is_left_is_diagnosed(tmp_path: Path) -> None:
+    from samerun.runs.plan import Control
+
+    script = Script(init=("torch-cpu",), kernel=1)
+    assert diagnosed(script, tmp_path, control=Control()).check.verdict == "same"
+
+
+def test_the_result_is_plain_json_with_the_keys_of_check(tmp_path: Path) -> None:
+    diagnosis = diagnosed(Script(init=("torch-cpu",)), tmp_path)
+    value = json.loads(json.dumps(diagnosis.to_json(), allow_nan=False))
+    assert value["verdict"] == "differs"
+    assert value["causes"][0]["source"] == "torch-cpu"
+    assert value["found"][0]["difference"]["phase"] == "setup"
+    assert value["found"][0]["proof"]["agree_until"] is None
+    assert value["complete"] is True

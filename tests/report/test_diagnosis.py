@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+from rich.console import Console
+
+from samerun.comparing.growth import Distance, Growth
+from samerun.comparing.ledger import Drawn
+from samerun.experiments.diagnosis import Diagnosis, Found, Proof
+from samerun.explaining.patch import Patch
+from samerun.report import diagnosis as report
+
+from .results import DIFFERS, SAME
+
+assert DIFFERS.difference is not None and DIFFERS.pair is not None
+FOUND = Found(
+    DIFFERS.difference,
+    DIFFERS.pair,
+    DIFFERS.causes,
+    Proof(("c", "d"), ("python-random",), "control", None, 30),
+    growth=Growth(
+        (Distance(7, 1, 4, 1e-7, 1.0, 1.0, 1, 100, 100), Distance(11, 4, 4, 1e-3, 512.0, 8.0, 90, 100, 100)),
+        alive=True,
+        reached_weights_at=7,
+    ),
+    ledger=(Drawn("python-random", 7, "rank0", "augment.py:31", "random.random", 4, 5, False, True),),
+)
+PATCH = Patch(
+    "--- a/train.py\n+++ b/train.py\n@@ -1 +1 @@\n-x\n+y\n", {"train.py": "y\n"}, {}, True, ("e", "f")
+)
+WHOLE = Diagnosis(DIFFERS, (FOUND,), True, PATCH, "2 equal runs", 6)
+
+
+def shown(diagnosis: Diagnosis, patch_file: str | None = None, colour: bool = False) -> str:
+    out = io.StringIO()
+    report.show(diagnosis, Console(file=out, width=100, force_terminal=colour, highlight=False), patch_file)
+    return out.getvalue()
+
+
+def test_each_cause_comes_with_its_proof_what_was_seen_and_the_patch() -> None:
+    text = shown(WHOLE)
+    assert text.startswith("✗ differs — one reason: python-random; with it controlled, the runs agree\n")
+    assert "1. python-random at step 7, in data" in text
+    assert "with python-random controlled, 2 further runs agree to their end (30 steps)" in text
+    assert "run B drew one more number from python-random at augment.py:31, in step 7" in text
+    assert "by up to 1 ulp after step 7, 512 after step 11" in " ".join(text.split())
+    assert "Patch (the patched code was run 2 times: same)" in text
+    assert "\n  +y\n" in text
+    assert "6 runs recorded" in text
+
+
+def test_what_is_not_proved_is_not_said_to_be() -> None:
+    doubtful = replace(FOUND, causes=(replace(DIFFERS.causes[0], confirmed=False),), proof=None)
+    text = shown(replace(WHOLE, found=(doubtful,), complete=False, patch=None))
+    assert "no source was proved to be the reason" in text
+    assert "1. not proved at step 7" in text
+    assert "python-random: its state differs before the first draw" in text
+    assert "(not confirmed)" in text
+    assert "proof" not in text
+    assert "Patch" not in text
+
+
+def test_an_incomplete_search_says_so() -> None:
+    assert "one reason: python-random; that is not all of it" in shown(replace(WHOLE, complete=False))
+
+
+def test_no_source_at_all_is_said_plainly() -> None:
+    text = shown(replace(WHOLE, found=(replace(FOUND, causes=(), proof=None),), complete=False, patch=None))
+    assert "no source of the catalogue explains it" in text
+
+
+def test_a_patch_that_does_not_mend_is_not_shown_and_what_no_edit_mends_is() -> None:
+    text = shown(replace(WHOLE, patch=Patch("", {}, {"hash-seed": "start with PYTHONHASHSEED=0"}, False)))
+    assert "none: the edits that were tried do not mend it" in text
+    assert "no edit   hash-seed: start with PYTHONHASHSEED=0" in text
+
+
+def test_the_patch_file_is_named_where_there_is_one() -> None:
+    assert "written to fix.patch" in shown(WHOLE, "fix.patch")
+    assert "patch -p1 < fix.patch" in shown(WHOLE, "fix.patch")
+    assert "samerun diagnose --patch fix.patch -- python train.py" in shown(WHOLE)
+
+
+def test_a_healed_difference_is_told_apart_from_one_that_lives() -> None:
+    assert FOUND.growth is not None
+    healed = replace(FOUND.growth, alive=False, reached_weights_at=None, healed_at=9)
+    text = shown(replace(WHOLE, found=(replace(FOUND, growth=healed),)))
+    assert "never reaches the weights, and is gone from step 9 on" in text
+
+
+def test_the_same_says_what_so_many_runs_prove() -> None:
+    text = shown(Diagnosis(SAME, confidence="2 equal runs: fewer than 78 %"))
+    assert text.startswith("✓ same")
+    assert "2 equal runs: fewer than 78 %" in text
+
+
+def test_what_a_run_says_cannot_act_on_the_terminal() -> None:
+    hostile = replace(DIFFERS.causes[0], evidence="\x1b[2J[bold]gone[/bold]")
+    text = shown(replace(WHOLE, found=(replace(FOUND, causes=(hostile,)),)), colour=True)
+    assert "\x1b[2J" not in text
+    assert "[bold]gone[/bold]" in text

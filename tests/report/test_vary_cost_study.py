@@ -1,0 +1,166 @@
+"""What `vary`, `cost` and `study` print, made from results by hand."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from samerun.experiments.cost_result import Choice, CostResult, Price
+from samerun.experiments.paired import paired
+from samerun.experiments.prices import Ratio
+from samerun.experiments.spread import luck, mean_interval, spread, sum_up
+from samerun.experiments.study_result import SourceSpread, StudyResult
+from samerun.experiments.vary_result import Effect, Size, VaryResult
+from samerun.report import cost, study, vary
+from samerun.report.console import console
+from samerun.report.html import experiment, of_cost, of_study, of_vary
+from samerun.report.html.forest import Estimate, forest
+from samerun.runs.difference import Difference
+
+RUNS = ("20261101T120000Z-aaaa", "20261101T120100Z-bbbb")
+EFFECT = Effect(
+    "threads",
+    "1 thread",
+    "differs",
+    RUNS,
+    difference=Difference(3, "backward", "operation", op="aten.convolution_backward", call_site="train.py:7"),
+    size=Size(3, 12.0, (0.5, 0.625)),
+    repeats=False,
+)
+VARIED = VaryResult(
+    "differs",
+    RUNS,
+    ("python", "train.py"),
+    "/work",
+    "strict",
+    90,
+    effects=(Effect("hostname", "host name x", "same", RUNS, in_play=False), EFFECT),
+    together=(("locale", "LC_ALL=C"), ("user", "user x")),
+    untried=(("compile", "compiled"),),
+    place=".samerun/runs",
+)
+
+
+def printed(module: Any, result: Any) -> str:
+    out = io.StringIO()
+    to = console(out)
+    to.width = 200
+    module.show(result, to)
+    return out.getvalue()
+
+
+def test_a_dependence_comes_first_with_where_and_how_much() -> None:
+    text = printed(vary, VARIED)
+    assert "✗ differs — the result depends on threads, locale + user together (under mode strict)" in text
+    assert "step 3, backward: aten.convolution_backward (train.py:7); loss by 12 ulps at step 3, 0.12" in text
+    assert "runs with it differ from each other too" in text
+    assert text.index("1 thread") < text.index("host name x")
+    assert "not in play" in text
+    assert "Not tried: compile (compiled)" in text
+
+
+def test_a_command_line_from_a_stranger_cannot_move_the_cursor() -> None:
+    effect = Effect("user", "user \x1b[2J", "unknown", RUNS, reason="it said \x1b]0;x\x07")
+    result = VaryResult("unknown", RUNS, (), "", effects=(effect,), reason="\x1b[31m")
+    assert "\x1b" not in printed(vary, result)
+
+
+def test_prices_and_choices() -> None:
+    price = Price("threads", "control: one thread", Ratio(1.5, 1.4, 1.6), (1.5, 1.4), buys="independence")
+    noise = Price("nothing", "noise", Ratio(1.01, 0.97, 1.05), (1.0,))
+    failed = Price("tier ops", "recording", None, (), reason="the command fails with it")
+    choice = Choice("cheapest", "samerun run --mode seeded", "same", 3, Ratio(1.0, 0.9, 1.1))
+    result = CostResult("same", ("python",), 5, (noise, price, failed), (choice,), 0.01)
+    text = printed(cost, result)
+    assert "the dearest control is threads, ×1.50 (1.40 to 1.60) (independence)" in text
+    assert "repeats (3 runs): samerun run --mode seeded" in text
+    assert "the command fails with it" in text
+    assert result.to_json()["prices"][1]["step"] == {"ratio": 1.5, "low": 1.4, "high": 1.6}
+
+
+def test_a_price_within_the_noise_is_not_called_one() -> None:
+    price = Price("threads", "control: one thread", Ratio(1.04, 1.01, 1.07), (1.04,))
+    noise = Price("nothing", "noise", Ratio(1.01, 0.97, 1.05), (1.0,))
+    assert CostResult("same", ("python",), 5, (noise, price)).dearest() is None
+    assert CostResult("same", ("python",), 5, (price,)).dearest() == price
+
+
+def studied() -> StudyResult:
+    values = (0.9, 0.92, 0.91, 0.95, 0.93, 0.9)
+    seeds = tuple(range(1, 7))
+    alone = SourceSpread("dropout", "dropout", spread(values), seeds, values)
+    idle = SourceSpread("worker-seeds", "augmentation", spread([0.0] * 5), in_play=False)
+    together = SourceSpread("together", "all of them together", spread(values), seeds, values)
+    return StudyResult(
+        ("python", "a.py"),
+        "accuracy (.*)",
+        True,
+        6,
+        (alone, idle),
+        together,
+        mean_interval(values),
+        sum_up([spread(values)], spread(values)),
+        luck(seeds, values, 4),
+        luck(seeds, values, 1),
+        ((0.01, 20),),
+        ("python", "b.py"),
+        paired(values, [value - 0.02 for value in values]),
+        made=30,
+        known=2,
+        place=".samerun",
+    )
+
+
+def test_a_study_says_which_luck_and_how_lucky() -> None:
+    text = printed(study, studied())
+    assert "6 seeds — mean 0.9183" in text
+    assert "not in play: other seeds, the same bits" in text
+    assert "best seed 4: 0.95, 1.6 standard deviations above the mean (chance alone: 1.3)" in text
+    assert "the mean to ± 0.01: 20 seeds" in text
+    assert "add up to 100 %" in text
+    assert "A is better" in text
+    assert "30 runs made, 2 known from earlier" in text
+
+
+def test_the_json_of_a_study_is_plain() -> None:
+    import json
+
+    value = json.loads(json.dumps(studied().to_json(), allow_nan=False))
+    assert value["complete"] is True
+    assert value["sum"]["adds_up"] is True
+    assert value["paired"]["differs"] is True
+    assert value["sources"][1]["in_play"] is False
+
+
+def test_the_pages_show_what_the_text_shows_and_load_nothing() -> None:
+    price = Price("threads", "control: one thread", Ratio(1.5, 1.4, 1.6), (1.5,), buys="independence")
+    choice = Choice("cheapest", "samerun run --mode seeded", "same", 3, Ratio(1.0, 0.9, 1.1))
+    costed = CostResult("same", ("python",), 5, (price,), (choice,), 0.01)
+    pages = {
+        "1 thread": of_vary.page(VARIED),
+        "independence": of_cost.page(costed),
+        "seed 4": of_study.page(studied()),
+    }
+    for words, page in pages.items():
+        text = experiment.render(page)
+        assert words in text
+        assert "<svg" in text
+        assert "<script" not in text and "http://" not in text and "https://" not in text
+
+
+def test_markup_from_a_stranger_is_text() -> None:
+    effect = Effect("user", "<script>alert(1)</script>", "unknown", RUNS, reason="<b>")
+    page = of_vary.page(VaryResult("unknown", RUNS, ("<i>",), "", effects=(effect,), notes=("<u>",)))
+    text = experiment.render(page)
+    assert "<script>" not in text and "<b>" not in text and "<i>" not in text and "<u>" not in text
+
+
+def test_a_plot_is_to_scale() -> None:
+    rows = [Estimate("a", 1.0, "1", 0.5, 2.0), Estimate("b", 4.0, "4", 2.0, 8.0)]
+    plot = forest("ratios", rows, reference=1.0, logarithmic=True)
+    assert plot is not None
+    a, b = plot.marks
+    assert a.left < a.x == plot.reference < a.right == b.left < b.x < b.right
+    assert abs((a.x - a.left) - (b.right - b.x)) < 0.2  # a factor of two is as wide everywhere
+    assert forest("none", []) is None
+    assert forest("one", [Estimate("a", 0.0, "0")]) is not None

@@ -1,0 +1,379 @@
+"""The edits that put what has no order into one: sets, listings, addresses, threads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .mending import Program, differing, equal
+
+WORDS = 'words = "a b c".split()\nimport torch\n'
+
+# the lines of a script, and what the patch makes of those that it changes
+SETS = {
+    "for": (
+        "for w in set(words):\n    torch.rand(1)",
+        {"for w in set(words):": "for w in sorted(set(words)):"},
+    ),
+    "list": ("vocab = list(set(words))", {"vocab = list(set(words))": "vocab = sorted(set(words))"}),
+    "tuple": ("v = tuple(set(words))", {"v = tuple(set(words))": "v = tuple(sorted(set(words)))"}),
+    "enumerate": (
+        "ids = {w: i for i, w in enumerate(set(words))}",
+        {
+            "ids = {w: i for i, w in enumerate(set(words))}": "ids = {w: i for i, w in enumerate(sorted(set(words)))}"
+        },
+    ),
+    "join": ('s = " ".join({"x", "y"})', {'s = " ".join({"x", "y"})': 's = " ".join(sorted({"x", "y"}))'}),
+    "comprehension": (
+        "v = [w.upper() for w in {w for w in words}]",
+        {
+            "v = [w.upper() for w in {w for w in words}]": "v = [w.upper() for w in sorted({w for w in words})]"
+        },
+    ),
+    "a name": (
+        "labels = set(words)\nassert 'a' in labels\nfor label in labels:\n    torch.rand(1)",
+        {"for label in labels:": "for label in sorted(labels):"},
+    ),
+    "added one by one": (
+        "seen = set()\nfor w in words:\n    seen.add(w.lower())\nindex = {w: i for i, w in enumerate(seen)}",
+        {"index = {w: i for i, w in enumerate(seen)}": "index = {w: i for i, w in enumerate(sorted(seen))}"},
+    ),
+    "an attribute": (
+        "class Vocab:\n    def __init__(self, words):\n        self.words = set(words)\n"
+        "    def table(self):\n        return {w: i for i, w in enumerate(self.words)}\nVocab(words)",
+        {
+            "        return {w: i for i, w in enumerate(self.words)}": (
+                "        return {w: i for i, w in enumerate(sorted(self.words))}"
+            )
+        },
+    ),
+    "of a function": (
+        "def unique(xs):\n    return set(xs)\n\nfor w in unique(words):\n    torch.rand(1)",
+        {"for w in unique(words):": "for w in sorted(unique(words)):"},
+    ),
+    "operations": (
+        "common = set(words) & {'a', 'b'}\nv = [*common]",
+        {"v = [*common]": "v = [*sorted(common)]"},
+    ),
+    "what cannot be compared": (
+        "import config\nfor kind in set(config.KINDS):\n    torch.rand(1)",
+        {"for kind in set(config.KINDS):": "for kind in sorted(set(config.KINDS), key=str):"},
+    ),
+    "a list of those": (
+        "import config\nkinds = list(set(config.KINDS))",
+        {"kinds = list(set(config.KINDS))": "kinds = sorted(set(config.KINDS), key=str)"},
+    ),
+    "ties": (
+        "v = sorted(set(words), key=len)",
+        {"v = sorted(set(words), key=len)": "v = sorted(sorted(set(words)), key=len)"},
+    ),
+    "the first": (
+        "w = next(iter(set(words)))",
+        {"w = next(iter(set(words)))": "w = next(iter(sorted(set(words))))"},
+    ),
+    "buckets": (
+        "ids = [hash(w) % 100 for w in words]",
+        {"ids = [hash(w) % 100 for w in words]": "ids = [zlib.crc32(w.encode()) % 100 for w in words]"},
+    ),
+    "only those that order something": (
+        "print(len(set(words)), sorted(set(words)), max(set(words)))\nn = {w for w in set(words)}\n"
+        "names = list(set(words))\nnames.sort()\nfor w in set(words):\n    torch.rand(1)",
+        {"for w in set(words):": "for w in sorted(set(words)):"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_sets_are_gone_through_in_order(tmp_path: Path, name: str) -> None:
+    lines, changes = SETS[name]
+    program = Program(tmp_path, WORDS + lines + "\n")
+    text = program.patch("hash-seed").files["train.py"]
+    expected = [changes.get(line, line) for line in program.files["train.py"].splitlines()]
+    assert [line for line in text.splitlines() if line != "import zlib"] == expected
+    assert ("import zlib" in text) == ("zlib" in "".join(changes.values()))
+
+
+def test_no_set_no_patch_but_the_variable(tmp_path: Path) -> None:
+    program = Program(tmp_path, WORDS + "print(sorted(set(words)))\n")
+    assert "PYTHONHASHSEED=0" in program.refused("hash-seed")
+
+
+def test_sets_of_other_files_that_ran(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        "import vocab\nvocab.build(['b', 'a'])\n",
+        {"vocab.py": "def build(words):\n    return {w: i for i, w in enumerate(set(words))}\n"},
+    )
+    assert program.mended("hash-seed", path="vocab.py").endswith("enumerate(sorted(set(words)))}")
+
+
+LISTED = {
+    "names = os.listdir(d)": "names = sorted(os.listdir(d))",
+    "names = [n for n in os.listdir(d) if n]": "names = [n for n in sorted(os.listdir(d)) if n]",
+    "names = glob.glob(d + '/*')": "names = sorted(glob.glob(d + '/*'))",
+    "names = list(glob.iglob(d + '/*'))": "names = sorted(glob.iglob(d + '/*'))",
+    "names = list(Path(d).glob('*.npy'))": "names = sorted(Path(d).glob('*.npy'))",
+    "first = next(Path(d).iterdir())": "first = next(iter(sorted(Path(d).iterdir())))",
+    "first = glob.glob(d + '/*')[0]": "first = sorted(glob.glob(d + '/*'))[0]",
+    "for path in Path(d).rglob('*'): print(path.stat())": "for path in sorted(Path(d).rglob('*')): print(path.stat())",
+    "names = [e.name for e in os.scandir(d)]": (
+        "names = [e.name for e in sorted(os.scandir(d), key=lambda entry: entry.name)]"
+    ),
+    "names = sorted(os.listdir(d), key=len)": "names = sorted(sorted(os.listdir(d)), key=len)",
+    "names = [os.path.join(r, f) for r, _, fs in os.walk(d) for f in fs]": (
+        "names = [os.path.join(r, f) for r, _, fs in sorted(os.walk(d)) for f in sorted(fs)]"
+    ),
+    "names = next(os.walk(d))[2]": "names = sorted(next(os.walk(d))[2])",
+}
+
+
+def listed(site: str):
+    first, second = differing("listing", "folder", site, inputs=1, detail="data")
+    return first, second
+
+
+@pytest.mark.parametrize("old", LISTED)
+def test_listings_are_sorted(tmp_path: Path, old: str) -> None:
+    program = Program(tmp_path, f"import glob, os\nfrom pathlib import Path\nd = 'data'\n{old}\n")
+    assert (
+        program.mended("listing-order", listed("train.py:4"), site="train.py:4") == f"-{old}\n+{LISTED[old]}"
+    )
+
+
+def test_walked_folders_and_their_files(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        """
+        import os
+        paths = []
+        for root, dirs, files in os.walk("data"):
+            for name in files:
+                paths.append(os.path.join(root, name))
+        """,
+    )
+    row = listed(program.at("os.walk"))
+    assert program.mended("listing-order", row) == "+    dirs.sort()\n+    files.sort()"
+
+
+def test_entries_of_a_with_block(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        """
+        import os
+        with os.scandir("data") as entries:
+            for entry in entries:
+                print(entry.name, entry.inode())
+                open(entry.path)
+        """,
+    )
+    row = listed(program.at("for entry"))
+    assert program.mended("listing-order", row, site=program.at("for entry")) == (
+        "-    for entry in entries:\n+    for entry in sorted(entries, key=lambda entry: entry.name):"
+    )
+
+
+def test_an_iterator_made_elsewhere(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        """
+        from pathlib import Path
+        found = Path("data").glob("*.txt")
+        texts = [path.read_text() for path in found]
+        """,
+    )
+    row = listed(program.at("texts"))
+    assert program.mended("listing-order", row, site=program.at("texts")) == (
+        '-found = Path("data").glob("*.txt")\n+found = sorted(Path("data").glob("*.txt"))'
+    )
+
+
+def test_a_listing_that_is_sorted_already_is_left_alone(tmp_path: Path) -> None:
+    program = Program(tmp_path, "import os\nnames = sorted(os.listdir('data'))\n")
+    assert "train.py:2" in program.refused("listing-order", listed("train.py:2"), site="train.py:2")
+
+
+ADDRESSES = {
+    "sorted(xs, key=id)": ("ys = sorted(xs, key=id)", "ys = list(xs)"),
+    "key=lambda": ("ys = sorted(xs, key=lambda x: id(x))", "ys = list(xs)"),
+    "sets of new objects": (
+        "s = {Node(i) for i in range(3)}\nys = [n for n in s]",
+        "s = [Node(i) for i in range(3)]\nys = [n for n in s]",
+    ),
+    "popped": (
+        "s = {Node(i) for i in range(3)}\ny = s.pop()",
+        "s = [Node(i) for i in range(3)]\ny = s.pop()",
+    ),
+    "of given objects": ("for n in set(xs):\n    n.run()", "for n in dict.fromkeys(xs):\n    n.run()"),
+    "added": (
+        "s = set()\nfor x in xs:\n    s.add(x)\nys = [x for x in s]",
+        "s = {}\nfor x in xs:\n    s.setdefault(x)\nys = [x for x in s]",
+    ),
+    "keys": (
+        "t = {id(x): x for x in xs}\nfor k in sorted(t):\n    t[k].run()",
+        "t = {id(x): x for x in xs}\nfor k in list(t):\n    t[k].run()",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ADDRESSES)
+def test_orders_by_address(tmp_path: Path, name: str) -> None:
+    old, new = ADDRESSES[name]
+    program = Program(tmp_path, f"class Node:\n    pass\nxs = [Node() for _ in range(3)]\n{old}\n")
+    text = program.patch("memory-address").files["train.py"]
+    assert text.split("\n", 3)[3] == f"{new}\n"
+
+
+def test_a_difference_of_sets_keeps_the_order_of_what_they_were_made_of(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        """
+        import torch
+
+        def groups(model):
+            every = set(model.parameters())
+            plain = {p for p in every if p.ndim < 2}
+            rest = every - plain
+            return [list(plain), [p for p in rest]]
+        """,
+    )
+    assert program.mended("memory-address").splitlines()[1] == (
+        "+    return [[item for item in model.parameters() if item in plain], "
+        "[p for p in [item for item in model.parameters() if item in rest]]]"
+    )
+
+
+def test_unique_objects(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        """
+        class Pool:
+            def __init__(self):
+                self.sources = []
+
+            def add(self, samples):
+                self.sources.append(samples)
+
+            def unique(self):
+                return list({s for samples in self.sources for s in samples})
+        """,
+    )
+    assert program.mended("memory-address").splitlines()[1] == (
+        "+        return list(dict.fromkeys([s for samples in self.sources for s in samples]))"
+    )
+
+
+def test_sorting_in_place_by_address_is_taken_out(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path, "import torch\nps = list(torch.nn.Linear(2, 2).parameters())\nps.sort(key=id)\n"
+    )
+    assert program.mended("memory-address") == "-ps.sort(key=id)"
+
+
+def test_a_set_used_as_only_sets_can_be_is_left_alone(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        "class Node: pass\na = {Node(), Node()}\nb = a | {Node()}\nfor n in a:\n    print(n, id(n))\n    n.x = 1\n",
+    )
+    assert "__hash__" in program.refused("memory-address", site="train.py:4")
+
+
+POOLS = {
+    "as_completed": (
+        "with ThreadPoolExecutor(4) as pool:\n    fs = [pool.submit(work, i) for i in range(4)]\n"
+        "    for f in as_completed(fs):\n        torch.tensor(f.result())",
+        {"    for f in as_completed(fs):": "    for f in fs:"},
+    ),
+    "as_completed of a set": (
+        "with ThreadPoolExecutor(4) as pool:\n    out = [f.result() for f in as_completed({pool.submit(work, i) for i in range(4)})]",
+        {
+            "    out = [f.result() for f in as_completed({pool.submit(work, i) for i in range(4)})]": (
+                "    out = [f.result() for f in [pool.submit(work, i) for i in range(4)]]"
+            )
+        },
+    ),
+    "imap_unordered": (
+        "with ThreadPool(4) as pool:\n    out = list(pool.imap_unordered(work, range(4)))",
+        {"    out = list(pool.imap_unordered(work, range(4)))": "    out = list(pool.imap(work, range(4)))"},
+    ),
+    "shared": (
+        "out = []\ndef add(i):\n    out.append(i)\nwith ThreadPoolExecutor(max_workers=4) as pool:\n    list(pool.map(add, range(4)))",
+        {
+            "with ThreadPoolExecutor(max_workers=4) as pool:": "with ThreadPoolExecutor(max_workers=1) as pool:"
+        },
+    ),
+    "no number": (
+        "out = []\nwith ThreadPoolExecutor() as pool:\n    list(pool.map(out.append, range(4)))",
+        {"with ThreadPoolExecutor() as pool:": "with ThreadPoolExecutor(max_workers=1) as pool:"},
+    ),
+    "drawing": (
+        "def draw(i):\n    return random.random()\nwith ThreadPoolExecutor(4) as pool:\n"
+        "    fs = [pool.submit(draw, i) for i in range(4)]\n    out = [f.result() for f in as_completed(fs)]",
+        {
+            "with ThreadPoolExecutor(4) as pool:": "with ThreadPoolExecutor(1) as pool:",
+            "    out = [f.result() for f in as_completed(fs)]": "    out = [f.result() for f in fs]",
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_pools(tmp_path: Path, name: str) -> None:
+    lines, changes = POOLS[name]
+    start = (
+        "import random, torch\nfrom concurrent.futures import ThreadPoolExecutor, as_completed\n"
+        "from multiprocessing.pool import ThreadPool\ndef work(i):\n    return i * i\n"
+    )
+    program = Program(tmp_path, f"{start}{lines}\n")
+    text = program.patch("thread-scheduling").files["train.py"]
+    assert text.splitlines() == [changes.get(line, line) for line in program.files["train.py"].splitlines()]
+
+
+def test_threads_that_wait_for_nothing_run_one_after_the_other(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        """
+        import queue, threading
+        ready = queue.Queue()
+
+        def work(i):
+            ready.put(i)
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        """,
+    )
+    assert program.mended("thread-scheduling") == "+    t.join()"
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["inbox.get()", "small.put(i)", "event.wait()", "while True:\n        inbox.get()", "lock.acquire()"],
+)
+def test_threads_that_may_wait_for_each_other_are_left_alone(tmp_path: Path, body: str) -> None:
+    """One after the other they could wait for ever."""
+    program = Program(
+        tmp_path,
+        f"import queue, threading\ninbox, small = queue.Queue(), queue.Queue(2)\nevent = threading.Event()\n"
+        f"lock = threading.Lock()\ndef work(i=0):\n    {body}\nt = threading.Thread(target=work)\nt.start()\n",
+    )
+    assert "keep results by index" in program.refused("thread-scheduling")
+
+
+ARRIVAL = {
+    "loader = DataLoader(d, num_workers=2, in_order=False)": "loader = DataLoader(d, num_workers=2, in_order=True)",
+    "options = {'num_workers': 2, 'in_order': False}": "options = {'num_workers': 2, 'in_order': True}",
+    "options = dict(in_order=False)": "options = dict(in_order=True)",
+    "for x in pool.imap_unordered(f, d): pass": "for x in pool.imap(f, d): pass",
+}
+
+
+@pytest.mark.parametrize("old", ARRIVAL)
+def test_arrival(tmp_path: Path, old: str) -> None:
+    program = Program(
+        tmp_path, f"from torch.utils.data import DataLoader\nfrom pools import pool, d, f\n{old}\n"
+    )
+    assert program.mended("worker-arrival", equal("note", "x")) == f"-{old}\n+{ARRIVAL[old]}"

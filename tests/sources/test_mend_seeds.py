@@ -1,0 +1,673 @@
+"""The edits that seed: which line they change, in scripts of many styles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .mending import Program, differing, equal
+
+# name: (source, script, the change)
+AFTER_THE_IMPORTS = {
+    "plain": (
+        "torch-cpu",
+        """
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 1)
+        """,
+        "+torch.manual_seed(0)",
+    ),
+    "its own alias": (
+        "numpy-global",
+        """
+        import numpy as onp
+
+        x = onp.random.rand(3)
+        """,
+        "+onp.random.seed(0)",
+    ),
+    "the submodule's alias": (
+        "numpy-global",
+        """
+        import torch
+        from numpy import random as npr
+
+        x = npr.rand(3)
+        """,
+        "+npr.seed(0)",
+    ),
+    "another thing of that name": (
+        "python-random",
+        """
+        from random import random, shuffle
+
+        x = [random() for _ in range(3)]
+        """,
+        "+import random as random_\n+random_.seed(0)",
+    ),
+    "numpy's random is not python's": (
+        "python-random",
+        """
+        from numpy import random
+        import random as r
+
+        x = r.random() + random.rand()
+        """,
+        "+r.seed(0)",
+    ),
+    "only a submodule is bound": (
+        "torch-cpu",
+        """
+        import torch.nn as nn
+        from torch.utils.data import DataLoader
+
+        net = nn.Linear(2, 2)
+        """,
+        "+import torch\n+torch.manual_seed(0)",
+    ),
+    "the function itself is bound": (
+        "torch-cpu",
+        """
+        from torch import manual_seed, nn
+
+        net = nn.Linear(2, 2)
+        """,
+        "+manual_seed(0)",
+    ),
+    "docstring, future and comments": (
+        "torch-cpu",
+        '''
+        #!/usr/bin/env python3
+        # Copyright
+        """Trains."""
+        from __future__ import annotations
+
+        import os
+        import sys
+
+        sys.path.insert(0, os.path.dirname(__file__))
+        import torch
+
+        net = torch.nn.Linear(2, 2)
+        ''',
+        "+torch.manual_seed(0)",
+    ),
+    "imports in a function only": (
+        "torch-cpu",
+        '''
+        """Trains."""
+
+        def main():
+            import torch
+            torch.nn.Linear(2, 2)
+
+        if __name__ == "__main__":
+            main()
+        ''',
+        "+import torch\n+torch.manual_seed(0)",
+    ),
+    "nothing but code": (
+        "python-random",
+        """
+        print(__import__("random").random())
+        """,
+        "+import random\n+random.seed(0)",
+    ),
+    "try and else": (
+        "numpy-global",
+        """
+        import torch
+        try:
+            import numpy as np
+        except ImportError:
+            np = None
+        x = np.random.rand()
+        """,
+        "+np.random.seed(0)",
+    ),
+    "one line": (
+        "python-random",
+        "import random; x = random.random()\n",
+        "-import random; x = random.random()\n+import random; random.seed(0); x = random.random()",
+    ),
+    "a decorated class follows": (
+        "torch-cpu",
+        """
+        from dataclasses import dataclass
+        import torch
+
+
+        @dataclass
+        class Config:
+            lr: float = 0.1
+        """,
+        "+torch.manual_seed(0)",
+    ),
+    "every device": (
+        "torch-cuda",
+        """
+        import torch
+
+        x = torch.rand(3, device="cuda")
+        """,
+        "+torch.manual_seed(0)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AFTER_THE_IMPORTS)
+def test_a_line_after_the_imports(tmp_path: Path, name: str) -> None:
+    source, script, change = AFTER_THE_IMPORTS[name]
+    assert Program(tmp_path, script).mended(source) == change
+
+
+def test_the_line_stands_after_the_last_import_and_one_blank_line(tmp_path: Path) -> None:
+    program = Program(tmp_path, "import random\nimport torch\n\n\nclass Net(torch.nn.Module):\n    pass\n")
+    made = program.patch("torch-cpu")
+    assert made.files["train.py"].startswith("import random\nimport torch\n\ntorch.manual_seed(0)\n\nclass")
+
+
+def test_above_the_user_s_modules_when_one_of_them_draws_as_it_is_imported(tmp_path: Path) -> None:
+    script = """
+        import torch
+        from model import net
+        from torch import nn
+
+        net(torch.zeros(2))
+        """
+    drawing = Program(tmp_path, script, {"model.py": "import torch\nnet = torch.nn.Linear(2, 2)\n"})
+    assert drawing.patch("torch-cpu").files["train.py"].splitlines()[:3] == [
+        "import torch",
+        "torch.manual_seed(0)",
+        "from model import net",
+    ]
+
+
+def test_below_them_when_they_only_define(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        "import torch\nfrom model import net\n\nnet()\n",
+        {"model.py": "import torch\nSIZE = 3\ndef net():\n    return torch.nn.Linear(2, SIZE)\n"},
+    )
+    assert program.patch("torch-cpu").files["train.py"].splitlines()[3] == "torch.manual_seed(0)"
+
+
+def test_above_them_with_an_import_of_its_own(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        "from pkg.data import rows\nimport torch\n\nprint(rows)\n",
+        {"pkg/__init__.py": "", "pkg/data.py": "import torch\nrows = torch.rand(3)\n"},
+    )
+    assert program.mended("torch-cpu") == "+import torch\n+torch.manual_seed(0)"
+    assert program.patch("torch-cpu").files["train.py"].startswith("import torch\ntorch.manual_seed(0)\nfrom")
+
+
+def test_in_the_package_when_python_m_draws_in_it_first(tmp_path: Path) -> None:
+    argv = ("python", "-u", "-m", "pkg.train")
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/train.py": "import torch\nx = torch.rand(2)\n",
+        "pkg/nets.py": "import torch\nNET = torch.nn.Linear(2, 2)\n",
+    }
+    assert list(Program(tmp_path, files=files, argv=argv).patch("torch-cpu").files) == ["pkg/train.py"]
+    files["pkg/__init__.py"] = "from . import nets\n"
+    assert list(Program(tmp_path, files=files, argv=argv).patch("torch-cpu").files) == ["pkg/__init__.py"]
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("python", "train.py", "--lr", "0.1"),
+        ("/usr/bin/python3.11", "-u", "-W", "ignore", "-X", "dev", "train.py"),
+        ("python", "./train.py"),
+        ("python", "-m", "train"),
+        ("python", "-m", "torch.distributed.run", "--nproc_per_node=2", "train.py", "--x"),
+        ("torchrun", "--nproc_per_node", "2", "train.py"),
+        ("accelerate", "launch", "train.py"),
+        ("bash", "run.sh", "train.py"),
+    ],
+)
+def test_the_script_that_was_started(tmp_path: Path, argv: tuple[str, ...]) -> None:
+    program = Program(tmp_path, "import torch\nimport net\n", {"net.py": "import torch\n"}, argv)
+    assert list(program.patch("torch-cpu").files) == ["train.py"]
+
+
+def test_a_folder_is_started(tmp_path: Path) -> None:
+    program = Program(tmp_path, "", {"tool/__main__.py": "import torch\ntorch.rand(2)\n"}, ("python", "tool"))
+    assert list(program.patch("torch-cpu").files) == ["tool/__main__.py"]
+
+
+# the script, the line of what is noted, the row's name, the change
+OWN_CALLS = {
+    "random.seed()": ("import random\nrandom.seed()\n", "random.seed", "python-random", "random.seed(0)"),
+    "random.seed(None)": ("import random\nrandom.seed(None)\n", ".seed", "python-random", "random.seed(0)"),
+    "np.random.seed()": (
+        "import numpy as np\nnp.random.seed()\n",
+        "seed",
+        "numpy-global",
+        "np.random.seed(0)",
+    ),
+    "torch.seed()": ("import torch\ntorch.seed()\n", ".seed", "torch-cpu", "torch.manual_seed(0)"),
+    "s = torch.seed()": (
+        "import torch\ns = torch.seed()\n",
+        ".seed",
+        "torch-cpu",
+        "s = torch.manual_seed(0).initial_seed()",
+    ),
+    "from torch import seed": (
+        "from torch import manual_seed, seed\nseed()\n",
+        "seed()",
+        "torch-cpu",
+        "manual_seed(0)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OWN_CALLS)
+def test_the_script_s_own_seeding_without_a_seed(tmp_path: Path, name: str) -> None:
+    script, words, source, new = OWN_CALLS[name]
+    program = Program(tmp_path, script)
+    row = equal("unseeded", source, program.at(words))
+    old = script.splitlines()[1]
+    assert program.mended(source, row) == f"-{old}\n+{new}"
+
+
+def test_an_option_without_a_default_gets_one(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        """
+        import argparse, random
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--seed", type=int, default=None)
+        args = parser.parse_args()
+        random.seed(args.seed)
+        """,
+    )
+    row = equal("unseeded", "python-random", program.at("random.seed"))
+    assert program.mended("python-random", row).splitlines()[1] == (
+        '+parser.add_argument("--seed", type=int, default=0)'
+    )
+
+
+def test_a_seed_that_may_be_none_is_replaced_where_it_is(tmp_path: Path) -> None:
+    program = Program(tmp_path, "import random\nimport config\nrandom.seed(config.load().seed)\n")
+    row = equal("unseeded", "python-random", program.at("random.seed"))
+    new = "+random.seed(0 if config.load().seed is None else config.load().seed)"
+    assert program.mended("python-random", row).splitlines()[1] == new
+
+
+def test_drawn_from_before_its_own_seeding_both_are_needed(tmp_path: Path) -> None:
+    program = Program(tmp_path, "import random\nx = random.random()\nrandom.seed()\n")
+    rows = [
+        differing("draw", "python-random", program.at("random.random")),
+        equal("unseeded", "python-random", program.at("random.seed")),
+    ]
+    assert program.mended("python-random", *rows) == "+random.seed(0)\n-random.seed()\n+random.seed(0)"
+
+
+def test_a_generator_of_its_own_seeded_anew(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        """
+        import torch
+
+        torch.manual_seed(0)
+        g = torch.Generator()
+        g.seed()
+        order = torch.randperm(8, generator=g)
+        """,
+    )
+    seeded = equal("seed", "torch.manual_seed", program.at("manual_seed"))
+    assert program.mended("torch-cpu", seeded) == "-g.seed()\n+g.manual_seed(0)"
+    assert program.mended("torch-cpu") == "+torch.manual_seed(0)\n-g.seed()\n+g.manual_seed(0)"
+
+
+# source, script, words of the seeding line, name of the function in the trace, the change
+FED = {
+    "clock in the call": (
+        "clock",
+        "import time, random\nrandom.seed(time.time())\n",
+        "random.seed",
+        "-random.seed(time.time())\n+random.seed(0)",
+    ),
+    "clock and rank": (
+        "clock",
+        "import time, torch\nrank = 0\ntorch.manual_seed(int(time.time() * 1000) % 2**31 + rank)\n",
+        "torch.manual_seed",
+        "-torch.manual_seed(int(time.time() * 1000) % 2**31 + rank)\n+torch.manual_seed(0 + rank)",
+    ),
+    "clock in a name": (
+        "clock",
+        """
+        import random
+        from time import time_ns
+        import numpy as np
+        seed = time_ns() % (1 << 32)
+        random.seed(seed)
+        np.random.seed(seed)
+        """,
+        "np.random.seed",
+        "-seed = time_ns() % (1 << 32)\n+seed = 0",
+    ),
+    "clock that is used for more": (
+        "clock",
+        """
+        import time, torch
+        start = time.time()
+        torch.manual_seed(int(start))
+        print(time.time() - start)
+        """,
+        "torch.manual_seed",
+        "-torch.manual_seed(int(start))\n+torch.manual_seed(0)",
+    ),
+    "an option's default": (
+        "clock",
+        """
+        import argparse, torch
+        from datetime import datetime
+        p = argparse.ArgumentParser()
+        p.add_argument("--seed", default=int(datetime.now().timestamp()), type=int)
+        a = p.parse_args()
+        torch.manual_seed(a.seed)
+        """,
+        "torch.manual_seed",
+        '-p.add_argument("--seed", default=int(datetime.now().timestamp()), type=int)\n'
+        '+p.add_argument("--seed", default=0, type=int)',
+    ),
+    "or": (
+        "clock",
+        "import time, torch, sys\nchosen = int(sys.argv[1:][0]) if sys.argv[1:] else 0\n"
+        "torch.manual_seed(chosen or int(time.time()))\n",
+        "torch.manual_seed",
+        "-torch.manual_seed(chosen or int(time.time()))\n+torch.manual_seed(chosen or 0)",
+    ),
+    "a helper's parameter": (
+        "process-id",
+        """
+        import os, torch
+
+        def set_seed(value):
+            torch.manual_seed(value)
+
+        set_seed(os.getpid())
+        """,
+        "torch.manual_seed",
+        "-    torch.manual_seed(value)\n+    torch.manual_seed(0)",
+    ),
+    "a dataclass's field": (
+        "clock",
+        """
+        import time
+        from dataclasses import dataclass
+        import torch
+
+        @dataclass
+        class Config:
+            lr: float = 0.1
+            seed: int = int(time.time())
+
+        config = Config()
+        torch.manual_seed(config.seed)
+        """,
+        "torch.manual_seed",
+        "-    seed: int = int(time.time())\n+    seed: int = 0",
+    ),
+    "a dict": (
+        "clock",
+        """
+        import time, torch
+        config = {"lr": 0.1, "seed": time.time_ns()}
+        torch.manual_seed(config["seed"])
+        """,
+        "torch.manual_seed",
+        '-config = {"lr": 0.1, "seed": time.time_ns()}\n+config = {"lr": 0.1, "seed": 0}',
+    ),
+    "a function that makes it": (
+        "os-entropy",
+        """
+        import os, torch
+
+        def fresh_seed():
+            return int.from_bytes(os.urandom(4), "little")
+
+        torch.manual_seed(fresh_seed())
+        """,
+        "torch.manual_seed",
+        '-    return int.from_bytes(os.urandom(4), "little")\n+    return 0',
+    ),
+    "uuid": (
+        "os-entropy",
+        "import uuid, random\nrandom.seed(uuid.uuid4().hex)\n",
+        "random.seed",
+        "-random.seed(uuid.uuid4().hex)\n+random.seed(0)",
+    ),
+    "several lines": (
+        "clock",
+        "import time\nimport numpy as np\nnp.random.seed(\n    int(\n        time.time()\n    ),\n)\n",
+        "np.random.seed",
+        "-    int(\n-        time.time()\n-    ),\n+    0,",
+    ),
+    "an f-string": (
+        "clock",
+        'import time, random\nrandom.seed(f"run-{time.time()}")\n',
+        "random.seed",
+        '-random.seed(f"run-{time.time()}")\n+random.seed(0)',
+    ),
+    "an address": (
+        "memory-address",
+        "import torch\nnet = torch.nn.Linear(2, 2)\ntorch.manual_seed(id(net) % 1000)\n",
+        "torch.manual_seed",
+        "-torch.manual_seed(id(net) % 1000)\n+torch.manual_seed(0)",
+    ),
+    "a constant's hash": (
+        "hash-seed",
+        'import torch\ntorch.manual_seed(hash("run-a") % 2**32)\n',
+        "torch.manual_seed",
+        '-torch.manual_seed(hash("run-a") % 2**32)\n+torch.manual_seed(0)',
+    ),
+    "a hash": (
+        "hash-seed",
+        """
+        import torch, sys
+
+        name: str = sys.argv[0]
+        torch.manual_seed(hash(name) % 2**32)
+        """,
+        "torch.manual_seed",
+        "+import zlib\n-torch.manual_seed(hash(name) % 2**32)\n"
+        "+torch.manual_seed(zlib.crc32(str(name).encode()) % 2**32)",
+    ),
+}
+NOTED = {
+    "random.seed": "random.seed",
+    "np.random.seed": "np.random.seed",
+    "torch.manual_seed": "torch.manual_seed",
+}
+
+
+@pytest.mark.parametrize("name", FED)
+def test_what_feeds_a_seed(tmp_path: Path, name: str) -> None:
+    source, script, words, change = FED[name]
+    program = Program(tmp_path, script)
+    assert program.mended(source, differing("seed", NOTED[words], program.at(words))) == change
+
+
+# what is read, where nothing was noted as seeding: the objects that take a seed as they are made
+READ = {
+    "default_rng": (
+        "clock",
+        "clock",
+        "rng = np.random.default_rng(int(time.time()))",
+        "rng = np.random.default_rng(0)",
+    ),
+    "RandomState": (
+        "process-id",
+        "identity",
+        "rng = np.random.RandomState(seed=os.getpid())",
+        "rng = np.random.RandomState(seed=0)",
+    ),
+    "generator": (
+        "clock",
+        "clock",
+        "g = torch.Generator().manual_seed(time.time_ns())",
+        "g = torch.Generator().manual_seed(0)",
+    ),
+    "random_state=": (
+        "clock",
+        "clock",
+        "fit(data, random_state=int(time.time()))",
+        "fit(data, random_state=0)",
+    ),
+    "Random": ("os-entropy", "entropy", "r = random.Random(os.urandom(8))", "r = random.Random(0)"),
+    "a name": ("clock", "clock", "SEED = int(time.time())", "SEED = 0"),
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_what_is_read_for_a_seed(tmp_path: Path, name: str) -> None:
+    source, word, old, new = READ[name]
+    program = Program(tmp_path, f"import os, random, time, torch\nimport numpy as np\n{old}\n")
+    assert program.mended(source, equal(word, "read", "train.py:3")) == f"-{old}\n+{new}"
+
+
+# made without a seed: the line, its new form
+MADE = {
+    "rng = np.random.default_rng()": "rng = np.random.default_rng(0)",
+    "rng = np.random.default_rng(None)": "rng = np.random.default_rng(0)",
+    "rng = np.random.default_rng(seed=None)": "rng = np.random.default_rng(seed=0)",
+    "rng = np.random.RandomState()": "rng = np.random.RandomState(0)",
+    "rng = np.random.Generator(np.random.PCG64())": "rng = np.random.Generator(np.random.PCG64(0))",
+    "a, b = map(np.random.default_rng, np.random.SeedSequence().spawn(2))": (
+        "a, b = map(np.random.default_rng, np.random.SeedSequence(0).spawn(2))"
+    ),
+    "rng = default_rng()": "rng = default_rng(0)",
+    "rng = make(np.random.default_rng(), 3)": "rng = make(np.random.default_rng(0), 3)",
+}
+
+
+@pytest.mark.parametrize("old", MADE)
+def test_numpy_generators_made_without_a_seed(tmp_path: Path, old: str) -> None:
+    program = Program(tmp_path, f"import numpy as np\nfrom numpy.random import default_rng\n{old}\n")
+    row = equal("unseeded", "numpy-generator", "train.py:3")
+    assert program.mended("numpy-generator", row) == f"-{old}\n+{MADE[old]}"
+
+
+def test_generators_made_again_and_again_are_not_all_made_alike(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        """
+        import numpy as np
+
+        def noise(n):
+            rng = np.random.default_rng()
+            return rng.normal(size=n)
+        """,
+    )
+    row = equal("unseeded", "numpy-generator", program.at("default_rng"))
+    assert program.mended("numpy-generator", row, row) == (
+        "+np.random.seed(0)\n"
+        "-    rng = np.random.default_rng()\n"
+        "+    rng = np.random.default_rng(np.random.randint(2**31))"
+    )
+    seeded = equal("seed", "np.random.seed", "train.py:1")
+    assert program.mended("numpy-generator", row, row, seeded).count("\n") == 1
+
+
+def test_a_generator_of_each_worker_takes_the_worker_s_seed(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        """
+        import numpy as np
+        import torch
+
+        torch.manual_seed(1)
+
+        def init(worker_id):
+            torch.utils.data.get_worker_info().dataset.rng = np.random.default_rng()
+        """,
+    )
+    row = equal("unseeded", "numpy-generator", program.at("default_rng"), process="rank0.worker0")
+    seeded = equal("seed", "torch.manual_seed", program.at("manual_seed"))
+    assert (
+        "+    torch.utils.data.get_worker_info().dataset.rng = np.random.default_rng(torch.initial_seed())"
+        in (program.mended("numpy-generator", row, seeded))
+    )
+
+
+ENTROPY = {
+    "r = random.Random()": "r = random.Random(0)",
+    "r = random.SystemRandom()": "r = random.Random(0)",
+    "r = secrets.SystemRandom()": "r = random.Random(0)",
+    "n = secrets.randbelow(10)": "+random.seed(0)\nn = random.randrange(10)",
+    "c = secrets.choice([1, 2])": "+random.seed(0)\nc = random.choice([1, 2])",
+    "b = os.urandom(16)": "+random.seed(0)\nb = random.randbytes(16)",
+    "xs = sorted(xs, key=lambda x: uuid.uuid4())": (
+        "+random.seed(0)\nxs = sorted(xs, key=lambda x: uuid.UUID(int=random.getrandbits(128)))"
+    ),
+}
+
+
+@pytest.mark.parametrize("old", ENTROPY)
+def test_entropy_that_is_no_seed(tmp_path: Path, old: str) -> None:
+    program = Program(tmp_path, f"import os, random, secrets, uuid\nxs = [1, 2]\n{old}\n")
+    what = "unseeded" if "random.Random" in old else "entropy"
+    *opening, new = ENTROPY[old].split("\n")
+    change = "\n".join([*opening, f"-{old}", f"+{new}"])
+    row = equal(what, "os-entropy", "train.py:3")
+    assert program.mended("os-entropy", row, site="train.py:3") == change
+
+
+def test_a_system_generator_made_elsewhere(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        """
+        from random import SystemRandom
+
+        class Buffer:
+            def __init__(self):
+                self.rng = SystemRandom()
+
+            def sample(self):
+                return self.rng.randrange(10)
+        """,
+    )
+    row = equal("entropy", "os.urandom", program.at("randrange"))
+    assert program.mended("os-entropy", row, row, site=program.at("randrange")) == (
+        "+import random\n-        self.rng = SystemRandom()\n+        self.rng = random.Random(0)"
+    )
+
+
+WORKERS = {
+    "    random.seed()": "    random.seed(torch.initial_seed())",
+    "    np.random.seed()": "    np.random.seed(torch.initial_seed() % 2**32)",
+    "    np.random.seed((int(time.time()) + worker_id) % 2**32)": "    np.random.seed(torch.initial_seed() % 2**32)",
+    "    random.seed(os.getpid())": "    random.seed(torch.initial_seed())",
+    "    torch.seed()": "    torch.manual_seed(torch.initial_seed())",
+}
+
+
+@pytest.mark.parametrize("old", WORKERS)
+def test_workers_that_seed_themselves(tmp_path: Path, old: str) -> None:
+    program = Program(
+        tmp_path,
+        f"import os, random, time\nimport numpy as np\nimport torch\n\ndef init(worker_id):\n{old}\n",
+    )
+    name = {"random": "random.seed", "np": "np.random.seed"}.get(
+        old.split(".")[0].strip(), "torch.manual_seed"
+    )
+    ids = {"random.seed": "python-random", "np.random.seed": "numpy-global", "torch.manual_seed": "torch-cpu"}
+    worker = dict(process="rank0.worker1")
+    if "()" in old[-3:] and "getpid" not in old:
+        row = equal("unseeded", ids[name], program.at(old.strip()), **worker)
+    else:
+        row = differing("seed", name, program.at(old.strip()), **worker)
+    seeded = equal("seed", "torch.manual_seed", "train.py:1")
+    assert program.mended("worker-seeds", row, seeded) == f"-{old}\n+{WORKERS[old]}"
+
+
+def test_workers_seeded_from_a_main_generator_without_a_seed(tmp_path: Path) -> None:
+    program = Program(tmp_path, "import torch\n\nloader = torch.utils.data.DataLoader([1], num_workers=2)\n")
+    assert program.mended("worker-seeds") == "+torch.manual_seed(0)"
