@@ -119,3 +119,12 @@ def test_the_result_is_plain_json_with_the_keys_of_check(tmp_path: Path) -> None
     assert value["found"][0]["difference"]["phase"] == "setup"
     assert value["found"][0]["proof"]["agree_until"] is None
     assert value["complete"] is True
+
+
+def test_it_is_kept_beside_its_runs_for_the_report(tmp_path: Path) -> None:
+    from samerun.experiments.saved import load
+
+    diagnosis = diagnosed(Script(init=("torch-cpu",)), tmp_path)
+    kept = load(Store(tmp_path / ".samerun").find(diagnosis.check.runs[0]))
+    assert kept is not None
+    assert json.dumps(kept.to_json()) == json.dumps(diagnosis.to_json())

@@ -178,6 +178,7 @@ def test_a_damaged_trace_is_said(tmp_path: Path) -> None:
         path.write_bytes(b"ARROW1 but not really")
     text = Page(render(case.diagnosis, case.lookup)).text
     assert "random.seed(0)" in text and "Steps and phases" not in text
+    assert "run2/rank0.trace.arrow is corrupt" in " ".join(text.split())
 
 
 def test_without_a_proof_nothing_is_said_to_be_proved(build: Builder, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from samerun.cli import exits
 from samerun.cli.check import interrupted
+from samerun.cli.files import add_file_options, check_files, write_files
 from samerun.cli.keeping import store_to_record
 from samerun.cli.verb import (
     Verb,
@@ -52,6 +53,7 @@ class Diagnose(Verb):
         parser.add_argument(
             "--json", metavar="FILE", help="write the result as JSON too; - for standard output"
         )
+        add_file_options(parser)
 
     def run(self, options: argparse.Namespace) -> int:
         """Diagnose, report, and exit by the verdict."""
@@ -63,6 +65,7 @@ class Diagnose(Verb):
 
         json.check_target(options.json)
         json.check_target(options.patch, "--patch")
+        check_files(options)
         request = _request(options)
         progress = Progress()
         try:
@@ -71,6 +74,7 @@ class Diagnose(Verb):
         except KeyboardInterrupt:
             return interrupted(progress.runs, request.store)
         report_diagnosis(diagnosis, options.json, options.patch)
+        write_files(diagnosis, options, request.store)
         return exits.OF_VERDICT[diagnosis.check.verdict]
 
 

@@ -147,7 +147,9 @@ class _States:
         for at, row in zip(np.flatnonzero(mask).tolist(), trace.rows(mask), strict=True):
             if row.name is None or row.digest is None:
                 continue
-            if row.what == "draw" or OWN in row.name:
+            # A draw from an object that the script made says nothing of the shared generator of that kind.
+            used = row.what == "draw" and OWN not in row.name
+            if used or (OWN in row.name and row.name.startswith("torch-")):
                 drawn.update([row.name] if row.step <= step else [])
             if row.what == "draw":
                 continue

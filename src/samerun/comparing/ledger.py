@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from samerun.comparing.circumstances import OWN
-from samerun.comparing.processes import Recorded, read
+from samerun.comparing import operations
+from samerun.comparing.processes import Recorded, pair, read
+from samerun.runs.reading import Trace
 from samerun.runs.schema import DRAWS
 from samerun.runs.store import Run
 
@@ -17,7 +19,7 @@ class Drawn:
     """The draws of one line from one generator in one step, in two runs."""
 
     generator: str  # a source id, e.g. "python-random"; "torch-cpu:generator" is one that the script made
-    step: int
+    step: int  # in a DataLoader worker: the number of the batch, from 0 on, among those that it made
     process: str  # the stem of the trace, e.g. "rank0.worker1"
     call_site: str | None
     function: str | None  # e.g. "random.random", "aten.rand.default"
@@ -31,69 +33,140 @@ class Drawn:
         return asdict(self)
 
 
-def ledger(a: Run, b: Run, rank: int = 0) -> tuple[Drawn, ...]:
-    """The draws that were recorded (at tier ops) in both runs, in the order of run A; () when none were.
-
-    Workers are in it, each with its own generators. Lines on which the runs differ come first.
-    """
-    sides = [_Draws.of(read(run), rank) for run in (a, b)]
-    lines = dict.fromkeys((*sides[0].lines, *sides[1].lines))
-    rows = [_drawn(key, sides[0].lines.get(key), sides[1].lines.get(key)) for key in lines]
-    return tuple(sorted(rows, key=lambda row: not (row.draws_a != row.draws_b or row.values_differ)))
-
-
-_Key = tuple[str, int, str, str | None, str | None]  # generator, step, process, call site, function
+class _Key(NamedTuple):
+    generator: str
+    step: int
+    call_site: str | None
+    function: str | None
 
 
 @dataclass
-class _Line:
-    """The draws of one line in one step."""
-
-    state: bytes | None  # of the generator as last written before the first of them
-    values: list[bytes | None]
-
-
-@dataclass(frozen=True)
 class _Draws:
-    """The draws of one run."""
+    """Those of one key in one run."""
 
-    lines: dict[_Key, _Line]
-
-    @classmethod
-    def of(cls, recorded: Recorded, rank: int) -> _Draws:
-        lines: dict[_Key, _Line] = {}
-        for trace in recorded.of_rank(rank):
-            states: dict[str, bytes | None] = {}
-            own: str | None = None  # the script's own generator, written right before its draw
-            drawing = trace.is_one_of("what", {"operation"}) & ((trace.flags & DRAWS) != 0)
-            for row in trace.rows(trace.is_one_of("what", {"draw", "rng"}) | drawing):
-                if row.what == "rng":
-                    states[row.name or ""] = row.digest
-                    own = row.name if OWN in (row.name or "") else None
-                    continue
-                generator = row.name if row.what == "draw" else own or _device(states)
-                function = row.detail if row.what == "draw" else row.name
-                own = None
-                if generator is not None:
-                    key = (generator, row.step, trace.stem, row.call_site, function)
-                    line = lines.setdefault(key, _Line(states.get(generator), []))
-                    line.values.append(row.digest)
-        return cls(lines)
+    count: int
+    before: int | None  # 64 bits over the state before the first of them
+    came: tuple[bytes | None, ...]
 
 
-def _device(states: Mapping[str, bytes | None]) -> str | None:
-    """The default generator of torch that was written last: the one that is being drawn from."""
-    return next(
-        (name for name in reversed(list(states)) if name.startswith("torch-") and OWN not in name), None
+def ledger(a: Run, b: Run, rank: int = 0) -> tuple[Drawn, ...]:
+    """The draws that were recorded in both runs, in the order of run A; () when none were.
+
+    At tier `ops` they are all there: of Python's and NumPy's generators and in workers from the start of the
+    process on, of torch's in the steps of the window. Where one run goes further than the other, what comes
+    after that is left out.
+    """
+    one, other = (_of_rank(read(run), rank) for run in (a, b))
+    found: list[Drawn] = []
+    for trace_a, trace_b in _pairs(one, other):
+        window = operations.common(operations.window(a, trace_a), operations.window(b, trace_b))
+        if window is not None:
+            found += _process(trace_a, trace_b, window)
+    return tuple(found)
+
+
+def _of_rank(recorded: Recorded, rank: int) -> tuple[list[Trace], list[Trace]]:
+    """(the processes that decide, the others) of one rank."""
+    main, others = (
+        [trace for trace in traces if trace.rank == rank] for traces in (recorded.compared, recorded.other)
     )
+    return main, others
 
 
-def _drawn(key: _Key, a: _Line | None, b: _Line | None) -> Drawn:
-    known = a is not None and b is not None and a.state is not None and b.state is not None
-    return Drawn(
-        *key,
-        draws_a=len(a.values) if a else 0,
-        draws_b=len(b.values) if b else 0,
-        state_differs=(a.state != b.state) if known and a and b else None,
-        values_differ=(a.values if a else []) != (b.values if b else []),
-    )
+def _pairs(
+    a: tuple[list[Trace], list[Trace]], b: tuple[list[Trace], list[Trace]]
+) -> Iterator[tuple[Trace, Trace]]:
+    main, _, _ = pair(a[0], b[0])
+    yield from main
+    others = {trace.stem: trace for trace in b[1]}
+    for trace in a[1]:
+        if trace.stem in others:
+            yield trace, others[trace.stem]
+
+
+def _process(a: Trace, b: Trace, window: operations.Window) -> Iterator[Drawn]:
+    one, other = (dict(_draws(trace, window)) for trace in (a, b))
+    last = min(_last(a, one), _last(b, other))
+    for key in _merged(one, other):
+        if key.step > last:
+            continue
+        in_a, in_b = one.get(key), other.get(key)
+        known = in_a is not None and in_b is not None and None not in (in_a.before, in_b.before)
+        yield Drawn(
+            generator=key.generator,
+            step=key.step,
+            process=a.stem,
+            call_site=key.call_site,
+            function=key.function,
+            draws_a=0 if in_a is None else in_a.count,
+            draws_b=0 if in_b is None else in_b.count,
+            state_differs=in_a.before != in_b.before if known and in_a and in_b else None,
+            values_differ=in_a is None or in_b is None or in_a.came != in_b.came,
+        )
+
+
+def _last(trace: Trace, draws: Mapping[_Key, _Draws]) -> int:
+    """The last step that a process reached, or the last batch that a worker made."""
+    if str(trace.meta.get("role", "")).startswith("worker"):
+        return max((key.step for key in draws), default=-1)
+    return int(trace.steps.max(initial=-1))
+
+
+def _merged(a: Iterable[_Key], b: Iterable[_Key]) -> list[_Key]:
+    """The keys of both: those of a in their order, those that only b has after what comes before them in b."""
+    merged = list(a)
+    places = {key: place for place, key in enumerate(merged)}
+    after: dict[int, list[_Key]] = {}
+    place = -1
+    for key in b:
+        if key in places:
+            place = places[key]
+        else:
+            after.setdefault(place, []).append(key)
+    found = after.get(-1, [])
+    for at, key in enumerate(merged):
+        found += [key, *after.get(at, ())]
+    return found
+
+
+def _draws(trace: Trace, window: operations.Window) -> dict[_Key, _Draws]:
+    """The draws of one process, in the order of their first."""
+    import numpy as np
+
+    found: dict[_Key, _Draws] = {}
+    states: dict[str, int] = {}  # of torch's generators, as written last
+    within = set(operations.positions(trace, window, None).tolist())
+    wanted = trace.is_one_of("what", {"draw", "rng"})
+    wanted |= trace.is_one_of("what", {"operation"}) & ((trace.flags & DRAWS) != 0)
+    for at, row in zip(np.flatnonzero(wanted).tolist(), trace.rows(wanted), strict=True):
+        name = row.name or ""
+        if row.what == "rng":
+            states[name] = int.from_bytes((row.digest or b"")[:8], "little")
+        elif row.what == "draw":
+            function, batch = _said(row.detail)
+            key = _Key(name, row.step if batch is None else batch, row.call_site, function)
+            _add(found, key, _Draws(int(row.value or 1), row.inputs, (row.digest,)))
+        elif at in within:
+            generator = row.detail or "torch-cpu"
+            key = _Key(generator, row.step, row.call_site, row.name)
+            _add(found, key, _Draws(1, states.get(generator), (row.digest,)))
+    return found
+
+
+def _add(found: dict[_Key, _Draws], key: _Key, more: _Draws) -> None:
+    known = found.setdefault(key, more)
+    if known is not more:
+        known.count += more.count
+        known.came += more.came
+
+
+def _said(detail: str | None) -> tuple[str | None, int | None]:
+    """The function of a draw, and in a worker the number of its batch."""
+    try:
+        said = json.loads(detail or "")
+    except ValueError:
+        return detail, None
+    if not isinstance(said, dict):
+        return None, None
+    function, batch = said.get("function"), said.get("batch")
+    return function if isinstance(function, str) else None, batch if isinstance(batch, int) else None

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from samerun.comparing.compare import compare, compare_all
 from samerun.comparing.comparison import Comparison
-from samerun.experiments import confidence
+from samerun.experiments import confidence, saved
 from samerun.experiments.beginning import beginning
 from samerun.experiments.check import agreeing, agreement, first_parting, undecided
 from samerun.experiments.diagnosis import Diagnosis, Found
@@ -36,6 +36,19 @@ def diagnose(
     With `rare`, runs are recorded until two part, `request.runs` at most. Raises what `check` raises.
     """
     trials = Trials(request, listener or Listener(), record)
+    diagnosis = _diagnose(trials, rare)
+    first = trials.recorded[diagnosis.check.runs[0]]
+    try:
+        saved.save(diagnosis, first)
+    except OSError as error:
+        note = f"the diagnosis could not be kept beside its runs ({error.strerror or error})"
+        check = replace(diagnosis.check, notes=(*diagnosis.check.notes, note))
+        return replace(diagnosis, check=check)
+    return diagnosis
+
+
+def _diagnose(trials: Trials, rare: bool) -> Diagnosis:
+    request = trials.request
     with beginning(request.folder) as start:
         runs = _first_runs(trials, rare)
         comparisons = compare_all(runs, steps=request.steps)

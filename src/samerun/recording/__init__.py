@@ -28,10 +28,13 @@ def imported(plan: Plan, journal: Journal, module: str) -> None:
 
     if module == "torch":
         start(plan, journal)
-    elif module == "random":
-        draws.observe_random(journal, sys.modules[module])
+        return
+    if journal.draws is None:
+        journal.draws = draws.Draws(journal)
+    if module == "random":
+        draws.observe_random(journal.draws, sys.modules[module])
     elif module == "numpy.random":
-        draws.observe_numpy(journal, sys.modules[module])
+        draws.observe_numpy(journal.draws, sys.modules[module])
 
 
 def start(plan: Plan, journal: Journal) -> None:

@@ -1,48 +1,273 @@
-"""Tier `ops`: every draw from Python's and NumPy's global generators, by the line that made it.
+"""Tier `ops`: the draws from Python's and NumPy's generators, by the line that made them.
 
-Draws from torch's generators are operations, and recorded as such.
+Of each step, line, function and generator one row is written: how often it drew, what came out, and the state
+before. Draws from torch's generators are operations, and recorded as such, except in DataLoader workers.
 """
 
 from __future__ import annotations
 
 import functools
+import json
+import random
+import sys
+import threading
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from xxhash import xxh3_128
 
 from samerun import digest
+from samerun.sources import _user_code
 
 if TYPE_CHECKING:
     from samerun.recording.journal import Journal
 
 _STATE = {"seed", "getstate", "setstate", "get_state", "set_state", "get_bit_generator", "set_bit_generator"}
+_NO_DRAWS = {*_STATE, "spawn", "bit_generator"}
+_MOST = 100_000  # rows of one process
+
+_Key = tuple[str, str, types.CodeType, int, int, str]
 
 
-def observe_random(journal: Journal, random: types.ModuleType) -> None:
-    """Wrap the functions of `random`, which are the methods of one hidden instance."""
-    _wrap(journal, random, random._inst, "python-random")
+class _Drawn:
+    """What one line drew from one generator in one step."""
+
+    __slots__ = ("before", "came", "count", "site")
+
+    def __init__(self, site: str, before: bytes | None) -> None:
+        self.site = site
+        self.before = before  # the digest of the generator's state
+        self.count = 0
+        self.came = xxh3_128()
 
 
-def observe_numpy(journal: Journal, numpy_random: types.ModuleType) -> None:
-    """Wrap the functions of `numpy.random`, which are the methods of one hidden RandomState."""
-    _wrap(journal, numpy_random, numpy_random.mtrand._rand, "numpy-global")
+class Generator(NamedTuple):
+    """A generator that is drawn from."""
+
+    name: str  # a source id; with ":generator" one that the script made
+    state: Callable[[], bytes]  # the digest of its state
 
 
-def _wrap(journal: Journal, module: types.ModuleType, hidden: object, source: str) -> None:
+class Draws:
+    """Counts draws, and writes them as a step ends."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._pending: dict[_Key, _Drawn] = {}
+        self._inside = threading.local()  # a draw that draws itself counts once
+        self._written = 0
+
+    def through(
+        self, generator: Generator, function: str, call: Callable[[], Any], came: Callable[[Any], Any]
+    ) -> Any:
+        """Make the call, which draws from the generator; `came` says what of its result was drawn."""
+        if getattr(self._inside, "busy", False) or self._journal.is_paused():
+            return call()
+        self._inside.busy = True
+        try:
+            drawn = self._meet(generator, function)
+            result = call()
+            if drawn is not None:
+                self._count(drawn, came(result))
+            return result
+        finally:
+            self._inside.busy = False
+
+    def _meet(self, generator: Generator, function: str) -> _Drawn | None:
+        try:
+            frame = _user_code.user_frame(4)
+            if frame is None or _user_code.is_samerun(sys._getframe(3)):
+                return None
+            step, phase = self._journal.where()
+            key = (generator.name, function, frame.f_code, frame.f_lineno, step, phase)
+            drawn = self._pending.get(key)
+            if drawn is None and self._written + len(self._pending) < _MOST:
+                drawn = _Drawn(_user_code.call_site(frame), generator.state())
+                self._pending[key] = drawn
+            return drawn
+        except Exception as error:
+            self._journal.fail(error)
+            return None
+
+    def _count(self, drawn: _Drawn, value: Any) -> None:
+        try:
+            drawn.count += 1
+            drawn.came.update(_digest(value))
+        except Exception as error:
+            self._journal.fail(error)
+
+    def flush(self, batch: int | None = None) -> None:
+        """Write what was drawn since the last time; in a worker, for its batch of this number."""
+        pending, self._pending = self._pending, {}
+        self._written += len(pending)
+        for (name, function, _, _, step, phase), drawn in pending.items():
+            said = {"function": function} | ({} if batch is None else {"batch": batch})
+            self._journal.write(
+                {
+                    "what": "draw",
+                    "name": name,
+                    "step": step,
+                    "phase": phase,
+                    "call_site": drawn.site,
+                    "digest": drawn.came.digest(),
+                    "inputs": None if drawn.before is None else int.from_bytes(drawn.before[:8], "little"),
+                    "value": float(drawn.count),
+                    "detail": json.dumps(said),
+                }
+            )
+
+    def forget(self) -> None:
+        """In a forked child: what the parent drew is the parent's to write."""
+        self._pending.clear()
+        self._written = 0
+
+
+def _digest(value: Any) -> bytes:
+    try:
+        return digest.digest_value(value)
+    except Exception:  # the script's own object, which cannot be read
+        return bytes(16)
+
+
+# --- python --------------------------------------------------------------------------------------------
+
+
+def observe_random(draws: Draws, module: types.ModuleType) -> None:
+    """Wrap the functions of `random`, which are methods of one hidden instance, and those of its class."""
+    from samerun.sources.python_random import PythonRandom
+
+    shared = Generator("python-random", PythonRandom().digest)
+    hidden: random.Random = random._inst
     for name, function in list(vars(module).items()):
-        if name.startswith("_") or name in _STATE or getattr(function, "__self__", None) is not hidden:
-            continue
-        if callable(function):
-            setattr(module, name, _noted(journal, function, source))
+        if _draws(name) and callable(function) and getattr(function, "__self__", None) is hidden:
+            setattr(module, name, _function(draws, shared, function, f"random.{name}"))
+    for name in dir(random.Random):
+        method = getattr(random.Random, name)
+        if _draws(name) and callable(method):
+            setattr(random.Random, name, _method(draws, method, f"random.Random.{name}", _of_random))
 
 
-def _noted(journal: Journal, function: Callable[..., Any], source: str) -> Callable[..., Any]:
+def _of_random(self: random.Random) -> Generator | None:
+    if self is random._inst or isinstance(self, random.SystemRandom):  # type: ignore[attr-defined]
+        return None  # the system's entropy has no state
+    return Generator("python-random:generator", lambda: digest.digest_value(self.getstate()))
+
+
+# --- numpy ---------------------------------------------------------------------------------------------
+
+
+def observe_numpy(draws: Draws, module: types.ModuleType) -> None:
+    """Wrap the functions of `numpy.random`, and put recording classes in the place of its generators'."""
+    from samerun.sources.numpy_global import NumpyGlobal
+
+    shared = Generator("numpy-global", NumpyGlobal().digest)
+    hidden = module.mtrand._rand
+    for name, function in list(vars(module).items()):
+        if _draws(name) and callable(function) and getattr(function, "__self__", None) is hidden:
+            setattr(module, name, _function(draws, shared, function, f"numpy.random.{name}"))
+    _observe_class(draws, module, "RandomState", "numpy-global:generator", ("mtrand", "_pickle"))
+    recording = _observe_class(draws, module, "Generator", "numpy-generator", ("_generator", "_pickle"))
+    default_rng = module.default_rng
+
+    @functools.wraps(default_rng)
+    def made(seed: Any = None) -> Any:
+        rng = default_rng(seed)
+        return rng if rng is seed or type(rng) is not recording.__base__ else recording(rng.bit_generator)
+
+    module.default_rng = made  # type: ignore[attr-defined]
+
+
+def _observe_class(
+    draws: Draws, module: types.ModuleType, name: str, source: str, within: tuple[str, ...]
+) -> Any:
+    """Put a class that records its draws in the place of one of NumPy's, wherever NumPy makes its objects.
+
+    Objects of NumPy's own class count as of ours and the other way round. Those that are pickled are of
+    NumPy's wherever there is no recorder.
+    """
+    base = getattr(module, name)
+
+    def generator(self: Any) -> Generator:
+        return Generator(source, lambda: digest.digest_value(_state(self)))
+
+    methods = {
+        key: _method(draws, getattr(base, key), f"numpy.random.{name}.{key}", generator)
+        for key in dir(base)
+        if _draws(key) and callable(getattr(base, key))
+    }
+    recording = _like(base)(name, (base,), {"__slots__": (), "__module__": base.__module__, **methods})
+    recording.__qualname__ = base.__qualname__
+    recording.__doc__ = base.__doc__
+    for place in (module, *(getattr(module, inner, None) for inner in within)):
+        if getattr(place, name, None) is base:
+            setattr(place, name, recording)
+    return recording
+
+
+def _like(base: type) -> Any:
+    """A metaclass whose first class has the instances and subclasses of `base`."""
+    from abc import ABCMeta  # a script's own class may have an abstract one beside NumPy's
+
+    first: list[type] = []
+
+    class Like(ABCMeta):
+        def __init__(cls, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            if not first:
+                first.append(cls)
+
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, base) if cls is first[0] else super().__instancecheck__(instance)
+
+        def __subclasscheck__(cls, subclass: type) -> bool:
+            return issubclass(subclass, base) if cls is first[0] else super().__subclasscheck__(subclass)
+
+    return Like
+
+
+def _state(generator: Any) -> Any:
+    """The state of a NumPy generator, as numbers and arrays."""
+    if hasattr(generator, "get_state"):
+        return generator.get_state(legacy=False)
+    return generator.bit_generator.state
+
+
+# --- both ----------------------------------------------------------------------------------------------
+
+
+def _draws(name: str) -> bool:
+    return not name.startswith("_") and name not in _NO_DRAWS and name != "VERSION"
+
+
+def _function(
+    draws: Draws, generator: Generator, function: Callable[..., Any], label: str
+) -> Callable[..., Any]:
     @functools.wraps(function)
     def drawn(*arguments: Any, **keywords: Any) -> Any:
-        result = function(*arguments, **keywords)
-        shown = arguments[:1] if result is None else result  # shuffle works on its argument
-        came = digest.digest_value(shown)
-        journal.note("draw", source, digest=came, detail=function.__name__, user_only=True)
-        return result
+        return draws.through(
+            generator,
+            label,
+            lambda: function(*arguments, **keywords),
+            lambda result: arguments[:1] if result is None else result,  # shuffle works on its argument
+        )
+
+    return drawn
+
+
+def _method(
+    draws: Draws, method: Callable[..., Any], label: str, generator: Callable[[Any], Generator | None]
+) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def drawn(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        of = generator(self)
+        if of is None:
+            return method(self, *arguments, **keywords)
+        return draws.through(
+            of,
+            label,
+            lambda: method(self, *arguments, **keywords),
+            lambda result: arguments[:1] if result is None else result,
+        )
 
     return drawn

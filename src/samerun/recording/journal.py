@@ -8,6 +8,7 @@ from samerun.runs.plan import Plan
 from samerun.sources import _user_code
 
 if TYPE_CHECKING:
+    from samerun.recording.draws import Draws
     from samerun.recording.recorder import Recorder
 
 _KEPT = 50_000  # notes kept in memory before a trace is open, and the most that one process writes
@@ -22,6 +23,7 @@ class Journal:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.recorder: Recorder | None = None
+        self.draws: Draws | None = None
         self.early: list[dict[str, Any]] = []
         self._count = 0
         self._busy = False
@@ -38,9 +40,8 @@ class Journal:
         user_only: bool = False,
     ) -> None:
         """Write one evidence record, with the line of the user's code that led to it."""
-        recorder = self.recorder
-        if self._busy or self._count >= _KEPT or (recorder is not None and recorder.local.paused):
-            return  # what the recorder itself does is no evidence
+        if self._busy or self._count >= _KEPT or self.is_paused():
+            return
         self._busy = True
         try:
             frame = _user_code.user_frame(2)
@@ -56,15 +57,31 @@ class Journal:
                 value=value,
                 detail=detail,
             )
-            if recorder is None:
-                self.early.append(row)
-            else:
-                recorder.evidence(row)
+            self.write(row)
         except Exception as error:  # evidence must never hurt the training
-            if recorder is not None:
-                recorder.fail(error)
+            self.fail(error)
         finally:
             self._busy = False
+
+    def write(self, row: dict[str, Any]) -> None:
+        """Write one row of evidence, or keep it until there is a trace."""
+        if self.recorder is None:
+            self.early.append(row)
+        else:
+            self.recorder.evidence(row)
+
+    def fail(self, error: BaseException) -> None:
+        """Our own error: the recording ends, the training goes on."""
+        if self.recorder is not None:
+            self.recorder.fail(error)
+
+    def is_paused(self) -> bool:
+        """Whether the recorder itself is at work: what it does is no evidence."""
+        return self.recorder is not None and self.recorder.local.paused
+
+    def where(self) -> tuple[int, str]:
+        """The step and phase of what happens now."""
+        return (0, "setup") if self.recorder is None else self.recorder.where()
 
     def from_user(self) -> bool:
         """Whether the observed call was made by the user's code."""
@@ -73,5 +90,7 @@ class Journal:
     def forget(self) -> None:
         """In a forked child: what the parent kept is the parent's to write."""
         self.early.clear()
+        if self.draws is not None:
+            self.draws.forget()
         self._count = 0
         self._busy = False

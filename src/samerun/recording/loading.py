@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from torch.utils.data import dataloader
-from torch.utils.data._utils import fetch
 
 from samerun import digest
 from samerun.data.keyed import Index
+from samerun.recording import workers
 from samerun.recording.recorder import Recorder
 from samerun.recording.tensors import tensors_of
 
@@ -48,24 +48,9 @@ def observe(recorder: Recorder) -> None:
         return index
 
     if recorder.plan.tier == "ops":
-        _observe_workers(recorder)
+        workers.observe(recorder)
     _Iterator.__next__ = __next__  # type: ignore[method-assign]
     _Iterator._next_index = _next_index  # type: ignore[method-assign]
-
-
-def _observe_workers(recorder: Recorder) -> None:
-    """In a worker, write the state of each RNG before every batch."""
-    fetcher = fetch._MapDatasetFetcher
-    fetch_: Callable[[Any, Any], Any] = fetcher.fetch
-    rng = recorder.guard(recorder.rng)
-
-    @functools.wraps(fetch_)
-    def fetched(self: Any, index: Any) -> Any:
-        if recorder.in_worker:
-            rng()
-        return fetch_(self, index)
-
-    fetcher.fetch = fetched  # type: ignore[method-assign]
 
 
 def _remember(iterator: Any, index: Any) -> None:

@@ -34,7 +34,7 @@ _UNWRITTEN = frozenset(
 _STATISTICS = frozenset({"running_mean", "running_var"})
 _WORKSPACE = "mkldnn_rnn_layer_backward"
 # Results that are only for the backward pass, and not written in all their parts. Found on the CPU by filling
-# new memory with two patterns under torch's own tests of operations and modules; cuDNN's and MIOpen's by name.
+# new memory with two patterns under torch's own tests of operations and modules; the others go by their names.
 _WORKSPACES = {
     "mkldnn_rnn_layer": 3,
     "_ctc_loss": 1,
@@ -119,13 +119,14 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _before(
         self, operation: _Operation, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[list[bytes | Slot], int, str | None, str | None]:
-        """Digests of the inputs, flags, module and call site."""
+    ) -> tuple[list[bytes | Slot], int, str | None, str | None, bytes | Slot | None]:
+        """Digests of the inputs, flags, module, call site, and the state of a generator that it is given."""
         recorder, memory = self.recorder, self.memory
         flags = 0
+        own: bytes | Slot | None = None
         if operation.draws:
             flags = schema.DRAWS
-            self._generator(kwargs.get("generator"))
+            own = self._generator(kwargs.get("generator"))
         module, site = self._place()
         digested: Callable[[torch.Tensor], bytes | Slot] = memory.input
         if self.watch is not None:
@@ -151,7 +152,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             flags |= schema.UNINITIALIZED
         if recorder.local.loading:
             flags |= schema.LOADER
-        return inputs, flags, module, site
+        return inputs, flags, module, site, own
 
     def _place(self) -> tuple[str | None, str | None]:
         """The module that is running, and the line of the user's code."""
@@ -181,6 +182,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         flags: int,
         module: str | None,
         site: str | None,
+        own: bytes | Slot | None,
     ) -> None:
         memory = self.memory
         parts: list[bytes | Slot] = []
@@ -221,7 +223,11 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if self.watch is not None:
             here = Place(operation.name, module, site, self.recorder.where()[0])
             self._watch(self.watch, here, operation, (args, kwargs, result), put_out, parts)
-        self.recorder.operation(operation.name, operation.phase, module, site, parts, inputs, flags)
+        detail = None
+        if flags & schema.DRAWS:
+            detail, drew = self._drew(kwargs.get("generator"), own, put_out)
+            flags ^= 0 if drew else schema.DRAWS  # dropout of nothing, attention in evaluation
+        self.recorder.operation(operation.name, operation.phase, module, site, parts, inputs, flags, detail)
 
     def _watch(
         self,
@@ -264,12 +270,28 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             site = self._sites[key] = _user_code.call_site(frame)
         return site
 
-    def _generator(self, generator: torch.Generator | None) -> None:
+    def _generator(self, generator: torch.Generator | None) -> bytes | Slot | None:
+        """Write the state that is about to be drawn from; that of the script's own generator."""
         if generator is None:
             self.recorder.rng()
-        else:
-            state = self.recorder.tensors.digest(generator.get_state())
-            self.recorder.row("rng", "torch-cpu:generator", parts=[state])
+            return None
+        state = self.recorder.tensors.digest(generator.get_state())
+        self.recorder.row("rng", _own(generator), parts=[state])
+        return state
+
+    def _drew(
+        self,
+        generator: torch.Generator | None,
+        before: bytes | Slot | None,
+        put_out: Sequence[torch.Tensor],
+    ) -> tuple[str | None, bool]:
+        """(the generator that was drawn from, whether its state moved)."""
+        if generator is not None:
+            return _own(generator), self.recorder.tensors.digest(generator.get_state()) != before
+        if not put_out:
+            return None, True
+        name = f"torch-{put_out[0].device.type}"
+        return name, self.recorder.rng_moved(name) is not False
 
     def _reads_unwritten(self, operation: _Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         written = {id(tensor) for tensor in _written(operation, args, kwargs)}
@@ -278,6 +300,10 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             for value in (*args, *kwargs.values())
             for tensor in _each(value)
         )
+
+
+def _own(generator: torch.Generator) -> str:
+    return f"torch-{generator.device.type}:generator"
 
 
 def _learn(func: Any) -> _Operation:

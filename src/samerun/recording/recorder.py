@@ -109,6 +109,7 @@ class Recorder:
         if self.phase == "setup":
             for act in self.after_setup:
                 act()
+            self.draws()
             self.rng()
             self.phase = "forward"
         if not self._settled and not self.in_worker:
@@ -163,6 +164,7 @@ class Recorder:
         parts: Sequence[bytes | Slot],
         inputs: Sequence[bytes | Slot],
         flags: int,
+        detail: str | None = None,
     ) -> None:
         """Write one operation; the shortest way to the disk when every digest is here already."""
         if self.in_worker:
@@ -179,6 +181,7 @@ class Recorder:
                 module=module,
                 call_site=call_site,
                 flags=flags,
+                detail=detail,
             )
             return
         came = went = None
@@ -187,7 +190,8 @@ class Recorder:
         if inputs:
             went = xxhash.xxh3_64_intdigest(join(inputs))
         with self._lock:
-            writer.append(step, phase or now, "operation", name, module, call_site, came, went, None, flags)
+            now = phase or now
+            writer.append(step, now, "operation", name, module, call_site, came, went, None, flags, detail)
 
     def gaps(self, met: Sequence[Met]) -> None:
         """Write the gaps that the next record met."""
@@ -243,6 +247,18 @@ class Recorder:
                 if state is not None and state != self._rng_last.get(source.id):
                     self._rng_last[source.id] = state
                     self.row("rng", source.id, digest=state)
+
+    def draws(self, batch: int | None = None) -> None:
+        """Write what was drawn since the last time (in a worker, for its batch of this number)."""
+        if self.journal.draws is not None:
+            self.journal.draws.flush(batch)
+
+    def rng_moved(self, id_: str) -> bool | None:
+        """Whether an RNG's state is another than was written last; None when it is not in use."""
+        for source in self._rng:
+            if source.id == id_ and source.in_play() and id_ in self._rng_last:
+                return source.digest() != self._rng_last[id_]
+        return None
 
     def settings(self) -> None:
         """Write what every source in use says of itself now: proof that a setting took effect."""
@@ -302,6 +318,7 @@ class Recorder:
         self.step += 1
         self.phase = "forward"
         self.site = None
+        self.draws()
         self.rng()
         for act in self.after_step:
             act()
@@ -332,6 +349,7 @@ class Recorder:
         """
         if self.plan.stop_after is None or self.step <= self.plan.stop_after or not self._stem:
             return
+        self.draws()
         self.row("stopped")
         self.close()
         try:
@@ -347,6 +365,7 @@ class Recorder:
             return
         self.phase = "end"
         self.local.paused = True
+        self.draws()
         if not self.in_worker:
             self.row("end", self._raised or "finished", digest=digest.digest_bytes(str(self.step).encode()))
         self.close()

@@ -101,14 +101,14 @@ def luck(result: StudyResult) -> list[str]:
     lines = [_lucky("best", result.best), _lucky("worst", result.worst)]
     for precision, count in result.needed:
         seeds = "more than 100,000 seeds" if count is None else f"{count} seeds"
-        lines.append(f"the mean to ± {precision:.2g}: {seeds};")
-    return [*lines[:-1], lines[-1].rstrip(";")] if result.needed else lines
+        lines.append(f"the mean to ± {precision:.2g}: {seeds}")
+    return lines
 
 
 def _lucky(word: str, luck: Luck) -> str:
     return (
         f"{word} seed {luck.seed}: {luck.value:.4g}, {abs(luck.deviations):.1f} standard deviations "
-        f"{'above' if luck.deviations >= 0 else 'below'} the mean (chance alone: {luck.expected:.1f});"
+        f"{'above' if luck.deviations >= 0 else 'below'} the mean (chance alone: {luck.expected:.1f})"
     )
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from samerun.editing.code import Code
 from samerun.editing.edit import Edit
 from samerun.runs.difference import Difference, Evidence, Row
 from samerun.runs.plan import Control
 from samerun.sources import _rows
-from samerun.sources._mending import generators
 from samerun.sources.source import Settings, Source, Undo, Variant
 from samerun.streams import stream_seed
+
+if TYPE_CHECKING:
+    from samerun.editing.code import Code
 
 
 class Rng(Source):
@@ -102,6 +103,8 @@ class Rng(Source):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """A seed where the script gives none, or another one each time; else a line after its imports."""
+        from samerun.sources._mending import generators
+
         given = self._reseeded(difference)
         return generators.seeded(self.id, self.mended_by, self.seeded_by, difference, code, given)
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import ast
-import contextlib
 import re
-from collections.abc import Callable, Sequence
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
 
-from samerun.editing.code import Code
-from samerun.editing.edit import Edit, NoEdit
-from samerun.editing.file import File
+from samerun.editing.edit import Edit
 from samerun.runs.difference import Difference, Evidence, Row
 from samerun.sources import _rows
-from samerun.sources._mending import seeds
 from samerun.sources.source import Source
+
+if TYPE_CHECKING:
+    from samerun.editing.code import Code
 
 _FEEDS = re.compile(r"seed|default_rng|RandomState|Random\(|Generator|shuffle", re.IGNORECASE)
 _NEAR = 10  # lines between a read and the seeding that it feeds
@@ -79,33 +77,13 @@ class World(Source):
             return Evidence(self.id, 0.4, f"{said}, and the runs took another way", last.call_site)
         return Evidence(self.id, self.unexplained, said, last.call_site) if self.unexplained else None
 
-    def volatile(self, file: File, node: ast.expr) -> bool:
-        """Whether an expression reads it."""
-        raise NotImplementedError
-
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
-        """A constant in the place of what it gives to a seed; else as `mend_reads` says."""
-        edits: list[Edit] = []
-        reason = f"{self.cannot_mend} (it is read at {site or 'an unknown line'})"
-        for row in _rows.every_differing(difference, "seed"):
-            try:
-                edits += _seeded(code, row, self.volatile)
-            except NoEdit as error:
-                reason = str(error)
-        for at in dict.fromkeys(row.call_site for row in self.reads(difference)):
-            with contextlib.suppress(NoEdit):  # read by code that has no file, or is no longer there
-                file, found = code.expressions(at)
-                for node in found:
-                    if self.volatile(file, node):
-                        edits += seeds.in_seed(file, node, self.volatile)
-        edits = list(dict.fromkeys(edits)) or list(self.mend_reads(difference, site, code))
-        if not edits:
-            raise NoEdit(reason)
-        return edits
+        """A constant in the place of what it gives to a seed, and the like."""
+        from samerun.sources._mending import world
 
-    def mend_reads(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
-        """The edits where what was read is no seed."""
-        return ()
+        return world.mended(
+            self.evidence, self.reads(difference), self.cannot_mend, difference, site, code
+        )
 
 
 def _distance(row: Row, seed: Row) -> int:
@@ -119,12 +97,3 @@ def _distance(row: Row, seed: Row) -> int:
 def _is_unseeded(difference: Difference, row: Row) -> bool:
     """Whether the read was made by a generator without a seed, which is another source's."""
     return any(other.call_site == row.call_site for other in difference.a.rows("unseeded", "numpy-generator"))
-
-
-def _seeded(code: Code, row: Row, volatile: Callable[[File, ast.expr], bool]) -> list[Edit]:
-    """The edits of the call that gave another seed in each run."""
-    file, calls = seeds.seed_calls(code, row, (row.name or "",))
-    name = seeds.GENERATORS.get(row.name or "", "")
-    if ".worker" in row.process:
-        return [edit for call in calls for edit in seeds.worker_seed(file, call, name)]
-    return [edit for call in calls for edit in seeds.seeded_alike(code, file, call, volatile)]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from samerun.editing.code import Code
 from samerun.editing.edit import Edit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources import _operations
-from samerun.sources._mending import flags
 from samerun.sources._setting import Setting
 from samerun.sources.source import Settings, Variant
+
+if TYPE_CHECKING:
+    from samerun.editing.code import Code
 
 
 class AttentionBackend(Setting):
@@ -76,6 +77,8 @@ class AttentionBackend(Setting):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Deterministic algorithms, and never cuDNN's attention."""
+        from samerun.sources._mending import flags
+
         return [
             *flags.called(code, "torch.use_deterministic_algorithms", "True"),
             *flags.called(code, "torch.backends.cuda.enable_cudnn_sdp", "False"),

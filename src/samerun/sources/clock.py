@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import ast
 import datetime
 import re
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from samerun.editing.code import Code
-from samerun.editing.edit import Edit
-from samerun.editing.file import File
-from samerun.runs.difference import Difference
 from samerun.runs.plan import Control
 from samerun.sources import _datetime_now, _patch, _user_code
-from samerun.sources._mending import loops, volatile
 from samerun.sources._world import World
 from samerun.sources.source import Journal, Settings, Undo, Variant
+
+if TYPE_CHECKING:
+    pass
 
 _START_NS = 1_767_225_600_000_000_000  # 2026-01-01T00:00:00Z
 _STEP_NS = 10_000_000  # ten milliseconds a call, about a small training step
@@ -109,19 +106,6 @@ class Clock(World):
         undos.append(_datetime_now.replace(date))
         return _patch.all_of(undos)
 
-    def mend_reads(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
-        """As many rounds of a loop that ends by the clock as run A made steps in it."""
-        steps = difference.a.manifest.get("steps")
-        sites = [site, *(row.call_site for row in reversed(self.reads(difference)))]
-        for at in dict.fromkeys(sites):
-            edits = loops.counted(code, at, steps) if isinstance(steps, int) else []
-            if edits:
-                return edits
-        return ()
-
-    def volatile(self, file: File, node: ast.expr) -> bool:
-        """Whether an expression reads it."""
-        return volatile.clock(file, node)
 
 
 def _noting(journal: Journal, original: Callable[..., Any]) -> Callable[..., Any]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from samerun.editing.code import Code
 from samerun.editing.edit import Edit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources import _operations
-from samerun.sources._mending import flags
 from samerun.sources._setting import Setting
 from samerun.sources.source import Settings, Variant
+
+if TYPE_CHECKING:
+    from samerun.editing.code import Code
 
 
 class CudnnBenchmark(Setting):
@@ -57,4 +58,6 @@ class CudnnBenchmark(Setting):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """The flag, off."""
+        from samerun.sources._mending import flags
+
         return flags.assigned(code, "torch.backends.cudnn.benchmark", "False")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from samerun.editing.code import Code
 from samerun.editing.edit import Edit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources import _operations
-from samerun.sources._mending import flags
 from samerun.sources._setting import Setting
+
+if TYPE_CHECKING:
+    from samerun.editing.code import Code
 
 
 class CudnnNondeterministic(Setting):
@@ -51,4 +52,6 @@ class CudnnNondeterministic(Setting):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """The flag, on."""
+        from samerun.sources._mending import flags
+
         return flags.assigned(code, "torch.backends.cudnn.deterministic", "True")

@@ -7,18 +7,19 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from samerun.editing.code import Code
 from samerun.editing.edit import Edit, NoEdit
 from samerun.errors import TooLate, UsageError
 from samerun.runs.difference import Difference, Evidence, Side
 from samerun.runs.plan import Control
 from samerun.sources import _rows
 from samerun.sources._hashing import hashing
-from samerun.sources._mending import sets
 from samerun.sources.source import Settings, Source, Undo, Variant
 from samerun.streams import stream_seed
+
+if TYPE_CHECKING:
+    from samerun.editing.code import Code
 
 VARIABLE = "PYTHONHASHSEED"
 _LARGEST = 2**32 - 1
@@ -100,6 +101,8 @@ class HashSeed(Source):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Sets gone through in sorted order, and hashes of text that are the same in each process."""
+        from samerun.sources._mending import sets
+
         edits = [edit for place in sets.ordered_sets(code) for edit in sets.put_in_order(place, code)]
         edits += sets.constant_hashes(code, all_of_them=not edits)
         if not edits:

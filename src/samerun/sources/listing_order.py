@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xxhash import xxh3_64_intdigest
 
 from samerun.digest import digest_bytes
-from samerun.editing.code import Code
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources import _patch, _rows, _user_code
-from samerun.sources._mending import listings
 from samerun.sources.source import Journal, Settings, Source, Undo, Variant
+
+if TYPE_CHECKING:
+    from samerun.editing.code import Code
 
 
 class ListingOrder(Source):
@@ -84,6 +85,8 @@ class ListingOrder(Source):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """`sorted(…)` around each listing that came in another order."""
+        from samerun.sources._mending import listings
+
         sites: list[str | None] = [site] if site is not None else []
         for a, b in _rows.pairs(difference, "listing"):
             if a is not None and b is not None and a.inputs == b.inputs and a.digest != b.digest:

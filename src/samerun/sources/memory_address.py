@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from samerun.editing.code import Code
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
 from samerun.sources import _rows
 from samerun.sources._hashing import hashing
-from samerun.sources._mending import addresses, seeds, volatile
 from samerun.sources.source import Source
+
+if TYPE_CHECKING:
+    from samerun.editing.code import Code
 
 _WORDS = re.compile(r"\b(id|hash|set|frozenset)\s*\(|key=(id|hash)\b|data_ptr\(\)")
 
@@ -46,6 +48,8 @@ class MemoryAddress(Source):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Sets of objects become lists or dicts, sorting by address is left out, seeds from addresses become 0."""
+        from samerun.sources._mending import addresses, seeds, volatile
+
         edits = addresses.in_order_of_making(code)
         for file in code.files:
             for node in file.every(ast.Call):

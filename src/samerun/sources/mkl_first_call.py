@@ -7,13 +7,16 @@ computed at low accuracy in one thread's part in 1 or 2 of 10 processes; never a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from samerun.editing.code import Code
 from samerun.editing.edit import Edit, Opening
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources import _operations
 from samerun.sources.source import Source, Undo
+
+if TYPE_CHECKING:
+    from samerun.editing.code import Code
 
 
 class MklFirstCall(Source):

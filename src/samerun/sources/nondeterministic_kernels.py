@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from samerun.editing.code import Code
 from samerun.editing.edit import Edit, NoEdit, Opening
 from samerun.errors import TooLate, UsageError
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources import _deterministic, _operations, _settings
-from samerun.sources._mending import flags
 from samerun.sources._setting import Setting
 from samerun.sources.source import Undo
+
+if TYPE_CHECKING:
+    from samerun.editing.code import Code
 
 VARIABLE = "CUBLAS_WORKSPACE_CONFIG"
 _VALID = (":4096:8", ":16:8")  # https://docs.nvidia.com/cuda/cublas/#results-reproducibility
@@ -112,6 +113,8 @@ class NondeterministicKernels(Setting):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Deterministic algorithms; on CUDA with the cuBLAS workspace that they need."""
+        from samerun.sources._mending import flags
+
         said = difference.a.settings.get(self.id, {})
         if said.get("deterministic") and not said.get("warn_only"):
             op = difference.origin.op if difference.origin else "the operation"

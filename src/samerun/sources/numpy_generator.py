@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
-from samerun.editing.code import Code
-from samerun.editing.edit import Edit, NoEdit, Opening
-from samerun.editing.file import File
-from samerun.editing.writing import written
-from samerun.runs.difference import Difference, Evidence, Row
+from samerun.editing.edit import Edit, NoEdit
+from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources import _generators, _patch, _rows, _seeding, _user_code
-from samerun.sources._mending import seeds
 from samerun.sources.source import Journal, Settings, Source, Undo, Variant
 from samerun.streams import stream
 
-_MAKERS = tuple(
-    f"numpy.random.{name}"
-    for name in ["default_rng", "RandomState", "SeedSequence", "PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"]
-)
-
+if TYPE_CHECKING:
+    from samerun.editing.code import Code
 
 class NumpyGenerator(Source):
     """`default_rng()`, `RandomState()`, `SeedSequence()` and bit generators, made without a seed.
@@ -100,38 +92,12 @@ class NumpyGenerator(Source):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """A seed for each that was made without one."""
-        rows = difference.a.rows("unseeded", self.id)
-        often = seeds.often(rows)
-        edits: list[Edit] = []
-        for row in {row.call_site: row for row in rows}.values():
-            file, calls = seeds.seed_calls(code, row, _MAKERS)
-            for call in calls:
-                edits += _edits(code, file, call, row, row.call_site in often, difference)
+        from samerun.sources._mending import numpy_generators
+
+        edits = numpy_generators.seeded(difference, code)
         if not edits:
             raise NoEdit(self.advice)
         return edits
-
-
-def _edits(
-    code: Code, file: File, call: ast.Call, row: Row, many: bool, difference: Difference
-) -> Iterator[Edit]:
-    """A seed for one generator.
-
-    Where a line makes several, one constant would make them all alike: they get seeds from NumPy's global
-    generator, which is then seeded. One for each worker gets that worker's own seed.
-    """
-    in_worker = ".worker" in row.process
-    if not many and not in_worker:
-        yield from seeds.given_a_seed(code, file, call, "0")
-        return
-    name, arguments = ("numpy.random.randint", "(2**31)") if many else ("torch.initial_seed", "()")
-    seed, missing = written(file, name, call)
-    yield from seeds.given_a_seed(code, file, call, f"{seed}{arguments}", missing)
-    if in_worker:  # where torch seeds NumPy, from the main process's generator
-        if not seeds.is_seeded(difference, "torch.manual_seed"):
-            yield Opening("torch.manual_seed", "(0)")
-    elif not seeds.is_seeded(difference, "np.random.seed"):
-        yield Opening("numpy.random.seed", "(0)")
 
 
 def _worker() -> int:

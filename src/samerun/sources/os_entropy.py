@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from samerun.digest import digest_bytes
-from samerun.editing.code import Code
-from samerun.editing.edit import Edit
-from samerun.editing.file import File
 from samerun.runs.difference import Difference, Row
 from samerun.runs.plan import Control
-from samerun.sources import _patch, _rows, _user_code
-from samerun.sources._mending import entropy, seeds, volatile
+from samerun.sources import _patch, _user_code
 from samerun.sources._world import World
 from samerun.sources.python_random import patch_seed
 from samerun.sources.source import Journal, Undo
 from samerun.streams import Stream, stream
 
-_NAMES = re.compile(r"(name|path|dir|folder|file|log|tag|run_id)\w*\s*=[^=]|print\(|mkdtemp")
-
+if TYPE_CHECKING:
+    pass
 
 class OsEntropy(World):
     """os.urandom, and with it uuid4, secrets, SystemRandom and `random.Random()` made without a seed."""
@@ -73,22 +68,6 @@ class OsEntropy(World):
             return found
 
         return _patch_reads(read)
-
-    def volatile(self, file: File, node: ast.expr) -> bool:
-        """Whether an expression reads it."""
-        return volatile.entropy(file, node)
-
-    def mend_reads(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
-        """Draws from a seeded generator instead."""
-        rows = self.reads(difference)
-        often = seeds.often(rows)
-        edits: list[Edit] = []
-        for row in {row.call_site: row for row in rows if row.call_site}.values():
-            named = _NAMES.search(_rows.source_line(difference.a, row.call_site))
-            if row.call_site == site or not named:
-                edits += entropy.seeded(code, str(row.call_site), row.call_site in often, difference)
-        return edits
-
 
 def _patch_reads(call: Callable[..., bytes]) -> Undo:
     """Put `call(original, size)` in the place of os.urandom, random's own name for it, and os.getrandom."""

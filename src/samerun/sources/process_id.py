@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import getpass
 import os
 import platform
@@ -11,10 +10,8 @@ import socket
 from typing import Any
 
 from samerun.digest import digest_bytes
-from samerun.editing.file import File
 from samerun.runs.plan import Control
 from samerun.sources import _patch, _user_code
-from samerun.sources._mending import volatile
 from samerun.sources._world import World
 from samerun.sources.source import Journal, Undo
 
@@ -59,9 +56,6 @@ class ProcessId(World):
             undos += [wrapper.release, _patch.replace(module, name, wrapper)]
         return _patch.all_of(undos)
 
-    def volatile(self, file: File, node: ast.expr) -> bool:
-        """Whether an expression reads it."""
-        return volatile.identity(file, node)
 
 
 def _fixed(original: Any, value: Any) -> Any:

@@ -6,12 +6,14 @@ from abc import ABC
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
-from samerun.editing.code import Code
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control, Mode
+
+if TYPE_CHECKING:
+    from samerun.editing.code import Code
 
 Undo = Callable[[], None]
 Settings = Mapping[str, Mapping[str, Any]]  # source id to what it said of itself in a run

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from samerun.editing.code import Code
 from samerun.editing.edit import Edit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources import _settings
-from samerun.sources._mending import flags
 from samerun.sources._setting import Setting
 from samerun.sources.source import Settings, Variant
+
+if TYPE_CHECKING:
+    from samerun.editing.code import Code
 
 
 class Tf32(Setting):
@@ -62,6 +63,8 @@ class Tf32(Setting):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Full float32 for what was set otherwise."""
+        from samerun.sources._mending import flags
+
         a, b = (side.settings.get(self.id, {}) for side in (difference.a, difference.b))
         edits: list[Edit] = []
         if a.get("cudnn") != b.get("cudnn"):

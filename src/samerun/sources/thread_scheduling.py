@@ -6,14 +6,15 @@ import functools
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from samerun.editing.code import Code
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
 from samerun.sources import _patch, _rows
-from samerun.sources._mending import threads
 from samerun.sources.source import Journal, Settings, Source, Undo, Variant
+
+if TYPE_CHECKING:
+    from samerun.editing.code import Code
 
 
 class ThreadScheduling(Source):
@@ -70,6 +71,8 @@ class ThreadScheduling(Source):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Results as they were asked for; one thread at a time where they share something."""
+        from samerun.sources._mending import threads
+
         edits = threads.as_submitted(code)
         if not edits or threads.share(code):
             edits += threads.one_by_one(code)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from samerun.editing.code import Code
 from samerun.editing.edit import Edit
 from samerun.errors import UsageError
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources import _patch, _settings
-from samerun.sources._mending import flags
 from samerun.sources.source import Settings, Source, Undo, Variant
+
+if TYPE_CHECKING:
+    from samerun.editing.code import Code
 
 _VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -87,5 +88,7 @@ class Threads(Source):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """The number that run A had, set by the script."""
+        from samerun.sources._mending import flags
+
         number = difference.a.settings.get(self.id, {}).get("intra", 1)
         return flags.called(code, "torch.set_num_threads", str(number))

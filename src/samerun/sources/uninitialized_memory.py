@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from samerun.editing.code import Code
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources import _deterministic
-from samerun.sources._mending import memory
 from samerun.sources._setting import Setting
 from samerun.sources.source import Settings, Variant
+
+if TYPE_CHECKING:
+    from samerun.editing.code import Code
 
 
 class UninitializedMemory(Setting):
@@ -71,6 +72,8 @@ class UninitializedMemory(Setting):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Zeros where the memory is made."""
+        from samerun.sources._mending import memory
+
         edits = memory.zeroed(code, site)
         if not edits:
             raise NoEdit(f"no line of the script makes the memory that {site} reads: {self.advice}")

@@ -9,16 +9,16 @@ import ast
 import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from samerun.editing.changes import replaced
-from samerun.editing.code import Code
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources import _arrival, _patch, _rows
-from samerun.sources._mending import threads
 from samerun.sources.source import Journal, Source, Undo
+
+if TYPE_CHECKING:
+    from samerun.editing.code import Code
 
 
 class WorkerArrival(Source):
@@ -116,6 +116,8 @@ class WorkerArrival(Source):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """`in_order=True`, and results of pools as they were asked for."""
+        from samerun.sources._mending import threads
+
         edits: list[Edit] = []
         for file in code.files:
             for item in file.every(ast.keyword):

@@ -104,6 +104,6 @@ def _ticks(low: float, high: float, logarithmic: bool) -> list[float]:
         return [10.0**power for power in range(first, last + 1, step)] or [low, high]
     rough = (high - low) / 4
     unit = 10.0 ** math.floor(math.log10(rough))
-    step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= rough)
-    first = math.ceil(low / step)
-    return [round(number * step, 12) for number in range(first, math.floor(high / step) + 1)]
+    width = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= rough)
+    begin = math.ceil(low / width)
+    return [round(number * width, 12) for number in range(begin, math.floor(high / width) + 1)]

@@ -44,7 +44,7 @@ def _sources(result: StudyResult, rows: list[SourceSpread]) -> Section | None:
     return Section(
         "sources",
         "Where the luck comes from",
-        f"Standard deviation of the metric, with intervals at 95 %. {study.added(result)}".strip(),
+        "; ".join(filter(None, ["standard deviation of the metric, intervals at 95 %", study.added(result)])),
         forest("Standard deviation of the metric by source", estimates, reference=0.0),
         ("source", "standard deviation", "what it is"),
         tuple(Row((row.source, study.spread(row), row.what)) for row in rows),
@@ -63,7 +63,7 @@ def _seeds(result: StudyResult) -> Section | None:
     return Section(
         "seeds",
         "Seed by seed",
-        " ".join(study.luck(result)),
+        "; ".join(study.luck(result)),
         forest("The metric of each seed, the best first", estimates, reference=result.mean[0]),
     )
 

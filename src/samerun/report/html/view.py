@@ -153,7 +153,8 @@ class _Reading:
 
     def _read(self, run: Run) -> Recorded:
         if run.path not in self._recorded:
-            self._recorded[run.path] = read(run)
+            recorded = self._recorded[run.path] = read(run)
+            self.trouble += recorded.unreadable.values()
         return self._recorded[run.path]
 
 

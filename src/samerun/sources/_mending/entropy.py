@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Sequence
 
 from samerun.editing.changes import calling, replaced, with_arguments
 from samerun.editing.code import Code
@@ -10,7 +12,8 @@ from samerun.editing.edit import Edit, Opening
 from samerun.editing.file import File
 from samerun.editing.values import behind
 from samerun.editing.writing import written
-from samerun.runs.difference import Difference
+from samerun.runs.difference import Difference, Row
+from samerun.sources import _rows
 from samerun.sources._mending import seeds
 
 # What draws like it from Python's global generator.
@@ -22,7 +25,19 @@ _INSTEAD = {
     "secrets.randbelow": "random.randrange",
     "secrets.choice": "random.choice",
 }
+# Lines where what is drawn names something.
+_NAMES = re.compile(r"(name|path|dir|folder|file|log|tag|run_id)\w*\s*=[^=]|print\(|mkdtemp")
 _MAKERS = ("random.Random", "random.SystemRandom", "secrets.SystemRandom")
+
+
+def drawn(code: Code, site: str | None, reads: Sequence[Row], difference: Difference) -> list[Edit]:
+    """Draws from a seeded generator, at `site` and at the other lines that read entropy but for a name."""
+    often = seeds.often(reads)
+    edits: list[Edit] = []
+    for at in dict.fromkeys(row.call_site for row in reads if row.call_site):
+        if at == site or not _NAMES.search(_rows.source_line(difference.a, at)):
+            edits += seeded(code, str(at), at in often, difference)
+    return edits
 
 
 def seeded(code: Code, site: str, many: bool, difference: Difference) -> list[Edit]:

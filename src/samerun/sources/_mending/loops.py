@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from samerun.editing.changes import replaced
 from samerun.editing.code import Code
 from samerun.editing.edit import Change, Edit, NoEdit
 from samerun.editing.file import File
 from samerun.editing.values import behind, pairs
+from samerun.runs.difference import Row
 from samerun.sources._mending import volatile
+
+
+def ended_by_count(code: Code, site: str | None, reads: Sequence[Row], steps: object) -> list[Edit]:
+    """As many rounds, for the loop that ends by the clock at `site` or where it was read last, as there were steps."""
+    for at in dict.fromkeys([site, *(row.call_site for row in reversed(reads))]):
+        edits = counted(code, at, steps) if isinstance(steps, int) else []
+        if edits:
+            return edits
+    return []
 
 
 def counted(code: Code, site: str | None, steps: int) -> list[Edit]:

@@ -1,0 +1,87 @@
+"""Tier `ops`, in a DataLoader worker: the states of its generators before each batch, and what it draws."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.data._utils import fetch
+
+from samerun import digest
+from samerun.recording.draws import Draws, Generator
+from samerun.recording.recorder import Recorder
+
+
+class _TorchDraws(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Notes the draws from torch's generators, which a worker has no records of operations for."""
+
+    def __init__(self, draws: Draws) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._draws = draws
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Run one operation."""
+        kwargs = kwargs or {}
+        if torch.Tag.nondeterministic_seeded not in func.tags:
+            return func(*args, **kwargs)
+        own = kwargs.get("generator")
+        source = own or torch.default_generator
+        name = f"torch-{source.device.type}" + (":generator" if own is not None else "")
+        return self._draws.through(
+            Generator(name, lambda: digest.digest_tensor(source.get_state())),
+            str(func),
+            lambda: func(*args, **kwargs),
+            lambda result: result,
+        )
+
+
+class _Worker:
+    """Follows one worker process."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._batches = 0
+        self._mode: _TorchDraws | None = None
+
+    def begins(self) -> None:
+        """A batch is about to be made."""
+        recorder = self._recorder
+        if not recorder.in_worker:
+            return
+        if self._mode is None and recorder.journal.draws is not None:
+            self._mode = _TorchDraws(recorder.journal.draws)
+            self._mode.__enter__()  # type: ignore[no-untyped-call]  # until the process ends
+        recorder.rng()
+
+    def ended(self) -> None:
+        """The batch is made."""
+        if self._recorder.in_worker:
+            self._recorder.draws(self._batches)
+            self._batches += 1
+
+
+def observe(recorder: Recorder) -> None:
+    """Hook what makes the batches; a forked worker has a copy of this process's hooks."""
+    worker = _Worker(recorder)
+    begins, ended = recorder.guard(worker.begins), recorder.guard(worker.ended)
+    for fetcher in (fetch._MapDatasetFetcher, fetch._IterableDatasetFetcher):
+        _wrap(fetcher, begins, ended)
+
+
+def _wrap(fetcher: Any, begins: Callable[[], Any], ended: Callable[[], Any]) -> None:
+    original: Callable[[Any, Any], Any] = fetcher.fetch
+
+    @functools.wraps(original)
+    def fetched(self: Any, index: Any) -> Any:
+        begins()
+        try:
+            return original(self, index)
+        finally:
+            ended()
+
+    fetcher.fetch = fetched

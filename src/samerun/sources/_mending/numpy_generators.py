@@ -1,0 +1,61 @@
+"""The edits that seed NumPy generators where they are made."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from samerun.editing.code import Code
+from samerun.editing.edit import Edit, Opening
+from samerun.editing.file import File
+from samerun.editing.writing import written
+from samerun.runs.difference import Difference, Row
+from samerun.sources._mending import seeds
+
+_MAKERS = tuple(
+    f"numpy.random.{name}"
+    for name in [
+        "default_rng",
+        "RandomState",
+        "SeedSequence",
+        "PCG64",
+        "PCG64DXSM",
+        "MT19937",
+        "Philox",
+        "SFC64",
+    ]
+)
+
+
+def seeded(difference: Difference, code: Code) -> list[Edit]:
+    """A seed for each generator that was made without one. Raises NoEdit for one made inside of a library."""
+    rows = difference.a.rows("unseeded", "numpy-generator")
+    often = seeds.often(rows)
+    edits: list[Edit] = []
+    for row in {row.call_site: row for row in rows}.values():
+        file, calls = seeds.seed_calls(code, row, _MAKERS)
+        for call in calls:
+            edits += _edits(code, file, call, row, row.call_site in often, difference)
+    return edits
+
+
+def _edits(
+    code: Code, file: File, call: ast.Call, row: Row, many: bool, difference: Difference
+) -> Iterator[Edit]:
+    """A seed for one generator.
+
+    Where a line makes several, one constant would make them all alike: they get seeds from NumPy's global
+    generator, which is then seeded. One for each worker gets that worker's own seed.
+    """
+    in_worker = ".worker" in row.process
+    if not many and not in_worker:
+        yield from seeds.given_a_seed(code, file, call, "0")
+        return
+    name, arguments = ("numpy.random.randint", "(2**31)") if many else ("torch.initial_seed", "()")
+    seed, missing = written(file, name, call)
+    yield from seeds.given_a_seed(code, file, call, f"{seed}{arguments}", missing)
+    if in_worker:  # where torch seeds NumPy, from the main process's generator
+        if not seeds.is_seeded(difference, "torch.manual_seed"):
+            yield Opening("torch.manual_seed", "(0)")
+    elif not seeds.is_seeded(difference, "np.random.seed"):
+        yield Opening("numpy.random.seed", "(0)")

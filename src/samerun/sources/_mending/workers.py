@@ -1,0 +1,61 @@
+"""The edits that seed what DataLoader workers draw from."""
+
+from __future__ import annotations
+
+import ast
+
+from samerun.editing.changes import with_keyword
+from samerun.editing.code import Code
+from samerun.editing.edit import Edit, Opening
+from samerun.editing.file import File, last_name
+from samerun.editing.values import behind
+from samerun.editing.writing import written
+from samerun.runs.difference import Difference
+from samerun.sources import _rows
+from samerun.sources._mending import seeds, volatile
+
+_GLOBAL = tuple(seeds.GENERATORS.values())
+
+
+def seeded(difference: Difference, code: Code) -> list[Edit]:
+    """The worker's own seed where a worker seeds itself, and a seed for the main process's generator."""
+    edits: list[Edit] = []
+    unseeded = [row for row in difference.a.rows("unseeded") if row.name in _GLOBAL]
+    rows = [*unseeded, *_rows.every_differing(difference, "seed", tuple(seeds.GENERATORS))]
+    for row in {row.call_site: row for row in rows if ".worker" in row.process}.values():
+        name = seeds.GENERATORS.get(row.name or "", row.name or "")
+        file, calls = seeds.seed_calls(code, row, tuple(seeds.GENERATORS))
+        for call in calls:
+            edits += _reseeded(code, file, call, name)
+    if edits and seeds.is_seeded(difference, "torch.manual_seed"):
+        return edits
+    if not seeds.is_seeded(difference, "torch.manual_seed"):
+        return [*edits, Opening("torch.manual_seed", "(0)")]
+    return _loaders(code)
+
+
+def _reseeded(code: Code, file: File, call: ast.Call, name: str) -> list[Edit]:
+    """The edits of a call that seeds a worker's generator otherwise in each run."""
+    found = seeds.argument(call)
+    if found is None or seeds.is_nothing(found) or _is_volatile(file, found):
+        return seeds.worker_seed(file, call, name)
+    if behind(code, (file, found), volatile.anything):
+        return seeds.seeded_alike(code, file, call, volatile.anything)
+    if "initial_seed" in ast.unparse(found) or "get_worker_info" in ast.unparse(found):
+        return [Opening("torch.manual_seed", "(0)")]  # as torch seeds it: from the main process's generator
+    return seeds.worker_seed(file, call, name)
+
+
+def _is_volatile(file: File, top: ast.expr) -> bool:
+    return any(volatile.anything(file, node) for node in ast.walk(top) if isinstance(node, ast.expr))
+
+
+def _loaders(code: Code) -> list[Edit]:
+    """A seeded generator for each DataLoader, from which its workers get their seeds."""
+    edits: list[Edit] = []
+    for file in code.files:
+        for call in file.every(ast.Call):
+            if last_name(call) == "DataLoader":
+                made, missing = written(file, "torch.Generator", call)
+                edits.append(with_keyword(file, call, "generator", f"{made}().manual_seed(0)", missing))
+    return edits

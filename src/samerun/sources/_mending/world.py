@@ -1,0 +1,61 @@
+"""The edits that make constant what the operating system gives to a seed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+from samerun.editing.code import Code
+from samerun.editing.edit import Edit, NoEdit
+from samerun.editing.file import File
+from samerun.runs.difference import Difference, Row
+from samerun.sources import _rows
+from samerun.sources._mending import entropy, loops, seeds, volatile
+
+# The word of the evidence that a source reads → how one sees in the code that it is read.
+_READ = {"clock": volatile.clock, "identity": volatile.identity, "entropy": volatile.entropy}
+
+
+def mended(
+    evidence: str, reads: Sequence[Row], why: str, difference: Difference, site: str | None, code: Code
+) -> list[Edit]:
+    """The edits for what the rows `reads` read, another value in each run.
+
+    Seeds become constants; a loop that ends by the clock gets a number of rounds; what is drawn from entropy
+    is drawn from a seeded generator. Raises NoEdit, which says `why`, when it is used in another way.
+    """
+    kind = _READ[evidence]
+    edits: list[Edit] = []
+    reason = f"{why} (it is read at {site or 'an unknown line'})"
+    for row in _rows.every_differing(difference, "seed"):
+        try:
+            edits += _seeded(code, row, kind)
+        except NoEdit as error:
+            reason = str(error)
+    for at in dict.fromkeys(row.call_site for row in reads):
+        edits += _read_for_seed(code, at, kind)
+    if not edits and evidence == "clock":
+        edits += loops.ended_by_count(code, site, reads, difference.a.manifest.get("steps"))
+    if not edits and evidence == "entropy":
+        edits += entropy.drawn(code, site, reads, difference)
+    if not edits:
+        raise NoEdit(reason)
+    return list(dict.fromkeys(edits))
+
+
+def _seeded(code: Code, row: Row, kind: Callable[[File, ast.expr], bool]) -> list[Edit]:
+    """The edits of the call that gave another seed in each run."""
+    file, calls = seeds.seed_calls(code, row, (row.name or "",))
+    name = seeds.GENERATORS.get(row.name or "", "")
+    if ".worker" in row.process:
+        return [edit for call in calls for edit in seeds.worker_seed(file, call, name)]
+    return [edit for call in calls for edit in seeds.seeded_alike(code, file, call, kind)]
+
+
+def _read_for_seed(code: Code, site: str | None, kind: Callable[[File, ast.expr], bool]) -> list[Edit]:
+    """The edits of a line that reads it to make a seed."""
+    try:
+        file, found = code.expressions(site)
+    except NoEdit:  # read by code that has no file, or is no longer there
+        return []
+    return [edit for node in found if kind(file, node) for edit in seeds.in_seed(file, node, kind)]
