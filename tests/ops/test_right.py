@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from samerun.ops import implementations
+from samerun.ops.index_put import put_last
 from samerun.ops.max_unpool import place_last
 
 from .computing import Errors, channels_last, hold_against_torch, mapped, strided
@@ -60,3 +61,6 @@ def test_the_last_value_for_a_place_without_a_loop():
     placed = torch.zeros(2, 5)
     place_last(placed, places, values)
     assert placed.tolist() == [[0, 2, 0, 4, 0], [6, 8, 7, 0, 0]]
+    flat = torch.zeros(5)
+    put_last(flat, places[0], values[0])
+    assert flat.tolist() == placed[0].tolist()

@@ -228,11 +228,22 @@ def test_in_the_package_when_python_m_draws_in_it_first(tmp_path: Path) -> None:
         ("torchrun", "--nproc_per_node", "2", "train.py"),
         ("accelerate", "launch", "train.py"),
         ("bash", "run.sh", "train.py"),
+        ("python", "-m", "cProfile", "-o", "profile", "train.py"),
+        ("python", "/usr/bin/env", "train.py"),
     ],
 )
 def test_the_script_that_was_started(tmp_path: Path, argv: tuple[str, ...]) -> None:
     program = Program(tmp_path, "import torch\nimport net\n", {"net.py": "import torch\n"}, argv)
     assert list(program.patch("torch-cpu").files) == ["train.py"]
+
+
+def test_an_installed_program_that_imports_the_user_s_own(tmp_path: Path) -> None:
+    work, program = tmp_path / "work", tmp_path / "bin" / "train-it"
+    program.parent.mkdir()
+    program.write_text("import sys\nfrom tool.cli import main\nsys.exit(main())\n")
+    files = {"src/tool/cli.py": "import torch\n", "src/tool/net.py": "import torch\n"}
+    made = Program(work, "", files, ("python", str(program), "--lr", "1")).patch("torch-cpu")
+    assert list(made.files) == ["src/tool/cli.py"]
 
 
 def test_a_folder_is_started(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def _last(trace: Trace, draws: Mapping[_Key, _Draws]) -> int:
 
 
 def _merged(a: Iterable[_Key], b: Iterable[_Key]) -> list[_Key]:
-    """The keys of both: those of a in their order, those that only b has after what comes before them in b."""
+    """The keys of both: those of a in their order, and those of b alone after what precedes them there."""
     merged = list(a)
     places = {key: place for place, key in enumerate(merged)}
     after: dict[int, list[_Key]] = {}

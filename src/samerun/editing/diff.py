@@ -14,9 +14,8 @@ def unified(file: File, text: str) -> str:
     """The diff from a file to its new text."""
     before, after = _lines(file.text), _lines(text)
     out = [f"--- a/{_name(file)}\n", f"+++ b/{_name(file)}\n"]
-    for group in difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(
-        _context(file, text)
-    ):
+    matched = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    for group in matched.get_grouped_opcodes(_context(file, text)):
         first, last = group[0], group[-1]
         out.append(f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n")
         for tag, begin, end, start, stop in group:
@@ -39,8 +38,8 @@ def carried(file: File, text: str) -> str:
         lines = difflib.ndiff(_lines(file.text), _lines(text))
         new = [line[2:].strip() for line in lines if line[0] == "+"]
         raise NoEdit(
-            f"{file.path} is in {file.encoding}, and lines to change have characters that a patch cannot carry: "
-            f"write by hand: {'; '.join(new)}"
+            f"{file.path} is in {file.encoding}, and lines to change have characters that a patch cannot "
+            f"carry: write by hand: {'; '.join(new)}"
         )
     return text
 

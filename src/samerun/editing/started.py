@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 
 from samerun.editing.edit import NoEdit
+from samerun.editing.file import parsed
 
 _WITH_VALUE = frozenset({"-W", "-X", "-Q", "--check-hash-based-pycs"})
 _STARTERS = frozenset({"torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch"})
@@ -23,7 +25,7 @@ def started(argv: Sequence[str], folder: Path, ran: Mapping[str, object]) -> str
         word = words.pop(0)
         if word == "-m" or (word.startswith("-m") and len(word) > 2):
             module = word[2:] or (words.pop(0) if words else "")
-            return _among(ran, words) if module in _STARTERS else _module(module, folder, ran)
+            return _among(ran, words) if module in _STARTERS else _module(module, words, folder, ran)
         if word == "-c" or word.startswith("-c"):
             return _among(ran, words) if "multiprocessing" in " ".join(words[:1]) else "<string>"
         if word == "-":
@@ -31,7 +33,7 @@ def started(argv: Sequence[str], folder: Path, ran: Mapping[str, object]) -> str
         if word in _WITH_VALUE and words:
             words.pop(0)
         elif not word.startswith("-"):
-            return _script(word, folder, ran)
+            return _script(word, words, folder, ran)
     return "<stdin>"
 
 
@@ -40,7 +42,7 @@ def _is_python(word: str) -> bool:
     return name.startswith(("python", "pypy")) and not name.endswith(".py")
 
 
-def _module(name: str, folder: Path, ran: Mapping[str, object]) -> str:
+def _module(name: str, words: Sequence[str], folder: Path, ran: Mapping[str, object]) -> str:
     path = name.replace(".", "/")
     for choice in (f"{path}.py", f"{path}/__main__.py"):
         if (folder / choice).is_file() or choice in ran:
@@ -48,35 +50,62 @@ def _module(name: str, folder: Path, ran: Mapping[str, object]) -> str:
         alike = [item for item in ran if item.endswith(f"/{choice}")]
         if len(alike) == 1:
             return alike[0]
-    raise NoEdit(f"the program started, `python -m {name}`, is not in the working directory")
+    named = _named(words, ran)  # a profiler or the like, that starts the script
+    if named is None:
+        raise NoEdit(f"the program started, `python -m {name}`, is not in the working directory")
+    return named
 
 
-def _script(word: str, folder: Path, ran: Mapping[str, object]) -> str:
-    path = (folder / word).resolve() if word.startswith("..") else folder / word
+def _script(word: str, words: Sequence[str], folder: Path, ran: Mapping[str, object]) -> str:
+    path = folder / word
     if path.is_dir() and (path / "__main__.py").is_file():
         return f"{word}/__main__.py"
     normal = PurePath(word).as_posix().removeprefix("./")
-    if not path.is_file() and normal not in ran:
-        name = PurePath(word).name
-        alike = [item for item in ran if PurePath(item).name == name]
-        if len(alike) == 1:
-            return alike[0]
-    return normal
+    if normal in ran:
+        return normal
+    if not path.is_file():
+        alike = [item for item in ran if PurePath(item).name == PurePath(word).name]
+        return alike[0] if len(alike) == 1 else normal
+    if path.resolve().is_relative_to(folder.resolve()):
+        return normal
+    return _named(words, ran) or _imported(path, ran) or normal
+
+
+def _imported(program: Path, ran: Mapping[str, object]) -> str | None:
+    """The file that an installed program, as pip writes them, imports its `main` from."""
+    try:
+        tree = parsed(program.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    for node in ast.walk(tree) if tree is not None else []:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            path = node.module.replace(".", "/")
+            for item in ran:
+                if f"/{item}".endswith((f"/{path}.py", f"/{path}/__init__.py")):
+                    return item
+    return None
+
+
+def _named(words: Sequence[str], ran: Mapping[str, object]) -> str | None:
+    """The first file that ran among these words."""
+    for word in words:
+        name = PurePath(word).as_posix().removeprefix("./")
+        for item in ran:
+            if word.endswith(".py") and (
+                item == name or f"/{item}".endswith(f"/{name}") or name.endswith(f"/{item}")
+            ):
+                return item
+    return None
 
 
 def _among(ran: Mapping[str, object], words: Sequence[str]) -> str:
     """The one file that ran which the words name, or else the only one that ran at all."""
-    for word in words:
-        name = PurePath(word).as_posix().removeprefix("./")
-        named = [
-            item for item in ran if item == name or item.endswith(f"/{name}") or name.endswith(f"/{item}")
-        ]
-        if word.endswith(".py") and named:
-            return named[0]
+    named = _named(words, ran)
+    if named is not None:
+        return named
     if len(ran) == 1:
         return next(iter(ran))
-    if not ran:
-        for word in words:
-            if word.endswith(".py"):
-                return word
+    script = next((word for word in words if word.endswith(".py")), None)
+    if script is not None and not ran:
+        return script
     raise NoEdit("which file was started is not known")

@@ -10,8 +10,7 @@ from typing import Any
 
 from samerun.comparing.circumstances import side
 from samerun.errors import SamerunError
-from samerun.runs.difference import Difference, Side
-from samerun.runs.reading import Trace
+from samerun.runs.difference import Difference, Row, Side
 from samerun.runs.store import Run
 
 _EVERY_STEP = 2**31
@@ -25,40 +24,36 @@ def whole(difference: Difference) -> Difference:
 
 def argv_of(difference: Difference) -> tuple[str, ...]:
     """The command line of the process that differs, as Python had it; else the command of the run."""
-    command = tuple(str(word) for word in difference.a.manifest.get("command") or ())
     run = _folder(difference.a.manifest)
-    traces = [] if run is None else _traces(run)
-    named = sorted(traces, key=lambda trace: trace.stem != difference.process)
-    for trace in named:
-        argv = trace.meta.get("argv")
-        if isinstance(argv, list) and len(argv) > 1 and not _is_child(argv):
-            return tuple(str(word) for word in argv)
-    return command
-
-
-def _is_child(argv: list[Any]) -> bool:
-    """Whether multiprocessing started the process, which then runs the script of its parent."""
-    return any("multiprocessing" in str(word) for word in argv[1:])
+    started = [] if run is None else _read(run)[0]
+    for _, argv in sorted(started, key=lambda item: item[0] != difference.process):
+        if not any("multiprocessing" in word for word in argv):  # which runs the script of its parent
+            return argv
+    return tuple(str(word) for word in difference.a.manifest.get("command") or ())
 
 
 def _whole(known: Side, rank: int) -> Side:
     run = _folder(known.manifest)
-    if run is None:
-        return known
-    traces = [trace for trace in _traces(run) if trace.rank == rank]
-    if not traces:
-        return known
-    return replace(known, evidence=side(Run(run), traces, _EVERY_STEP).evidence)
+    evidence = None if run is None else _read(run)[1].get(rank)
+    return known if evidence is None else replace(known, evidence=evidence)
 
 
 def _folder(manifest: Mapping[str, Any]) -> Path | None:
-    run = manifest.get("plan", {}).get("run")
+    run = (manifest.get("plan") or {}).get("run")
     return Path(run) if isinstance(run, str) and Path(run).is_dir() else None
 
 
-@functools.lru_cache(maxsize=4)
-def _traces(run: Path) -> list[Trace]:
+@functools.lru_cache(maxsize=8)
+def _read(run: Path) -> tuple[list[tuple[str, tuple[str, ...]]], dict[int, tuple[Row, ...]]]:
+    """(the name and command line of each process of a run, the evidence of each rank)."""
     try:
-        return list(Run(run).traces().values())
+        traces = list(Run(run).traces().values())
     except SamerunError:
-        return []
+        return [], {}
+    started = [
+        (trace.stem, tuple(map(str, trace.meta["argv"])))
+        for trace in traces
+        if isinstance(trace.meta.get("argv"), list) and len(trace.meta["argv"]) > 1
+    ]
+    ranks = {trace.rank: [item for item in traces if item.rank == trace.rank] for trace in traces}
+    return started, {rank: side(Run(run), own, _EVERY_STEP).evidence for rank, own in ranks.items()}

@@ -28,8 +28,10 @@ def check_scatter(self: torch.Tensor, dim: int, index: torch.Tensor, src: torch.
 
 
 def check_bounds(index: torch.Tensor, size: int, dim: int) -> None:
-    """Raise IndexError for an index below 0, or of `size` or more, on the CPU; CUDA stops at the access."""
-    if index.device.type == "cpu" and index.numel():
+    """Refuse an index below 0, or of `size` or more: on the CPU by an error, elsewhere on the device."""
+    if index.device.type != "cpu":
+        torch._assert_async(((index >= 0) & (index < size)).all())
+    elif index.numel():
         low, high = (int(extreme) for extreme in index.aminmax())
         if low < 0 or high >= size:
             raise RuntimeError(

@@ -74,6 +74,18 @@ def segments(keys: torch.Tensor) -> Segments:
 
 def add(keys: torch.Tensor, values: torch.Tensor, size: int) -> torch.Tensor:
     """Sums [size, ...] of values [n, ...] by key; 0 where a key does not occur."""
+    if not keys.numel():
+        return values.new_zeros((size, *values.shape[1:]))
     found = segments(keys)
     sums = found.reduce(values, torch.add)
-    return values.new_zeros((size, *values.shape[1:])).index_copy_(0, found.keys, sums)
+    # Each place looks for its sum: index_copy_ would sort once more where it must be deterministic.
+    place = torch.arange(size, device=keys.device)
+    at = torch.searchsorted(found.keys, place).clamp_(max=found.keys.numel() - 1)
+    none = found.keys.index_select(0, at) != place
+    return sums.index_select(0, at).masked_fill_(none.view(-1, *[1] * (values.dim() - 1)), 0)
+
+
+def last_of_equal(keys: torch.Tensor) -> torch.Tensor:
+    """The position of the last of each of the keys (int64[n], n > 0), in the order of the keys."""
+    ordered, order = torch.sort(keys, stable=True)
+    return order[torch.cat([ordered[1:] != ordered[:-1], ordered.new_ones(1, dtype=torch.bool)])]

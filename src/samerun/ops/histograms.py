@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from samerun.ops import _native, _segments
+from samerun.ops._bands import accumulated_in
 from samerun.ops._examples import integers, normal
 from samerun.ops.implementation import Implementation
 
@@ -21,10 +22,10 @@ def histc(self: torch.Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> to
     low, high = _range(self, min, max)
     # As torch computes a bin: in float32 for the narrower types, and in this order.
     values = self.reshape(-1)
-    values = values[(values >= low) & (values <= high)]  # also drops what is not a number
-    wide = values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
+    wide = accumulated_in(values)
     at = ((wide - low) * bins / (high - low)).long().clamp_(max=bins - 1)
-    return counted(at, bins).to(self.dtype)
+    inside = (values >= low) & (values <= high)  # nor is what is no number
+    return counted(torch.where(inside, at, bins), bins + 1)[:bins].to(self.dtype)
 
 
 def counted(at: torch.Tensor, bins: int) -> torch.Tensor:
@@ -48,15 +49,17 @@ def _range(self: torch.Tensor, min: Any, max: Any) -> tuple[float, float]:
 
 def bincount(self: torch.Tensor, weights: torch.Tensor | None = None, minlength: int = 0) -> torch.Tensor:
     """The total weight of each of 0 … max(self), float64 unless the weights are float32."""
-    if weights is None or not weights.numel() or self.dim() != 1 or weights.shape != self.shape:
-        result: torch.Tensor = _native.call("bincount", self.device, self, weights, minlength)
+    if weights is None or (self.dim() == 1 and not self.numel()):
+        result: torch.Tensor = _native.call("bincount", self.device, self, None, minlength)
         return result
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
     keys = self.long()
-    low, high = (int(extreme) for extreme in keys.aminmax())
-    if low < 0 or self.is_floating_point():
+    low, high = (int(extreme) for extreme in keys.aminmax()) if keys.numel() else (-1, -1)
+    if low < 0 or self.dim() != 1 or self.is_floating_point():
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights.shape != self.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
     wide = weights if weights.dtype == torch.float32 else weights.double()
     return _segments.add(keys, wide, max(high + 1, minlength))
 

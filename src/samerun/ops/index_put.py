@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from samerun.ops import _native
+from samerun.ops import _native, _segments
 from samerun.ops._examples import integers, normal
 from samerun.ops._refusals import type_name
 from samerun.ops.implementation import Implementation
@@ -149,8 +149,7 @@ class _Rows:
         row = self.indices[0].reshape(-1)
         for dim, index in zip(self.dims[1:], self.indices[1:], strict=True):
             row = row * self.target.shape[dim] + index.reshape(-1)
-        ordered, order = torch.sort(row, stable=True)
-        kept = order[torch.cat([ordered[1:] != ordered[:-1], ordered.new_ones(1, dtype=torch.bool)])]
+        kept = _segments.last_of_equal(row)
         indices: list[torch.Tensor | None] = [None] * (self.dims[-1] + 1)
         for dim, index in zip(self.dims, self.indices, strict=True):
             indices[dim] = index.reshape(-1)[kept]
@@ -212,21 +211,35 @@ def put(
     row, values = index.reshape(-1), source.reshape(-1)
     if not row.numel():
         return self
-    low, high = (int(extreme) for extreme in row.aminmax())
-    size = self.numel()
-    if low < -size or high >= size:
-        wrong = low if low < -size else high
-        raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {size} elements.")
-    if low < 0:
-        row = row.remainder(size)
+    row = _wrapped(row, self.numel())
     flat = self.view(-1) if self.is_contiguous() else self.reshape(-1)
-    if accumulate:
-        flat.scatter_add_(0, row, values)
+    if self.device.type == "cpu":  # of one row: loops
+        (flat.scatter_add_ if accumulate else flat.scatter_)(0, row, values)
+    elif accumulate:
+        flat.index_put_((row,), values, accumulate=True)  # which sorts
     else:
-        flat.scatter_(0, row, values)  # of one row: on the CPU a loop
+        put_last(flat, row, values)
     if not self.is_contiguous():
         self.copy_(flat.view(self.shape))
     return self
+
+
+def put_last(flat: torch.Tensor, row: torch.Tensor, values: torch.Tensor) -> None:
+    """Write values [n] to the places [n] of a row; of several for one place, the last."""
+    kept = _segments.last_of_equal(row)
+    flat.index_copy_(0, row[kept], values[kept])
+
+
+def _wrapped(row: torch.Tensor, size: int) -> torch.Tensor:
+    """The places, counted from the front; torch's error for one that does not exist."""
+    if row.device.type != "cpu":
+        torch._assert_async(((row >= -size) & (row < size)).all())
+        return row.remainder(size)
+    low, high = (int(extreme) for extreme in row.aminmax())
+    if low < -size or high >= size:
+        wrong = low if low < -size else high
+        raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {size} elements.")
+    return row.remainder(size) if low < 0 else row
 
 
 def _check(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor) -> None:
@@ -278,9 +291,9 @@ IMPLEMENTATIONS = (
             True,
         ),
         why="threads add to, or store in, the same place",
-        how="one row of values, added or stored in the order of the indices",
-        source="torch's scatter_add_ and scatter_ on the CPU",
-        cost="one pass over the indices more than torch's own",
+        how="on the CPU one loop; else a stable sort by place",
+        source="torch's scatter_add_ and scatter_ on the CPU, its index_put_(accumulate=True) on CUDA",
+        cost="one pass over the indices more than torch's own on the CPU; that of a sort on CUDA",
         devices=("CPU", "CUDA"),
         alerts=("put_",),
     ),

@@ -149,7 +149,7 @@ def observe_random(draws: Draws, module: types.ModuleType) -> None:
 
 
 def _of_random(self: random.Random) -> Generator | None:
-    if self is random._inst or isinstance(self, random.SystemRandom):  # type: ignore[attr-defined]
+    if self is random._inst or isinstance(self, random.SystemRandom):
         return None  # the system's entropy has no state
     return Generator("python-random:generator", lambda: digest.digest_value(self.getstate()))
 

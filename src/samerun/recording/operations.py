@@ -34,7 +34,7 @@ _UNWRITTEN = frozenset(
 _STATISTICS = frozenset({"running_mean", "running_var"})
 _WORKSPACE = "mkldnn_rnn_layer_backward"
 # Results that are only for the backward pass, and not written in all their parts. Found on the CPU by filling
-# new memory with two patterns under torch's own tests of operations and modules; the others go by their names.
+# new memory with two patterns under torch's own tests of operations and modules; the others by their names.
 _WORKSPACES = {
     "mkldnn_rnn_layer": 3,
     "_ctc_loss": 1,

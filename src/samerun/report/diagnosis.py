@@ -126,15 +126,19 @@ def _grown(growth: Growth | None) -> str | None:
         return f"the difference never reaches the weights{healed}"
     if not growth.alive:
         return f"the weights differ after step {growth.reached_weights_at}, and are equal again at the end"
-    grown = [item for item in growth.distances if item.largest_ulps is not None]
+    grown = [item for item in growth.distances if item.median_ulps is not None]
+    said = f"the weights differ from step {growth.reached_weights_at} to the end"
     if len(grown) < 2:
-        return f"the weights differ from step {growth.reached_weights_at} to the end"
-    first = next((item for item in grown if item.largest_ulps), grown[0])
+        return said
+    first, last = grown[0], grown[-1]
     return (
-        f"the weights differ from step {growth.reached_weights_at} to the end: by up to "
-        f"{first.largest_ulps:.3g} ulp{'' if first.largest_ulps == 1 else 's'} after step {first.step}, {grown[-1].largest_ulps:.3g} after step "
-        f"{grown[-1].step}"
+        f"{said}: in the median by {_ulps(first.median_ulps)} after step {first.step}, by "
+        f"{_ulps(last.median_ulps)} after step {last.step}"
     )
+
+
+def _ulps(count: float | None) -> str:
+    return "1 ulp" if count == 1 else f"{count or 0:.3g} ulps"
 
 
 def _patch(patch: Patch, file: str | None) -> list[Line]:

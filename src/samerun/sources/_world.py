@@ -81,9 +81,7 @@ class World(Source):
         """A constant in the place of what it gives to a seed, and the like."""
         from samerun.sources._mending import world
 
-        return world.mended(
-            self.evidence, self.reads(difference), self.cannot_mend, difference, site, code
-        )
+        return world.mended(self.evidence, self.reads(difference), self.cannot_mend, difference, site, code)
 
 
 def _distance(row: Row, seed: Row) -> int:

@@ -107,7 +107,6 @@ class Clock(World):
         return _patch.all_of(undos)
 
 
-
 def _noting(journal: Journal, original: Callable[..., Any]) -> Callable[..., Any]:
     name = f"time.{original.__name__}"
 

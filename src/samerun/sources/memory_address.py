@@ -47,7 +47,7 @@ class MemoryAddress(Source):
         return None
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
-        """Sets of objects become lists or dicts, sorting by address is left out, seeds from addresses become 0."""
+        """Sets of objects become lists or dicts, sorting by address is left out, seeds become 0."""
         from samerun.sources._mending import addresses, seeds, volatile
 
         edits = addresses.in_order_of_making(code)
@@ -56,7 +56,9 @@ class MemoryAddress(Source):
                 if volatile.address(file, node):
                     edits += seeds.in_seed(file, node, volatile.address)
         if not edits:
-            raise NoEdit(f"what depends on addresses, at {site}, is not an order that could be replaced: {self.advice}")
+            raise NoEdit(
+                f"what depends on addresses, at {site}, is not an order that could be replaced: {self.advice}"
+            )
         return edits
 
 

@@ -49,4 +49,5 @@ class MklFirstCall(Source):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """A small call of each kind before the first large one."""
-        return [Opening("torch.ones", "(64).exp().sqrt().log().tanh()", "the first calls, which may be inexact")]
+        calls = "(64).exp().sqrt().log().tanh()"
+        return [Opening("torch.ones", calls, "the first calls, which may be inexact")]

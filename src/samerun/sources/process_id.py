@@ -33,7 +33,7 @@ class ProcessId(World):
     id = "process-id"
     summary = "the script reads its process id, host name or user name"
     advice = "seed from a constant and the rank: torch.manual_seed(0)"
-    cannot_mend = "the process id or name is used for more than a seed: put a constant, or the rank, in its place"
+    cannot_mend = "the process id or name makes more than a seed: put a constant, or the rank, in its place"
     evidence = "identity"
     words = re.compile(r"getpid|gethostname|platform\.node|getuser|getppid")
 

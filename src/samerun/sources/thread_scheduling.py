@@ -77,5 +77,6 @@ class ThreadScheduling(Source):
         if not edits or threads.share(code):
             edits += threads.one_by_one(code)
         if not edits:
-            raise NoEdit(f"threads that wait for each other cannot be put into an order by an edit: {self.advice}")
+            reason = "threads that wait for each other cannot be put into an order by an edit"
+            raise NoEdit(f"{reason}: {self.advice}")
         return edits

@@ -5,7 +5,6 @@ https://pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader
 
 from __future__ import annotations
 
-import ast
 import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -118,17 +117,7 @@ class WorkerArrival(Source):
         """`in_order=True`, and results of pools as they were asked for."""
         from samerun.sources._mending import threads
 
-        edits: list[Edit] = []
-        for file in code.files:
-            for item in file.every(ast.keyword):
-                if item.arg == "in_order" and isinstance(item.value, ast.Constant) and not item.value.value:
-                    edits.append(replaced(file, item.value, "True"))
-            for made in file.every(ast.Dict):
-                for key, value in zip(made.keys, made.values, strict=True):
-                    named = isinstance(key, ast.Constant) and key.value == "in_order"
-                    if named and isinstance(value, ast.Constant) and not value.value:
-                        edits.append(replaced(file, value, "True"))
-        edits = edits or threads.as_submitted(code)
+        edits = threads.arriving_in_order(code) or threads.as_submitted(code)
         if not edits:
             raise NoEdit(self.advice)
         return edits

@@ -15,7 +15,7 @@ from samerun.sources._mending import volatile
 
 
 def ended_by_count(code: Code, site: str | None, reads: Sequence[Row], steps: object) -> list[Edit]:
-    """As many rounds, for the loop that ends by the clock at `site` or where it was read last, as there were steps."""
+    """As many rounds as there were steps, for the loop that ends by the clock, at `site` or read last."""
     for at in dict.fromkeys([site, *(row.call_site for row in reversed(reads))]):
         edits = counted(code, at, steps) if isinstance(steps, int) else []
         if edits:

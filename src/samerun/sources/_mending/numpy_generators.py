@@ -12,23 +12,12 @@ from samerun.editing.writing import written
 from samerun.runs.difference import Difference, Row
 from samerun.sources._mending import seeds
 
-_MAKERS = tuple(
-    f"numpy.random.{name}"
-    for name in [
-        "default_rng",
-        "RandomState",
-        "SeedSequence",
-        "PCG64",
-        "PCG64DXSM",
-        "MT19937",
-        "Philox",
-        "SFC64",
-    ]
-)
+_NAMES = ("default_rng", "RandomState", "SeedSequence", "PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
+_MAKERS = tuple(f"numpy.random.{name}" for name in _NAMES)
 
 
 def seeded(difference: Difference, code: Code) -> list[Edit]:
-    """A seed for each generator that was made without one. Raises NoEdit for one made inside of a library."""
+    """A seed for each generator that was made without one. Raises NoEdit for one made in a library."""
     rows = difference.a.rows("unseeded", "numpy-generator")
     often = seeds.often(rows)
     edits: list[Edit] = []

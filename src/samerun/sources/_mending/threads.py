@@ -32,6 +32,24 @@ _LOOSE = (ast.IfExp, ast.BinOp, ast.BoolOp, ast.Lambda, ast.Starred, ast.NamedEx
 _DRAWS = ("random.", "numpy.random.", "torch.rand", "torch.normal", "torch.bernoulli", "torch.multinomial")
 
 
+def arriving_in_order(code: Code) -> list[Edit]:
+    """`in_order=True` in the place of `in_order=False`, given as an argument or in a dict of them."""
+    edits: list[Edit] = []
+    for file in code.files:
+        values = [item.value for item in file.every(ast.keyword) if item.arg == "in_order"]
+        for made in file.every(ast.Dict):
+            given_ = zip(made.keys, made.values, strict=True)
+            values += [
+                value for key, value in given_ if isinstance(key, ast.Constant) and key.value == "in_order"
+            ]
+        edits += [
+            replaced(file, value, "True")
+            for value in values
+            if isinstance(value, ast.Constant) and not value.value
+        ]
+    return edits
+
+
 def as_submitted(code: Code) -> list[Edit]:
     """Results as they were asked for: `as_completed(x)` → `x`, `imap_unordered` → `imap`."""
     edits: list[Edit] = []

@@ -1,0 +1,59 @@
+"""On a CUDA device: each operation that strict mode replaces there is not refused, is right, and repeats itself."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import samerun
+from samerun.ops import implementations
+from samerun.ops.selftest import outcome
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device"),
+]
+DEVICE = "cuda"
+THERE = [one.name for one in implementations().values() if "CUDA" in one.devices]
+# On the CPU this one has no kernel; it is what grid_sampler_2d computes with corners aligned.
+WITHOUT_CPU = {"cudnn_grid_sampler_backward"}
+# Places of equal values: torch's own choice is not ours.
+INDICES = {"median", "nanmedian"}
+
+
+def compute(one, args):
+    name, _, kind = next(iter(one.kernels)).partition(".")
+    result = getattr(getattr(torch.ops.aten, name), kind or "default")(*args, **one.options)
+    return [t for t in (result if isinstance(result, (tuple, list)) else [result]) if t is not None]
+
+
+def on(value, device, dtype=None):
+    if isinstance(value, list):
+        return [on(part, device, dtype) for part in value]
+    if not isinstance(value, torch.Tensor):
+        return value
+    return value.to(device, dtype if dtype is not None and value.is_floating_point() else value.dtype)
+
+
+@pytest.mark.parametrize("name", THERE)
+def test_it_is_not_refused_and_is_right(name):
+    one = implementations()[name]
+    args = one.example(torch.device("cpu")) if name not in WITHOUT_CPU else one.example(torch.device(DEVICE))
+    exact = None
+    if name not in WITHOUT_CPU:
+        wide = None if name == "histc" else torch.float64  # whose bins are those of its dtype
+        exact = compute(one, [on(value, "cpu", wide) for value in args])
+    with samerun.control(seed=0, only=["nondeterministic-kernels"]):
+        found = compute(one, [on(value, DEVICE) for value in args])
+    assert all(t.isfinite().all() for t in found)
+    for mine, right in zip(found, exact or found, strict=True):
+        if name not in INDICES or mine.is_floating_point():
+            error = (mine.cpu().double() - right.cpu().double()).abs().max()
+            assert error <= 1e-3 * right.double().abs().max()
+
+
+@pytest.mark.parametrize("name", THERE)
+def test_the_same_bits_in_two_hundred_runs_beside_other_work(name):
+    with samerun.control(seed=0, only=["nondeterministic-kernels"]):
+        found = outcome(implementations()[name], torch.device(DEVICE), runs=200)
+    assert (found.error, found.results) == (None, 1)
