@@ -28,6 +28,7 @@ bench: $(READY)  ## the figures of the README
 	$(BIN)/python benchmarks/bench_diff.py
 	$(BIN)/python benchmarks/bench_loader.py
 	$(BIN)/python benchmarks/bench_split.py
+	$(BIN)/python benchmarks/bench_ops.py
 
 no-false-alarm: $(READY)  ## check -n 20 on a controlled example at 2 threads, 5 times in a row
 	$(BIN)/python benchmarks/no_false_alarm.py
@@ -40,7 +41,9 @@ peers: $(PEERS)  ## what other libraries get wrong, beside samerun; installs the
 
 gpu:  ## on a machine with a CUDA device: checks and benchmarks, with the Python and torch found there
 	PYTHONPATH=src:tests $(PYTHON) -m pytest -m gpu tests/gpu tests/state
+	PYTHONPATH=src $(PYTHON) -m samerun ops-selftest --runs 200
 	PYTHONPATH=src $(PYTHON) benchmarks/bench_recording.py --device cuda
+	PYTHONPATH=src $(PYTHON) benchmarks/bench_ops.py --device cuda --json ops-gpu.json
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import ctypes
 import random
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from samerun.mersenne import LIBRARIES, WORDS, fill, torch_generator
-from samerun.sources import _generators
+from samerun.mersenne import FOR_ZERO, LIBRARIES, WORDS, Words, torch_generator
+from samerun.sources import _generators, _memories
 
 
 def draws() -> list[float]:
@@ -66,21 +68,84 @@ def test_one_by_one_or_many_together() -> None:
     assert [draws() for _ in _generators.seeded_with_each(seeds)] == alone
 
 
-def test_the_way_through_setstate_gives_the_same() -> None:
+WAYS = {
+    "python": lambda seeder: vars(seeder).update(_python=_memories.through_python()),
+    "numpy": lambda seeder: vars(seeder).update(_numpy=_memories.through_numpy(np.random.mtrand._rand)),
+    "torch": lambda seeder: vars(seeder).update(_torch=_memories.through_torch(torch.default_generator)),
+}
+
+
+@pytest.mark.parametrize("slow", WAYS.values(), ids=WAYS)
+def test_the_way_through_setstate_gives_the_same(slow: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     _generators.seed_all(3)
     expected = draws()
+    between = _generators.capture()
+    went_on = draws()
     seeder = _generators._Seeder()
-    seeder._python = None
-    seeder._find(np.random.mtrand._rand)
-    seeder._numpy = None
-    next(seeder.each((3,)))
+    seeder.numpy(np.random.mtrand)
+    slow(seeder)
+    monkeypatch.setattr(_generators, "_seeder", lambda: seeder)
+    _generators.seed_all(3)
     assert draws() == expected
+    kept = _generators.capture()
+    assert draws() == went_on
+    _generators.restore(kept)
+    assert draws() == went_on
+    _generators.restore(between)
+    assert draws() == went_on
 
 
 def test_fast_ways_are_the_ones_taken_here() -> None:
+    places = _generators._seeder().places()
+    assert [type(place) for place in places] == [_memories.Memory] * 4
+
+
+def test_what_is_written_is_what_the_generators_say() -> None:
+    """Every word, the position, no second of a pair of normals, torch's seed."""
+    for _ in range(2):
+        random.gauss(0, 1), np.random.randn(), torch.randn(1)
+        _generators.seed_all(9)
+        words = Words(np.empty((1, len(LIBRARIES), WORDS // 2), np.uint64))
+        words.make([9])
+        pythons, numpys, torchs = words.words[0].tolist()
+        assert random.getstate() == (3, (*pythons, 560), None)
+        _, key, *rest = np.random.get_state()
+        assert (key.tolist(), rest) == (numpys, [560, 0, 0.0])
+        assert torch.equal(torch.get_rng_state(), torch_generator(9).get_state())
+        raw = torch.get_rng_state().numpy()
+        assert raw[24 : 24 + 8 * WORDS].view(np.uint64).tolist() == torchs
+        assert not raw[24 + 8 * WORDS :].any()
+
+
+def test_a_memory_where_something_else_lies_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def moved(address: int, size: int) -> bytes:
+        return bytes(8) + real(address, size)[8:]
+
+    real = ctypes.string_at
+    assert _memories._torch_engine_at() is not None
+    monkeypatch.setattr(ctypes, "string_at", moved)
+    legacy = np.random.mtrand._rand
+    found = [
+        _memories.of_python(),
+        *_memories.of_numpy(legacy),
+        _memories.of_torch(torch.default_generator),
+    ]
+    assert [type(place) for place in found] == [_memories.Through] * 4
+    assert _memories._torch_engine_at.__wrapped__() is None
+
+
+def test_numpys_other_bits_are_noticed() -> None:
+    if not hasattr(np.random, "set_bit_generator"):
+        pytest.skip("numpy < 1.24")
     _generators.seed_all(3)
-    assert _generators._seeder()._python is not None
-    assert _generators._seeder()._numpy is not None
+    expected = draws()
+    own = np.random.get_bit_generator()
+    try:
+        np.random.set_bit_generator(np.random.MT19937(1))
+        _generators.seed_all(3)
+        assert draws() == expected
+    finally:
+        np.random.set_bit_generator(own)
 
 
 def test_a_generator_of_torch_alone() -> None:
@@ -90,10 +155,28 @@ def test_a_generator_of_torch_alone() -> None:
     assert generator.initial_seed() == 5
 
 
+PINNED = [  # seeds 1, 2**64 - 1 and 0; python, NumPy, torch; words 0, 1, 560 and 623
+    [
+        [4275190940, 2736188465, 3735465013, 2384773275],
+        [175112493, 2665496814, 247627761, 3014018228],
+        [451053447, 3978127958, 2418011309, 1478638862],
+    ],
+    [
+        [4275190941, 1558778830, 617582482, 1979971425],
+        [175112492, 1629470481, 3017611734, 4044185418],
+        [451053446, 316839337, 2111838530, 2503329768],
+    ],
+    [
+        [2401268694, 2753206759, 4008793938, 1318105703],
+        [28364346, 3468498629, 1530292846, 792424076],
+        [1723898725, 3663275328, 3117864229, 3001312090],
+    ],
+]
+
+
 def test_pinned() -> None:
     """A change of these numbers changes every keyed sample: a breaking change, with a decision record."""
-    words = fill(np.array([1, 2**64 - 1], np.uint64), np.empty((2, len(LIBRARIES), WORDS), np.uint64))
-    assert words[:, :, [0, 623]].tolist() == [
-        [[2736188465, 574450184], [3978127958, 1373028681], [2765564208, 384187288]],
-        [[1558778830, 2616696253], [316839337, 3622832696], [1529403087, 202798298]],
-    ]
+    words = Words(np.empty((4, len(LIBRARIES), WORDS // 2), np.uint64))
+    words.make([1, 2**64 - 1, 0])
+    assert words.seeds[:3].tolist() == [1, 2**64 - 1, FOR_ZERO]
+    assert words.words[:3, :, [0, 1, 560, 623]].tolist() == PINNED

@@ -51,13 +51,13 @@ class Words:
     """
 
     def __init__(self, buffer: Any) -> None:
-        """In `buffer`, uint64 (n, 3, 312): each number is two words, as they lie on little-endian machines."""
+        """In `buffer`, uint64 (n, 3, 312): a number is two words, as they lie on little-endian machines."""
         import numpy
 
         self._multiply, self._cross = numpy.multiply, numpy.bitwise_xor
         self._factors = factors()
         self._again = numpy.uint64(_AGAIN)
-        self.seeds = numpy.empty(len(buffer), numpy.uint64)
+        self.seeds: Any = numpy.empty(len(buffer), numpy.uint64)
         self.words = buffer.view(numpy.uint32)  # (n, 3, 624)
         column, fresh = self.seeds[:, None, None], buffer[:, :, POSITION // 2 :]
         self._views = column, buffer, *_halves(self.words), fresh, *_halves(fresh.view(numpy.uint32))
@@ -65,7 +65,9 @@ class Words:
     def make(self, seeds: Sequence[int]) -> None:
         """Fill `words`, uint32 (n, 3, 624), and `seeds`, uint64 (n,), for the first len(seeds) of n."""
         k = len(seeds)
-        struct.pack_into(f"={k}Q", self.seeds, 0, *([seed or FOR_ZERO for seed in seeds] if 0 in seeds else seeds))
+        struct.pack_into(
+            f"={k}Q", self.seeds, 0, *([seed or FOR_ZERO for seed in seeds] if 0 in seeds else seeds)
+        )
         views = self._views if k == len(self.seeds) else [view[:k] for view in self._views]
         column, products, low, high, fresh, fresh_low, fresh_high = views
         self._multiply(self._factors, column, products)

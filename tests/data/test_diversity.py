@@ -15,7 +15,7 @@ import samples
 import torch
 
 from samerun.data import worker_seed
-from samerun.mersenne import LIBRARIES, POSITION, WORDS, fill
+from samerun.mersenne import LIBRARIES, POSITION, WORDS, Words
 from samerun.sources import _generators
 from samerun.streams import stream, stream_seed
 
@@ -25,11 +25,8 @@ MILLION = 10**6
 @pytest.fixture(scope="module")
 def seeds() -> Any:
     """A million samples: 10 epochs of 100 000."""
-    found = np.empty(MILLION, np.uint64)
-    for epoch in range(10):
-        child_seed = stream(0, "data", epoch, "sample").child_seed
-        found[epoch * 100_000 : (epoch + 1) * 100_000] = [child_seed(index) for index in range(100_000)]
-    return found
+    epochs = [stream(0, "data", epoch, "sample").item_seeds(range(100_000)) for epoch in range(10)]
+    return np.array(epochs, np.uint64).ravel()
 
 
 def test_a_million_streams_have_a_million_seeds(seeds: Any) -> None:
@@ -39,24 +36,34 @@ def test_a_million_streams_have_a_million_seeds(seeds: Any) -> None:
 def test_a_million_seeds_give_a_million_generators_of_each_library(seeds: Any) -> None:
     """torch's own seeding would give about 116 pairs of them one state (2**32 states for 10**6 seeds)."""
     first = np.empty((MILLION, len(LIBRARIES)), np.uint64)
-    out = np.empty((1000, len(LIBRARIES), WORDS), np.uint64)
-    for begin in range(0, MILLION, 1000):
-        words = fill(seeds[begin : begin + 1000], out)
-        first[begin : begin + 1000] = words[:, :, POSITION] + (words[:, :, 0].astype(np.uint64) << 32)
+    words = Words(np.empty((100, len(LIBRARIES), WORDS // 2), np.uint64))
+    for begin in range(0, MILLION, 100):
+        words.make(seeds[begin : begin + 100].tolist())
+        first[begin : begin + 100] = words.words[:, :, POSITION] + (
+            words.words[:, :, 0].astype(np.uint64) << 32
+        )
     assert len(np.unique(first)) == MILLION * len(LIBRARIES)
     assert len(np.unique(seeds & np.uint64(0xFFFFFFFF))) < MILLION  # what 32 bits would have done
 
 
 @pytest.fixture(scope="module")
 def draws() -> Any:
-    """The first eight numbers of 20 000 neighbouring samples, from python, NumPy and torch: (3, 20000, 8)."""
+    """Numbers of 20 000 neighbouring samples, from python, NumPy and torch: (3, 20000, 12).
+
+    The first eight, and four of those that come when the words made for the seed are used up: of python and
+    NumPy, which take two words for a number, the 33rd and so on, of torch the 65th.
+    """
     before = _generators.capture()
-    child_seed = stream(7, "data", 3, "sample").child_seed
-    every = _generators.seeded_with_each([child_seed(index) for index in range(20_000)])
-    drawn = [
-        [[random.random() for _ in range(8)], np.random.rand(8).tolist(), torch.rand(8).tolist()]
-        for _ in every
-    ]
+    every = _generators.seeded_with_each(stream(7, "data", 3, "sample").item_seeds(range(20_000)))
+    drawn = []
+    for _ in every:
+        pythons = [random.random() for _ in range(36)]
+        drawn.append(
+            [
+                numbers[:8] + numbers[-4:]
+                for numbers in (pythons, np.random.rand(36).tolist(), torch.rand(68).tolist())
+            ]
+        )
     _generators.restore(before)
     return np.array(drawn).transpose(1, 0, 2)
 
@@ -77,7 +84,7 @@ def correlation_z(a: Any, b: Any) -> float:
 @pytest.mark.parametrize("library", range(3), ids=LIBRARIES)
 def test_keyed_draws_look_random(draws: Any, library: int) -> None:
     own = draws[library]
-    for nth in range(8):  # of neighbouring samples
+    for nth in range(12):  # of neighbouring samples
         assert abs(chi_square_z(own[:, nth])) < 5
         assert abs(correlation_z(own[:-1, nth], own[1:, nth])) < 5
     assert abs(chi_square_z(own)) < 5

@@ -26,11 +26,10 @@ import samerun
 from samerun.data import DataLoader, Sampler, sample_stream
 from samerun.digest import digest_value
 from samerun.errors import StateError, UsageError
-from samerun.sources import _generators
 
 
 def states() -> Any:
-    return digest_value(_generators.capture())
+    return digest_value([random.getstate(), np.random.get_state(), torch.get_rng_state()])
 
 
 def indices(loader: Any) -> list[list[int]]:

@@ -64,6 +64,7 @@ def test_two_commands_take_turns_step_by_step(trainer: Trainer) -> None:
     assert sorted(step_seconds(b.path))[5] > 2 * sorted(step_seconds(a.path))[5]
 
 
+@pytest.mark.slow
 def test_one_that_ends_early_does_not_keep_the_other(trainer: Trainer) -> None:
     trainer.script(TOY)
     a, b = side_by_side([timed(trainer, STEPS="3"), timed(trainer, STEPS="6")], random.Random(0))

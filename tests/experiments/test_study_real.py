@@ -169,7 +169,6 @@ def _above(psutil: Any, pid: int) -> list[Any]:
         return []
 
 
-@pytest.mark.slow
 def test_a_cluster_that_is_not_there_is_one_line(trainer: Trainer) -> None:
     pytest.importorskip("ray")
     from samerun.errors import UsageError

@@ -1,7 +1,7 @@
-"""Small trainings of many styles, each with a fault that makes it differ in every run, and what is noted of it.
+"""Small trainings of many styles, each with a fault that makes it differ in every run, and what is noted.
 
-Each prints the digest of its weights. `rows` are (what, name, words of the line): a pair that differs where the
-first begins with "≠". `words` names the line that the evidence names.
+Each prints the digest of its weights. `rows` are (what, name, words of the line): a pair that differs where
+the first begins with "≠". `words` names the line that the evidence names.
 """
 
 from __future__ import annotations
@@ -413,7 +413,9 @@ from weights import digest
 root = "/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir()
 root = os.path.join(root, f"walked-{os.getppid()}")
 shutil.rmtree(root, ignore_errors=True)
-make = f"for d in $(shuf -e a b c d); do for n in $(shuf -i 0-5); do mkdir -p {root}/$d; printf $n > {root}/$d/$n; done; done"
+os.mkdir(root)
+fill = "mkdir $d; for n in $(shuf -i 0-5); do printf $n > $d/$n; done"
+make = f"cd {root}; for d in $(shuf -e a b c d); do {fill}; done"
 subprocess.run(make, shell=True, check=True)
 numbers = []
 for folder, folders, files in os.walk(root):
@@ -691,9 +693,9 @@ import torch
 from weights import digest
 
 torch.manual_seed(0)
-nodes = torch.rand(2000, 32, requires_grad=True)
-edges = torch.randint(0, 200, (40000,))
-nodes[edges].sin().sum().backward()
+nodes = torch.rand(50, 8, requires_grad=True)
+edges = torch.randint(0, 50, (200_000,))
+(nodes[edges] * torch.rand(200_000, 1)).square().sum().backward()
 digest(nodes.grad)
 """
         },

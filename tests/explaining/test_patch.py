@@ -1,4 +1,4 @@
-"""The patch as a whole: one diff for all causes, that `patch` and `git apply` take, in files of every form."""
+"""The patch as a whole: one diff for all causes that `patch` and `git apply` take, for every form of file."""
 
 from __future__ import annotations
 
@@ -85,7 +85,8 @@ def test_edits_of_several_files_and_several_edits_of_a_line(tmp_path: Path) -> N
     )
     assert made.files["data.py"] == (
         "import zlib\n"
-        'def load(ws):\n    return sorted({f"{w}" for w in ws}), [zlib.crc32(f"{w}".encode()) % 9 for w in ws]\n'
+        'def load(ws):\n    return sorted({f"{w}" for w in ws}), '
+        '[zlib.crc32(f"{w}".encode()) % 9 for w in ws]\n'
     )
     for tool in ("patch", "git"):
         assert applied(tmp_path, made, tool) == {path: text.encode() for path, text in made.files.items()}
@@ -98,7 +99,7 @@ FORMS = {
     "crlf without the last": b"import torch\r\nx = torch.rand(2)",
     "byte order mark": b"\xef\xbb\xbfimport torch\n\nx = torch.rand(2)  # \xc3\xa9\n",
     "utf-8": "# Überschrift – ✓\nimport torch\n\nname = 'é𝒳'; x = torch.rand(2)\n".encode(),
-    "latin-1": "# -*- coding: latin-1 -*-\nimport torch\n\na = 1\nb = 2\nname = 'é'\nx = torch.rand(2)\n".encode(
+    "latin-1": "# coding: latin-1\nimport torch\n\na = 1\nb = 2\nname = 'é'\nx = torch.rand(2)\n".encode(
         "latin-1"
     ),
     "latin-1 nearby": "# coding: latin-1\n# é\n\nimport torch\n\nx = torch.rand(2)\nname = 'é'\n".encode(
@@ -158,7 +159,8 @@ def test_a_changed_line_that_a_diff_cannot_carry_is_told(tmp_path: Path) -> None
 def test_multi_line_calls_decorators_and_tabs(tmp_path: Path) -> None:
     program = Program(
         tmp_path,
-        "import numpy as np\n@staticmethod\ndef f(\n\trng=np.random.default_rng(  # fresh\n\t),\n\tn=3,\n): pass\n",
+        "import numpy as np\n@staticmethod\n"
+        "def f(\n\trng=np.random.default_rng(  # fresh\n\t),\n\tn=3,\n): pass\n",
     )
     row = equal("unseeded", "numpy-generator", program.at("default_rng"))
     assert program.patch("numpy-generator", row).files["train.py"] == (

@@ -61,6 +61,7 @@ def ran(faulty: Faulty, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", NAMES)
 def test_differs_without_the_patch_and_never_with_it(tmp_path: Path, name: str) -> None:
     faulty = FAULTS[name]
@@ -81,6 +82,7 @@ CHECKED = ["a plain loop", "a trainer seeded by the clock", "a language model's 
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", CHECKED)
 def test_check_finds_the_cause_and_says_same_of_the_patched_script(tmp_path: Path, name: str) -> None:
     """With the evidence of real runs; each cause in its turn, as `check` names one at a time."""

@@ -1,4 +1,4 @@
-"""On a CUDA device: each operation that strict mode replaces there is not refused, is right, and repeats itself."""
+"""On a CUDA device: what strict mode replaces there is not refused, is right, and repeats itself."""
 
 from __future__ import annotations
 

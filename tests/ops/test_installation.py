@@ -128,6 +128,17 @@ def test_strict_control_installs_and_only_that():
     assert not ops.is_installed()
 
 
+def test_strict_control_goes_without_on_a_torch_that_has_no_get_kernel(monkeypatch):
+    monkeypatch.delattr(torch.library, "get_kernel")
+    with samerun.control(0, only=["nondeterministic-kernels"]):
+        assert not ops.is_installed()
+        assert torch.are_deterministic_algorithms_enabled()
+    assert not ops.reasons()
+    with pytest.raises(UsageError, match="get_kernel"):
+        ops.install()
+    assert not ops.is_installed()
+
+
 def test_the_environment_lists_what_is_replaced_and_why():
     from samerun.sources.catalogue import catalogue
 

@@ -11,6 +11,7 @@ import torch
 from samerun.cli.main import main
 from samerun.ops import implementations, installed
 from samerun.ops import selftest as tested
+from samerun.ops._installation import put_in
 from samerun.ops.selftest import outcome
 
 from .computing import on_cpu
@@ -111,11 +112,8 @@ def restless():
     return dataclasses.replace(one, name="put_", kernels={"put_": bad})
 
 
-def test_one_changed_bit_is_found(restless, monkeypatch):
-    from samerun.ops import _installation
-
-    monkeypatch.setattr(_installation, "implementations", lambda: {"put_": restless})
-    with _installation.put_in([restless], lambda _: ("CPU",)):
+def test_one_changed_bit_is_found(restless):
+    with put_in([restless], lambda _: ("CPU",)):
         found = outcome(restless, CPU, runs=3)
     assert (found.results, found.repeats) == (6, False)
 

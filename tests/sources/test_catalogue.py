@@ -29,7 +29,7 @@ def test_the_ids_are_exact():
 def test_every_source_is_found_by_one_name(id_):
     source = catalogue()[id_]
     assert type(source).__module__ == f"samerun.sources.{id_.replace('-', '_')}"
-    page = (ROOT / "docs" / "sources" / f"{id_}.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "explanations" / f"{id_}.md").read_text(encoding="utf-8")
     assert page.startswith(f"# {id_}\n")
     assert source.summary and source.advice
     assert source.kind in KINDS

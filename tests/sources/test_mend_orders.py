@@ -21,14 +21,18 @@ SETS = {
     "enumerate": (
         "ids = {w: i for i, w in enumerate(set(words))}",
         {
-            "ids = {w: i for i, w in enumerate(set(words))}": "ids = {w: i for i, w in enumerate(sorted(set(words)))}"
+            "ids = {w: i for i, w in enumerate(set(words))}": (
+                "ids = {w: i for i, w in enumerate(sorted(set(words)))}"
+            )
         },
     ),
     "join": ('s = " ".join({"x", "y"})', {'s = " ".join({"x", "y"})': 's = " ".join(sorted({"x", "y"}))'}),
     "comprehension": (
         "v = [w.upper() for w in {w for w in words}]",
         {
-            "v = [w.upper() for w in {w for w in words}]": "v = [w.upper() for w in sorted({w for w in words})]"
+            "v = [w.upper() for w in {w for w in words}]": (
+                "v = [w.upper() for w in sorted({w for w in words})]"
+            )
         },
     ),
     "a name": (
@@ -116,7 +120,7 @@ LISTED = {
     "names = list(Path(d).glob('*.npy'))": "names = sorted(Path(d).glob('*.npy'))",
     "first = next(Path(d).iterdir())": "first = next(iter(sorted(Path(d).iterdir())))",
     "first = glob.glob(d + '/*')[0]": "first = sorted(glob.glob(d + '/*'))[0]",
-    "for path in Path(d).rglob('*'): print(path.stat())": "for path in sorted(Path(d).rglob('*')): print(path.stat())",
+    "for p in Path(d).rglob('*'): print(p.stat())": "for p in sorted(Path(d).rglob('*')): print(p.stat())",
     "names = [e.name for e in os.scandir(d)]": (
         "names = [e.name for e in sorted(os.scandir(d), key=lambda entry: entry.name)]"
     ),
@@ -273,7 +277,7 @@ def test_sorting_in_place_by_address_is_taken_out(tmp_path: Path) -> None:
 def test_a_set_used_as_only_sets_can_be_is_left_alone(tmp_path: Path) -> None:
     program = Program(
         tmp_path,
-        "class Node: pass\na = {Node(), Node()}\nb = a | {Node()}\nfor n in a:\n    print(n, id(n))\n    n.x = 1\n",
+        "class Node: pass\na = {Node(), Node()}\nb = a | {Node()}\nfor n in a:\n    n.x = 1\n",
     )
     assert "__hash__" in program.refused("memory-address", site="train.py:4")
 
@@ -285,7 +289,8 @@ POOLS = {
         {"    for f in as_completed(fs):": "    for f in fs:"},
     ),
     "as_completed of a set": (
-        "with ThreadPoolExecutor(4) as pool:\n    out = [f.result() for f in as_completed({pool.submit(work, i) for i in range(4)})]",
+        "with ThreadPoolExecutor(4) as pool:\n"
+        "    out = [f.result() for f in as_completed({pool.submit(work, i) for i in range(4)})]",
         {
             "    out = [f.result() for f in as_completed({pool.submit(work, i) for i in range(4)})]": (
                 "    out = [f.result() for f in [pool.submit(work, i) for i in range(4)]]"
@@ -297,10 +302,9 @@ POOLS = {
         {"    out = list(pool.imap_unordered(work, range(4)))": "    out = list(pool.imap(work, range(4)))"},
     ),
     "shared": (
-        "out = []\ndef add(i):\n    out.append(i)\nwith ThreadPoolExecutor(max_workers=4) as pool:\n    list(pool.map(add, range(4)))",
-        {
-            "with ThreadPoolExecutor(max_workers=4) as pool:": "with ThreadPoolExecutor(max_workers=1) as pool:"
-        },
+        "out = []\ndef add(i):\n    out.append(i)\nwith ThreadPoolExecutor(max_workers=4) as p:\n"
+        "    list(p.map(add, range(4)))",
+        {"with ThreadPoolExecutor(max_workers=4) as p:": "with ThreadPoolExecutor(max_workers=1) as p:"},
     ),
     "no number": (
         "out = []\nwith ThreadPoolExecutor() as pool:\n    list(pool.map(out.append, range(4)))",
@@ -349,6 +353,48 @@ def test_threads_that_wait_for_nothing_run_one_after_the_other(tmp_path: Path) -
     assert program.mended("thread-scheduling") == "+    t.join()"
 
 
+STARTED = {
+    "for n in range(3): threading.Thread(target=work, args=(n,)).start()": (
+        "for n in range(3): threading.Thread(target=work, args=(n,)).run()"
+    ),
+    "[t.start() for t in ts]": "[(t.start(), t.join()) for t in ts]",
+    "own = Own(); own.start()": None,
+}
+
+
+@pytest.mark.parametrize("old", STARTED)
+def test_threads_started_in_other_ways(tmp_path: Path, old: str) -> None:
+    program = Program(
+        tmp_path,
+        "import threading\nout = []\ndef work(n):\n    out.append(n)\n"
+        "class Own(threading.Thread):\n    def run(self):\n        out.append({}.get(1))\n"
+        f"ts = [threading.Thread(target=work, args=(n,)) for n in range(3)]\n{old}\n",
+    )
+    if STARTED[old] is None:  # two statements on one line
+        assert "keep results by index" in program.refused("thread-scheduling")
+    else:
+        assert program.mended("thread-scheduling") == f"-{old}\n+{STARTED[old]}"
+
+
+def test_a_thread_of_the_user_s_own_class(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        """
+        from threading import Thread
+        out = []
+
+        class Own(Thread):
+            def run(self):
+                out.append(self.name)
+
+        threads = [Own() for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        """,
+    )
+    assert program.mended("thread-scheduling") == "+    thread.join()"
+
+
 @pytest.mark.parametrize(
     "body",
     ["inbox.get()", "small.put(i)", "event.wait()", "while True:\n        inbox.get()", "lock.acquire()"],
@@ -358,13 +404,14 @@ def test_threads_that_may_wait_for_each_other_are_left_alone(tmp_path: Path, bod
     program = Program(
         tmp_path,
         f"import queue, threading\ninbox, small = queue.Queue(), queue.Queue(2)\nevent = threading.Event()\n"
-        f"lock = threading.Lock()\ndef work(i=0):\n    {body}\nt = threading.Thread(target=work)\nt.start()\n",
+        f"lock = threading.Lock()\ndef work(i=0):\n    {body}\n"
+        "t = threading.Thread(target=work)\nt.start()\n",
     )
     assert "keep results by index" in program.refused("thread-scheduling")
 
 
 ARRIVAL = {
-    "loader = DataLoader(d, num_workers=2, in_order=False)": "loader = DataLoader(d, num_workers=2, in_order=True)",
+    "x = DataLoader(d, num_workers=2, in_order=False)": "x = DataLoader(d, num_workers=2, in_order=True)",
     "options = {'num_workers': 2, 'in_order': False}": "options = {'num_workers': 2, 'in_order': True}",
     "options = dict(in_order=False)": "options = dict(in_order=True)",
     "for x in pool.imap_unordered(f, d): pass": "for x in pool.imap(f, d): pass",

@@ -654,7 +654,7 @@ def test_a_system_generator_made_elsewhere(tmp_path: Path) -> None:
 WORKERS = {
     "    random.seed()": "    random.seed(torch.initial_seed())",
     "    np.random.seed()": "    np.random.seed(torch.initial_seed() % 2**32)",
-    "    np.random.seed((int(time.time()) + worker_id) % 2**32)": "    np.random.seed(torch.initial_seed() % 2**32)",
+    "    np.random.seed(int(time.time()) + worker_id)": "    np.random.seed(torch.initial_seed() % 2**32)",
     "    random.seed(os.getpid())": "    random.seed(torch.initial_seed())",
     "    torch.seed()": "    torch.manual_seed(torch.initial_seed())",
 }

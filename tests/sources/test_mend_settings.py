@@ -51,7 +51,8 @@ def test_cuda_needs_the_workspace_too(tmp_path: Path) -> None:
     program = Program(tmp_path, "import torch\n\ntorch.rand(2)\n")
     change = program.mended("nondeterministic-kernels", settings={"torch-cuda": {"initial_seeds": [0]}})
     assert change == (
-        '+import os\n+os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"\n+torch.use_deterministic_algorithms(True)'
+        '+import os\n+os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"\n'
+        "+torch.use_deterministic_algorithms(True)"
     )
 
 
@@ -117,7 +118,7 @@ def test_what_no_edit_mends_says_what_does(tmp_path: Path, source: str) -> None:
 
 LOOPS = {
     "step = 0\nwhile time.time() - start < 5:\n    step += 1": "step = 0\nwhile step < 30:\n    step += 1",
-    "n, step = 1, 0\nwhile (time.time() < end):\n    step += 1": "n, step = 1, 0\nwhile (step < 30):\n    step += 1",
+    "n, s = 1, 0\nwhile (time.time() < end):\n    s += 1": "n, s = 1, 0\nwhile (s < 30):\n    s += 1",
     "while time.time() < end:\n    train()": "for _ in range(30):\n    train()",
     "while (time.time() - start) < 5 :\n    train()": "for _ in range(30):\n    train()",
     "now = time.time\nwhile now() < end:\n    train()": "now = time.time\nfor _ in range(30):\n    train()",

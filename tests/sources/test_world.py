@@ -70,7 +70,7 @@ def test_the_made_up_clock_repeats_and_goes_on():
 def test_a_loop_with_a_time_limit_ends_after_the_same_number_of_turns(controlled):
     controlled(clock)
     start, turns = time.time(), 0
-    while time.time() - start < 0.1:
+    while time.time() - start < 1.0:
         turns += 1
     assert turns in (99, 100)
 

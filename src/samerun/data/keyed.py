@@ -19,7 +19,7 @@ from samerun.sources import _generators
 from samerun.sources._keyed import index_names, takes_whole_batches
 from samerun.streams import Name, Stream
 
-# Whose randomness is being drawn here: of what has these names; of the next of these indices after those made.
+# Whose randomness is being drawn here: of what has these names, or of the first index that is not made yet.
 _now: tuple[Stream, Sequence[Any], list[Any] | None] | None = None
 
 

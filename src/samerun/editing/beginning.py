@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from samerun.editing.code import Code
 from samerun.editing.edit import NoEdit
 from samerun.editing.file import File
-from samerun.editing.names import bound, imports
+from samerun.editing.names import bound, imports, is_main_guard
 
 # What may stand among imports, and only prepares: calls and assignments that draw nothing.
 _PREPARES = re.compile(
@@ -30,6 +30,10 @@ _HARMLESS = re.compile(
     r"|ParamSpec|Literal|OrderedDict|Counter|ArgumentParser|Namespace|SimpleNamespace|Compose|ToTensor|Lock|RLock|Event"
     r"|getenv|get|getcwd|get_default_dtype|getattr|get_device_name|get_device)$"
 )
+
+
+# What stands in a `try` or an `if` around imports, for when they fail.
+_BESIDE_IMPORTS = (ast.Import, ast.ImportFrom, ast.Try, ast.If, ast.Assign, ast.Pass, ast.Raise, ast.Expr)
 
 
 @dataclass(frozen=True)
@@ -100,12 +104,11 @@ def _is_import(item: ast.stmt) -> bool:
     """An import, or a `try` or `if` that holds imports and what to do without them."""
     if isinstance(item, (ast.Import, ast.ImportFrom)):
         return True
-    if not isinstance(item, (ast.Try, ast.If)):
+    if not isinstance(item, (ast.Try, ast.If)) or is_main_guard(item):
         return False
     inside = [node for node in ast.walk(item) if isinstance(node, ast.stmt) and node is not item]
-    return any(isinstance(node, (ast.Import, ast.ImportFrom)) for node in inside) and not any(
-        isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.For, ast.While, ast.With)) for node in inside
-    )
+    imported = [node for node in inside if isinstance(node, (ast.Import, ast.ImportFrom))]
+    return bool(imported) and all(isinstance(node, _BESIDE_IMPORTS) for node in inside)
 
 
 def _prepares(file: File, item: ast.stmt) -> bool:
@@ -160,7 +163,7 @@ def _draws(code: Code, file: File, seen: set[str]) -> bool:
     except NoEdit:
         return False
     for item in body:
-        if _is_main_guard(item):
+        if is_main_guard(item):
             continue
         if any(_draws(code, other, seen) for other in _imported_by(code, file, item)):
             return True
@@ -185,12 +188,6 @@ def _run_on_import(item: ast.AST) -> Iterator[ast.AST]:
         waiting = list(ast.iter_child_nodes(item))
     for child in waiting:
         yield from _run_on_import(child)
-
-
-def _is_main_guard(item: ast.stmt) -> bool:
-    return isinstance(item, ast.If) and any(
-        isinstance(node, ast.Name) and node.id == "__name__" for node in ast.walk(item.test)
-    )
 
 
 def _first_line(item: ast.stmt) -> int:

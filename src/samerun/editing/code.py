@@ -23,9 +23,9 @@ _MOST_FOLDERS = 2000
 class Code:
     """The files in the working directory `folder`.
 
-    `argv` is the command line of the process (that of `python`, with its options), `digests` maps the path
-    of each file that ran to the digest of what it held then, in hexadecimal; `edited` are the files that
-    were changed for that run alone, as they were in it.
+    `argv` is the command line of the process (that of `python`, with its options); `digests` maps the path of
+    each file that ran to the digest of what it held then, in hexadecimal, "" where that does not matter;
+    `edited` are the files that were changed for that run alone, as they were in it.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Code:
 
         A script may have been started from another folder (`cd src && python …`), or in a copy.
         """
-        known = self._digests.get(path)
+        known = self._digests.get(path) or None
         parts = [part for part in PurePosixPath(path.replace(os.sep, "/")).parts if part not in ("..", ".")]
         suffixes = ["/".join(parts[begin:]) for begin in range(len(parts))]
         inside = [item for item in suffixes if not item.startswith("/") and (self.folder / item).is_file()]

@@ -95,6 +95,12 @@ class File:
         start = self.offset_of_line(node.lineno)
         return re.match(r"[ \t\f]*", self.text[start:])[0]  # type: ignore[index]
 
+    def reach(self, node: ast.AST) -> tuple[int, int]:
+        """The first and last line of the statement around a node: of a loop with its body."""
+        statement = self.statement(node)
+        whole = isinstance(statement, (ast.For, ast.AsyncFor)) or not hasattr(statement, "body")
+        return statement.lineno, (statement.end_lineno if whole else None) or statement.lineno
+
     def stands_alone(self, node: ast.stmt) -> bool:
         """Whether a statement shares its lines with no other."""
         start, end = self._ends(node)

@@ -55,10 +55,17 @@ def imports(statements: Iterable[ast.stmt]) -> Iterator[ast.Import | ast.ImportF
     for item in statements:
         if isinstance(item, (ast.Import, ast.ImportFrom)):
             yield item
-        elif isinstance(item, (ast.Try, ast.If)):
+        elif isinstance(item, (ast.Try, ast.If)) and not is_main_guard(item):
             yield from imports(
                 child for child in ast.walk(item) if isinstance(child, (ast.Import, ast.ImportFrom))
             )
+
+
+def is_main_guard(item: ast.stmt) -> bool:
+    """Whether a statement is `if __name__ == "__main__":`."""
+    return isinstance(item, ast.If) and any(
+        isinstance(node, ast.Name) and node.id == "__name__" for node in ast.walk(item.test)
+    )
 
 
 def _short_name(node: ast.AST, imported: dict[str, str], assigned: set[str]) -> None:

@@ -87,6 +87,11 @@ def _parts(top: ast.expr) -> Iterator[ast.expr]:
 
 
 def _of_name(code: Code, file: File, name: ast.Name) -> list[Place]:
+    for outer in file.around(name):
+        for loop in reversed(getattr(outer, "generators", [])):
+            targets = (target for target, _ in _unpacked(loop.target, loop.iter))
+            if loop.iter is not name and any(last_name(target) == name.id for target in targets):
+                return [(file, loop.iter)]
     scope: ast.AST | None = file.scope(name)
     while scope is not None:
         if isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and _takes(scope, name.id):

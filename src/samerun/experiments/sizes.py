@@ -16,10 +16,7 @@ Losses = Mapping[int, tuple[float, ...]]
 def size(base: Run, run: Run) -> Size:
     """Of the losses, and of the weights where their values were sampled in both."""
     measured = of_losses(_losses(base), _losses(run))
-    try:
-        grown = growth(base, run)
-    except NotImplementedError:  # TODO remove with the stub
-        grown = None
+    grown = growth(base, run)
     ulps = [item.largest_ulps for item in grown.distances if item.largest_ulps] if grown else []
     return Size(
         measured.loss_step,

@@ -22,8 +22,6 @@ from samerun.runs.plan import Control
 from samerun.runs.store import Run
 from samerun.sources.catalogue import catalogue
 
-_CHANGES_THE_CALLS = frozenset({"batch-size", "extra-evaluation", "compile"})  # and must have found some
-
 
 @dataclass(frozen=True)
 class Asked:
@@ -195,12 +193,12 @@ class _Varying:
         if held.reason is not None:
             return replace(effect, reason=held.reason)
         if held.difference is None:
-            return self._equal(effect)
+            return self._equal(effect, change)
         effect = replace(effect, difference=held.difference, size=size(base, run))
         return self._confirmed(base, run, change, effect)
 
-    def _equal(self, effect: Effect) -> Effect:
-        if not effect.in_play and effect.source in _CHANGES_THE_CALLS:
+    def _equal(self, effect: Effect, change: Change) -> Effect:
+        if not effect.in_play and change.variant.acts:
             return replace(effect, reason="the training calls no module with a batch to be changed so")
         return replace(effect, verdict="same")
 

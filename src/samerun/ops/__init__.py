@@ -5,12 +5,13 @@
 the list, with the reason for each.
 """
 
-from samerun.ops._installation import install, installed, is_installed, reasons, uninstall
+from samerun.ops._installation import available, install, installed, is_installed, reasons, uninstall
 from samerun.ops.catalogue import implementations
 from samerun.ops.implementation import Implementation
 
 __all__ = [
     "Implementation",
+    "available",
     "implementations",
     "install",
     "installed",

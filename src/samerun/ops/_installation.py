@@ -70,7 +70,14 @@ def is_installed() -> bool:
 
 def reasons() -> dict[str, str]:
     """Which operations `install` replaces with this torch, and why each."""
+    if not available():
+        return {}
     return {one.name: one.why for one in implementations().values() if any(map(built_for, one.devices))}
+
+
+def available() -> bool:
+    """Whether this torch gives back what is replaced (torch.library.get_kernel)."""
+    return hasattr(torch.library, "get_kernel")
 
 
 def built_for(key: str) -> bool:
@@ -82,20 +89,21 @@ def put_in(
     wanted: Iterable[Implementation], keys: Callable[[Implementation], Iterable[str]] | None = None
 ) -> ExitStack:
     """Replace the wanted operations at their dispatch keys; closing what is returned puts all back."""
-    if not hasattr(torch.library, "get_kernel"):
+    if not available():
         raise UsageError(
-            f"torch {torch.__version__} cannot give back what is replaced; use torch 2.10 or later"
+            f"torch {torch.__version__} has no torch.library.get_kernel, by which its own kernels are kept; "
+            "use a newer torch"
         )
-    chosen = {one.name: tuple(keys(one) if keys else filter(built_for, one.devices)) for one in wanted}
-    present = [one for one in implementations().values() if chosen.get(one.name)]
+    chosen = [(one, tuple(keys(one) if keys else filter(built_for, one.devices))) for one in wanted]
+    present = [one for one, there in chosen if there]
     Library: Any = torch.library.Library
     with ExitStack() as stack:
         libraries: dict[str, Any] = {}
-        for one in present:
+        for one, there in chosen:
             if one.namespace not in libraries:
                 libraries[one.namespace] = library = Library(one.namespace, "IMPL")
                 stack.callback(library._destroy)
-            for key in chosen[one.name]:
+            for key in there:
                 _register(libraries[one.namespace], one, key)
         stack.callback(_tag_caches(present))
         stack.callback(silenced(frozenset(alert for one in present for alert in one.alerts)))

@@ -21,7 +21,10 @@ def in_worker() -> bool:
 def is_child() -> bool:
     """Whether multiprocessing started this process."""
     module = sys.modules.get("multiprocessing.process")
-    return module is not None and module.parent_process() is not None
+    if module is None:
+        return False
+    # one that was spawned learns of its parent only after it has imported the script, and torch with it
+    return module.parent_process() is not None or hasattr(module.current_process(), "_inheriting")
 
 
 def rank() -> int:

@@ -30,14 +30,17 @@ class _Rows:
         import numpy
 
         size, begin = _memories.ROW // 8, _memories.WORDS_AT // 8
-        content = numpy.zeros((_AT_ONCE, len(LIBRARIES), size), numpy.uint64)
+        content: Any = numpy.zeros((_AT_ONCE, len(LIBRARIES), size), numpy.uint64)
         self._words = Words(content[:, :, begin : begin + WORDS // 2])
         narrow = content.view(numpy.uint32)
         position, end = 2 * begin - 1, 2 * begin + WORDS
         narrow[:, 0, position] = narrow[:, 1, end] = POSITION
         narrow[:, 2, position - 2 : position + 1] = FRESH + 1, 1, POSITION  # as torch counts; it is seeded
         # torch's initial_seed()
-        self._seeds = narrow[:, 2, position - 4 : position - 2], self._words.seeds.view(numpy.uint32).reshape(-1, 2)
+        self._seeds = (
+            narrow[:, 2, position - 4 : position - 2],
+            self._words.seeds.view(numpy.uint32).reshape(-1, 2),
+        )
         memory = memoryview(content).cast("B")
         parts = _memories.PYTHON, _memories.NUMPY, _memories.TORCH
         rows = [memory[begin : begin + _memories.ROW] for begin in range(0, len(memory), _memories.ROW)]

@@ -4,10 +4,30 @@ from __future__ import annotations
 
 import ast
 import functools
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from samerun.runs.difference import Side
+
+Kind = Literal["text", "object", "unknown"]  # what is in a set
+
+
+@dataclass(frozen=True)
+class Order:
+    """A line that goes through a set, in the order of its hashes, or takes a hash."""
+
+    site: str
+    kind: Kind
+    path: str
+    first: int  # the lines of the loop, or of the statement
+    last: int
+
+    def holds(self, site: str | None) -> bool:
+        """Whether a call site is in the loop."""
+        path, _, line = (site or "").rpartition(":")
+        return path == self.path and line.isdecimal() and self.first <= int(line) <= self.last
 
 
 @dataclass(frozen=True)
@@ -16,12 +36,22 @@ class Hashing:
 
     `values`: sets and hashes of what may be strings, which follow PYTHONHASHSEED. `objects`: sets of
     instances of a class of the user's own that is hashed by its address, and sorting by `id`. `addresses`:
-    `id()` and `data_ptr()`, most of them harmless.
+    `id()` and `data_ptr()`, most of them harmless. `orders` are the lines that go through a set.
     """
 
     values: tuple[str, ...] = ()
     objects: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
+    orders: tuple[Order, ...] = ()
+
+    def order(self, kinds: Collection[str], *sites: str | None) -> Order | None:
+        """The first line that goes through a set of these kinds in a loop that holds one of the sites."""
+        held = (item for item in self.orders if item.kind in kinds and any(map(item.holds, sites)))
+        return next(held, None)
+
+    def first(self, kinds: Collection[str], otherwise: Sequence[str]) -> str | None:
+        """The first line that goes through a set of these kinds, else the first of the others."""
+        return next((item.site for item in self.orders if item.kind in kinds), next(iter(otherwise), None))
 
 
 def hashing(side: Side) -> Hashing | None:
@@ -32,7 +62,23 @@ def hashing(side: Side) -> Hashing | None:
     found = [(path, seen) for path in paths if (seen := _read(str(Path(folder, path)))) is not None]
     if not found:
         return None
-    return Hashing(*(tuple(f"{path}:{n}" for path, seen in found for n in seen[which]) for which in range(3)))
+    lines = [tuple(f"{path}:{n}" for path, seen in found for n in seen[which]) for which in range(3)]
+    return Hashing(lines[0], lines[1], lines[2], _orders(Path(folder), side))
+
+
+def _orders(folder: Path, side: Side) -> tuple[Order, ...]:
+    from samerun.editing.code import Code
+    from samerun.sources._mending import sets
+
+    command = tuple(map(str, side.manifest.get("command") or ()))
+    code = Code(folder, command, dict.fromkeys(side.settings.get("code", {}), ""))
+    try:
+        return tuple(
+            Order(f"{file.path}:{node.lineno}", sets.kind(code, (file, node)), file.path, *file.reach(node))
+            for file, node in (*sets.ordered_sets(code), *sets.popped(code), *sets.hashes(code))
+        )
+    except (LookupError, ValueError, AttributeError, TypeError, RecursionError):
+        return ()  # code of a form that was not thought of: what `_read` found must do
 
 
 @functools.lru_cache(maxsize=256)

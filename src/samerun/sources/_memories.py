@@ -150,9 +150,9 @@ def _torch_engine_at() -> int | None:
     if not _IN_PLACE or not isinstance(address, int):
         return None
     state = torch_state(0x1122334455667788, range(1, WORDS + 1))
-    raw = memoryview(state.numpy()).cast("B")
+    raw: Any = state.numpy()
     probe.set_state(state)
-    at = ctypes.string_at(address, 256).find(bytes(raw[:8]))  # the words alone make it larger than that
+    at = ctypes.string_at(address, 256).find(raw[:8].tobytes())  # the words alone make it larger than that
     if at < 0 or _engine(address + at) != _told(probe):
         return None
     for has in (1, 0):
@@ -187,4 +187,5 @@ def through_torch(generator: torch.Generator) -> Through:
         (seed,) = struct.unpack_from("=Q", row)
         generator.set_state(torch_state(seed, row[20 : 20 + _BYTES].cast("I")))
 
-    return Through(write, generator.get_state, generator.set_state)
+    restore: Any = generator.set_state
+    return Through(write, generator.get_state, restore)

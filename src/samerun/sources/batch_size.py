@@ -41,7 +41,7 @@ class BatchSize(Source):
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Two halves, as with two accumulated steps. Only the weights are compared: the calls are others."""
-        return [Variant("each batch in two halves", 2, likely=0.7, compares="weights")]
+        return [Variant("each batch in two halves", 2, likely=0.7, compares="weights", acts=True)]
 
 
 def _rows(values: Sequence[Any]) -> int:

@@ -43,7 +43,7 @@ class Compile(Source):
         """Compiled; and eager, which acts on a script that compiles."""
         return [
             Variant("eager", "eager", likely=0.1, compares="weights"),
-            Variant("compiled", "compiled", likely=0.5, runs=8.0, compares="weights"),
+            Variant("compiled", "compiled", likely=0.5, runs=8.0, compares="weights", acts=True),
         ]
 
 

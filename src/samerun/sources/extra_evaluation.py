@@ -44,4 +44,4 @@ class ExtraEvaluation(Source):
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Two more passes. Only the weights are compared: the passes themselves are others."""
-        return [Variant("two validation passes more", 2, likely=0.3, compares="weights")]
+        return [Variant("two validation passes more", 2, likely=0.3, compares="weights", acts=True)]

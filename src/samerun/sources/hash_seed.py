@@ -87,17 +87,21 @@ class HashSeed(Source):
             text = _rows.source_line(difference.a, site)
             if _HASHES.search(text):
                 return Evidence(self.id, 0.7, f"{said}, and the line depends on hashes: {text}", site)
-        if difference.phase not in ("setup", "data") and difference.kind not in ("order", "flow"):
-            return None
         if seed is not None or _rows.explained(difference):
             return None
         seen = hashing(difference.a)
-        if seen is not None and not seen.values:
+        loop = None if seen is None else seen.order(("text", "unknown"), difference.call_site, origin)
+        if loop is not None:
+            return Evidence(self.id, 0.7, f"{said}, and {loop.site} goes through a set", loop.site)
+        if difference.phase not in ("setup", "data") and difference.kind not in ("order", "flow"):
+            return None
+        if seen is None:
+            return Evidence(self.id, 0.4, said, difference.call_site)
+        first = seen.first(("text", "unknown"), () if seen.orders else seen.values)
+        if first is None:
             text = f"{said}; no line of the script hashes, but a library may"
             return Evidence(self.id, 0.1, text, difference.call_site)
-        site = difference.call_site if seen is None else seen.values[0]
-        where = "" if seen is None else f", and {site} goes by hashes"
-        return Evidence(self.id, 0.4, said + where, site)
+        return Evidence(self.id, 0.4, f"{said}, and {first} goes by hashes", first)
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Sets gone through in sorted order, and hashes of text that are the same in each process."""

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _WORDS = re.compile(r"\b(id|hash|set|frozenset)\s*\(|key=(id|hash)\b|data_ptr\(\)")
 
+_UNSURE = 0.3  # what is in a set is not known: strings are likelier, and hash-seed is then asked first
+
 
 class MemoryAddress(Source):
     """`id(x)`, `data_ptr()`, and the hash of objects without `__hash__` of their own, in sorting or sets."""
@@ -33,18 +35,31 @@ class MemoryAddress(Source):
         origin = difference.origin
         if (origin is not None and origin.inputs_equal) or _rows.explained(difference):
             return None
+        seen = hashing(difference.a)
+        if seen is not None:
+            at = origin.call_site if origin is not None else None
+            loop = seen.order(("object", "unknown"), difference.call_site, at)
+            if loop is not None:
+                return self._ordered(loop.site, 0.7 if loop.kind == "object" else _UNSURE)
         if difference.kind not in ("order", "flow") and difference.phase not in ("setup", "data"):
             return None
-        seen = hashing(difference.a)
-        if seen is not None and seen.objects:
-            site = seen.objects[0]
-            strength = 0.4 if seen.values and not _same_hash_seed(difference) else 0.7
-            text = f"the order at {site} comes from where objects lie in memory"
-            return Evidence(self.id, strength, text, site)
+        site = None if seen is None else seen.first(("object",), seen.objects)
+        if seen is not None and site is not None:
+            doubt = any(item.kind != "object" for item in seen.orders) if seen.orders else bool(seen.values)
+            strength = 0.4 if doubt and not _same_hash_seed(difference) else 0.7
+            return self._ordered(site, strength)
+        unsure = None if seen is None else seen.first(("unknown",), ())
+        if unsure is not None:
+            return self._ordered(unsure, _UNSURE)
         line = _rows.source_line(difference.a, difference.call_site)
         if _same_hash_seed(difference) and _WORDS.search(line):
             return Evidence(self.id, 0.2, f"the line may depend on addresses: {line}", difference.call_site)
         return None
+
+    def _ordered(self, site: str, strength: float) -> Evidence:
+        comes = "may come" if strength == _UNSURE else "comes"
+        text = f"the order at {site} {comes} from where objects lie in memory"
+        return Evidence(self.id, strength, text, site)
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Sets of objects become lists or dicts, sorting by address is left out, seeds become 0."""

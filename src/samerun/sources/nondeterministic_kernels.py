@@ -61,6 +61,8 @@ class NondeterministicKernels(Setting):
             return undo
         from samerun import ops
 
+        if not ops.available():
+            return undo
         ops.install()
 
         def both() -> None:

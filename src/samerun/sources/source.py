@@ -30,6 +30,7 @@ class Variant:
     likely: float = 0.2  # how often trainings depend on it, roughly: the likely ones are tried first
     runs: float = 1.0  # how long such a run takes, in runs that are left alone
     compares: Literal["everything", "weights"] = "everything"  # weights: what is called changes by design
+    acts: bool = False  # there is always something to act on: a run in which it does not is not understood
     scratch: bool = False  # run in a copy of the working directory
     around: Callable[[], AbstractContextManager[None]] | None = None  # entered while the command runs
     rewrite: Callable[[tuple[str, ...]], tuple[str, ...]] | None = None  # the command, changed

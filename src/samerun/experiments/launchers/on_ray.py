@@ -6,6 +6,7 @@ started again elsewhere, so no result is lost.
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,7 @@ from samerun.experiments.launchers.local import MODULE, answer
 from samerun.experiments.tasks import Done, Task
 
 _TRIES = 5  # of one run, when what carries it out dies
+_KNOCK_S = 5.0
 
 
 def carry_out_all(tasks: Sequence[Task], address: str | None, cpus: float = 1) -> Iterator[Done]:
@@ -62,8 +64,24 @@ def _ray() -> Any:
 
 
 def _connect(ray: Any, address: str | None) -> None:
+    _knock(address)
     try:
         ray.init(address=address, log_to_driver=False, include_dashboard=False, logging_level="error")
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
         said = str(error).strip().splitlines() or [type(error).__name__]
-        raise UsageError(f"no Ray cluster at {address}: {said[0]}; give its --address host:port") from None
+        raise _unreached(address, said[0]) from None
+
+
+def _knock(address: str | None) -> None:
+    """Whether anybody is there: Ray itself tries for minutes, and then ends the process."""
+    host, _, port = (address or "").rpartition("://")[2].rpartition(":")
+    if not port.isdigit():
+        return
+    try:
+        socket.create_connection((host, int(port)), _KNOCK_S).close()
+    except OSError as error:
+        raise _unreached(address, error.strerror or str(error)) from None
+
+
+def _unreached(address: str | None, said: str) -> UsageError:
+    return UsageError(f"no Ray cluster at {address}: {said}; give its --address host:port")

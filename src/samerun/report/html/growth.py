@@ -16,18 +16,18 @@ class Grown:
     """What the page shows of a growth."""
 
     said: str
-    plot: Mapping[str, Any]  # {"steps", "loss", "largest", "median"}, None where nothing differs
+    plot: Mapping[str, Any]  # {"range": [first, last], "loss": columns, "ulps": columns}, steps come first
     table: tuple[tuple[str, ...], ...]  # step, parameters, loss, ulps: a few steps
 
     @property
     def has_loss(self) -> bool:
         """Whether there are differences of losses to plot."""
-        return _points(self.plot["loss"]) > 1
+        return _points(self.plot["loss"][1]) > 1
 
     @property
     def has_ulps(self) -> bool:
         """Whether there are differences of weights to plot."""
-        return _points(self.plot["largest"]) > 1
+        return _points(self.plot["ulps"][1]) > 1
 
 
 def _points(values: Sequence[float | None]) -> int:
@@ -38,16 +38,21 @@ def grown(growth: Growth | None) -> Grown | None:
     """The distances by step; None when there are none."""
     if growth is None or not growth.distances:
         return None
-    by_step = {distance.step: distance for distance in growth.distances}
-    steps = thinned(sorted(by_step), [min(by_step)])
-    shown = [by_step[step] for step in steps]
+    every = growth.distances
+    sampled = [item for item in every if item.sampled]
     plot = {
-        "steps": steps,
-        "loss": [_positive(item.loss) for item in shown],
-        "largest": [_positive(item.largest_ulps) for item in shown],
-        "median": [_positive(item.median_ulps) for item in shown],
+        "range": [every[0].step, every[-1].step],
+        "loss": _columns(every, "loss"),
+        "ulps": _columns(sampled, "largest_ulps", "median_ulps"),
     }
     return Grown(_said(growth), plot, tuple(_row(item) for item in _few(growth)))
+
+
+def _columns(distances: Sequence[Distance], *names: str) -> list[list[float | None]]:
+    """The steps, then these values of each, None where there is no difference: what a plot takes."""
+    by_step = {item.step: item for item in distances}
+    steps = thinned(sorted(by_step), sorted(by_step)[:1])
+    return [list(steps), *([_positive(getattr(by_step[step], name)) for step in steps] for name in names)]
 
 
 def _positive(value: float | None) -> float | None:

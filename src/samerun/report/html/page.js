@@ -60,10 +60,13 @@
     value: (_, value) => written(value),
   });
   const cursor = { sync: { key: "steps" }, drag: { x: true, y: false } };
-  const lines = (place, xs, ys, y, height) =>
+  const lines = (place, xs, ys, y, height, all) =>
     draw(place, height, {
       cursor,
-      scales: { x: { time: false, range: (_, low, high) => (low === high ? [low - 1, high + 1] : [low, high]) }, y: y.scale },
+      scales: { x: { time: false, range: (u, low, high) => {
+          if (all && low === xs[0] && high === xs[xs.length - 1]) [low, high] = all; // unzoomed
+          return low === high ? [low - 1, high + 1] : [low, high];
+        } }, y: y.scale },
       axes: [steps(), axis({ size: 66, ...y.axis })],
       series: [{ label: "step", value: (_, value) => (value == null ? "–" : whole(value)) }, ...ys.map((item, index) => series(item.label, index))],
       hooks: { draw: [parting] },
@@ -78,10 +81,9 @@
     const power = (_, splits) => splits.map((value) => (value == null ? "" : value >= 0.01 && value < 1e4 ? String(value) : value.toExponential(0).replace("+", "")));
     const tens = (_, splits) => splits.map((value) => (Math.abs(Math.log10(value) % 1) < 1e-9 ? value : null));
     const y = { scale: { distr: 3 }, axis: { values: power, grid: { stroke: () => colour("grid"), width: 1, filter: tens } } };
-    const of = place.dataset.of === "loss"
-      ? [{ label: "loss, relative", values: grown.loss }]
-      : [{ label: "largest", values: grown.largest }, { label: "median", values: grown.median }];
-    lines(place, grown.steps, of, y, 220);
+    const [xs, ...values] = grown[place.dataset.of];
+    const labels = place.dataset.of === "loss" ? ["loss, relative"] : ["largest", "median"];
+    lines(place, xs, labels.map((label, index) => ({ label, values: values[index] })), y, 220, grown.range);
   }
 
   // ---- the strip of steps × phases ------------------------------------------------------------------

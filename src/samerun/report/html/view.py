@@ -22,11 +22,21 @@ from samerun.report.pasted import pasted
 from samerun.runs.store import Run
 
 _WIDTH = 80  # columns of the text to paste
-_MOST_DRAWS = 40  # rows of the ledger
+_MOST_DRAWS = 40  # rows of the ledger, of those that differ and of those that do not
 _MOST_SENTENCES = 3  # about it
 _MOST_COLUMNS = 4  # runs whose settings stand side by side
 
 _T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Draws:
+    """The RNG ledger."""
+
+    said: tuple[str, ...]  # sentences
+    differing: tuple[Drawn, ...]
+    equal: tuple[Drawn, ...]
+    left_out: int  # rows that are not in these two
 
 
 @dataclass(frozen=True)
@@ -36,9 +46,7 @@ class Closely:
     card: causes.Card
     operations: list[operations.Operation]
     growth: growth.Grown | None
-    ledger: tuple[Drawn, ...]
-    draws_left_out: int
-    said: tuple[str, ...]  # of the ledger
+    draws: Draws | None
 
 
 @dataclass(frozen=True)
@@ -139,9 +147,7 @@ class _Reading:
             card,
             shown or [],
             growth.grown(found.growth),
-            found.ledger[:_MOST_DRAWS],
-            max(0, len(found.ledger) - _MOST_DRAWS),
-            tuple(_drawn(item) for item in found.ledger if item.draws_a != item.draws_b)[:_MOST_SENTENCES],
+            _draws(found.ledger),
         )
 
     def strip(self, diagnosis: Diagnosis, pair: Sequence[Run]) -> strip.Strip | None:
@@ -197,10 +203,30 @@ def _patched(patch: Patch | None) -> Patched | None:
     return Patched(code.diff(patch.diff), tried, tuple(sorted(patch.cannot.items())))
 
 
+def _draws(ledger: Sequence[Drawn]) -> Draws | None:
+    if not ledger:
+        return None
+    differing = [item for item in ledger if _is_other(item)]
+    equal = [item for item in ledger if not _is_other(item)]
+    shown = differing[:_MOST_DRAWS], equal[:_MOST_DRAWS]
+    said = [_drawn(item) for item in differing if item.draws_a != item.draws_b]
+    return Draws(
+        tuple(said[:_MOST_SENTENCES]),
+        *map(tuple, shown),
+        left_out=len(ledger) - sum(map(len, shown)),
+    )
+
+
+def _is_other(item: Drawn) -> bool:
+    return item.draws_a != item.draws_b or item.values_differ or bool(item.state_differs)
+
+
 def _drawn(item: Drawn) -> str:
     """As in: run B drew one more number from python-random at augment.py:31, in step 3."""
     more = item.draws_b - item.draws_a
     run, count = ("B", more) if more > 0 else ("A", -more)
     times = "one more number" if count == 1 else f"{count} more numbers"
     at = f" at {item.call_site}" if item.call_site else ""
-    return f"Run {run} drew {times} from {item.generator}{at}, in step {item.step}."
+    step = "batch" if ".worker" in item.process else "step"
+    where = f" of {item.process}" if step == "batch" else ""
+    return f"Run {run} drew {times} from {item.generator}{at}, in {step} {item.step}{where}."

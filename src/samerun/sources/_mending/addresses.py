@@ -91,12 +91,7 @@ def _gone_through(code: Code) -> Iterator[Place]:
     for file, node in sets.ordered_sets(code):
         if not sets.are_texts(code, (file, node)):
             yield file, node
-    for file in code.files:
-        for call in file.every(ast.Call):
-            if isinstance(call.func, ast.Attribute) and call.func.attr == "pop" and not call.args:
-                place = (file, call.func.value)
-                if sets.is_set(code, place) and not sets.are_texts(code, place):
-                    yield place
+    yield from (place for place in sets.popped(code) if not sets.are_texts(code, place))
 
 
 def _makers(code: Code, place: Place) -> list[Place]:

@@ -22,27 +22,34 @@ def seeded(
     `names` are its functions as they stand in "seed" rows; `given` is the row of one that was given another
     seed in each run. Raises NoEdit.
     """
-    edits: list[Edit] = []
     unseeded = difference.a.rows("unseeded", id_)
-    for row in unseeded:
+
+    def without(row: Row) -> list[Edit]:
         file, calls = seeds.seed_calls(code, row, (function, "torch.seed", "torch.random.seed"))
-        for call in calls:
-            if ".worker" in row.process:
-                edits += seeds.worker_seed(file, call, id_)
-            elif id_.startswith("torch-"):
-                edits += seeds.torch_seeded_anew(file, call)
-            else:
-                edits += seeds.given_a_seed(code, file, call, "0")
-    for row in [] if given is None else _rows.every_differing(difference, "seed", names):
+        return [edit for call in calls for edit in _seeded(code, file, call, id_, ".worker" in row.process)]
+
+    def otherwise(row: Row) -> list[Edit]:
         file, calls = seeds.seed_calls(code, row, (function, *names))
-        for call in calls:
-            edits += seeds.seeded_alike(code, file, call, volatile.anything)
+        return [edit for call in calls for edit in seeds.seeded_alike(code, file, call, volatile.anything)]
+
+    edits = seeds.each_line(unseeded, without)
+    if given is not None:
+        edits += seeds.each_line(_rows.every_differing(difference, "seed", names), otherwise)
     needed = not edits or _draws_before(id_, unseeded, difference)
     if id_.startswith("torch-"):
         own = _own_generators(code)
         needed = needed and not (own and seeds.is_seeded(difference, "torch.manual_seed"))
         edits += own
     return [*edits, Opening(function, "(0)")] if needed else edits
+
+
+def _seeded(code: Code, file: File, call: ast.Call, id_: str, in_worker: bool) -> list[Edit]:
+    """A seed for a call that seeds without one."""
+    if in_worker:
+        return seeds.worker_seed(file, call, id_)
+    if id_.startswith("torch-"):
+        return seeds.torch_seeded_anew(file, call)
+    return seeds.given_a_seed(code, file, call, "0")
 
 
 def _own_generators(code: Code) -> list[Edit]:

@@ -17,15 +17,16 @@ _MAKERS = tuple(f"numpy.random.{name}" for name in _NAMES)
 
 
 def seeded(difference: Difference, code: Code) -> list[Edit]:
-    """A seed for each generator that was made without one. Raises NoEdit for one made in a library."""
+    """A seed for each generator that was made without one. Raises NoEdit."""
     rows = difference.a.rows("unseeded", "numpy-generator")
     often = seeds.often(rows)
-    edits: list[Edit] = []
-    for row in {row.call_site: row for row in rows}.values():
+
+    def make(row: Row) -> list[Edit]:
         file, calls = seeds.seed_calls(code, row, _MAKERS)
-        for call in calls:
-            edits += _edits(code, file, call, row, row.call_site in often, difference)
-    return edits
+        many = row.call_site in often
+        return [edit for call in calls for edit in _edits(code, file, call, row, many, difference)]
+
+    return seeds.each_line(rows, make)
 
 
 def _edits(

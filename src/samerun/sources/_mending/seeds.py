@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from samerun.editing.changes import replaced, with_arguments, with_first
 from samerun.editing.code import Code
@@ -151,6 +151,23 @@ def seed_calls(code: Code, row: Row, names: Sequence[str]) -> tuple[File, list[a
             f"what seeds at {row.call_site} is called inside of something else there: give that a seed"
         )
     return file, named
+
+
+def each_line(rows: Iterable[Row], make: Callable[[Row], Iterable[Edit]]) -> list[Edit]:
+    """The edits that `make` gives for one row of each line; lines that cannot be edited are passed over.
+
+    Raises NoEdit when there are such lines and no edits at all.
+    """
+    edits: list[Edit] = []
+    refused: NoEdit | None = None
+    for row in {(row.call_site, row.name): row for row in rows}.values():
+        try:
+            edits += make(row)
+        except NoEdit as reason:
+            refused = reason
+    if refused is not None and not edits:
+        raise refused
+    return edits
 
 
 def often(rows: Sequence[Row]) -> set[str | None]:

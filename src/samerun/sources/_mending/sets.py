@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import Literal
 
 from samerun.editing.changes import replaced
 from samerun.editing.code import Code
@@ -21,6 +22,7 @@ _IN_ORDER = frozenset(["list", "tuple", "iter", "enumerate", "zip", "map", "filt
 _METHODS = frozenset(
     {"join", "extend", "fromkeys", "array", "fromiter", "chain", "from_iterable", "deque", "Series"}
 )
+_OF_MODULES = frozenset({"parameters", "modules", "children", "buffers"})
 _TEXT = frozenset(
     [
         "split",
@@ -84,6 +86,31 @@ def is_set(code: Code, place: Place, depth: int = _DEEPEST) -> bool:
     return any(_is_annotated(*item) or is_set(code, item, depth - 1) for item in values)
 
 
+def popped(code: Code) -> Iterator[Place]:
+    """The sets that elements are taken out of by `.pop()`, in their own order."""
+    for file in code.files:
+        for call in file.every(ast.Call):
+            pops = isinstance(call.func, ast.Attribute) and call.func.attr == "pop" and not call.args
+            if pops and isinstance(call.func, ast.Attribute) and is_set(code, (file, call.func.value)):
+                yield file, call.func.value
+
+
+def hashes(code: Code) -> Iterator[Place]:
+    """The calls of `hash`, but those that make an object's own."""
+    for file in code.files:
+        for call in file.every(ast.Call):
+            function = file.function(call)
+            if file.called(call) == "hash" and (function is None or function.name != "__hash__"):
+                yield file, call
+
+
+def kind(code: Code, place: Place) -> Literal["text", "object", "unknown"]:
+    """What the elements of a set can be seen to be: strings, objects hashed by their address, or neither."""
+    if place[0].called(place[1]) == "hash" or are_texts(code, place):
+        return "text"
+    return "object" if _are_objects(code, place) else "unknown"
+
+
 def put_in_order(place: Place, code: Code) -> list[Edit]:
     """`sorted(…)` around a set; by `str` where its elements may not be comparable."""
     file, node = place
@@ -93,30 +120,28 @@ def put_in_order(place: Place, code: Code) -> list[Edit]:
 def constant_hashes(code: Code, *, all_of_them: bool) -> list[Edit]:
     """`hash(text)` becomes `zlib.crc32(text.encode())`: where a number is made of it, or all of them."""
     edits: list[Edit] = []
-    for file in code.files:
-        for call in file.every(ast.Call):
-            function = file.function(call)
-            if file.called(call) != "hash" or len(call.args) != 1:
-                continue
-            if (function is not None and function.name == "__hash__") or not (
-                all_of_them or _is_number(file, call)
-            ):
-                continue
-            if constant := seeds.in_seed(file, call, _of_constants):
-                edits += constant
-                continue
-            crc, missing = written(file, "zlib.crc32", call)
-            said = file.said(call.args[0])
-            plain = isinstance(call.args[0], (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
-            text = said if plain else f"({said})"
-            if not _is_text(code, (file, call.args[0])):
-                text = f"str({said})"
-            elif isinstance(call.args[0], (ast.Constant, ast.JoinedStr)):
-                text = said
-            try:
-                edits.append(replaced(file, call, f"{crc}({text}.encode())", missing))
-            except NoEdit:
-                continue
+    for file, call in hashes(code):
+        if (
+            not isinstance(call, ast.Call)
+            or len(call.args) != 1
+            or not (all_of_them or _is_number(file, call))
+        ):
+            continue
+        if constant := seeds.in_seed(file, call, _of_constants):
+            edits += constant
+            continue
+        crc, missing = written(file, "zlib.crc32", call)
+        said = file.said(call.args[0])
+        plain = isinstance(call.args[0], (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+        text = said if plain else f"({said})"
+        if not _is_text(code, (file, call.args[0])):
+            text = f"str({said})"
+        elif isinstance(call.args[0], (ast.Constant, ast.JoinedStr)):
+            text = said
+        try:
+            edits.append(replaced(file, call, f"{crc}({text}.encode())", missing))
+        except NoEdit:
+            continue
     return edits
 
 
@@ -223,17 +248,69 @@ def are_texts(code: Code, place: Place, seen: frozenset[int] = frozenset()) -> b
     )
 
 
+def _are_objects(code: Code, place: Place, seen: frozenset[int] = frozenset()) -> bool:
+    """Whether each element can be seen to be an object that is hashed by its address."""
+    file, node = place
+    if id(node) in seen:
+        return False
+    seen = seen | {id(node)}
+    if isinstance(node, (ast.Set, ast.List, ast.Tuple)):
+        return bool(node.elts) and all(_is_object(code, (file, item), seen) for item in node.elts)
+    if isinstance(node, (ast.SetComp, ast.ListComp, ast.GeneratorExp)):
+        return _is_object(code, (file, node.elt), seen)
+    if isinstance(node, ast.BinOp):
+        return _are_objects(code, (file, node.left), seen)
+    if isinstance(node, ast.Call):
+        if last_name(node) in _OF_MODULES:
+            return True
+        if file.called(node) in _PASS_ON and len(node.args) == 1:
+            return _are_objects(code, (file, node.args[0]), seen)
+        if isinstance(node.func, ast.Attribute) and node.func.attr in (*_OPERATIONS, "copy", "values"):
+            return _are_objects(code, (file, node.func.value), seen)
+    if not isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
+        return False
+    values = [item for item in given(code, place) if not _is_empty(*item)]
+    added = _added(file, node)
+    some = [_are_objects(code, item, seen) for item in values]
+    some += [_is_object(code, item, seen) for item in added]
+    return bool(some) and all(some)
+
+
+def _is_object(code: Code, place: Place, seen: frozenset[int]) -> bool:
+    file, node = place
+    if isinstance(node, ast.Call):
+        classes = (item for other in code.files for item in other.every(ast.ClassDef))
+        return any(item.name == last_name(node) and _by_address(item) for item in classes)
+    if not isinstance(node, ast.Name) or id(node) in seen:
+        return False
+    seen = seen | {id(node)}
+    gone_through = _gone_through_by(file, node)
+    if gone_through is not None:
+        return _are_objects(code, (file, gone_through), seen)
+    values = given(code, place)
+    return bool(values) and all(_is_object(code, item, seen) for item in values)
+
+
+def _by_address(made: ast.ClassDef) -> bool:
+    """Whether instances are hashed by their address, as modules are and plain classes."""
+    methods = {item.name for item in made.body if isinstance(item, ast.FunctionDef)}
+    decorators = [ast.unparse(item).replace(" ", "") for item in made.decorator_list]
+    plain = all("eq=False" in item for item in decorators)
+    bases = {last_name(base) for base in made.bases}
+    return plain and bases <= {"Module", "object", "Dataset", "ABC"} and not methods & {"__hash__", "__eq__"}
+
+
 def _is_empty(file: File, node: ast.expr) -> bool:
     return file.called(node) in ("set", "list") and isinstance(node, ast.Call) and not node.args
 
 
 def _added(file: File, node: ast.expr) -> list[Place]:
-    """What `.add(…)` puts into a set of this name in the file."""
+    """What `.add(…)` or `.append(…)` puts into something of this name in the file."""
     name = ast.unparse(node)
     return [
         (file, call.args[0])
         for call in file.every(ast.Call)
-        if last_name(call) == "add"
+        if last_name(call) in ("add", "append")
         and isinstance(call.func, ast.Attribute)
         and ast.unparse(call.func.value) == name
         and len(call.args) == 1

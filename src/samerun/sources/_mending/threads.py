@@ -27,7 +27,8 @@ _SHARED = frozenset(
         "setdefault",
     ]
 )
-_WAITS = frozenset(["get", "wait", "acquire", "join", "barrier", "recv", "read", "select", "accept"])
+_WAITS = frozenset({"wait", "acquire", "recv", "select", "accept"})
+_WAITS_BARE = frozenset({"get", "join"})  # without an argument, as a dict or a text never has them
 _LOOSE = (ast.IfExp, ast.BinOp, ast.BoolOp, ast.Lambda, ast.Starred, ast.NamedExpr)
 _DRAWS = ("random.", "numpy.random.", "torch.rand", "torch.normal", "torch.bernoulli", "torch.multinomial")
 
@@ -150,31 +151,47 @@ def _with_one(file: File, call: ast.Call, name: str) -> list[Edit]:
 
 def _joined(code: Code, file: File, call: ast.Call) -> list[Edit]:
     """`thread.start()` is followed by `thread.join()`, where the thread waits for nothing."""
-    statement = file.statement(call)
-    if (
-        not isinstance(statement, ast.Expr)
-        or statement.value is not call
-        or not isinstance(call.func, ast.Attribute)
-    ):
+    if not isinstance(call.func, ast.Attribute):
         return []
-    makers = behind(
-        code, (file, call.func.value), lambda other, node: other.called(node) == "threading.Thread"
-    )
+    thread = call.func.value
+    makers = behind(code, (file, thread), lambda other, node: _makes_thread(code, other, node))
     if not makers or not all(_ends_alone(code, *maker) for maker in makers):
         return []
-    if not isinstance(call.func.value, (ast.Name, ast.Attribute)):
-        return []
+    if isinstance(thread, ast.Call):  # nobody else holds it: it runs here
+        return [renamed(file, call, "run")]
+    said = file.said(thread)
+    parent = file.parent(call)
+    if isinstance(parent, ast.ListComp) and parent.elt is call:
+        return [replaced(file, call, f"({said}.start(), {said}.join())")]
     try:
-        return [after(file, statement, f"{file.said(call.func.value)}.join()")]
+        return [after(file, parent, f"{said}.join()")] if isinstance(parent, ast.Expr) else []
     except NoEdit:
         return []
 
 
+def _makes_thread(code: Code, file: File, node: ast.expr) -> bool:
+    return file.called(node) == "threading.Thread" or _own_run(code, node) is not None
+
+
+def _own_run(code: Code, node: ast.expr) -> tuple[File, Function] | None:
+    """What a thread of the user's own class runs."""
+    if not isinstance(node, ast.Call):
+        return None
+    for file in code.files:
+        for made in file.every(ast.ClassDef):
+            if made.name == last_name(node) and any(last_name(base) == "Thread" for base in made.bases):
+                methods = [item for item in made.body if isinstance(item, ast.FunctionDef)]
+                return next(((file, item) for item in methods if item.name == "run"), None)
+    return None
+
+
 def _ends_alone(code: Code, file: File, maker: ast.expr) -> bool:
-    """Whether the function of a thread comes to its end without the others and without the main thread."""
-    assert isinstance(maker, ast.Call)
-    target = next((item.value for item in maker.keywords if item.arg == "target"), None)
-    found = _named(code, file, target) if target is not None else []
+    """Whether what a thread runs comes to its end without the others and without the main thread."""
+    own = _own_run(code, maker)
+    found = [own] if own is not None else []
+    for item in maker.keywords if isinstance(maker, ast.Call) else []:
+        if item.arg == "target":
+            found += _named(code, file, item.value)
     return bool(found) and not any(_waits(code, other, function) for other, function in found)
 
 
@@ -183,7 +200,8 @@ def _waits(code: Code, file: File, function: Function) -> bool:
         if isinstance(node, ast.While) and isinstance(node.test, ast.Constant):
             return True
         if isinstance(node, ast.Call):
-            if last_name(node) in _WAITS and isinstance(node.func, ast.Attribute) and not file.called(node):
+            waits = last_name(node) in _WAITS or (last_name(node) in _WAITS_BARE and not node.args)
+            if waits and isinstance(node.func, ast.Attribute) and not file.called(node):
                 return True
             if last_name(node) in ("put", "put_nowait") and isinstance(node.func, ast.Attribute):
                 queues = behind(

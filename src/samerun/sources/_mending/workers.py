@@ -10,7 +10,7 @@ from samerun.editing.edit import Edit, Opening
 from samerun.editing.file import File, last_name
 from samerun.editing.values import behind
 from samerun.editing.writing import written
-from samerun.runs.difference import Difference
+from samerun.runs.difference import Difference, Row
 from samerun.sources import _rows
 from samerun.sources._mending import seeds, volatile
 
@@ -19,14 +19,15 @@ _GLOBAL = tuple(seeds.GENERATORS.values())
 
 def seeded(difference: Difference, code: Code) -> list[Edit]:
     """The worker's own seed where a worker seeds itself, and a seed for the main process's generator."""
-    edits: list[Edit] = []
     unseeded = [row for row in difference.a.rows("unseeded") if row.name in _GLOBAL]
     rows = [*unseeded, *_rows.every_differing(difference, "seed", tuple(seeds.GENERATORS))]
-    for row in {row.call_site: row for row in rows if ".worker" in row.process}.values():
+
+    def make(row: Row) -> list[Edit]:
         name = seeds.GENERATORS.get(row.name or "", row.name or "")
         file, calls = seeds.seed_calls(code, row, tuple(seeds.GENERATORS))
-        for call in calls:
-            edits += _reseeded(code, file, call, name)
+        return [edit for call in calls for edit in _reseeded(code, file, call, name)]
+
+    edits = seeds.each_line((row for row in rows if ".worker" in row.process), make)
     if edits and seeds.is_seeded(difference, "torch.manual_seed"):
         return edits
     if not seeds.is_seeded(difference, "torch.manual_seed"):

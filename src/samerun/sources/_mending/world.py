@@ -25,13 +25,13 @@ def mended(
     is drawn from a seeded generator. Raises NoEdit, which says `why`, when it is used in another way.
     """
     kind = _READ[evidence]
-    edits: list[Edit] = []
     reason = f"{why} (it is read at {site or 'an unknown line'})"
-    for row in _rows.every_differing(difference, "seed"):
-        try:
-            edits += _seeded(code, row, kind)
-        except NoEdit as error:
-            reason = str(error)
+    edits: list[Edit] = []
+    try:
+        rows = _rows.every_differing(difference, "seed")
+        edits += seeds.each_line(rows, lambda row: _seeded(code, row, kind))
+    except NoEdit as error:
+        reason = str(error)
     for at in dict.fromkeys(row.call_site for row in reads):
         edits += _read_for_seed(code, at, kind)
     if not edits and evidence == "clock":

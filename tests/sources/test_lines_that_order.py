@@ -1,0 +1,87 @@
+"""hash-seed and memory-address name the line that goes through a set, by what is in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from samerun.runs.difference import Difference, Evidence
+from samerun.sources.hash_seed import HashSeed
+from samerun.sources.memory_address import MemoryAddress
+
+from .mending import Program
+
+
+def seen(program: Program, **columns) -> tuple[Evidence | None, Evidence | None]:
+    difference: Difference = program.difference(settings={"hash-seed": {"PYTHONHASHSEED": None}}, **columns)
+    return HashSeed().recognise(difference), MemoryAddress().recognise(difference)
+
+
+def told(evidence: Evidence | None) -> tuple[float, str | None] | None:
+    return None if evidence is None else (evidence.strength, evidence.call_site)
+
+
+def test_strings_are_the_hash_seed_s_at_the_line_that_goes_through_them(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        "words = set('a b c'.split())\nprint(len(words))\nids = {w: i for i, w in enumerate(words)}\n",
+    )
+    hashed, address = seen(program)
+    assert told(hashed) == (0.4, "train.py:3")
+    assert address is None
+
+
+def test_modules_and_parameters_are_ordered_by_address(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        """
+        from torch import nn
+        net = nn.Linear(2, 2)
+        rest = set(net.parameters()) - {net.bias}
+        for p in rest:
+            nn.init.normal_(p)
+        """,
+    )
+    hashed, address = seen(program)
+    assert hashed is not None and hashed.strength < 0.2
+    assert told(address) == (0.7, "train.py:4")
+
+
+def test_objects_of_the_user_s_own(tmp_path: Path) -> None:
+    text = "class Node:\n    pass\nnodes = [Node() for _ in range(9)]\nleft = set(nodes)\nx = left.pop()\n"
+    assert told(seen(Program(tmp_path, text))[1]) == (0.7, "train.py:5")
+    text = text.replace("    pass", "    def __hash__(self): return 1")
+    assert told(seen(Program(tmp_path, text))[1]) == (0.3, "train.py:5")  # what they are is not known
+
+
+def test_of_what_is_not_known_the_hash_seed_comes_first(tmp_path: Path) -> None:
+    text = "import config\nfor kind in set(config.KINDS):\n    config.add(kind, 1)\n    kind.go()\n"
+    program = Program(tmp_path, text)
+    hashed, address = seen(program)
+    assert (told(hashed), told(address)) == ((0.4, "train.py:2"), (0.3, "train.py:2"))
+
+
+def test_a_difference_in_the_body_of_a_loop_through_a_set(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        """
+        import torch
+        tasks = {"a", "b", "c"}
+        losses = {t: torch.rand(1) for t in sorted(tasks)}
+        total = 0
+        for t in tasks:
+            total = total + losses[t]
+        other = total * 2
+        """,
+    )
+    inside = dict(phase="forward", what="operation", call_site=program.at("total = total"))
+    assert told(seen(program, **inside)[0]) == (0.7, "train.py:5")
+    assert seen(program, **{**inside, "call_site": program.at("other")})[0] is None
+
+
+def test_sets_that_are_only_looked_into_are_no_order(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path, "keep = {'a', 'b'}\nn = [w for w in ['a', 'c'] if w in keep]\nprint(sorted(keep))\n"
+    )
+    hashed, address = seen(program)
+    assert told(hashed) == (0.4, "train.py:1")  # the set alone, as before: likelier than nothing
+    assert address is None
