@@ -71,5 +71,21 @@ def test_pinned_numbers():
     assert data.numpy().random() == 0.8401464415598027
 
 
+def test_item_seeds_are_a_permutation():
+    data = stream(0, "data")
+    numbers = [*range(5000), *(2**bit for bit in range(13, 64)), 2**64 - 1]
+    assert len(set(data.item_seeds(numbers))) == len(numbers)
+    assert data.item_seeds([7]) == data.item_seeds(range(8))[7:]
+    assert not set(data.item_seeds(range(5000))) & set(stream(1, "data").item_seeds(range(5000)))
+    for outside in (-1, 2**64):
+        with pytest.raises(OverflowError):
+            data.item_seeds([outside])
+
+
+def test_pinned_item_seeds():
+    found = stream(0, "data").item_seeds([0, 1, 2**64 - 1])
+    assert found == [8775746910135860894, 14500934302782813798, 117019273776514553]
+
+
 def test_repr_shows_how_to_make_it():
     assert repr(stream(1, "data", 0)) == "stream(1, 'data', 0)"

@@ -44,6 +44,27 @@ def test_a_difference_that_vanishes_is_healed(build: Builder) -> None:
     assert (found.alive, found.healed_at, found.reached_weights_at) == (False, 2, 1)
 
 
+def test_a_difference_of_an_activation_alone_heals_and_never_reaches_the_weights(build: Builder) -> None:
+    def change(rows: list[Record]) -> None:
+        flip(rows[find(rows, "output", 1, "forward")])
+
+    found = grown(build, change)
+    assert found is not None
+    assert (found.alive, found.healed_at, found.reached_weights_at) == (False, 2, None)
+    assert [item.differing for item in found.distances] == [0, 0, 0]
+
+
+def test_groups_without_the_digests_of_their_tensors_count_as_one(build: Builder) -> None:
+    def change(rows: list[Record]) -> None:
+        at("parameters", 1, 2, 3)(rows)
+        for step in (2, 3):
+            rows[find(rows, "parameters", step, "optimizer")].pop("parts")
+
+    found = grown(build, change)
+    assert found is not None
+    assert [(item.differing, item.parameters) for item in found.distances] == [(1, 3), (1, 1), (1, 1)]
+
+
 def test_a_difference_in_a_buffer_lives_on_though_no_weight_differs(build: Builder) -> None:
     def change(rows: list[Record]) -> None:
         rows[find(rows, "loss", 1)]["value"] = 0.5000001
@@ -57,8 +78,10 @@ def test_a_difference_in_a_buffer_lives_on_though_no_weight_differs(build: Build
 
 def test_losses_are_apart_relative_to_the_larger(build: Builder) -> None:
     def change(rows: list[Record]) -> None:
-        rows[find(rows, "loss", 2)]["value"] = 1.0  # 1/3 in the other run
-        rows[find(rows, "loss", 3)]["value"] = float("nan")
+        for step, value in ((2, 1.0), (3, float("nan"))):  # 1/3 in the other run
+            at = find(rows, "loss", step)
+            flip(rows[at])
+            rows[at]["value"] = value
 
     found = grown(build, change)
     assert found is not None

@@ -114,6 +114,29 @@ class Asking(torch.utils.data.Dataset):
         return {"noise": float(sample_stream("noise").numpy().random())}
 
 
+class Anything(torch.utils.data.Dataset):
+    """Takes any index."""
+
+    def __getitem__(self, index: Any) -> tuple[str, float, float]:
+        return str(index), random.random(), float(sample_stream("noise").numpy().random())
+
+
+def test_a_sample_is_its_index_whatever_type_that_has_and_whoever_is_in_its_batch() -> None:
+    def drawn(*indices: Any, batch_size: int | None = 4) -> list[Any]:
+        ours = DataLoader(Anything(), batch_size, sampler=list(indices), collate_fn=lambda made: made, seed=1)
+        return [one for batch in ours for one in (batch if batch_size else [batch])]
+
+    plain = drawn(0, 1, 2, 3)
+    assert len({value for sample in plain for value in sample[1:]}) == 8
+    assert drawn(3, 2, 1, 0)[::-1] == plain
+    assert drawn(np.int64(0), 1, np.uint8(2), 3) == plain
+    assert [drawn(n, batch_size=None)[0] for n in range(4)] == plain
+    mixed = drawn("a", 1, (2, "b"), 3, -1, 2**64)
+    assert (mixed[1], mixed[3]) == (plain[1], plain[3])
+    assert drawn(2**64, "a", -1, (2, "b")) == [mixed[n] for n in (5, 0, 4, 2)]
+    assert len({value for sample in [*mixed, *plain] for value in sample[1:]}) == 16
+
+
 # --- everything of torch's loader keeps working ---------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from comparing.build import Builder, end, find, flip, group, operation, record, training
+from comparing.build import Builder, Record, end, find, flip, group, operation, record, training
 
 from samerun.comparing.processes import read
 from samerun.errors import UsageError
@@ -231,7 +231,7 @@ def test_a_long_training_is_made_coarse_but_near_the_marks(
     monkeypatch.setattr(strip, "_CELLS", 20)
     monkeypatch.setattr(strip, "_NEAR", 3)
 
-    def rows(changed: bool) -> Iterator[dict[str, object]]:
+    def rows(changed: bool) -> Iterator[Record]:
         for step in range(200):
             row = record(step, "data", "batch", "Digits")
             if changed and step % 2:
@@ -250,7 +250,7 @@ def test_a_long_training_is_made_coarse_but_near_the_marks(
 # ---- the operations -----------------------------------------------------------------------------------
 
 
-def ops(*changes: object, **columns: object) -> list[dict[str, object]]:
+def ops() -> list[Record]:
     rows = [operation(0, f"aten.op{number}", f"out {number}", inputs=number) for number in range(30)]
     return [group(0, "setup", "parameters", "CNN"), *rows, end(1)]
 
@@ -268,7 +268,7 @@ def test_runs_without_operations_have_nothing_to_show(build: Builder) -> None:
 
 
 def test_the_origin_is_told_from_what_it_carries_on(build: Builder) -> None:
-    def change(rows: list[dict[str, object]]) -> None:
+    def change(rows: list[Record]) -> None:
         flip(rows[11])
         flip(rows[12])
         rows[12]["inputs"] = 99
@@ -282,8 +282,21 @@ def test_the_origin_is_told_from_what_it_carries_on(build: Builder) -> None:
     assert [item.name for item in shown if item.first] == ["aten.op10"]
 
 
+def test_data_that_comes_in_from_outside_is_told_as_such(build: Builder) -> None:
+    def named(rows: list[Record]) -> None:
+        rows[11]["name"] = "aten.lift_fresh.default"
+
+    def change(rows: list[Record]) -> None:
+        named(rows)
+        rows[11]["inputs"] = 99
+        flip(rows[11])
+
+    shown = around(build(ops(), plan=OPS, change=named), build(ops(), plan=OPS, change=change))
+    assert [item.state for item in shown if item.first] == ["comes-in"]
+
+
 def test_one_bit_at_the_end_of_a_digest_is_seen_and_shown(build: Builder) -> None:
-    def change(rows: list[dict[str, object]]) -> None:
+    def change(rows: list[Record]) -> None:
         digest = rows[11]["digest"]
         assert isinstance(digest, bytes)
         rows[11]["digest"] = digest[:-1] + bytes([digest[-1] ^ 1])
@@ -304,12 +317,12 @@ def test_an_operation_that_one_run_has_more_does_not_hide_what_follows(build: Bu
 
 
 def test_an_output_that_is_never_written_is_not_held_against_it(build: Builder) -> None:
-    def change(rows: list[dict[str, object]]) -> None:
+    def change(rows: list[Record]) -> None:
         for row in rows[5:8]:
             row["flags"] = NEVER_WRITTEN
         flip(rows[20])
 
-    def both(rows: list[dict[str, object]]) -> None:
+    def both(rows: list[Record]) -> None:
         change(rows)
         flip(rows[6])
 

@@ -76,6 +76,14 @@ SETS = {
         "w = next(iter(set(words)))",
         {"w = next(iter(set(words)))": "w = next(iter(sorted(set(words))))"},
     ),
+    "popped": (
+        "left = set(words)\nwhile left:\n    w = left.pop()",
+        {"left = set(words)": "left = sorted(set(words))"},
+    ),
+    "given to a library": (
+        "import vocab\nv = vocab.Table(set(words))",
+        {"v = vocab.Table(set(words))": "v = vocab.Table(sorted(set(words)))"},
+    ),
     "buckets": (
         "ids = [hash(w) % 100 for w in words]",
         {"ids = [hash(w) % 100 for w in words]": "ids = [zlib.crc32(w.encode()) % 100 for w in words]"},

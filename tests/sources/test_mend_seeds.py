@@ -566,6 +566,26 @@ def test_numpy_generators_made_without_a_seed(tmp_path: Path, old: str) -> None:
     assert program.mended("numpy-generator", row) == f"-{old}\n+{MADE[old]}"
 
 
+def test_a_generator_that_a_dataclass_makes(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        """
+        from dataclasses import dataclass, field
+        import numpy as np
+
+        @dataclass
+        class Buffer:
+            rng: np.random.Generator = field(default_factory=np.random.default_rng)
+
+        buffer = Buffer()
+        """,
+    )
+    row = equal("unseeded", "numpy-generator", program.at("buffer = "))
+    assert program.mended("numpy-generator", row).splitlines()[1] == (
+        "+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))"
+    )
+
+
 def test_generators_made_again_and_again_are_not_all_made_alike(tmp_path: Path) -> None:
     program = Program(
         tmp_path,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from samerun.comparing.alignment import Paired, join
 from samerun.comparing.processes import pair, read
 from samerun.runs.reading import Trace
+from samerun.runs.schema import COMPARED
 from samerun.runs.store import Run
 
 
@@ -22,7 +24,7 @@ class Distance:
     """
 
     step: int
-    differing: int  # parameters that are not equal, by digest
+    differing: int  # parameters that are not equal, by digest; where only groups have one, groups
     parameters: int
     loss: float | None  # relative difference of the step's last loss; None: no loss, or it is not a number
     largest_ulps: float | None = None
@@ -47,59 +49,86 @@ class Growth:
 
 
 def growth(a: Run, b: Run, rank: int = 0) -> Growth | None:
-    """The distances of two runs, from the first step on in which they differ; None when there is none.
+    """The distances of two runs; None when they do not differ in what was recorded of their steps.
 
-    Losses and weights are those of the first process of the rank that has them in both runs.
+    Only the steps that both runs completed count, and of each rank the first process that differs. Raises
+    SchemaError for a version not known here.
     """
     pairs = [both for both in pair(read(a).compared, read(b).compared)[0] if both[0].rank == rank]
-    for traces in pairs:
-        found = _of(*traces)
-        if found is not None:
-            return found
-    return None
+    return next((found for both in pairs if (found := _of(*both)) is not None), None)
 
 
 def _of(a: Trace, b: Trace) -> Growth | None:
-    weights = _groups(a, "parameters"), _groups(b, "parameters")
+    steps = min(_steps(a), _steps(b))
+    differing = _differing(Paired(a, b), steps)
+    if not differing:
+        return None
+    weights = _groups(a, "parameters", steps), _groups(b, "parameters", steps)
     losses = a.losses(), b.losses()
     samples = _samples(a), _samples(b)
-    steps = sorted(
-        losses[0].keys() & losses[1].keys() | {key[0] for key in weights[0].keys() & weights[1].keys()}
-    )
-    every = [
+    first, last = min(differing), max(differing)
+    distances = tuple(
         Distance(
             step,
             *_unequal(weights, step),
             _relative(losses[0].get(step, ()), losses[1].get(step, ())),
             **_ulps(samples[0].get(step, {}), samples[1].get(step, {})),
         )
-        for step in steps
-    ]
-    first = next((at for at, item in enumerate(every) if item.differing or item.loss), None)
-    if first is None:
-        return None
-    distances = tuple(every[first:])
-    last = max(at for at, item in enumerate(distances) if item.differing or item.loss)
-    healed = distances[last + 1].step if last + 1 < len(distances) else None
-    known = [item for item in distances if item.parameters]
-    alive = bool(known[-1].differing) if known else None
-    if alive is False and _buffers_differ(a, b):
-        alive = True
-    reached = next((item.step for item in known if item.differing), None)
-    return Growth(distances, alive, healed, reached)
+        for step in range(first, steps)
+    )
+    alive = _alive((weights, (_groups(a, "buffers", steps), _groups(b, "buffers", steps))))
+    reached = next((item.step for item in distances if item.differing), None)
+    return Growth(distances, alive, last + 1 if not alive and last + 1 < steps else None, reached)
 
 
-_Groups = dict[tuple[int, str], list[bytes]]
+def _steps(trace: Trace) -> int:
+    """How many optimizer steps are complete."""
+    done = trace.is_one_of("what", {"parameters"}) & trace.is_one_of("phase", {"optimizer"})
+    return int(trace.steps[done].max(initial=-1)) + 1
 
 
-def _groups(trace: Trace, what: str) -> _Groups:
-    """The digests of a group's tensors after each step, by (step, name of the group)."""
-    mask = trace.is_one_of("what", {what}) & trace.is_one_of("phase", {"optimizer"})
+def _differing(paired: Paired, steps: int) -> set[int]:
+    """The steps in which any record differs, or is there in one run only."""
+    import numpy as np
+
+    at_a, at_b = (
+        np.flatnonzero(trace.is_one_of("what", _RECORDS) & (trace.steps < steps))
+        for trace in (paired.a, paired.b)
+    )
+    keys_a, keys_b = paired.keys(at_a, at_b, ("phase", "what", "name"))
+    partner_a, partner_b = join(keys_a, keys_b)
+    there = partner_a >= 0
+    equal = paired.equal(at_a[there], at_b[partner_a[there]])
+    found = (
+        paired.a.steps[at_a[there]][~equal],
+        paired.a.steps[at_a[~there]],
+        paired.b.steps[at_b[partner_b < 0]],
+    )
+    return {step for steps_ in found for step in steps_.tolist()}
+
+
+def _alive(groups: Iterable[tuple[_Groups, _Groups]]) -> bool | None:
+    """Whether the last that was recorded of any group differs; None when nothing was."""
+    known = []
+    for one, other in groups:
+        names = {name for _, name in one.keys() & other.keys()}
+        for name in names:
+            last = max(key for key in one.keys() & other.keys() if key[1] == name)
+            known.append(one[last][0] != other[last][0])
+    return any(known) if known else None
+
+
+_Groups = dict[tuple[int, str], tuple[bytes | None, list[bytes]]]
+
+
+def _groups(trace: Trace, what: str, steps: int) -> _Groups:
+    """(the digest of a group, those of its tensors) after each step, by (step, name of the group)."""
+    mask = trace.is_one_of("what", {what}) & trace.is_one_of("phase", {"optimizer"}) & (trace.steps < steps)
     table = trace.table.filter(mask).select(["step", "name", "digest", "parts"])
     found: _Groups = {}
     for step, name, digest, parts in zip(*(column.to_pylist() for column in table.columns), strict=True):
-        pieces = [parts[at : at + _PART] for at in range(0, len(parts or b""), _PART)] if parts else [digest]
-        found[step, name or ""] = pieces
+        pieces = [parts[at : at + _PART] for at in range(0, len(parts), _PART)] if parts else []
+        found[step, name or ""] = digest, pieces
     return found
 
 
@@ -107,17 +136,14 @@ def _unequal(weights: tuple[_Groups, _Groups], step: int) -> tuple[int, int]:
     """(tensors that are not equal, all of them)."""
     differing = every = 0
     for key in weights[0].keys() & weights[1].keys():
-        if key[0] == step:
-            one, other = weights[0][key], weights[1][key]
-            every += max(len(one), len(other))
-            differing += abs(len(one) - len(other)) + sum(x != y for x, y in zip(one, other, strict=False))
+        if key[0] != step:
+            continue
+        (digest, one), (other_digest, other) = weights[0][key], weights[1][key]
+        if not one or not other:  # long runs keep only the digests of groups
+            one, other = [digest or b""], [other_digest or b""]
+        every += max(len(one), len(other))
+        differing += abs(len(one) - len(other)) + sum(x != y for x, y in zip(one, other, strict=False))
     return differing, every
-
-
-def _buffers_differ(a: Trace, b: Trace) -> bool:
-    one, other = _groups(a, "buffers"), _groups(b, "buffers")
-    both = sorted(one.keys() & other.keys())
-    return bool(both) and one[both[-1]] != other[both[-1]]
 
 
 def _relative(a: tuple[float, ...], b: tuple[float, ...]) -> float | None:
@@ -132,14 +158,23 @@ _Sampled = dict[str, tuple[dict[str, Any], bytes]]
 
 
 def _samples(trace: Trace) -> dict[int, _Sampled]:
-    """What was sampled of the weights after each step, by the name of the group."""
+    """What was sampled of the weights after each step, by group and dtype."""
     table = trace.table.filter(trace.is_one_of("what", {"values"})).select(
         ["step", "name", "detail", "parts"]
     )
     found: dict[int, _Sampled] = {}
     for step, name, detail, parts in zip(*(column.to_pylist() for column in table.columns), strict=True):
-        found.setdefault(step, {})[name or ""] = (json.loads(detail or "{}"), parts or b"")
+        said = _said(detail)
+        found.setdefault(step, {})[f"{name or ''} {said.get('dtype')}"] = said, parts or b""
     return found
+
+
+def _said(detail: str | None) -> dict[str, Any]:
+    try:
+        said = json.loads(detail or "")
+    except ValueError:
+        return {}
+    return said if isinstance(said, dict) else {}
 
 
 def _ulps(a: _Sampled, b: _Sampled) -> dict[str, Any]:
@@ -172,5 +207,6 @@ def _ulps(a: _Sampled, b: _Sampled) -> dict[str, Any]:
     }
 
 
+_RECORDS = frozenset(COMPARED) - {"operation", "end"}
 _PART = 16  # bytes of a digest
 _INTEGERS = {"float16": "<i2", "bfloat16": "<i2", "float32": "<i4", "float64": "<i8"}

@@ -107,7 +107,7 @@ def _process(a: Trace, b: Trace, window: operations.Window) -> Iterator[Drawn]:
 
 def _last(trace: Trace, draws: Mapping[_Key, _Draws]) -> int:
     """The last step that a process reached, or the last batch that a worker made."""
-    if str(trace.meta.get("role", "")).startswith("worker"):
+    if ".worker" in trace.stem:
         return max((key.step for key in draws), default=-1)
     return int(trace.steps.max(initial=-1))
 
@@ -145,7 +145,8 @@ def _draws(trace: Trace, window: operations.Window) -> dict[_Key, _Draws]:
         elif row.what == "draw":
             function, batch = _said(row.detail)
             key = _Key(name, row.step if batch is None else batch, row.call_site, function)
-            _add(found, key, _Draws(int(row.value or 1), row.inputs, (row.digest,)))
+            before = states.get(name) if row.inputs is None else row.inputs
+            _add(found, key, _Draws(int(row.value or 1), before, (row.digest,)))
         elif at in within:
             generator = row.detail or "torch-cpu"
             key = _Key(generator, row.step, row.call_site, row.name)

@@ -195,15 +195,17 @@ def _each(above: Stream, indices: Sequence[Any], make: Callable[[Any], Any]) -> 
 
 def _seeds(above: Stream, indices: Sequence[Any]) -> list[int]:
     """Of each index: by its number; where it is none, by its names."""
-    if set(map(type, indices)) == {int} and 0 <= min(indices) <= max(indices) < 2**64:  # all but always
-        return above.item_seeds(indices)
+    if set(map(type, indices)) == {int}:  # all but always
+        try:
+            return above.item_seeds(indices)
+        except OverflowError:
+            pass
     return [_seed(above, index_names(index)) for index in indices]
 
 
 def _seed(above: Stream, names: tuple[Name, ...]) -> int:
-    (number,) = names if len(names) == 1 else (None,)
-    if type(number) is int and 0 <= number < 2**64:
-        return above.item_seeds([number])[0]
+    if len(names) == 1 and type(names[0]) is int and 0 <= names[0] < 2**64:
+        return above.item_seeds([names[0]])[0]
     return above.child_seed(*names)
 
 

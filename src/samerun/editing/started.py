@@ -51,6 +51,8 @@ def _module(name: str, words: Sequence[str], folder: Path, ran: Mapping[str, obj
         if len(alike) == 1:
             return alike[0]
     named = _named(words, ran)  # a profiler or the like, that starts the script
+    if named is None and name.startswith("ipykernel"):
+        raise NoEdit("the code ran in a notebook: export it as a script, and start that")
     if named is None:
         raise NoEdit(f"the program started, `python -m {name}`, is not in the working directory")
     return named

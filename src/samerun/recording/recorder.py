@@ -137,17 +137,20 @@ class Recorder:
         step: int | None = None,
         phase: str | None = None,
         apart: tuple[bytes | Slot, bytes | Slot] | None = None,
+        sample: bytes | None = None,
         **columns: Any,
     ) -> None:
         """Write one record; its digest is that of its parts (kept one by one with `keep_parts`).
 
         `inputs_of` are the digests of what went in; `loss` is a tensor of one element, for people. A record
-        of two digests that are to be `apart` is dropped when they turn out equal.
+        of two digests that are to be `apart` is dropped when they turn out equal. A `sample` is kept.
         """
         if self.failed or (self.in_worker and what not in _EVIDENCE):
             return
         at, now = self.where()
         columns.update(step=at if step is None else step, phase=phase or now, what=what, name=name)
+        if sample is not None:
+            columns["parts"] = sample
         row = Row(columns, parts, keep_parts, inputs_of, loss, apart)
         with self._lock:
             if self._waiting or self.tensors.waiting:

@@ -16,11 +16,11 @@ from torch.optim.optimizer import (
 )
 
 from samerun import digest
-from samerun.recording import values
 from samerun.recording.files import shown
 from samerun.recording.modules import Modules
 from samerun.recording.recorder import Recorder
 from samerun.recording.tensors import NOTHING
+from samerun.recording.values import Values
 from samerun.sources import _user_code
 
 
@@ -37,6 +37,7 @@ class Training:
         self._made: list[weakref.ref[Optimizer]] = []
         self._stepping: list[Optimizer] = []  # an optimizer may wrap another: only the outermost is a step
         self._phase = "forward"
+        self._values = Values(recorder) if recorder.plan.values else None
         self._unscaled: tuple[weakref.ref[torch.Tensor], torch.Tensor] | None = None
 
     # --- losses ------------------------------------------------------------------------------------
@@ -116,8 +117,8 @@ class Training:
         self._group("parameters", label, names, parameters, stepped=label)
         self._state(optimizer, label, names, parameters)
         self.modules.group("buffers", "buffers", list(self.modules.buffers()), stepped=label)
-        if values.are_due(recorder.plan, recorder.step) and (sample := values.sampled(parameters)):
-            recorder.row("values", label, parts=[sample[0]], keep_parts=True, detail=sample[1])
+        if self._values is not None:
+            self._values.write(optimizer, label, parameters)
         recorder.end_step()
 
     def _gradients(self, optimizer: Optimizer) -> None:

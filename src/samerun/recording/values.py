@@ -1,52 +1,96 @@
-"""A sample of the weights themselves, now and then: digests say that two runs differ, not by how much."""
+"""Samples the values of the weights now and then: digests say that two runs differ, not by how much."""
 
 from __future__ import annotations
 
-import functools
 import json
-import math
+import weakref
 from collections.abc import Sequence
+from typing import NamedTuple
 
+import numpy as np
 import torch
+from torch.optim.optimizer import Optimizer
 
-from samerun.runs.plan import Plan
+from samerun.digest.host import plain_device
+from samerun.digest.quiet import quiet
+from samerun.recording.recorder import Recorder
 
-_MOST = 65_536  # elements of one group
-_EACH = 8  # after each of the first steps, then after every √2-fold one
-_INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
-
-
-def are_due(plan: Plan, step: int) -> bool:
-    """Whether the weights are sampled after this step."""
-    if not plan.values:
-        return False
-    return step < _EACH or step in _later() or (plan.window is not None and step in plan.window)
-
-
-@functools.cache
-def _later() -> frozenset[int]:
-    return frozenset(math.isqrt(2**power) for power in range(2 * _EACH.bit_length() - 2, 62))
+_MOST = 65_536  # elements of one optimizer's parameters
+_FIRST = 8  # steps that are all sampled
+_BITS = {
+    torch.float64: torch.int64,
+    torch.float32: torch.int32,
+    torch.bfloat16: torch.int16,
+    torch.float16: torch.int16,
+}
 
 
-def sampled(tensors: Sequence[torch.Tensor]) -> tuple[bytes, str] | None:
-    """(elements at fixed positions of the tensors, one after the other, as raw bytes; what they are as JSON).
+class _Taken(NamedTuple):
+    """The elements to take from the parameters of one optimizer."""
 
-    Of tensors of the first one's dtype. None when that is no floating-point type, or they have no memory.
-    """
-    dtype = tensors[0].dtype if tensors else None
-    if dtype is None or not dtype.is_floating_point or dtype.itemsize not in _INTEGERS:
-        return None
-    alike = [each for each in tensors if each.dtype == dtype]
-    every = sum(each.numel() for each in alike)
-    stride = max(-(-every // _MOST), 1)
-    pieces, position = [], 0
-    try:
-        for each in alike:
-            flat = each.detach().reshape(-1)
-            pieces.append(flat[-position % stride :: stride].cpu())
-            position += flat.numel()
-        raw = torch.cat(pieces).view(_INTEGERS[dtype.itemsize]).numpy().tobytes()
-    except RuntimeError:  # sparse, sharded or without memory
-        return None
-    said = {"elements": len(raw) // dtype.itemsize, "of": every, "dtype": str(dtype).partition(".")[2]}
-    return raw, json.dumps(said)
+    key: tuple[tuple[int, int], ...]  # id and size of each parameter
+    indices: list[torch.Tensor]  # int64[k] for each parameter: positions in its logical order
+
+
+class Values:
+    """Writes samples of the weights."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._taken: weakref.WeakKeyDictionary[Optimizer, _Taken] = weakref.WeakKeyDictionary()
+
+    def write(self, optimizer: Optimizer, label: str, parameters: Sequence[torch.Tensor]) -> None:
+        """After a step that is due: at most 65,536 elements of the parameters, at positions that stay.
+
+        One row for each of their dtypes, with the raw bytes of the elements one after the other. Parameters
+        that are not floating point, and those without memory of their own, are left out.
+        """
+        if not self._is_due(self._recorder.step):
+            return
+        sampled = [p for p in parameters if p.dtype in _BITS and plain_device(p) and p.numel()]
+        if not sampled:
+            return
+        taken = self._positions(optimizer, sampled)
+        for dtype in dict.fromkeys(parameter.dtype for parameter in sampled):
+            alike = [pair for pair in zip(sampled, taken.indices, strict=True) if pair[0].dtype is dtype]
+            with quiet():
+                pieces = [
+                    parameter.detach().reshape(-1)[index.to(parameter.device)].cpu()
+                    for parameter, index in alike
+                ]
+                raw = torch.cat(pieces).view(_BITS[dtype]).numpy().tobytes()
+            said = {
+                "elements": len(raw) // dtype.itemsize,
+                "of": sum(parameter.numel() for parameter, _ in alike),
+                "dtype": str(dtype).removeprefix("torch."),
+            }
+            self._recorder.row("values", label, sample=raw, detail=json.dumps(said))
+
+    def _is_due(self, step: int) -> bool:
+        first, last = self._recorder.plan.window or (1, 0)
+        return is_sampled(step) or first <= step <= last
+
+    def _positions(self, optimizer: Optimizer, parameters: Sequence[torch.Tensor]) -> _Taken:
+        key = tuple((id(parameter), parameter.numel()) for parameter in parameters)
+        taken = self._taken.get(optimizer)
+        if taken is None or taken.key != key:
+            taken = self._taken[optimizer] = _Taken(key, _chosen([size for _, size in key]))
+        return taken
+
+
+def is_sampled(step: int) -> bool:
+    """Whether a step is among 0 … 7, 8, 11, 16, 22, 32, …: one in each factor of the square root of 2."""
+    power = step.bit_length() - 1
+    return step < _FIRST or step in (2**power, int(2 ** (power + 0.5)))
+
+
+def _chosen(sizes: Sequence[int]) -> list[torch.Tensor]:
+    """Positions in tensors of these sizes: spread over all of them, at no regular distance."""
+    of = sum(sizes)
+    numbers = np.arange(min(of, _MOST) + 1, dtype=np.int64)
+    edges = numbers * of // numbers[-1]
+    shift = (numbers[:-1] * 2_654_435_761) % 2**32  # a multiplicative hash: Knuth, volume 3, section 6.4
+    places = edges[:-1] + ((shift * np.diff(edges)) >> 32)
+    starts = np.cumsum([0, *sizes])
+    cuts = np.searchsorted(places, starts)
+    return [torch.from_numpy(places[cuts[n] : cuts[n + 1]] - starts[n]) for n in range(len(sizes))]

@@ -137,8 +137,13 @@ def _what(difference: Difference) -> str:
     return f"{what}{name}" + (f" ({kind})" if kind else "")
 
 
+def brings_data(op: str) -> bool:
+    """Whether an operation makes a tensor of what came from outside torch: its inputs say nothing."""
+    return op.split(".")[1:2] in (["lift_fresh"], ["from_numpy"], ["frombuffer"], ["as_tensor"])
+
+
 def _origin(origin: Origin) -> str:
-    if origin.op.split(".")[1:2] in (["lift_fresh"], ["from_numpy"], ["frombuffer"], ["as_tensor"]):
+    if brings_data(origin.op):
         return "data comes into torch here, and is not the same"
     if not origin.inputs_equal:
         return "its inputs differ, though no operation before it does: they came from outside torch"

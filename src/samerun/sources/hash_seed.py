@@ -108,7 +108,10 @@ class HashSeed(Source):
         from samerun.sources._mending import sets
 
         edits = [edit for place in sets.ordered_sets(code) for edit in sets.put_in_order(place, code)]
+        edits += sets.popped_in_order(code)
         edits += sets.constant_hashes(code, all_of_them=not edits)
+        if not edits:
+            edits = [edit for place in sets.given_away(code) for edit in sets.put_in_order(place, code)]
         if not edits:
             raise NoEdit(self.cannot_mend)
         return edits

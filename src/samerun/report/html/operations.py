@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from samerun.comparing import operations
 from samerun.comparing.alignment import Paired, common_prefix
 from samerun.comparing.processes import Recorded, pair
+from samerun.report.place import brings_data
 from samerun.runs.difference import Difference
 from samerun.runs.schema import DRAWS, LOADER, NEVER_WRITTEN, UNINITIALIZED
 
@@ -23,6 +24,7 @@ STATES = {  # in words for people
     "same": "equal",
     "origin": "origin",  # equal inputs, other outputs
     "draws": "random draw",  # that, of an operation that draws random numbers
+    "comes-in": "data comes in",  # from outside torch, and is not the same
     "carried": "carried on",  # its inputs differ already
     "differs": "outputs differ",  # what went in is not known
     "healed": "equal again",  # other inputs, equal outputs
@@ -131,13 +133,17 @@ def _both(paired: Paired, a: int, b: int) -> Operation:
     one, other = paired.a, paired.b
     inputs, outputs = Digests(_inputs(one, a), _inputs(other, b)), Digests(_digest(one, a), _digest(other, b))
     flags = int(one.flags[a] | other.flags[b])
-    return _operation(one, a, _state(inputs, outputs, flags), inputs, outputs, flags)
+    return _operation(
+        one, a, _state(one.cell("name", a) or "", inputs, outputs, flags), inputs, outputs, flags
+    )
 
 
-def _state(inputs: Digests, outputs: Digests, flags: int) -> str:
+def _state(name: str, inputs: Digests, outputs: Digests, flags: int) -> str:
     same = outputs.a == outputs.b or bool(flags & NEVER_WRITTEN)
     if same:
         return "same" if inputs.a == inputs.b else "healed"
+    if brings_data(name):
+        return "comes-in"
     if flags & DRAWS and inputs.a == inputs.b:
         return "draws"
     if inputs.a is None or inputs.b is None:

@@ -22,7 +22,7 @@ from samerun.report.pasted import pasted
 from samerun.runs.store import Run
 
 _WIDTH = 80  # columns of the text to paste
-_MOST_DRAWS = 40  # rows of the ledger, of those that differ and of those that do not
+_MOST_DRAWS = 16  # rows of the ledger, of those that differ and of those that do not
 _MOST_SENTENCES = 3  # about it
 _MOST_COLUMNS = 4  # runs whose settings stand side by side
 
@@ -208,12 +208,12 @@ def _draws(ledger: Sequence[Drawn]) -> Draws | None:
         return None
     differing = [item for item in ledger if _is_other(item)]
     equal = [item for item in ledger if not _is_other(item)]
-    shown = differing[:_MOST_DRAWS], equal[:_MOST_DRAWS]
     said = [_drawn(item) for item in differing if item.draws_a != item.draws_b]
     return Draws(
         tuple(said[:_MOST_SENTENCES]),
-        *map(tuple, shown),
-        left_out=len(ledger) - sum(map(len, shown)),
+        tuple(differing[:_MOST_DRAWS]),
+        tuple(equal[:_MOST_DRAWS]),
+        max(0, len(differing) - _MOST_DRAWS) + max(0, len(equal) - _MOST_DRAWS),
     )
 
 

@@ -9,11 +9,9 @@ from samerun.editing.changes import removed, renamed, replaced
 from samerun.editing.code import Code
 from samerun.editing.edit import Change, Edit
 from samerun.editing.file import File, last_name
-from samerun.editing.values import Place, behind, given
+from samerun.editing.values import Place, given
 from samerun.sources._mending import sets, volatile
 
-_KEPT = frozenset({"add", "discard", "remove"})  # methods that have a counterpart in a dict
-_LIST_TOO = frozenset({"pop", "clear", "copy"})
 _BY = frozenset({"id", "hash", "object.__hash__"})
 
 
@@ -24,7 +22,7 @@ def in_order_of_making(code: Code) -> list[Edit]:
         for call in file.every(ast.Call):
             edits += _unsorted(code, file, call)
     for place in _gone_through(code):
-        kept = [edit for maker in _makers(code, place) for edit in _kept_in_order(*maker)]
+        kept = [edit for maker in sets.makers(code, place) for edit in _kept_in_order(*maker)]
         edits += kept or _filtered(code, place)
     return list(dict.fromkeys(edits))
 
@@ -94,21 +92,15 @@ def _gone_through(code: Code) -> Iterator[Place]:
     yield from (place for place in sets.popped(code) if not sets.are_texts(code, place))
 
 
-def _makers(code: Code, place: Place) -> list[Place]:
-    return behind(
-        code, place, lambda file, node: isinstance(node, (ast.Set, ast.SetComp)) or file.called(node) == "set"
-    )
-
-
 def _kept_in_order(file: File, maker: ast.expr) -> list[Edit]:
     """The edits that make a list or a dict of a set; [] where it is used as only sets can be."""
-    uses = _methods(file, maker)
+    uses = sets.methods(file, maker)
     if uses is None:
         return []
     called = {last_name(call) for call in uses}
-    as_list = bool(called & _LIST_TOO)
+    as_list = bool(called & sets.AS_LIST)
     if isinstance(maker, (ast.Set, ast.SetComp)):
-        if called & _KEPT:
+        if called & sets.AS_DICT:
             return []
         start, end = file.span(maker)
         made = [maker.elt] if isinstance(maker, ast.SetComp) else maker.elts
@@ -131,7 +123,7 @@ def _kept_in_order(file: File, maker: ast.expr) -> list[Edit]:
                 changed.append(renamed(file, call, "pop"))
                 changed.append(Change(file.path, last - 1, last - 1, ", None"))
         return list(changed)
-    if called & _KEPT:
+    if called & sets.AS_DICT:
         return []
     if not as_list:
         return [Change(file.path, start, end, "dict.fromkeys")]
@@ -199,27 +191,3 @@ def _can_repeat(file: File, node: ast.expr) -> bool:
         and not node.args
         and _can_repeat(file, node.func.value)
     )
-
-
-def _methods(file: File, maker: ast.expr) -> list[ast.Call] | None:
-    """The calls of methods of the set that an expression makes; None when it is used in another way too."""
-    parent = file.parent(maker)
-    if not isinstance(parent, (ast.Assign, ast.AnnAssign)):
-        return []  # used where it is made
-    targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
-    names = {ast.unparse(target) for target in targets}
-    calls: list[ast.Call] = []
-    for node in file.every(ast.expr):
-        if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
-            continue
-        if ast.unparse(node) not in names:
-            continue
-        use = file.parent(node)
-        if isinstance(use, ast.Attribute):
-            call = file.parent(use)
-            if not isinstance(call, ast.Call) or call.func is not use or use.attr not in _KEPT | _LIST_TOO:
-                return None
-            calls.append(call)
-        elif isinstance(use, ast.BinOp):
-            return None
-    return calls

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from samerun.editing.changes import replaced
 from samerun.editing.code import Code
-from samerun.editing.edit import Edit, Opening
+from samerun.editing.edit import Edit, NoEdit, Opening
 from samerun.editing.file import File
 from samerun.editing.writing import written
 from samerun.runs.difference import Difference, Row
@@ -22,11 +23,27 @@ def seeded(difference: Difference, code: Code) -> list[Edit]:
     often = seeds.often(rows)
 
     def make(row: Row) -> list[Edit]:
-        file, calls = seeds.seed_calls(code, row, _MAKERS)
+        try:
+            file, calls = seeds.seed_calls(code, row, _MAKERS)
+        except NoEdit:
+            edits = _factories(code)
+            if not edits:
+                raise
+            return edits
         many = row.call_site in often
         return [edit for call in calls for edit in _edits(code, file, call, row, many, difference)]
 
     return seeds.each_line(rows, make)
+
+
+def _factories(code: Code) -> list[Edit]:
+    """`default_factory=np.random.default_rng` becomes `default_factory=lambda: np.random.default_rng(0)`."""
+    return [
+        replaced(file, item.value, f"lambda: {file.said(item.value)}(0)")
+        for file in code.files
+        for item in file.every(ast.keyword)
+        if item.arg == "default_factory" and file.dotted(item.value) in _MAKERS
+    ]
 
 
 def _edits(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator
 from typing import Literal
 
@@ -10,12 +11,19 @@ from samerun.editing.changes import replaced
 from samerun.editing.code import Code
 from samerun.editing.edit import Edit, NoEdit
 from samerun.editing.file import File, last_name
-from samerun.editing.values import Place, given
+from samerun.editing.values import Place, behind, functions, given
 from samerun.editing.writing import written
 from samerun.sources._mending import seeds, sorting
 
 _MAKERS = frozenset({"set", "frozenset"})
 _OPERATIONS = frozenset({"union", "intersection", "difference", "symmetric_difference"})
+AS_DICT = frozenset({"add", "discard", "remove"})  # methods of a set that have a counterpart in a dict
+AS_LIST = frozenset({"pop", "clear", "copy"})  # and those that a list has too
+_BUILTINS = frozenset(dir(builtins))
+_TAKE_SETS = frozenset(  # in any order: methods of sets and lists, and what only shows
+    ["update", "union", "intersection", "difference", "symmetric_difference", "issubset", "issuperset"]
+    + ["isdisjoint", "add", "append", "put", "debug", "info"]
+)
 _TYPES = frozenset(["set", "frozenset", "Set", "FrozenSet", "AbstractSet", "MutableSet"])
 _PASS_ON = (*_MAKERS, "list", "tuple", "sorted", "dict.fromkeys", "iter", "reversed")
 _IN_ORDER = frozenset(["list", "tuple", "iter", "enumerate", "zip", "map", "filter", "next"])
@@ -104,11 +112,64 @@ def hashes(code: Code) -> Iterator[Place]:
                 yield file, call
 
 
+def given_away(code: Code) -> Iterator[Place]:
+    """The sets that are given to something whose code is not known, which may go through them."""
+    for file in code.files:
+        for call in file.every(ast.Call):
+            if file.called(call) in _BUILTINS or last_name(call) in _TAKE_SETS or functions(code, file, call):
+                continue
+            yield from ((file, item) for item in call.args if is_set(code, (file, item)))
+
+
+def makers(code: Code, place: Place) -> list[Place]:
+    """The expressions that make the set that a name stands for."""
+    return behind(
+        code, place, lambda file, node: isinstance(node, (ast.Set, ast.SetComp)) or file.called(node) == "set"
+    )
+
+
+def methods(file: File, maker: ast.expr) -> list[ast.Call] | None:
+    """The calls of methods of the set that an expression makes; None when it is used in another way too."""
+    parent = file.parent(maker)
+    if not isinstance(parent, (ast.Assign, ast.AnnAssign)):
+        return []  # used where it is made
+    targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
+    names = {ast.unparse(target) for target in targets}
+    calls: list[ast.Call] = []
+    for node in file.every(ast.expr):
+        if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
+            continue
+        if ast.unparse(node) not in names:
+            continue
+        use = file.parent(node)
+        if isinstance(use, ast.Attribute):
+            call = file.parent(use)
+            known = use.attr in AS_DICT | AS_LIST
+            if not isinstance(call, ast.Call) or call.func is not use or not known:
+                return None
+            calls.append(call)
+        elif isinstance(use, ast.BinOp):
+            return None
+    return calls
+
+
 def kind(code: Code, place: Place) -> Literal["text", "object", "unknown"]:
     """What the elements of a set can be seen to be: strings, objects hashed by their address, or neither."""
     if place[0].called(place[1]) == "hash" or are_texts(code, place):
         return "text"
     return "object" if _are_objects(code, place) else "unknown"
+
+
+def popped_in_order(code: Code) -> list[Edit]:
+    """Sets of strings that elements are popped from become sorted lists, where a list can stand for them."""
+    edits: list[Edit] = []
+    for place in popped(code):
+        for file, maker in makers(code, place):
+            uses = methods(file, maker)
+            as_list = uses is not None and all(last_name(call) in AS_LIST | {"remove"} for call in uses)
+            if as_list and kind(code, (file, maker)) != "object":
+                edits += put_in_order((file, maker), code)
+    return edits
 
 
 def put_in_order(place: Place, code: Code) -> list[Edit]:
