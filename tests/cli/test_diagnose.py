@@ -28,7 +28,15 @@ for step in range(4):
 def test_both_causes_are_found_and_the_patch_mends_the_script(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAIN)
     done = samerun(
-        "diagnose", "--json", "out.json", "--patch", "fix.patch", "--", sys.executable, "train.py", cwd=tmp_path
+        "diagnose",
+        "--json",
+        "out.json",
+        "--patch",
+        "fix.patch",
+        "--",
+        sys.executable,
+        "train.py",
+        cwd=tmp_path,
     )
     assert done.returncode == 1, done.stderr
     assert done.stdout.startswith("✗ differs — 2 reasons: torch-cpu, python-random; with all of them")

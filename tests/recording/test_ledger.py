@@ -60,7 +60,8 @@ def main():
         again = pickle.loads(pickle.dumps(rng))
         print(repr(type(rng)), isinstance(rng, (np.random.Generator, np.random.RandomState, random.Random)))
         print(type(again).__name__, again.random() == rng.random(), len(pickle.dumps(rng)))
-    print(type(numpy) is np.random.Generator, type(legacy) is np.random.RandomState, numpy.spawn(1)[0].random())
+    print(type(numpy) is np.random.Generator, type(legacy) is np.random.RandomState)
+    print(numpy.spawn(1)[0].random())
     print(isinstance(np.random.mtrand._rand, np.random.RandomState), np.random.default_rng(numpy) is numpy)
     class Mine(np.random.RandomState): pass
     print(isinstance(legacy, Mine), isinstance(Mine(1), Mine), issubclass(Mine, RandomState), Mine(1).rand())

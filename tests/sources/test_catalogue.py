@@ -14,9 +14,9 @@ IDS = {
     "cudnn-benchmark", "cudnn-nondeterministic", "attention-backend", "tf32", "threads",
     "uninitialized-memory", "mkl-first-call", "clock", "os-entropy", "process-id", "memory-address",
     "input-data", "resume-state", "thread-scheduling", "code", "arguments", "packages", "hardware",
-    "environment", "worker-count", "persistent-workers", "prefetch", "cpu-isa", "matmul-precision", "batch-size",
-    "world-size", "locale", "hostname", "user", "working-directory", "contention", "extra-loader",
-    "extra-evaluation", "compile", "initialisation", "data-order", "dropout",
+    "environment", "worker-count", "persistent-workers", "prefetch", "cpu-isa", "matmul-precision",
+    "batch-size", "world-size", "locale", "hostname", "user", "working-directory", "contention",
+    "extra-loader", "extra-evaluation", "compile", "initialisation", "data-order", "dropout",
 }  # fmt: skip
 KINDS = {"rng", "order", "kernel", "memory", "numerics", "world", "provenance"}
 

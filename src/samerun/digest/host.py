@@ -97,7 +97,7 @@ def digest_dense(t: torch.Tensor) -> bytes:
 
 def digest_memory(address: int, nbytes: int, seed: int = 0) -> bytes:
     """16 bytes for a stretch of host memory, which must be the caller's to read, and live."""
-    return xxh3_128_digest((ctypes.c_char * nbytes).from_address(address), seed)  # type: ignore[arg-type]
+    return xxh3_128_digest((ctypes.c_char * nbytes).from_address(address), seed)
 
 
 def digest_strided(t: torch.Tensor) -> bytes:

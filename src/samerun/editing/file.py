@@ -199,6 +199,10 @@ class File:
             None,
         )
 
+    def owner(self, node: ast.AST) -> ast.ClassDef | None:
+        """The class around it, if it is in one."""
+        return next((item for item in self.around(node) if isinstance(item, ast.ClassDef)), None)
+
     def dotted(self, node: ast.AST | None) -> str:
         """What a name or attribute stands for, such as "numpy.random.seed"; "" when that is not known."""
         parts: list[str] = []

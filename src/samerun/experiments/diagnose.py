@@ -74,6 +74,7 @@ def _diagnose(trials: Trials, rare: bool) -> Diagnosis:
         verdict="differs",
         difference=found[0].difference,
         pair=found[0].pair,
+        parted=(pair[0].id, pair[1].id),
         causes=causes,
         suspects=search.suspects({cause.source for cause in causes}),
         ruled_out=tuple(cause for item in found for cause in item.ruled_out),

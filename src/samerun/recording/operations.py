@@ -12,6 +12,7 @@ import xxhash
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 
 from samerun.recording.memory import Memory
+from samerun.recording.probe import Prober
 from samerun.recording.recorder import Recorder
 from samerun.recording.tensors import Slot
 from samerun.recording.watch import Place, Watch
@@ -65,6 +66,9 @@ class _Operation(NamedTuple):
     phase: str | None
 
 
+_Before = tuple[list[bytes | Slot], int, str | None, str | None, bytes | Slot | None]
+
+
 class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Records every operation dispatched while it is active."""
 
@@ -74,6 +78,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.path = path
         self.memory = Memory(recorder.tensors)
         self.watch: Watch | None = None
+        self.prober = None if recorder.plan.probe is None else Prober(recorder.plan.probe)
         self._operations: dict[Any, _Operation] = {}
         self._sites: dict[tuple[CodeType, int], str] = {}
         self._made: dict[int, tuple[str | None, str | None]] = {}  # autograd node → where its forward ran
@@ -107,19 +112,45 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return func(*args, **kwargs)
         finally:
             local.paused = False
+        probed = self.prober is not None and self._is_probed(self.prober, operation, before, args, kwargs)
         result = func(*args, **kwargs)
         local.paused = True
         try:
             self._after(operation, args, kwargs, result, *before)
+            if probed:
+                self._probe(func, before, args, kwargs, result)
         except Exception as error:
             recorder.fail(error)
         finally:
             local.paused = False
         return result
 
-    def _before(
-        self, operation: _Operation, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[list[bytes | Slot], int, str | None, str | None, bytes | Slot | None]:
+    def _is_probed(
+        self, prober: Prober, operation: _Operation, before: _Before, args: Any, kwargs: dict[str, Any]
+    ) -> bool:
+        """Whether this is the operation to run again; its inputs are kept then."""
+        _, _, module, site, _ = before
+        local = self.recorder.local
+        local.paused = True
+        try:
+            step, phase = self.recorder.where()
+            here = prober.is_here((step, operation.phase or phase, module, site, operation.name))
+            if here:
+                prober.before(args, kwargs)
+            return here
+        except Exception as error:
+            self.recorder.fail(error)
+            return False
+        finally:
+            local.paused = False
+
+    def _probe(self, func: Any, before: _Before, args: Any, kwargs: dict[str, Any], result: Any) -> None:
+        assert self.prober is not None
+        said = self.prober.after(func, came_of(func), args, kwargs, result)
+        name = self._operations[func].name
+        self.recorder.row("probe", name, module=before[2], call_site=before[3], detail=said)
+
+    def _before(self, operation: _Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Before:
         """Digests of the inputs, flags, module, call site, and the state of a generator that it is given."""
         recorder, memory = self.recorder, self.memory
         flags = 0
@@ -346,6 +377,19 @@ def _learn(func: Any) -> _Operation:
         pending=namespace in _COLLECTIVE and not rest.startswith("wait_tensor"),
         phase="collective" if namespace in _COLLECTIVE else None,
     )
+
+
+def came_of(func: Any) -> Callable[[Sequence[Any], dict[str, Any], Any], list[Any]]:
+    """What an operation put out, of (arguments, keywords, result): tensors and numbers."""
+    operation = _learn(func)
+
+    def came(args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> list[Any]:
+        results = _each(result)
+        found: list[Any] = [t for number, t in enumerate(results) if number != operation.workspace]
+        found += _written(operation, tuple(args), kwargs)
+        return found if found else [result]
+
+    return came
 
 
 def _written(operation: _Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:

@@ -21,6 +21,7 @@ from samerun import digest
 from samerun.recording import process
 from samerun.recording.journal import Journal
 from samerun.recording.rows import Row, filled, join
+from samerun.recording.sampling import is_sampled
 from samerun.recording.tensors import Slot, Tensors
 from samerun.runs import schema
 from samerun.runs.complaints import complain
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 
 _FLUSH_S = 1.0  # what a kill -9 can lose
 _PROGRESS_S = 0.2
+_TENSORS = (
+    128 << 20
+)  # bytes of the digests of single tensors in one trace; all ranks together have three times as many
 _EVIDENCE = frozenset(schema.EVIDENCE)
 _clock = time.perf_counter  # taken now: a script (or the clock source) may replace it
 _sleep = time.sleep
@@ -80,6 +84,7 @@ class Recorder:
         self._rng_last: dict[str, bytes] = {}
         self._loss: float | None = None
         self._flushed = self._progressed = _clock()
+        self._tensors_left = _share()
         self._lock = threading.RLock()
         self._raised: str | None = None
         self._worker = False
@@ -233,8 +238,27 @@ class Recorder:
             self.journal.early.append(row)  # only a record that matters opens a trace
             return
         writer = self._writer or self._open()
-        if writer is not None:
-            writer.append(**row)
+        if writer is None:
+            return
+        if pending.keep_parts and not self._keeps(row["step"], len(row["parts"])):
+            del row["parts"]
+        writer.append(**row)
+
+    def _keeps(self, step: int, nbytes: int) -> bool:
+        """Whether the digests of a group's single tensors are written, beside that of the group.
+
+        They name the first tensor that differs, and are most of a long trace. When their share is used up,
+        they are written in a window, and now and then.
+        """
+        if self._tensors_left is None:
+            first, last = self.plan.window or (1, 0)
+            return first <= step <= last or is_sampled(step)
+        self._tensors_left -= nbytes
+        if self._tensors_left < 0:
+            self._tensors_left = None
+            told = f"from step {step} on, the digests of single tensors are written now and then only"
+            self.row("note", "tensors", detail=told)
+        return True
 
     def evidence(self, row: dict[str, Any]) -> None:
         """Write one row of evidence from the journal."""
@@ -441,4 +465,10 @@ class Recorder:
         self._worker = False
         self._child = True
         self._settled = False
+        self._tensors_left = _share()
         self.journal.forget()
+
+
+def _share() -> int | None:
+    """What this rank may write of the digests of single tensors, in bytes; None: nothing any more."""
+    return min(_TENSORS, 3 * _TENSORS // int(os.environ.get("WORLD_SIZE", "1") or 1))

@@ -14,9 +14,9 @@ from torch.optim.optimizer import Optimizer
 from samerun.digest.host import plain_device
 from samerun.digest.quiet import quiet
 from samerun.recording.recorder import Recorder
+from samerun.recording.sampling import is_sampled
 
 _MOST = 65_536  # elements of one optimizer's parameters
-_FIRST = 8  # steps that are all sampled
 _BITS = {
     torch.float64: torch.int64,
     torch.float32: torch.int32,
@@ -76,12 +76,6 @@ class Values:
         if taken is None or taken.key != key:
             taken = self._taken[optimizer] = _Taken(key, _chosen([size for _, size in key]))
         return taken
-
-
-def is_sampled(step: int) -> bool:
-    """Whether a step is among 0 … 7, 8, 11, 16, 22, 32, …: one in each factor of the square root of 2."""
-    power = step.bit_length() - 1
-    return step < _FIRST or step in (2**power, int(2 ** (power + 0.5)))
 
 
 def _chosen(sizes: Sequence[int]) -> list[torch.Tensor]:

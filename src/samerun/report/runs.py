@@ -35,9 +35,17 @@ def show_one(run: Run, console: Console) -> None:
     manifest = run.manifest
     for name, value in _facts(manifest):
         console.print(Text(f"{name:<10}", style="dim").append_text(styled(value)), soft_wrap=True)
+    if rate := _rate(run):
+        console.print(Text(f"{'trace':<10}", style="dim").append_text(styled(rate)), soft_wrap=True)
     console.print(Text("files", style="dim"))
     for path in sorted(path for path in run.path.iterdir() if path.is_file()):
         console.print(styled(f"  {_size(path.stat().st_size):>9}  {path}"), soft_wrap=True)
+
+
+def _rate(run: Run) -> str:
+    """How large its traces are, and by how much they grow with each step."""
+    size = sum(path.stat().st_size for path in run.trace_paths())
+    return f"{_size(size)}, {_size(size / run.steps)} a step" if run.steps else ""
 
 
 def _row(run: Run) -> tuple[str, ...]:

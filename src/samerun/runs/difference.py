@@ -87,7 +87,8 @@ class Further:
     """A place after the first difference where the runs part anew, not because they had before.
 
     `kind`: "origin": an operation of equal inputs and other outputs · "rng": the same, which drew from a
-    generator whose state differs · "gap": it read memory that was written past torch · "flow": only `run` has it.
+    generator whose state differs · "gap": it read memory that was written past torch ·
+    "flow": only `run` has it.
     """
 
     kind: Literal["origin", "rng", "gap", "flow"]

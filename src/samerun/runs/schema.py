@@ -61,7 +61,7 @@ EVIDENCE = (
     "stopped",  # the plan's stop_after was reached
     "window",  # tier ops begins (name "open") or ends (name "close")
     "gap",  # tier ops: memory was written past torch: name is the operation that met it, detail who made it
-    "values",  # a sample of the weights of the group `name`: parts holds them, detail says how many of how many
+    "values",  # a sample of the weights of the group `name`: parts holds them, detail says how many of them
     "probe",  # an operation run again alone: name is the operation, detail the outcome of each way
     "note",  # name: a short key such as "compile-eager"; detail: text for people
 )

@@ -17,6 +17,7 @@ from samerun.streams import stream
 if TYPE_CHECKING:
     from samerun.editing.code import Code
 
+
 class NumpyGenerator(Source):
     """`default_rng()`, `RandomState()`, `SeedSequence()` and bit generators, made without a seed.
 

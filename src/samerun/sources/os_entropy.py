@@ -21,6 +21,7 @@ from samerun.streams import Stream, stream
 if TYPE_CHECKING:
     pass
 
+
 class OsEntropy(World):
     """os.urandom, and with it uuid4, secrets, SystemRandom and `random.Random()` made without a seed."""
 
@@ -68,6 +69,7 @@ class OsEntropy(World):
             return found
 
         return _patch_reads(read)
+
 
 def _patch_reads(call: Callable[..., bytes]) -> Undo:
     """Put `call(original, size)` in the place of os.urandom, random's own name for it, and os.getrandom."""

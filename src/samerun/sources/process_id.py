@@ -57,7 +57,6 @@ class ProcessId(World):
         return _patch.all_of(undos)
 
 
-
 def _fixed(original: Any, value: Any) -> Any:
     return lambda: value if _user_code.called_directly() else original()
 

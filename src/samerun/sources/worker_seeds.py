@@ -14,6 +14,7 @@ from samerun.sources.source import Settings, Source, Undo, Variant
 if TYPE_CHECKING:
     from samerun.editing.code import Code
 
+
 class WorkerSeeds(Source):
     """What datasets draw in DataLoader workers; `_keyed` makes it depend on the sample alone."""
 

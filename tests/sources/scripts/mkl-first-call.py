@@ -1,6 +1,6 @@
 """mkl-first-call: the first sqrt and exp of a process on large tensors, at two threads.
 
-Differs in about one process of ten, and only on some machines: see facts in docs/explanations/mkl-first-call.md.
+Differs in about one process of ten, and only on some machines: see docs/explanations/mkl-first-call.md.
 """
 
 import hashlib

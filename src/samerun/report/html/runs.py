@@ -46,7 +46,7 @@ def listed(diagnosis: Diagnosis, lookup: Lookup) -> list[Listed]:
         for name in () if found.proof is None else found.proof.runs:
             more.setdefault(name, "proof")
     for name in () if diagnosis.patch is None else diagnosis.patch.runs:
-        more.setdefault(name, "of the patched code")
+        more.setdefault(name, "patched code")
     rows = [(f"run {number}", name) for number, name in enumerate(compared, start=1)]
     rows += [(label, name) for name, label in more.items() if name not in compared]
     return [_listed(label, name, lookup) for label, name in rows]

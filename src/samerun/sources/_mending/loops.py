@@ -9,7 +9,8 @@ from samerun.editing.changes import replaced
 from samerun.editing.code import Code
 from samerun.editing.edit import Change, Edit, NoEdit
 from samerun.editing.file import File
-from samerun.editing.values import behind, pairs
+from samerun.editing.index import pairs
+from samerun.editing.values import behind
 from samerun.runs.difference import Row
 from samerun.sources._mending import volatile
 

@@ -11,6 +11,7 @@ from samerun.editing.changes import replaced
 from samerun.editing.code import Code
 from samerun.editing.edit import Edit, NoEdit
 from samerun.editing.file import File, last_name
+from samerun.editing.index import index
 from samerun.editing.values import Place, behind, functions, given
 from samerun.editing.writing import written
 from samerun.sources._mending import seeds, sorting
@@ -21,8 +22,8 @@ AS_DICT = frozenset({"add", "discard", "remove"})  # methods of a set that have 
 AS_LIST = frozenset({"pop", "clear", "copy"})  # and those that a list has too
 _BUILTINS = frozenset(dir(builtins))
 _TAKE_SETS = frozenset(  # in any order: methods of sets and lists, and what only shows
-    ["update", "union", "intersection", "difference", "symmetric_difference", "issubset", "issuperset"]
-    + ["isdisjoint", "add", "append", "put", "debug", "info"]
+    """update union intersection difference symmetric_difference issubset issuperset isdisjoint add append
+    put debug info""".split()  # noqa: SIM905 - words, as they are read
 )
 _TYPES = frozenset(["set", "frozenset", "Set", "FrozenSet", "AbstractSet", "MutableSet"])
 _PASS_ON = (*_MAKERS, "list", "tuple", "sorted", "dict.fromkeys", "iter", "reversed")
@@ -134,12 +135,12 @@ def methods(file: File, maker: ast.expr) -> list[ast.Call] | None:
     if not isinstance(parent, (ast.Assign, ast.AnnAssign)):
         return []  # used where it is made
     targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
-    names = {ast.unparse(target) for target in targets}
+    names, last = {ast.unparse(target) for target in targets}, {last_name(target) for target in targets}
     calls: list[ast.Call] = []
     for node in file.every(ast.expr):
         if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
             continue
-        if ast.unparse(node) not in names:
+        if last_name(node) not in last or ast.unparse(node) not in names:
             continue
         use = file.parent(node)
         if isinstance(use, ast.Attribute):
@@ -367,15 +368,7 @@ def _is_empty(file: File, node: ast.expr) -> bool:
 
 def _added(file: File, node: ast.expr) -> list[Place]:
     """What `.add(…)` or `.append(…)` puts into something of this name in the file."""
-    name = ast.unparse(node)
-    return [
-        (file, call.args[0])
-        for call in file.every(ast.Call)
-        if last_name(call) in ("add", "append")
-        and isinstance(call.func, ast.Attribute)
-        and ast.unparse(call.func.value) == name
-        and len(call.args) == 1
-    ]
+    return [(file, value) for value in index(file).added[ast.unparse(node)]]
 
 
 def _is_text(code: Code, place: Place, seen: frozenset[int] = frozenset()) -> bool:
