@@ -6,7 +6,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 PEERS := .venv-peers/.ready
 
-.PHONY: demo test check bench gpu thorough no-false-alarm peers clean
+.PHONY: demo test check bench faults gpu thorough no-false-alarm peers clean
 
 demo: $(READY)
 	@rm -rf .samerun/demo && mkdir -p .samerun/demo && cp examples/digits_cnn.py .samerun/demo/
@@ -29,6 +29,9 @@ bench: $(READY)  ## the figures of the README
 	$(BIN)/python benchmarks/bench_loader.py
 	$(BIN)/python benchmarks/bench_split.py
 	$(BIN)/python benchmarks/bench_ops.py
+
+faults: $(READY)  ## diagnose on scripts with planted faults: what is found, what it takes; under an hour
+	$(BIN)/python benchmarks/faults/score.py
 
 no-false-alarm: $(READY)  ## check -n 20 on a controlled example at 2 threads, 5 times in a row
 	$(BIN)/python benchmarks/no_false_alarm.py

@@ -18,25 +18,11 @@ from pathlib import Path
 PAGES = Path(__file__).parent
 SCRIPTS = PAGES.parents[1] / "tests" / "sources" / "scripts"
 HEADING = "## On a minimal example\n"
-EXAMPLES = (
-    "clock",
-    "hash-seed",
-    "input-data",
-    "listing-order",
-    "memory-address",
-    "nondeterministic-kernels",
-    "numpy-generator",
-    "numpy-global",
-    "os-entropy",
-    "process-id",
-    "python-random",
-    "resume-state",
-    "thread-scheduling",
-    "torch-cpu",
-    "uninitialized-memory",
-    "worker-arrival",
-    "worker-seeds",
-)
+
+
+def examples() -> list[str]:
+    """The sources whose pages have an example by now."""
+    return sorted(page.stem for page in PAGES.glob("*.md") if HEADING in page.read_text())
 
 
 def output(source: str) -> str:
@@ -86,7 +72,7 @@ def masked(text: str) -> str:
 
 def main() -> None:
     """Make the pages' examples anew."""
-    for source in sys.argv[1:] or EXAMPLES:
+    for source in sys.argv[1:] or examples():
         page = PAGES / f"{source}.md"
         before = page.read_text().partition(HEADING)[0].rstrip("\n")
         page.write_text(f"{before}\n\n{section(source, output(source))}")

@@ -9,7 +9,9 @@ import pytest
 
 from samerun.comparing.compare import compare
 from samerun.comparing.comparison import Comparison
+from samerun.comparing.probe import aim
 from samerun.runs.difference import Difference
+from samerun.runs.plan import Probe
 from samerun.runs.schema import DRAWS, LOADER, NEVER_WRITTEN, UNINITIALIZED
 
 from .build import Builder, Record, d, end, find, flip, group, operation, record, training
@@ -356,6 +358,22 @@ def test_a_gap_of_equal_bytes_explains_nothing(build: Builder) -> None:
     found = first(ops(build, with_gap("a", inputs=1), changed))
     assert found.op == "aten::addmm"
     assert found.gap is None
+
+
+def test_the_operation_to_probe_is_counted_among_its_like(build: Builder) -> None:
+    def chain(last: str) -> list[Record]:
+        names = ["aten::mm", "aten::mm", "aten::add", "aten::mm"]
+        return [
+            operation(1, "aten::mm", "earlier"),
+            operation(2, "aten::mm", "elsewhere", module="CNN.fc"),
+            *(operation(2, name, f"{name} {number}") for number, name in enumerate(names)),
+            operation(2, "aten::mm", last),
+        ]
+
+    a, b = (build(chain(last), tier="ops", plan=OPS) for last in "xy")
+    assert aim(a, first(compare(a, b))) == Probe(2, "aten::mm", "forward", "CNN", "model.py:9", nth=3)
+    other = [{**row, "what": "loss"} if row["name"] == "aten::add" else row for row in chain("x")]
+    assert aim(a, first(compare(a, build(other, tier="ops", plan=OPS)))) is None
 
 
 def test_only_steps_in_both_windows_are_compared(build: Builder) -> None:

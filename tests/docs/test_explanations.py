@@ -36,7 +36,7 @@ def test_there_is_no_page_without_a_source() -> None:
     assert {page.stem for page in PAGES.glob("*.md")} == catalogue().keys()
 
 
-@pytest.mark.parametrize("source", examples.EXAMPLES)
+@pytest.mark.parametrize("source", examples.examples())
 def test_the_page_shows_the_example_and_the_source_that_was_found(source: str) -> None:
     page = (PAGES / f"{source}.md").read_text()
     shown = examples.shown(source)
@@ -53,13 +53,8 @@ def test_numbers_that_are_new_each_time_are_masked_and_nothing_else_is() -> None
     assert examples.masked(one) != examples.masked(other.replace("train.py:13", "train.py:14"))
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        pytest.param(source, marks=[] if source == "torch-cpu" else [pytest.mark.slow])
-        for source in examples.EXAMPLES
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("source", examples.examples())
 @pytest.mark.timeout(900)
 def test_what_the_page_shows_is_what_samerun_says_today(source: str) -> None:
     assert examples.masked(examples.output(source)) == examples.masked(examples.shown(source) or "")

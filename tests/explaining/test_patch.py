@@ -269,6 +269,42 @@ def test_lines_of_runs_of_patched_code_are_found_again(tmp_path: Path) -> None:
     )
 
 
+def test_what_cannot_be_written_does_not_cost_the_rest(tmp_path: Path) -> None:
+    """The script came from standard input, and a module of the user's has a fault of its own."""
+    program = Program(
+        tmp_path, "", {"data.py": "def f(ws):\n    return list({str(w) for w in ws})\n"}, ("python", "-")
+    )
+    made = causes(program, "torch-cpu", "hash-seed")
+    assert list(made.files) == ["data.py"]
+    assert list(made.cannot) == ["torch-cpu"]
+
+
+def test_a_notebook_exported_as_a_script(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        """
+        #!/usr/bin/env python
+        # coding: utf-8
+
+        # In[1]:
+
+
+        import torch
+        get_ipython().run_line_magic("matplotlib", "inline")
+
+
+        # In[2]:
+
+
+        torch.rand(3)
+        """,
+    )
+    made = causes(program, "torch-cpu")
+    assert "import torch\ntorch.manual_seed(0)\nget_ipython()" in made.files["train.py"]
+    kernel = Program(tmp_path, argv=("python", "-m", "ipykernel_launcher", "-f", "kernel.json"))
+    assert "notebook" in kernel.refused("torch-cpu")
+
+
 def test_the_values_for_json(tmp_path: Path) -> None:
     made = causes(Program(tmp_path, "import torch\n"), "torch-cpu", "code")
     said = json.loads(json.dumps(made.to_json()))

@@ -50,3 +50,16 @@ def test_the_records_are_those_of_the_host(trainer, output, tier):
     apart = compare(device, host)
     assert apart.verdict == "unknown"
     assert "digested by different algorithms" in apart.reason
+
+
+def test_a_gap_is_told_by_what_meets_it(trainer):
+    trainer.script(SCRIPT)
+    plain, again = (trainer.record("train.py", tier="ops", window=(-1, 9)) for _ in range(2))
+    flipped = trainer.record("train.py", "flip", tier="ops", window=(-1, 9))
+    assert trainer.rows(plain, "gap") == []
+    assert compare(plain, again).verdict == "same"
+    (gap,) = trainer.rows(flipped, "gap")
+    assert (gap.step, gap.name) == (3, "gradients")
+    found = compare(plain, flipped).difference
+    assert (found.what, found.name) == ("gradients", "2.weight")
+    assert (found.gap.met_by, found.gap.tensor, found.gap.run) == ("gradients", "2.weight.grad", "b")

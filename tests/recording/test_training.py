@@ -230,3 +230,51 @@ def test_stop_after_ends_before_the_next_step(trainer):
     rows = trainer.rows(run)
     assert max(row.step for row in rows if row.what == "parameters") == 4
     assert [row.what for row in rows][-1] == "stopped"
+
+
+WORKSPACES = """
+import torch, torch.nn.functional as F
+from torch import nn
+torch.manual_seed(0)
+torch.set_num_threads(1)
+junk = [torch.rand(n) for n in range(1, 2000, 7)]  # what memory holds when it is used anew
+torch.manual_seed(0)
+model = nn.LSTM(4, 8)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(3):
+    if LEAVE: del junk[step::3]
+    optimizer.zero_grad()
+    out, _ = model(torch.randn(5, 3, 4))
+    lengths = torch.tensor([5, 5, 5]), torch.tensor([2, 3, 2])
+    F.ctc_loss(out.log_softmax(2), torch.randint(1, 8, (3, 3)), *lengths).backward()
+    optimizer.step()
+"""
+
+
+def test_workspaces_that_are_not_filled_are_no_difference(trainer):
+    """oneDNN's LSTM and CTC loss put out memory for their backward passes that holds what it held."""
+    runs = []
+    for leave in ("True", "False"):
+        trainer.script(WORKSPACES.replace("LEAVE", leave))
+        runs.append(trainer.record("train.py", tier="ops"))
+    assert {"aten.mkldnn_rnn_layer.default", "aten._ctc_loss.Tensor"} <= {
+        row.name for row in trainer.rows(runs[0], "operation")
+    }
+    assert compare(*runs).verdict == "same"
+    inputs = [[row.inputs for row in trainer.rows(run, "operation")] for run in runs]
+    assert inputs[0] == inputs[1]
+
+
+def test_statistics_that_batch_norm_keeps_are_part_of_what_it_puts_out(trainer):
+    """Its schema does not say that it writes them: they were known by what they held before."""
+    trainer.script(
+        HEAD
+        + """
+norm = nn.BatchNorm1d(4)
+for _ in range(3): norm(x)
+"""
+    )
+    rows = [row for row in trainer.rows(trainer.record("train.py", tier="ops"), "operation")]
+    norms = [row for row in rows if row.name == "aten.native_batch_norm.default"]
+    assert len(norms) == 3
+    assert len({row.inputs for row in norms}) == 3

@@ -61,8 +61,11 @@ def _said(detail: str | None) -> tuple[tuple[Way, ...], str]:
 
 
 def aim(run: Run, difference: Difference) -> Probe | None:
-    """The probe for the operation of a first difference, counted as in `run`; None for any other record."""
-    if difference.op is None or difference.what != "operation":
+    """The probe for the operation of a first difference, counted as in `run`; None for any other record.
+
+    None, too, for an operation that only one run has.
+    """
+    if difference.op is None or difference.what != "operation" or difference.kind != "value":
         return None
     trace = run.traces().get(difference.process)
     if trace is None:

@@ -62,14 +62,29 @@ def patch(found: Sequence[tuple[Difference, Cause]], folder: Path) -> Patch | No
             cannot.setdefault(cause.source, str(reason))
     if last is None:
         return Patch("", {}, cannot)
+    files: Mapping[str, str] = {}
     try:
-        files = merged(last, [edit for some in edits.values() for edit in some])
-        kept = {path: carried(last.file(path), text) for path, text in files.items()}
-    except NoEdit as reason:
-        return Patch("", {}, {**dict.fromkeys(edits, str(reason)), **cannot})
-    diff = "".join(unified(last.file(path), text) for path, text in sorted(kept.items()))
+        files = _merged(last, edits)
+    except NoEdit:
+        for source in list(edits):  # those that can be made without the others
+            try:
+                _merged(last, {source: edits[source]})
+            except NoEdit as reason:
+                cannot.setdefault(source, str(reason))
+                del edits[source]
+        try:
+            files = _merged(last, edits)
+        except NoEdit as reason:
+            return Patch("", {}, {**dict.fromkeys(edits, str(reason)), **cannot})
+    diff = "".join(unified(last.file(path), text) for path, text in sorted(files.items()))
     mended = {source for source, some in edits.items() if some}
-    return Patch(diff, kept, {source: why for source, why in cannot.items() if source not in mended})
+    return Patch(diff, files, {source: why for source, why in cannot.items() if source not in mended})
+
+
+def _merged(code: Code, edits: Mapping[str, Sequence[Edit]]) -> dict[str, str]:
+    """The new text of each file. Raises NoEdit."""
+    files = merged(code, [edit for some in edits.values() for edit in some])
+    return {path: carried(code.file(path), text) for path, text in files.items()}
 
 
 def _edits(difference: Difference, cause: Cause, code: Code) -> Sequence[Edit]:

@@ -221,11 +221,10 @@ class Recorder:
             return
         frame = None if self.site else _user_code.user_frame(2)
         site = self.site if frame is None else _user_code.call_site(frame)
-        for tensor in tensors:
-            if tensor is not None:
-                watch.recorded(what, tensor, site, self.step)
-                if stepped is not None:
-                    watch.stepped(f"{stepped}.step", tensor, site, self.step)
+        there = [tensor for tensor in tensors if tensor is not None]
+        watch.recorded(what, there, site, self.step)
+        if stepped is not None:
+            watch.stepped(f"{stepped}.step", there, site, self.step)
         self.gaps(watch.take())
 
     def _write(self, pending: Row) -> None:

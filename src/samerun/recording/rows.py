@@ -30,6 +30,8 @@ class Row(NamedTuple):
     def settled(self) -> dict[str, Any]:
         """The columns, with the digests filled in."""
         row = self.columns
+        if self.apart is not None:
+            row["digest"] = filled(self.apart[1])
         if self.parts is not None:
             digests = [filled(part) for part in self.parts]
             if not set(digests) <= _NO_BYTES:  # a record without one byte behind it must not count as equal

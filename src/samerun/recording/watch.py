@@ -3,7 +3,7 @@
 In a window of tier ops every tensor is hashed again when an operation reads it, and once more when that has
 returned. Memory that holds anything else than what was last seen there, with no operation in between that
 wrote to it, has a gap in its history. It is written as a row of evidence right before the record that met it.
-See docs/decisions/0007.
+See docs/decisions/0008.
 """
 
 from __future__ import annotations
@@ -126,6 +126,7 @@ class Watch:
         self._histories: dict[int, _History] = {}
         self._at: dict[int, list[_History]] = {}  # by address: NumPy's memory can be brought in twice
         self._met: list[Met] = []
+        self._called: dict[int, str] | None = None  # names by storage; on a device, as of the last record
         self._turn = 1  # counts operations
         self._count = 0
 
@@ -199,15 +200,19 @@ class Watch:
             history, _ = self._history(tensor)
             history.written = history.written or here
 
-    def recorded(self, what: str, tensor: torch.Tensor, site: str | None, step: int) -> None:
-        """A hook records this tensor."""
+    def recorded(self, what: str, tensors: Iterable[torch.Tensor], site: str | None, step: int) -> None:
+        """A hook records these tensors."""
+        self._called = None  # gradients are others in each step
         if self._on:
-            self.read(tensor, Place(what, None, site, step))
+            for tensor in tensors:
+                self.read(tensor, Place(what, None, site, step))
 
-    def stepped(self, name: str, tensor: torch.Tensor, site: str | None, step: int) -> None:
-        """An optimizer's step, the last one before the window, left this tensor so."""
-        if self._next and plain_device(tensor):
-            self.wrote(tensor, self._tensors.digest(tensor), Place(name, None, site, step))
+    def stepped(self, name: str, tensors: Iterable[torch.Tensor], site: str | None, step: int) -> None:
+        """An optimizer's step, the last one before the window, left these tensors so."""
+        if self._next:
+            for tensor in tensors:
+                if plain_device(tensor):
+                    self.wrote(tensor, self._tensors.digest(tensor), Place(name, None, site, step))
 
     def hold(self, tensor: torch.Tensor) -> None:
         """Another thread carries out an operation on this memory, to the end of the step at the latest."""
@@ -292,11 +297,14 @@ class Watch:
     def _name(self, tensor: torch.Tensor) -> str | None:
         """What a model or an optimizer calls the tensor that has this memory."""
         storage = tensor.untyped_storage()._cdata
-        for named in self._names:
-            for name, known in named():
-                if plain_device(known) and known.untyped_storage()._cdata == storage:
-                    return name
-        return None
+        if self._called is None or (storage not in self._called and digests.is_on_host(tensor)):
+            self._called = {
+                known.untyped_storage()._cdata: name
+                for named in reversed(self._names)
+                for name, known in named()
+                if plain_device(known)
+            }
+        return self._called.get(storage)
 
 
 def _span(tensor: torch.Tensor) -> int:

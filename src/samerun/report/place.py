@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.text import Text
 
 from samerun.report.plain import Hung, Line, styled
-from samerun.runs.difference import Difference, Gap, Origin
+from samerun.runs.difference import Difference, Further, Gap, Origin
 
 _CONTEXT = 2  # lines before and after
 _CODE = {".py", ".pyw"}
@@ -71,6 +71,8 @@ def facts(difference: Difference, pair: tuple[str, str] | None) -> list[tuple[st
         found.append(("samples", sampled))
     if site := call_site(difference):
         found.append(("line", site))
+    if difference.further:
+        found.append(("later", _further(difference.further)))
     return found
 
 
@@ -164,6 +166,22 @@ def _gap(gap: Gap) -> str:
         f"the memory of {gap.tensor or 'a tensor'} was written past torch {since} "
         f"{_by(gap.met_at, gap.met_by)}{only} (by NumPy, a pointer, an extension or another thread)"
     )
+
+
+_REASONS = {
+    "origin": "equal inputs, different outputs",
+    "rng": "it draws from a generator whose state differs",
+    "gap": "its memory was written past torch",
+    "flow": "only one of the runs has it",
+}
+
+
+def _further(further: Sequence[Further]) -> str:
+    """What parts after it for a reason of its own."""
+    first = further[0]
+    more = f", and {len(further) - 1} more" if len(further) > 1 else ""
+    where = _by(first.call_site, first.op)
+    return f"at step {first.step} {where} parts for a reason of its own: {_REASONS[first.kind]}{more}"
 
 
 def _by(site: str | None, op: str) -> str:

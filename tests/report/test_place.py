@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from samerun.report.place import facts
+from samerun.runs.difference import Difference, Further, Gap, Origin
+
+ORIGIN = Origin("aten.mm.default", "Net", "b.py:15", "forward", False, False, None, False, False)
+DIFFERENCE = Difference(3, "forward", "operation", op="aten.mm.default", call_site="b.py:15", origin=ORIGIN)
+GAP = Gap("aten.mm.default", "b.py:15", "SGD.step", "a.py:12", tensor="fc.weight")
+
+
+def said(difference: Difference, name: str) -> str | None:
+    return dict(facts(difference, None)).get(name)
+
+
+def test_memory_written_past_torch_is_told_between_two_lines():
+    assert said(DIFFERENCE, "memory") is None
+    assert said(replace(DIFFERENCE, gap=GAP), "memory") == (
+        "the memory of fc.weight was written past torch between a.py:12 (SGD.step) and b.py:15 "
+        "(aten.mm.default) (by NumPy, a pointer, an extension or another thread)"
+    )
+    unknown = replace(GAP, tensor=None, seen_by=None, run="b")
+    assert said(replace(DIFFERENCE, gap=unknown), "memory") == (
+        "the memory of a tensor was written past torch before b.py:15 (aten.mm.default), in run B only "
+        "(by NumPy, a pointer, an extension or another thread)"
+    )
+
+
+def test_what_parts_later_for_a_reason_of_its_own():
+    assert said(DIFFERENCE, "later") is None
+    more = Further("rng", 3, "forward", "aten.bernoulli_.float", "Net", "c.py:9")
+    assert said(replace(DIFFERENCE, further=(more, replace(more, kind="flow"))), "later") == (
+        "at step 3 c.py:9 (aten.bernoulli_.float) parts for a reason of its own: it draws from a generator "
+        "whose state differs, and 1 more"
+    )
