@@ -119,7 +119,8 @@ def test_what_is_written_is_what_the_generators_say() -> None:
 
 def test_a_memory_where_something_else_lies_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     def moved(address: int, size: int) -> bytes:
-        return bytes(8) + real(address, size)[8:]
+        there = real(address, size)
+        return bytes(byte ^ 1 for byte in there[:8]) + there[8:]
 
     real = ctypes.string_at
     assert _memories._torch_engine_at() is not None

@@ -189,12 +189,14 @@ def test_all_that_can_be_done_can_be_reached_with_the_keyboard(browser: Browser,
 
 
 def test_what_is_copied_is_whole(browser: Browser, report: Path) -> None:
+    from playwright.sync_api import expect
+
     with opened(browser, report) as (page, _):
         page.get_by_role("button", name="Copy the patch").click()
-        page.wait_for_function("document.querySelector('#patch button').textContent === 'Copied'")
+        expect(page.locator("#patch button")).to_have_text("Copied")
         assert page.evaluate("navigator.clipboard.readText()") == PATCH.replace("{note}", "")
         page.get_by_role("button", name="Copy the command").click()
-        page.wait_for_function("document.querySelector('.command button').textContent === 'Copied'")
+        expect(page.locator(".command button")).to_have_text("Copied")
         assert page.evaluate("navigator.clipboard.readText()") == "python train.py --name=x"
 
 
