@@ -58,6 +58,16 @@ def test_every_cause_is_found_in_the_order_of_time_and_none_invented(tmp_path: P
     assert [cause.source for cause in diagnosis.check.causes] == ["torch-cpu", "python-random", KERNEL]
 
 
+def test_the_operation_of_equal_inputs_and_other_outputs_is_run_again_alone(tmp_path: Path) -> None:
+    script = Script(init=("torch-cpu",), kernel=3)
+    diagnosed(script, tmp_path)
+    (call,) = [call for call in script.calls if call["probe"] is not None]
+    probe = call["probe"]
+    assert (probe.step, probe.op, probe.nth) == (3, "aten.index_put_", 0)
+    assert call["control"].only == ("torch-cpu",)
+    assert call["tier"] == "ops" and call["window"] == (2, 3) and call["stop_after"] == 3
+
+
 def test_two_sources_of_one_batch_are_needed_together(tmp_path: Path) -> None:
     diagnosis = diagnosed(Script(batches=("numpy-global", "python-random", "clock")), tmp_path)
     assert [sorted(found) for found in sources(diagnosis)] == [["clock", "numpy-global", "python-random"]]

@@ -11,6 +11,7 @@ from comparing.build import Builder, Record, end, flip, group, operation, record
 
 from samerun.comparing.growth import Distance, Growth
 from samerun.comparing.ledger import Drawn
+from samerun.comparing.probe import Probed, Way
 from samerun.experiments.diagnosis import Diagnosis, Found, Proof
 from samerun.experiments.lookup import Lookup
 from samerun.experiments.result import CheckResult
@@ -119,9 +120,10 @@ def a_case(folder: Path, brings: str = "") -> Case:
         place=t("runs"),
         verdicts=("differs",),
     )
+    alone = Probed(t("aten.put_"), 9, "backward", None, None, (Way(t("as it is"), 9, 4, 1, None),), t("lost"))
     found = (
         Found(first, (near_a.id, near_b.id), causes[:1], proof, ruled, _growth(3), ledger, (t("noted"),)),
-        Found(later, (near_a.id, near_b.id), causes[1:], whole, (), _growth(9)),
+        Found(later, (near_a.id, near_b.id), causes[1:], whole, (), _growth(9), alone=alone),
     )
     patch = Patch(PATCH.replace("{note}", note), {}, {t("threads"): t("set `OMP_NUM_THREADS`")}, True, ("x",))
     diagnosis = Diagnosis(check, found, True, patch, t("2 equal runs"), 9)

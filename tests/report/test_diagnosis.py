@@ -7,6 +7,7 @@ from rich.console import Console
 
 from samerun.comparing.growth import Distance, Growth
 from samerun.comparing.ledger import Drawn
+from samerun.comparing.probe import Probed, Way
 from samerun.experiments.diagnosis import Diagnosis, Found, Proof
 from samerun.explaining.patch import Patch
 from samerun.report import diagnosis as report
@@ -48,6 +49,25 @@ def test_each_cause_comes_with_its_proof_what_was_seen_and_the_patch() -> None:
     assert "Patch (the patched code was run 2 times: same)" in text
     assert "\n  +y\n" in text
     assert "6 runs recorded" in text
+
+
+def test_what_came_of_running_the_operation_alone_is_said_way_by_way() -> None:
+    ways = (
+        Way("as it is", 10, 5, 2),
+        Way("1 thread", 1, 1, 0),
+        Way("deterministic", 0, 0, 0, "not implemented"),
+    )
+    probed = Probed("aten.put_.default", 7, "forward", None, "train.py:3", ways, "one process was lost")
+    lines = [
+        line.strip() for line in shown(replace(WHOLE, found=(replace(FOUND, alone=probed),))).splitlines()
+    ]
+    assert "alone     aten.put_.default on the same inputs gave" in lines
+    assert "as it is: 5 results in 10 runs" in lines
+    assert "1 thread: 1 result in 1 run, never that of the training" in lines
+    assert "deterministic: not implemented" in lines
+    assert "one process was lost" in lines
+    nothing = replace(WHOLE, found=(replace(FOUND, alone=replace(probed, ways=(), why="too large")),))
+    assert "aten.put_.default could not be run again alone: too large" in shown(nothing)
 
 
 def test_what_is_not_proved_is_not_said_to_be() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from samerun.comparing.growth import Growth
 from samerun.comparing.ledger import Drawn
+from samerun.comparing.probe import Probed
 from samerun.experiments.result import CheckResult, place_of
 from samerun.explaining.cause import Cause
 from samerun.explaining.patch import Patch
@@ -36,6 +37,7 @@ class Found:
     growth: Growth | None = None
     ledger: tuple[Drawn, ...] = ()  # the draws around the difference, those that differ first
     notes: tuple[str, ...] = ()
+    alone: Probed | None = None  # the operation of equal inputs and other outputs, run again by itself
 
 
 @dataclass(frozen=True)
@@ -79,4 +81,5 @@ def _found(found: Found) -> dict[str, Any]:
         "growth": None if found.growth is None else found.growth.to_json(),
         "ledger": [drawn.to_json() for drawn in found.ledger],
         "notes": list(found.notes),
+        "alone": None if found.alone is None else found.alone.to_json(),
     }

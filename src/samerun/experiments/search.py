@@ -11,6 +11,7 @@ from samerun.comparing.compare import compare_all
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.comparing.growth import growth
 from samerun.comparing.ledger import ledger
+from samerun.comparing.probe import Probed, aim, probed
 from samerun.experiments import confidence, outcomes
 from samerun.experiments.check import first_parting
 from samerun.experiments.closer import Closer, look_closer, stop_after, window
@@ -96,6 +97,7 @@ class Search:
         difference = closer.difference
         seen = tuple(self.trials.recorded[run] for run in closer.pair)
         confirmed = tuple(cause for cause in findings.causes if cause.confirmed)
+        alone = self._alone(difference, seen[0])
         proof = None
         if proven is not None:
             way = self._keep(difference, confirmed)
@@ -118,8 +120,29 @@ class Search:
             growth(*pair, rank=difference.rank),
             ledger(seen[0], seen[1], rank=difference.rank),
             notes,
+            alone,
         )
         return found, proven
+
+    def _alone(self, difference: Difference, run: Run) -> Probed | None:
+        """The operation that put out something else of equal inputs, run again by itself in a further run."""
+        origin = difference.origin
+        if origin is None or not origin.inputs_equal or origin.draws:
+            return None
+        probe = aim(run, difference)
+        if probe is None:
+            return None
+        with self.prepared():
+            (again,) = self.trials.record(
+                "running the operation alone",
+                1,
+                control=self.control(),
+                tier="ops",
+                window=window(difference),
+                stop_after=stop_after(difference),
+                probe=probe,
+            )
+        return probed(again, difference.rank)
 
     def _closer(
         self, difference: Difference, pair: tuple[Run, Run], recorded: tuple[int, int] | None

@@ -8,17 +8,15 @@ from rich.console import Console
 from rich.text import Text
 
 from samerun.comparing.growth import Growth
-from samerun.comparing.ledger import Drawn
 from samerun.experiments.diagnosis import Diagnosis, Found, Proof
 from samerun.explaining.cause import Cause
 from samerun.explaining.patch import Patch
-from samerun.report import place, text
+from samerun.report import alone, drawn, place, text
 from samerun.report.causes import NO_SOURCE
 from samerun.report.losses import loss_table
 from samerun.report.plain import Hung, Line, put, styled
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
-_MOST_DRAWS = 3
 
 
 def show(diagnosis: Diagnosis, console: Console, patch_file: str | None = None) -> None:
@@ -76,7 +74,10 @@ def _found(number: int, found: Found, folder: str) -> list[Line]:
     if found.proof is not None:
         lines.append(_labelled("proof", _proof(found.proof)))
     lines += place.describe(found.difference, folder, None)
-    lines += [_labelled("draws", line) for line in _draws(found.ledger)]
+    if found.alone is not None:
+        first, *ways = alone.said(found.alone)
+        lines += [_labelled("alone", first), *(_labelled("", way) for way in ways)]
+    lines += [_labelled("draws", line) for line in drawn.said(found.ledger)]
     if (grown := _grown(found.growth)) is not None:
         lines.append(_labelled("then", grown))
     lines += [
@@ -102,20 +103,6 @@ def _proof(proof: Proof) -> str:
     if proof.agree_until is None:
         return f"{how} to their end ({proof.steps} step{'' if proof.steps == 1 else 's'})"
     return f"{how} there, and part at step {proof.agree_until}"
-
-
-def _draws(ledger: tuple[Drawn, ...]) -> list[str]:
-    """The first lines of the ledger on which the runs do not agree."""
-    said = []
-    for drawn in ledger:
-        more = drawn.draws_b - drawn.draws_a
-        if not more:
-            continue
-        run, count = ("B", more) if more > 0 else ("A", -more)
-        times = "one more number" if count == 1 else f"{count} more numbers"
-        at = f" at {drawn.call_site}" if drawn.call_site else ""
-        said.append(f"run {run} drew {times} from {drawn.generator}{at}, in step {drawn.step}")
-    return said[:_MOST_DRAWS]
 
 
 def _grown(growth: Growth | None) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from samerun.experiments.diagnosis import Diagnosis, Found, Proof
 from samerun.explaining.cause import Cause
-from samerun.report import place
+from samerun.report import alone, place
 from samerun.report.html.code import CodeLine, Piece, excerpt, python
 from samerun.sources.catalogue import catalogue
 
@@ -34,6 +34,7 @@ class Card:
     code: tuple[CodeLine, ...]  # where the runs part
     causes: tuple[Named, ...]
     proof: str | None
+    alone: tuple[str, ...]  # the operation run again, in each way
     ruled_out: tuple[Cause, ...]
     found: Found
 
@@ -55,6 +56,7 @@ def _card(number: int, found: Found, folder: str) -> Card:
         tuple(code),
         tuple(_named(cause, found, site if code else None, folder) for cause in found.causes),
         None if found.proof is None else _proof(found.proof),
+        () if found.alone is None else tuple(alone.said(found.alone)),
         found.ruled_out,
         found,
     )

@@ -16,14 +16,13 @@ from samerun.experiments.lookup import Lookup
 from samerun.experiments.recorded import parted
 from samerun.experiments.result import CheckResult
 from samerun.explaining.patch import Patch
-from samerun.report import place
+from samerun.report import drawn, place
 from samerun.report.html import causes, code, growth, losses, operations, runs, settings, strip
 from samerun.report.pasted import pasted
 from samerun.runs.store import Run
 
 _WIDTH = 80  # columns of the text to paste
 _MOST_DRAWS = 16  # rows of the ledger, of those that differ and of those that do not
-_MOST_SENTENCES = 3  # about it
 _MOST_COLUMNS = 4  # runs whose settings stand side by side
 
 _T = TypeVar("_T")
@@ -208,9 +207,8 @@ def _draws(ledger: Sequence[Drawn]) -> Draws | None:
         return None
     differing = [item for item in ledger if _is_other(item)]
     equal = [item for item in ledger if not _is_other(item)]
-    said = [_drawn(item) for item in differing if item.draws_a != item.draws_b]
     return Draws(
-        tuple(said[:_MOST_SENTENCES]),
+        tuple(f"{line[0].upper()}{line[1:]}." for line in drawn.said(differing)),
         tuple(differing[:_MOST_DRAWS]),
         tuple(equal[:_MOST_DRAWS]),
         max(0, len(differing) - _MOST_DRAWS) + max(0, len(equal) - _MOST_DRAWS),
@@ -219,14 +217,3 @@ def _draws(ledger: Sequence[Drawn]) -> Draws | None:
 
 def _is_other(item: Drawn) -> bool:
     return item.draws_a != item.draws_b or item.values_differ or bool(item.state_differs)
-
-
-def _drawn(item: Drawn) -> str:
-    """As in: run B drew one more number from python-random at augment.py:31, in step 3."""
-    more = item.draws_b - item.draws_a
-    run, count = ("B", more) if more > 0 else ("A", -more)
-    times = "one more number" if count == 1 else f"{count} more numbers"
-    at = f" at {item.call_site}" if item.call_site else ""
-    step = "batch" if ".worker" in item.process else "step"
-    where = f" of {item.process}" if step == "batch" else ""
-    return f"Run {run} drew {times} from {item.generator}{at}, in {step} {item.step}{where}."
