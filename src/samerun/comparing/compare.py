@@ -13,6 +13,7 @@ from samerun.comparing.difference import describe, lone
 from samerun.comparing.process import Compared, compare_process
 from samerun.comparing.processes import Recorded, pair, read
 from samerun.comparing.reach import has_stopped, reach
+from samerun.comparing.unheeded import unheeded
 from samerun.runs.complaints import complaints, why_broken
 from samerun.runs.difference import Difference
 from samerun.runs.reading import Trace
@@ -83,6 +84,8 @@ def compare_read(a: Recorded, b: Recorded, *, steps: int | None = None) -> Compa
             note = f"only one of the runs has a trace of {found.process}"
             return Comparison("differs", scope, None, found, losses, (note, *notes))
     reason = _unknown(a, b, done, counts, only_a + only_b)
+    if reason is None and (luck := unheeded(a)):
+        notes.append(luck)
     return Comparison("same" if reason is None else "unknown", scope, reason, None, losses, tuple(notes))
 
 

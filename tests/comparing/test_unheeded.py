@@ -1,0 +1,41 @@
+"""What is another value each time and had no effect is told with a `same`, and with nothing else."""
+
+from __future__ import annotations
+
+from samerun.comparing.compare import compare
+
+from .build import Builder, Record, d, record, training
+
+
+def read(name: str, line: int, what: str = "clock") -> Record:
+    return record(0, "setup", what, name, digest=None, call_site=f"train.py:{line}")
+
+
+def test_a_clock_that_had_no_effect_is_named_with_its_lines(build: Builder) -> None:
+    reads = [read("time.time", 3), read("time.time", 3), read("os.getpid", 5, "identity")]
+    result = compare(build(reads + training()), build(reads + training()))
+    assert result.verdict == "same"
+    (note,) = result.notes
+    assert "without effect in these runs" in note
+    assert "clock (time.time at train.py:3)" in note
+    assert "process-id (os.getpid at train.py:5)" in note
+
+
+def test_many_places_are_counted(build: Builder) -> None:
+    run = build([read("time.time", line) for line in range(7)] + training())
+    (note,) = compare(run, run).notes
+    assert "train.py:2 and 4 more" in note
+
+
+def test_without_such_reads_there_is_no_note(build: Builder) -> None:
+    run = build(training())
+    assert compare(run, run).notes == ()
+
+
+def test_runs_that_differ_are_explained_elsewhere(build: Builder) -> None:
+    rows = [read("time.time", 3), *training()]
+    changed = training(2)
+    changed[-3]["digest"] = d("other")
+    result = compare(build(rows), build([read("time.time", 3), *changed]))
+    assert result.verdict == "differs"
+    assert not any("without effect" in note for note in result.notes)
