@@ -69,7 +69,7 @@ def main() -> int:
         scores = []
         for made in pool.map(lambda item: score(*item), rounds):
             scores.append(made)
-            print(f"{len(scores)}/{len(rounds)} {made.case.name}", file=sys.stderr)
+            print(f"{len(scores)}/{len(rounds)} {made.case.name}: {_brief(made)}", file=sys.stderr)
         compared = list(pool.map(baselines, cases)) if chosen.baselines else []
     show(scores, console)
     if compared:
@@ -77,6 +77,15 @@ def main() -> int:
     if chosen.json:
         chosen.json.write_text(json.dumps(_values(scores, compared), indent=1))
     return int(not all(goal.met for goal in goals(scores)))
+
+
+def _brief(score: Score) -> str:
+    """What it said, for whoever waits."""
+    named = ", ".join(said.source for said in score.answer.causes)
+    wrong = [aspect for aspect in ("source", "line") if not score.top1.get(aspect, True)]
+    return " · ".join(
+        filter(None, [score.answer.verdict, named, f"wrong: {', '.join(wrong)}" if wrong else ""])
+    )
 
 
 def _values(scores: list[Score], compared: list[tuple[Case, list[Baseline]]]) -> dict[str, Any]:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
-from samerun.sources import _deterministic
+from samerun.sources import _deterministic, _empty_arrays, _patch, _rows
+from samerun.sources._imported import is_imported
 from samerun.sources._setting import Setting
-from samerun.sources.source import Settings, Variant
+from samerun.sources.source import Journal, Settings, Undo, Variant
 
 if TYPE_CHECKING:
     from samerun.editing.code import Code
@@ -20,7 +21,8 @@ class UninitializedMemory(Setting):
     """`torch.empty` and its kin give whatever the memory held; the result then depends on what ran before.
 
     On request (`fill`) torch fills such memory with NaN or the largest integer. It does that only with
-    deterministic algorithms on, so these are turned on, warning only, where they are off.
+    deterministic algorithms on, so these are turned on, warning only, where they are off. NumPy's arrays
+    are zeros then.
     """
 
     id = "uninitialized-memory"
@@ -28,6 +30,26 @@ class UninitializedMemory(Setting):
     advice = "torch.zeros(…) instead of torch.empty(…), or write every element before reading one"
     kind = "memory"
     modes = ()
+    also_hooks_into = (_empty_arrays.MODULE,)
+
+    def __init__(self) -> None:
+        self._observed = self._zeroed = False
+
+    def control(self, control: Control) -> Undo | None:
+        """Fill, in what is imported by now."""
+        undos: list[Undo] = []
+        if is_imported(_empty_arrays.MODULE) and not self._zeroed:
+            self._zeroed = True
+            undos += [lambda: setattr(self, "_zeroed", False), _empty_arrays.zero()]
+        filled = super().control(control) if is_imported(self.hooks_into) else None
+        return _patch.all_of([*undos, *([filled] if filled is not None else [])])
+
+    def observe(self, journal: Journal) -> Undo | None:
+        """Note NumPy's arrays that nothing has written; tier ops sees those of torch."""
+        if self._observed or not is_imported(_empty_arrays.MODULE):
+            return None
+        self._observed = True
+        return _patch.all_of([lambda: setattr(self, "_observed", False), _empty_arrays.note_uses(journal)])
 
     def read(self) -> dict[str, Any]:
         """The fill, and the mode that it depends on."""
@@ -63,12 +85,17 @@ class UninitializedMemory(Setting):
         ]
 
     def recognise(self, difference: Difference) -> Evidence | None:
-        """The origin read memory that nothing had written."""
+        """The origin read memory that nothing had written, or an array of NumPy's may have brought it in."""
         origin = difference.origin
-        if origin is None or not origin.reads_uninitialized:
+        if origin is not None and origin.reads_uninitialized:
+            text = f"{origin.op} read memory that nothing had written"
+            return Evidence(self.id, 1.0, text, origin.call_site)
+        arrays = difference.a.rows("unwritten")
+        if not arrays or (origin is not None and origin.inputs_equal) or _rows.explained(difference):
             return None
-        text = f"{origin.op} read memory that nothing had written"
-        return Evidence(self.id, 1.0, text, origin.call_site)
+        made = arrays[-1]
+        text = f"{made.name} at {made.call_site} gives what the memory held before, and data differs after it"
+        return Evidence(self.id, 0.4, text, made.call_site, "np.zeros(…) instead of np.empty(…)")
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Zeros where the memory is made."""

@@ -6,7 +6,6 @@ https://pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources import _arrival, _patch, _rows
+from samerun.sources._imported import is_imported
 from samerun.sources.source import Journal, Source, Undo
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class WorkerArrival(Source):
         """Act on what is imported by now and was not there the last time."""
         undos: list[Undo] = []
         for name in (self.hooks_into, *self.also_hooks_into):
-            if name in sys.modules and name not in done:
+            if is_imported(name) and name not in done:
                 done.add(name)
                 undos += [functools.partial(done.discard, name)]
                 undos += [self._after_init(loader) if name == self.hooks_into else pools(name)]
