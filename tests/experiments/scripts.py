@@ -18,6 +18,12 @@ from samerun.runs.trace import TraceWriter
 from samerun.sources.catalogue import catalogue
 
 KERNEL = "nondeterministic-kernels"
+# What an edit of the code puts in that makes a source repeat itself.
+EDITS = {
+    "torch-cpu": "torch.manual_seed",
+    "python-random": "\nrandom.seed",
+    KERNEL: "torch.use_deterministic_algorithms",
+}
 
 
 @dataclass
@@ -147,6 +153,9 @@ class _Play:
         """What a source brings into this run: another thing each time, unless it is controlled."""
         control = self.control
         controlled = control is not None and (control.only is None or source in control.only)
+        copy: Path | None = self.how["copy"]
+        if copy is not None and source in EDITS:
+            controlled = controlled or EDITS[source] in (copy / "train.py").read_text()
         return b"controlled" if controlled else b"run %d" % self.number
 
     def _rng(self, step: int, sources: tuple[str, ...]) -> None:

@@ -33,16 +33,34 @@ def test_a_training_that_repeats_has_nothing_to_diagnose(tmp_path: Path) -> None
     assert len(script.calls) == diagnosis.recorded == 2
 
 
-def test_one_cause_takes_four_runs(tmp_path: Path) -> None:
+def test_one_cause_takes_four_runs_which_prove_its_patch_too(tmp_path: Path) -> None:
     script = Script(init=("torch-cpu",))
     diagnosis = diagnosed(script, tmp_path)
     assert sources(diagnosis) == [["torch-cpu"]]
     assert diagnosis.complete
-    assert len([call for call in script.calls if call["copy"] is None]) == 4
+    assert [call["copy"] is None for call in script.calls] == [True, True, False, False]
     assert script.calls[0]["window"] == FIRST_WINDOW
-    proof = diagnosis.found[0].proof
-    assert proof is not None
+    proof, patch = diagnosis.found[0].proof, diagnosis.patch
+    assert proof is not None and patch is not None
     assert (proof.controlled, proof.agree_until, proof.steps) == (("torch-cpu",), None, 4)
+    assert patch.verified and patch.runs == proof.runs
+    assert proof.way == "patch"
+
+
+def test_where_no_edit_reaches_it_the_control_proves_it(tmp_path: Path) -> None:
+    script = Script(batches=("clock",))
+    diagnosis = diagnosed(script, tmp_path)
+    assert sources(diagnosis) == [["clock"]]
+    assert diagnosis.complete
+    proof = diagnosis.found[0].proof
+    assert proof is not None and proof.way == "control"
+
+
+def test_a_reason_not_seen_directly_takes_one_run_more_when_all_of_them_part(tmp_path: Path) -> None:
+    script = Script(batches=("python-random",))
+    diagnosis = diagnosed(script, tmp_path)
+    assert sources(diagnosis) == [["python-random"]]
+    assert [call["stop_after"] for call in script.calls] == [None, None, 0, None, None]
 
 
 def test_every_cause_is_found_in_the_order_of_time_and_none_invented(tmp_path: Path) -> None:

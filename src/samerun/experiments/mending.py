@@ -25,7 +25,7 @@ def mend(trials: Trials, found: Sequence[Found], start: Path | None) -> Patch | 
     made = patch([(item.difference, cause) for item in found for cause in item.causes], request.folder)
     if made is None or not made.diff or start is None:
         return made
-    control = request.control or _controlled(made.cannot)
+    control = request.control or as_its_user_must(made.cannot)
     last = None if request.steps is None else request.steps - 1
     with scratch_copy(start) as copy:
         made.apply(copy)
@@ -39,8 +39,8 @@ def mend(trials: Trials, found: Sequence[Found], start: Path | None) -> Patch | 
     return tried if same else replace(tried, diff="", files={})
 
 
-def _controlled(cannot: Mapping[str, str]) -> Control | None:
-    """The control of the sources that no edit mends."""
+def as_its_user_must(cannot: Mapping[str, str]) -> Control | None:
+    """The control of the sources that no edit mends, by their ids."""
     known = catalogue()
     ids = tuple(id_ for id_ in cannot if id_ in known and known[id_].controllable)
     return Control(only=ids) if ids else None

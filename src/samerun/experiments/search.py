@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from samerun.comparing.compare import compare_all
+from samerun.comparing.compare import compare, compare_all
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.comparing.growth import growth
 from samerun.comparing.ledger import ledger
@@ -16,11 +16,12 @@ from samerun.experiments import confidence, outcomes
 from samerun.experiments.check import first_parting
 from samerun.experiments.closer import Closer, look_closer, stop_after, window
 from samerun.experiments.diagnosis import Found, Proof
+from samerun.experiments.mending import as_its_user_must
 from samerun.experiments.trials import Trials
 from samerun.explaining.cause import Cause, Findings, cause_of
-from samerun.explaining.confirm import confirm, judge
+from samerun.explaining.confirm import confirm, judge, position
 from samerun.explaining.explain import explain, suspects
-from samerun.explaining.patch import patch
+from samerun.explaining.patch import Patch, patch
 from samerun.explaining.smallest import smallest
 from samerun.launching.scratch import scratch_copy
 from samerun.runs.difference import Difference, Evidence
@@ -50,8 +51,10 @@ class Search:
     def __init__(self, trials: Trials, start: Path | None, share: float | None = None) -> None:
         self.trials = trials
         self.complete = False
+        self.patch: Patch | None = None  # that for all causes, once its runs agreed to their end
         self._start = start  # the folder as it was before the first run; None: too big to be copied
         self._share = share  # of pairs of runs that differ, where that is not all of them
+        self._causes: list[tuple[Difference, Cause]] = []  # all that were proved
         self._controlled: tuple[str, ...] = ()
         self._patched: list[tuple[Difference, Cause]] = []
         self._edited: set[str] = set()  # controlled by a patch, since their control does not reach the cause
@@ -80,8 +83,10 @@ class Search:
         if not closer.reproduced:
             findings = Findings(tuple(map(cause_of, evidence)), notes=tuple(notes))
             return self._found(closer, pair, (findings, None))
-        attempts = _Attempts(self, closer, evidence)
-        findings = confirm(closer.difference, evidence, attempts.trial, attempts.can_try)
+        attempts = _Attempts(self, closer, evidence, certain=self._always_parts(pair, closer, difference))
+        findings = attempts.patched() or confirm(
+            closer.difference, evidence, attempts.trial, attempts.can_try
+        )
         if not any(cause.confirmed for cause in findings.causes):
             findings = attempts.edited(findings)
         if not any(cause.confirmed for cause in findings.causes):
@@ -101,6 +106,7 @@ class Search:
         proof = None
         if proven is not None:
             way = self._keep(difference, confirmed)
+            self._causes += [(difference, cause) for cause in confirmed]
             parted = proven.comparison.difference
             proof = Proof(
                 tuple(run.id for run in proven.runs),
@@ -147,14 +153,35 @@ class Search:
     def _closer(
         self, difference: Difference, pair: tuple[Run, Run], recorded: tuple[int, int] | None
     ) -> Closer:
+        ids = pair[0].id, pair[1].id
         close = recorded is not None and recorded[0] <= difference.step <= recorded[1]
-        if close and any(item.strength >= 1 for item in explain(difference)[0][:1]):
-            # What is not seen directly must show again first: any control seems to mend what is rare.
-            return Closer(
-                difference, (pair[0].id, pair[1].id), True, window(difference), stop_after(difference)
-            )
+        # What is not seen directly must show again first: any control seems to mend what is rare.
+        if close and (_is_seen(difference) or self._parts_from_both(difference, pair)):
+            return Closer(difference, ids, True, window(difference), stop_after(difference))
         with self.prepared():
-            return look_closer(self.trials, difference, (pair[0].id, pair[1].id), self.control())
+            return look_closer(self.trials, difference, ids, self.control())
+
+    def _parts_from_both(self, difference: Difference, pair: tuple[Run, Run]) -> bool:
+        """Whether one more run parts from both of the pair where they part."""
+        with self.prepared():
+            (third,) = self.trials.record(
+                f"looking closer at step {difference.step}",
+                1,
+                control=self.control(),
+                tier="ops",
+                window=window(difference),
+                stop_after=stop_after(difference),
+            )
+        return all(_parts(run, third, difference) for run in pair)
+
+    def _always_parts(self, pair: tuple[Run, Run], closer: Closer, where: Difference) -> bool:
+        """Whether no two of the runs that are there agree, so that two that do are no luck."""
+        near = [self.trials.recorded[run] for run in closer.pair]
+        if not closer.reproduced or _is_seen(closer.difference):
+            return closer.reproduced
+        if {run.id for run in near} == {run.id for run in pair}:
+            return True  # a third one parted from both
+        return all(_parts(one, other, where) for one in pair for other in near)
 
     def _again(self, closer: Closer) -> Closer:
         """Recording every operation takes time: what depends on the clock may show only without it."""
@@ -282,12 +309,26 @@ class Search:
         return confidence.phrase(len(self._proof.runs))
 
 
+def _is_seen(difference: Difference) -> bool:
+    """Whether the reason was seen directly."""
+    return any(item.strength >= 1 for item in explain(difference)[0][:1])
+
+
+def _parts(one: Run, other: Run, where: Difference) -> bool:
+    """Whether two runs part, and not after the place of a difference."""
+    found = compare(one, other).difference
+    return found is not None and position(found) <= position(where)
+
+
 class _Attempts:
     """Holds the candidates for one difference against further runs."""
 
-    def __init__(self, search: Search, closer: Closer, evidence: Sequence[Evidence]) -> None:
+    def __init__(
+        self, search: Search, closer: Closer, evidence: Sequence[Evidence], *, certain: bool
+    ) -> None:
         self._search = search
         self._closer = closer
+        self._certain = certain  # the difference is always there: two runs without it are enough
         self._evidence = {item.source: item for item in evidence}
         self._proven: dict[frozenset[str], Proven] = {}
 
@@ -326,13 +367,49 @@ class _Attempts:
         with search.prepared(sources, self._edits(sources)):
             proven = search.further(
                 f"confirming {' + '.join(named)}",
-                search.needed(count),
+                self._needed(count),
                 search.control(*sources),
                 self._closer.window,
                 stop,
             )
         self._proven[frozenset(sources)] = proven
         return proven
+
+    def _needed(self, count: int) -> int:
+        return self._search.needed(2 if self._certain else count)
+
+    def patched(self) -> Findings | None:
+        """The best candidate, when the code with its edits and those of all causes before repeats itself.
+
+        Mostly that is the last cause: these runs then prove it and its patch in one.
+        """
+        search, difference = self._search, self._closer.difference
+        best = next(iter(self._evidence.values()), None)
+        if best is None or search._start is None or best.source in search.controlled():
+            return None
+        cause = cause_of(best, confirmed=True)
+        made = patch([*search._causes, (difference, cause)], search.trials.request.folder)
+        if made is None or not made.diff or best.source in made.cannot:
+            return None
+        with scratch_copy(search._start) as copy:
+            made.apply(copy)
+            search.trials.fresh = copy
+            try:
+                proven = search.further(
+                    f"checking the code with a patch for {best.source}",
+                    self._needed(2 if best.strength >= 1 else 3),
+                    search.trials.request.control or as_its_user_must(made.cannot),
+                    self._closer.window,
+                    None,
+                )
+            finally:
+                search.trials.fresh = None
+        if proven.comparison.verdict != "same":
+            return None
+        search.patch = replace(made, verified=True, runs=tuple(run.id for run in proven.runs))
+        search._edited.add(best.source)
+        self._proven[frozenset([best.source])] = proven
+        return Findings((cause,))
 
     def edited(self, findings: Findings) -> Findings:
         """A patch reaches what the control of a source may not, such as a generator of the script's own."""
