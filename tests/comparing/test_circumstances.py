@@ -187,3 +187,18 @@ def test_damaged_details_are_passed_over(build: Builder) -> None:
     flip(other[find(other, "gradients", 0)])
     found = difference(build, one, other)
     assert (found.what, found.name, found.in_workers, found.a.settings) == ("gradients", "SGD[2]", None, {})
+
+
+def test_what_an_evaluation_read_counts_though_the_next_step_has_begun(build: Builder) -> None:
+    """An evaluation belongs to the step that is over, and evidence to the one that is coming."""
+
+    def rows(text: str) -> list[Record]:
+        read = record(2, "forward", "clock", "time.time", digest=None, call_site="train.py:3")
+        later = record(2, "forward", "clock", "time.time", digest=None, call_site="train.py:9")
+        first = training(2)[:-1]
+        return [*first, read, record(1, "evaluation", "output", "CNN", digest=d(text)), later, end(2)]
+
+    found = difference(build, rows("a"), rows("b"))
+    assert (found.step, found.phase) == (1, "evaluation")
+    assert [row.call_site for row in found.a.rows("clock")] == ["train.py:3"]
+    assert [row.call_site for row in found.b.rows("clock")] == ["train.py:3"]

@@ -46,9 +46,10 @@ def test_the_page_shows_the_example_and_the_source_that_was_found(source: str) -
 
 
 def test_numbers_that_are_new_each_time_are_masked_and_nothing_else_is() -> None:
-    text = "→   12  {}  {}\n  seen  at train.py:13, by {} ulps after step 0\nrun {}"
-    one = text.format("1.25", "1.50", 3, "20261121T222705.282Z-add87f")
-    other = text.format("7.25", "8.5e-3", 9, "20261121T222706.999Z-aaaaaa")
+    text = "→   12  {}  {}\n  seen  at train.py:13, by {} ulps after step 0\nrun {}\nas it is: {}"
+    one = text.format("1.25", "1.50", 3, "20261121T222705.282Z-add87f", "5 results in 9 runs")
+    lone = "1 result in 3 runs, never that of the training"
+    other = text.format("7.25", "8.5e-3", 9, "20261121T222706.999Z-aaaaaa", lone)
     assert examples.masked(one) == examples.masked(other)
     assert examples.masked(one) != examples.masked(other.replace("train.py:13", "train.py:14"))
 

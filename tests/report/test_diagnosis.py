@@ -96,6 +96,13 @@ def test_a_patch_that_does_not_mend_is_not_shown_and_what_no_edit_mends_is() -> 
     assert "no edit   hash-seed: start with PYTHONHASHSEED=0" in text
 
 
+def test_edits_that_are_not_enough_are_told_from_a_patch() -> None:
+    half = Patch("", {}, {"clock": "end loops after a number of steps"}, partial=PATCH.diff)
+    text = shown(replace(WHOLE, patch=half))
+    assert "Edits (not enough by themselves, and not tried)" in text
+    assert "\n  +y\n" in text and "Patch (" not in text and "--patch" not in text
+
+
 def test_the_patch_file_is_named_where_there_is_one() -> None:
     assert "written to fix.patch" in shown(WHOLE, "fix.patch")
     assert "patch -p1 < fix.patch" in shown(WHOLE, "fix.patch")

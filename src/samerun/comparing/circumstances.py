@@ -188,15 +188,20 @@ def _seeded_by() -> Mapping[str, tuple[str, ...]]:
     return found
 
 
-def side(run: Run, traces: Sequence[Trace], step: int) -> Side:
+def side(run: Run, traces: Sequence[Trace], step: int, before: int = 0) -> Side:
     """What a run says of itself up to and including `step`; `traces` are those of one rank, its own first.
 
-    What it wrote is told to its end: a later run can have found it.
+    In that one, what stands before the record at `before` counts as well: an evaluation belongs to the step
+    that is over. What the run wrote is told to its end: a later run can have found it.
     """
+    import numpy as np
+
     settings: dict[str, Mapping[str, Any]] = dict(run.manifest.settings)
     evidence: list[Row] = []
     for trace in traces:
         until = (trace.steps <= step) | trace.is_one_of("what", {"written"})
+        if trace is traces[0]:
+            until |= np.arange(len(trace)) < before
         rows = trace.rows(trace.is_one_of("what", set(EVIDENCE)) & until)
         evidence += rows
         if trace is traces[0]:  # a worker's settings are its own

@@ -34,8 +34,10 @@ def describe(found: Compared, runs: tuple[Recorded, Recorded]) -> tuple[Differen
     elif not found.ended:
         notes.append(_only(found, runs))
     sides = [
-        side(recorded.run, recorded.of_rank(own.rank, first=own), row.step)
-        for recorded, own in zip(runs, (paired.a, paired.b), strict=True)
+        side(recorded.run, recorded.of_rank(own.rank, first=own), row.step, before)
+        for recorded, own, before in zip(
+            runs, (paired.a, paired.b), (parting.at_a(), parting.at_b()), strict=True
+        )
     ]
     more: tuple[Further, ...] = ()
     propagated = 0

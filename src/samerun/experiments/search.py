@@ -16,7 +16,6 @@ from samerun.experiments import confidence, outcomes
 from samerun.experiments.check import first_parting
 from samerun.experiments.closer import Closer, look_closer, stop_after, window
 from samerun.experiments.diagnosis import Found, Proof
-from samerun.experiments.mending import as_its_user_must
 from samerun.experiments.trials import Trials
 from samerun.explaining.cause import Cause, Findings, cause_of
 from samerun.explaining.confirm import confirm, judge, position
@@ -389,7 +388,7 @@ class _Attempts:
             return None
         cause = cause_of(best, confirmed=True)
         made = patch([*search._causes, (difference, cause)], search.trials.request.folder)
-        if made is None or not made.diff or best.source in made.cannot:
+        if made is None or not made.diff or made.cannot:
             return None
         with scratch_copy(search._start) as copy:
             made.apply(copy)
@@ -398,7 +397,7 @@ class _Attempts:
                 proven = search.further(
                     f"checking the code with a patch for {best.source}",
                     self._needed(2 if best.strength >= 1 else 3),
-                    search.trials.request.control or as_its_user_must(made.cannot),
+                    search.trials.request.control,
                     self._closer.window,
                     None,
                 )

@@ -26,6 +26,7 @@ class Patch:
     cannot: Mapping[str, str]  # source id → why no edit mends it, and what does
     verified: bool | None = None  # whether `check` of the patched code says same; None: not tried
     runs: tuple[str, ...] = ()  # the runs that verified it
+    partial: str = ""  # the edits that can be made, where they are not enough: no edit mends the others
 
     def apply(self, folder: Path) -> None:
         """Write the files below `folder`, each in the encoding that its own first lines name."""
@@ -39,6 +40,7 @@ class Patch:
             "cannot": dict(self.cannot),
             "verified": self.verified,
             "runs": list(self.runs),
+            "partial": self.partial,
         }
 
 

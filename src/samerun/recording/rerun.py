@@ -69,10 +69,11 @@ def main(said: dict[str, Any]) -> None:
 
     told = [
         _told("first call of a process", again, 1),
-        _told(f"later calls, {threads} threads", again, _RUNS),
+        _told(f"later calls, {threads} thread{'' if threads == 1 else 's'}", again, _RUNS),
     ]
-    torch.set_num_threads(1)
-    told.append(_told("later calls, 1 thread", again, _RUNS))
+    if threads > 1:
+        torch.set_num_threads(1)
+        told.append(_told("later calls, 1 thread", again, _RUNS))
     for way in told:
         way["equal"] = way["results"].count(said["trained"])
     print(json.dumps(told))

@@ -143,6 +143,9 @@ def _patch(patch: Patch, file: str | None) -> list[Line]:
         lines.append(
             Hung(Text("Patch ", style="bold"), styled("none: the edits that were tried do not mend it"))
         )
+    if patch.partial:
+        lines.append(Hung(Text("Edits ", style="bold"), styled("(not enough by themselves, and not tried)")))
+        lines += [styled(f"  {line}", _COLOURS.get(line[:1], "")) for line in patch.partial.splitlines()]
     for source, why in patch.cannot.items():
         lines.append(_labelled("no edit", f"{source}: {why}"))
     return lines

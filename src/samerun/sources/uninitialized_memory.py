@@ -89,7 +89,7 @@ class UninitializedMemory(Setting):
         origin = difference.origin
         if origin is not None and origin.reads_uninitialized:
             text = f"{origin.op} read memory that nothing had written"
-            return Evidence(self.id, 1.0, text, origin.call_site)
+            return Evidence(self.id, 1.0, text, origin.call_site or _next_origin(difference))
         arrays = difference.a.rows("unwritten")
         if not arrays or (origin is not None and origin.inputs_equal) or _rows.explained(difference):
             return None
@@ -105,3 +105,8 @@ class UninitializedMemory(Setting):
         if not edits:
             raise NoEdit(f"no line of the script makes the memory that {site} reads: {self.advice}")
         return edits
+
+
+def _next_origin(difference: Difference) -> str | None:
+    """Where the user's own code meets it first, when a library did before: `copy.deepcopy` of a model."""
+    return next((item.call_site for item in difference.further if item.kind == "origin"), None)

@@ -199,7 +199,9 @@ def _patched(patch: Patch | None) -> Patched | None:
         False: "The patched code still differs.",
         None: "Not tried.",
     }[patch.verified]
-    return Patched(code.diff(patch.diff), tried, tuple(sorted(patch.cannot.items())))
+    if patch.partial:
+        tried = "These edits are not enough by themselves, and were not tried."
+    return Patched(code.diff(patch.diff or patch.partial), tried, tuple(sorted(patch.cannot.items())))
 
 
 def _draws(ledger: Sequence[Drawn]) -> Draws | None:
