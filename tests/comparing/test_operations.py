@@ -124,7 +124,7 @@ def test_a_draw_from_a_generator_of_the_scripts_own(build: Builder, own_differs:
     def made(text: str) -> list[Record]:
         these = rows()
         at = named(these, "aten::native_dropout", 1)
-        these[at]["digest"] = d(text)
+        these[at] |= {"digest": d(text), "detail": "torch-cpu:generator"}
         state = text if own_differs else "own"
         these.insert(at, record(1, "forward", "rng", "torch-cpu:generator", digest=d(state)))
         if not own_differs:  # then that torch's own differs says nothing
@@ -134,6 +134,7 @@ def test_a_draw_from_a_generator_of_the_scripts_own(build: Builder, own_differs:
     found = first(ops(build, made("a"), made("b")))
     assert found.origin is not None
     assert found.origin.generator_differs is own_differs
+    assert found.origin.own_generator
 
 
 def test_a_generator_of_unknown_state(build: Builder) -> None:

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from samerun.runs.plan import Control
+from samerun.sources.catalogue import catalogue
 from samerun.sources.torch_cpu import TorchCpu
 
 from .differences import ONE, TWO, batch, operation, origin, row, side, weights
@@ -93,6 +94,20 @@ def test_recognises_a_draw_from_an_unequal_state():
     assert (found.strength, found.call_site) == (1.0, "train.py:9")
     assert source.recognise(operation(origin=dropout, rng_first={"torch-cuda": 0})) is None
     assert source.recognise(operation(origin=origin(draws=True, generator_differs=False))) is None
+
+
+def test_a_generator_of_the_scripts_own_is_fed_by_another_source():
+    """What its seed was made of is the reason: not the default generator, unless nothing else is."""
+    own = origin("aten::randn", draws=True, generator_differs=True, own_generator=True, phase="forward")
+    assert source.recognise(operation(origin=own)).strength == 0.4
+    seeds = operation(origin=own, rng_first={"python-random": 0}, drawn=frozenset({"python-random"}))
+    assert catalogue()["python-random"].recognise(seeds).strength >= 0.4
+    others = operation(
+        origin=origin("aten::dropout", draws=True, generator_differs=True),
+        rng_first={"python-random": 0},
+        drawn=frozenset({"python-random"}),
+    )
+    assert catalogue()["python-random"].recognise(others) is None
 
 
 def test_recognises_other_initial_weights_and_another_order_of_samples():

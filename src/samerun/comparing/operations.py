@@ -136,6 +136,7 @@ def origin(paired: Paired, parting: Parting, both: Window) -> Origin | None:
         generator_differs=generator_differs(paired, parting) if draws else None,
         reads_uninitialized=bool(flags & UNINITIALIZED),
         first_of_process=both[0] <= -1 and _is_first(paired.a, parting.a),
+        own_generator=draws and OWN in (row.detail or ""),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,14 +13,17 @@ from samerun.explaining.patch import Patch, patch
 from samerun.launching.scratch import scratch_copy
 
 
-def mend(trials: Trials, found: Sequence[Found], start: Path | None) -> Patch | None:
+def mend(
+    trials: Trials, found: Sequence[Found], start: Path | None, by_edit: Collection[str]
+) -> Patch | None:
     """The patch for all causes, tried in a copy of the folder; one that does not mend is not offered.
 
     Where no edit mends one of the causes, those for the others are `partial`. `start` is the folder as it was
-    before the first run; without one nothing can be tried, and the patch says so.
+    before the first run; without one nothing can be tried, and the patch says so. `by_edit` as in `patch`.
     """
     request = trials.request
-    made = patch([(item.difference, cause) for item in found for cause in item.causes], request.folder)
+    causes = [(item.difference, cause) for item in found for cause in item.causes]
+    made = patch(causes, request.folder, by_edit)
     if made is not None and made.cannot:
         return replace(made, diff="", files={}, partial=made.diff)
     if made is None or not made.diff or start is None:

@@ -221,6 +221,10 @@ class Search:
             return replace(base, extra=(*base.extra, *ids))
         return Control(only=ids) if ids else None
 
+    def by_edit(self) -> frozenset[str]:
+        """The sources that are controlled by edits of the code in all runs from here on."""
+        return frozenset(cause.source for _, cause in self._patched)
+
     def way(self, source: str) -> str:
         """How a source is controlled: by its control, by a patch of the code, or by a fresh folder."""
         known = catalogue().get(source)
@@ -241,7 +245,7 @@ class Search:
         with contextlib.ExitStack() as stack:
             if patched:
                 base = stack.enter_context(scratch_copy(base))
-                made = patch(patched, self.trials.request.folder)
+                made = patch(patched, self.trials.request.folder, self.by_edit())
                 if made is not None:
                     made.apply(base)
             self.trials.fresh = base if patched or fresh else None
@@ -352,8 +356,11 @@ class _Attempts:
             for source in sources
             if source in self._evidence and self._search.way(source) == "patch"
         ]
-        made = patch(causes, self._search.trials.request.folder) if causes else None
-        return causes if made is not None and made.diff else []
+        search = self._search
+        made = patch([*search._patched, *causes], search.trials.request.folder, search.by_edit())
+        if not causes or made is None or any(cause.source in made.cannot for _, cause in causes):
+            return []
+        return causes
 
     def trial(self, sources: tuple[str, ...], count: int) -> Comparison:
         """Runs with these controlled, whole the first time: most often that is the proof already."""
@@ -387,7 +394,8 @@ class _Attempts:
         if best is None or search._start is None or best.source in search.controlled():
             return None
         cause = cause_of(best, confirmed=True)
-        made = patch([*search._causes, (difference, cause)], search.trials.request.folder)
+        wanted = [*search._causes, (difference, cause)]
+        made = patch(wanted, search.trials.request.folder, search.by_edit())
         if made is None or not made.diff or made.cannot:
             return None
         with scratch_copy(search._start) as copy:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,11 +44,14 @@ class Patch:
         }
 
 
-def patch(found: Sequence[tuple[Difference, Cause]], folder: Path) -> Patch | None:
+def patch(
+    found: Sequence[tuple[Difference, Cause]], folder: Path, by_edit: Collection[str] = ()
+) -> Patch | None:
     """The patch that controls these causes; None when there are none.
 
     `folder` is the working directory of the command; the script is the one that the recorded processes ran.
-    A later difference may come from runs of code that had the edits of causes before it.
+    A later difference comes from runs of code that had the edits of those causes before it which only edits
+    control, or which are `by_edit`, by their sources.
     """
     if not found:
         return None
@@ -56,7 +59,7 @@ def patch(found: Sequence[tuple[Difference, Cause]], folder: Path) -> Patch | No
     cannot: dict[str, str] = {}
     last: Code | None = None
     for number, (difference, cause) in enumerate(found):
-        code = _code(difference, folder, _edited_for(found[:number], folder))
+        code = _code(difference, folder, _edited_for(found[:number], folder, by_edit))
         try:
             edits.setdefault(cause.source, []).extend(_edits(difference, cause, code))
             last = last or code
@@ -109,9 +112,15 @@ def _code(difference: Difference, folder: Path, edited: Mapping[str, str]) -> Co
     return Code(folder, argv_of(difference), known, edited)
 
 
-def _edited_for(before: Sequence[tuple[Difference, Cause]], folder: Path) -> Mapping[str, str]:
-    """The files as later runs had them, for the causes that only edits control."""
+def _edited_for(
+    before: Sequence[tuple[Difference, Cause]], folder: Path, by_edit: Collection[str]
+) -> Mapping[str, str]:
+    """The files as later runs had them."""
     known = catalogue()
-    only = [item for item in before if (source := known.get(item[1].source)) and not source.controllable]
-    made = patch(only, folder) if only else None
+    only = [
+        (difference, cause)
+        for difference, cause in before
+        if cause.source in by_edit or (cause.source in known and not known[cause.source].controllable)
+    ]
+    made = patch(only, folder, by_edit) if only else None
     return {} if made is None else made.files

@@ -63,6 +63,7 @@ class Origin:
     generator_differs: bool | None  # its generator's state differed before it ran; None: not known
     reads_uninitialized: bool
     first_of_process: bool  # the first operation of this name in its process
+    own_generator: bool = False  # it draws from a generator object that the script made
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Any
 from samerun.sources import _patch
 from samerun.sources.source import Journal, Undo
 
-MODULES = ("concurrent.futures", "multiprocessing.pool")
+MODULES = {"concurrent.futures": "as_completed", "multiprocessing.pool": "Pool"}  # and what they have for it
 
 
 def note_uses(module: str, journal: Journal) -> Undo:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from samerun.sources import _patch, _user_code
+from samerun.sources import _imported, _patch, _user_code
 from samerun.sources.source import Journal, Undo
 
 MODULE = "numpy"
 _NAMES = {"empty": "zeros", "empty_like": "zeros_like"}
+
+
+def are_there() -> bool:
+    """Whether NumPy is imported."""
+    return all(_imported.has(MODULE, name) for name in (*_NAMES, *_NAMES.values()))
 
 
 def note_uses(journal: Journal) -> Undo:

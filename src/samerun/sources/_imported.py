@@ -1,13 +1,10 @@
-"""Whether a module is there whole: while it is being imported, sys.modules holds what it has so far."""
+"""Whether a module is there: while it is being imported, sys.modules holds what it has so far."""
 
 from __future__ import annotations
 
 import sys
 
 
-def is_imported(name: str) -> bool:
-    """Whether its import has come to its end."""
-    module = sys.modules.get(name)
-    if module is None:
-        return False
-    return not getattr(getattr(module, "__spec__", None), "_initializing", False)
+def has(module: str, name: str) -> bool:
+    """Whether the import of a module has come so far that it has this name."""
+    return hasattr(sys.modules.get(module), name)

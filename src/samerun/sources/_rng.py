@@ -67,12 +67,16 @@ class Rng(Source):
             if reseeded is not None:
                 return self._given(reseeded)
             site = difference.origin.call_site or difference.call_site
+            if difference.origin.own_generator:
+                text = f"{difference.origin.op} drew from a generator of the script's own, in another state"
+                return Evidence(self.id, 0.4, text, site)
             return Evidence(
                 self.id, 1.0, f"{difference.origin.op} drew from it, and its state already differed", site
             )
         origin = difference.origin
-        if origin is not None and origin.inputs_equal and (not origin.draws or origin.generator_differs):
-            return None  # a kernel's doing, or a draw from another generator
+        if origin is not None and origin.inputs_equal and not origin.own_generator:
+            if not origin.draws or origin.generator_differs:
+                return None  # a kernel's doing, or a draw from another generator
         first = difference.rng_first.get(self.id)
         if first is None or first > difference.step or self.id not in difference.drawn:
             return None

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
-from samerun.sources import _deterministic, _empty_arrays, _patch, _rows
-from samerun.sources._imported import is_imported
+from samerun.sources import _deterministic, _empty_arrays, _imported, _patch, _rows
 from samerun.sources._setting import Setting
 from samerun.sources.source import Journal, Settings, Undo, Variant
 
@@ -38,15 +37,17 @@ class UninitializedMemory(Setting):
     def control(self, control: Control) -> Undo | None:
         """Fill, in what is imported by now."""
         undos: list[Undo] = []
-        if is_imported(_empty_arrays.MODULE) and not self._zeroed:
+        if not self._zeroed and _empty_arrays.are_there():
             self._zeroed = True
             undos += [lambda: setattr(self, "_zeroed", False), _empty_arrays.zero()]
-        filled = super().control(control) if is_imported(self.hooks_into) else None
-        return _patch.all_of([*undos, *([filled] if filled is not None else [])])
+        if _imported.has("torch", "use_deterministic_algorithms"):
+            filled = super().control(control)
+            undos += [filled] if filled is not None else []
+        return _patch.all_of(undos)
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note NumPy's arrays that nothing has written; tier ops sees those of torch."""
-        if self._observed or not is_imported(_empty_arrays.MODULE):
+        if self._observed or not _empty_arrays.are_there():
             return None
         self._observed = True
         return _patch.all_of([lambda: setattr(self, "_observed", False), _empty_arrays.note_uses(journal)])

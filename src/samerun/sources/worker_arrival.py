@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
-from samerun.sources import _arrival, _patch, _rows
-from samerun.sources._imported import is_imported
+from samerun.sources import _arrival, _imported, _patch, _rows
 from samerun.sources.source import Journal, Source, Undo
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ class WorkerArrival(Source):
     kind = "order"
     modes = ("seeded", "strict", "warn")
     hooks_into = "torch.utils.data"
-    also_hooks_into = _arrival.MODULES
+    also_hooks_into = tuple(_arrival.MODULES)
 
     def __init__(self) -> None:
         self._asked: list[bool] = []  # what DataLoaders of this process were made with
@@ -55,8 +54,8 @@ class WorkerArrival(Source):
     def _hook(self, done: set[str], loader: Callable[[Any], None], pools: Callable[[str], Undo]) -> Undo:
         """Act on what is imported by now and was not there the last time."""
         undos: list[Undo] = []
-        for name in (self.hooks_into, *self.also_hooks_into):
-            if is_imported(name) and name not in done:
+        for name, holds in ((self.hooks_into, "DataLoader"), *_arrival.MODULES.items()):
+            if name not in done and _imported.has(name, holds):
                 done.add(name)
                 undos += [functools.partial(done.discard, name)]
                 undos += [self._after_init(loader) if name == self.hooks_into else pools(name)]
