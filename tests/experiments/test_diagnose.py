@@ -76,6 +76,15 @@ def test_every_cause_is_found_in_the_order_of_time_and_none_invented(tmp_path: P
     assert [cause.source for cause in diagnosis.check.causes] == ["torch-cpu", "python-random", KERNEL]
 
 
+def test_what_the_first_run_left_is_no_other_sources_doing(tmp_path: Path) -> None:
+    """All further runs find it and agree, whatever is controlled in them."""
+    diagnosis = diagnosed(Script(caches=True, bystanders=("numpy-global",)), tmp_path)
+    assert sources(diagnosis) == [["resume-state"]]
+    proof = diagnosis.found[0].proof
+    assert proof is not None and proof.way == "fresh"
+    assert diagnosis.patch is not None and not diagnosis.patch.diff
+
+
 def test_the_operation_of_equal_inputs_and_other_outputs_is_run_again_alone(tmp_path: Path) -> None:
     script = Script(init=("torch-cpu",), kernel=3)
     diagnosed(script, tmp_path)

@@ -31,11 +31,11 @@ def mend(
     last = None if request.steps is None else request.steps - 1
     with scratch_copy(start) as copy:
         made.apply(copy)
-        trials.fresh = copy
+        trials.within = copy
         try:
             runs = trials.record("checking the patched code", 2, control=request.control, stop_after=last)
         finally:
-            trials.fresh = None
+            trials.within = None
     same = all(item.verdict == "same" for item in compare_all(runs, steps=request.steps))
     tried = replace(made, verified=same, runs=tuple(run.id for run in runs))
     return tried if same else replace(tried, diff="", files={})

@@ -195,10 +195,10 @@ class Search:
         self, difference: Difference, recorded: tuple[int, int] | None
     ) -> tuple[Findings, Proven] | None:
         """What one run left and the other found cannot show in further runs: they all find it."""
-        evidence, _ = explain(difference)
-        if not evidence or evidence[0].source not in _FILES or self._start is None or self._fresh:
+        files = (item for item in explain(difference)[0] if item.source in _FILES and item.strength >= 0.7)
+        best = next(files, None)
+        if best is None or self._start is None or self._fresh:
             return None
-        best = evidence[0]
         with self.prepared((best.source,)):
             proven = self.further(
                 f"starting from the folder as it was: {best.source}", 2, self.control(), recorded, None
@@ -237,22 +237,26 @@ class Search:
     def prepared(
         self, sources: Collection[str] = (), causes: Sequence[tuple[Difference, Cause]] = ()
     ) -> Iterator[None]:
-        """Runs begin in a copy of the folder where a source found, or one of these, asks for it."""
+        """Runs are in a copy of the folder where a source found, or one of these, asks for it.
+
+        An edited copy is the same for all of them: what one leaves there, the next one finds, as it did.
+        """
         patched = [*self._patched, *causes]
         fresh = self._fresh or bool(_FILES & set(sources))
         base = self._start or self.trials.request.folder
-        before = self.trials.fresh
+        before = self.trials.fresh, self.trials.within
         with contextlib.ExitStack() as stack:
             if patched:
                 base = stack.enter_context(scratch_copy(base))
                 made = patch(patched, self.trials.request.folder, self.by_edit())
                 if made is not None:
                     made.apply(base)
-            self.trials.fresh = base if patched or fresh else None
+            self.trials.fresh = base if fresh else None
+            self.trials.within = base if patched and not fresh else None
             try:
                 yield
             finally:
-                self.trials.fresh = before
+                self.trials.fresh, self.trials.within = before
 
     def further(
         self, stage: str, count: int, control: Control | None, at: tuple[int, int] | None, stop: int | None
@@ -400,7 +404,7 @@ class _Attempts:
             return None
         with scratch_copy(search._start) as copy:
             made.apply(copy)
-            search.trials.fresh = copy
+            search.trials.within = copy
             try:
                 proven = search.further(
                     f"checking the code with a patch for {best.source}",
@@ -410,7 +414,7 @@ class _Attempts:
                     None,
                 )
             finally:
-                search.trials.fresh = None
+                search.trials.within = None
         if proven.comparison.verdict != "same":
             return None
         search.patch = replace(made, verified=True, runs=tuple(run.id for run in proven.runs))

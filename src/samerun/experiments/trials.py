@@ -32,6 +32,7 @@ class Trials:
         self.listener = listener
         self.recorded: dict[str, Run] = {}  # every run so far, by id
         self.fresh: Path | None = None  # when set, each run gets its own copy of this folder
+        self.within: Path | None = None  # when set, all runs are in this folder, one after the other
         self._record = record
         self._steps: int | None = request.steps  # how many steps a run has, once known
 
@@ -95,7 +96,8 @@ class Trials:
         probe: Probe | None,
     ) -> Run:
         request = self.request
-        with contextlib.nullcontext() if self.fresh is None else scratch_copy(self.fresh) as copy:
+        own = contextlib.nullcontext(self.within) if self.fresh is None else scratch_copy(self.fresh)
+        with own as copy:
             run = self._record(
                 list(request.command),
                 store=request.store,
