@@ -50,12 +50,15 @@ class Words:
     samples' words, so there are few, and their views are made beforehand.
     """
 
-    def __init__(self, buffer: Any) -> None:
-        """In `buffer`, uint64 (n, 3, 312): a number is two words, as they lie on little-endian machines."""
+    def __init__(self, buffer: Any, libraries: Sequence[str] = LIBRARIES) -> None:
+        """In `buffer`, uint64 (n, 3, 312): a number is two words, as they lie on little-endian machines.
+
+        `libraries` says whose are where along its second axis.
+        """
         import numpy
 
         self._multiply, self._cross = numpy.multiply, numpy.bitwise_xor
-        self._factors = factors()
+        self._factors = factors()[[LIBRARIES.index(library) for library in libraries]]
         self._again = numpy.uint64(_AGAIN)
         self.seeds: Any = numpy.empty(len(buffer), numpy.uint64)
         self.words = buffer.view(numpy.uint32)  # (n, 3, 624)

@@ -103,6 +103,28 @@ def test_without_control_the_same_loaders_differ():
     assert once(num_workers=1) != one
 
 
+def test_a_sample_alone_is_what_it_is_in_a_batch():
+    undo = source.control(Control(seed=1))
+    alone = {index: tuple(drawn.tolist()) for index, drawn in DataLoader(Drawing(), batch_size=None)}
+    undo()
+    assert [alone] == loaded(Drawing(), epochs=1)
+
+
+def test_more_samples_than_are_seeded_together():
+    class Many(Drawing):
+        def __len__(self):
+            return 200
+
+    def drawn(size):
+        undo = source.control(Control(seed=1))
+        rows = torch.cat([rows for _, rows in DataLoader(Many(), batch_size=size)])
+        undo()
+        return rows
+
+    assert torch.equal(drawn(200), drawn(7))
+    assert len(drawn(200).unique(dim=0)) == 200
+
+
 def test_two_loaders_of_one_dataset_draw_apart():
     undo = source.control(Control(seed=1))
     first, second = (next(iter(DataLoader(Drawing(), batch_size=12)))[1] for _ in range(2))
@@ -207,6 +229,38 @@ def test_an_error_in_a_dataset_is_the_users_own_and_restores_the_generators():
         list(DataLoader(Broken()))
     assert random.getstate() == before
     undo()
+
+
+def test_a_batch_that_failed_leaves_nothing_to_the_next():
+    class Broken(Drawing):
+        def __getitem__(self, index):
+            drawn = super().__getitem__(index)
+            if index in fails:
+                raise fails[index]
+            return drawn
+
+    def after_the_first(*failing):
+        fails.clear(), fails.update(failing)
+        undo = source.control(Control(seed=1))
+        try:
+            batches = iter(DataLoader(Broken(), batch_size=3, collate_fn=collate_drawing))
+            main = draws_of_the_main_generators()
+            try:
+                next(batches)
+            except (LookupError, KeyboardInterrupt):
+                assert failing
+            assert draws_of_the_main_generators() == main
+            return [drawn.tolist() for _, drawn in batches]
+        finally:
+            undo()
+
+    def draws_of_the_main_generators():
+        return random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()
+
+    fails = {}
+    expected = after_the_first()
+    assert after_the_first((1, LookupError())) == expected
+    assert after_the_first((2, KeyboardInterrupt())) == expected
 
 
 SPAWNED = """

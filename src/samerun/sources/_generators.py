@@ -2,56 +2,64 @@
 
 Seeding happens before every sample, so it must cost little beside the sample, whose own code has emptied the
 caches: what counts is how much memory and how much code is touched. The words of all three states for a batch
-come from a few operations on arrays (samerun.mersenne); before a sample, its row is written where each
-generator keeps its state (samerun.sources._memories).
+come from a few operations on arrays (samerun.mersenne); before a sample, its own are read from there, as from
+a file, into where each generator keeps its state (samerun.sources._memories).
 """
 
 from __future__ import annotations
 
 import functools
+import io
 import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from samerun.mersenne import FRESH, LIBRARIES, POSITION, WORDS, Words
+from samerun.mersenne import FRESH, POSITION, WORDS, Words
 from samerun.sources import _memories
-from samerun.sources._memories import NO_NORMAL, Place
+from samerun.sources._memories import NORMAL, NUMPY, PYTHON, TORCH, Place
 from samerun.streams import stream_seed
 
 State = Any
 _AT_ONCE = 64  # seeds whose words are made together: more calls for fewer, more memory for more
 
 
+# What is read for a seed: torch's state, python's, numpy's normal (none) twice, numpy's, a gap. So all words
+# lie equally far apart, which arrays take quickest; the 4 bytes before the first row align them.
+_ORDER = "torch", "python", "numpy"
+_GAP = 8
+_ROW = TORCH + PYTHON + 2 * NORMAL + NUMPY + _GAP
+_BEFORE = 4
+_TORCH_WORDS = 20
+
+
 class _Rows:
-    """The states of a few seeds, as each generator keeps its own in memory."""
+    """The states of a few seeds, one after the other, to be read into the generators."""
 
     def __init__(self) -> None:
         import numpy
 
-        size, begin = _memories.ROW // 8, _memories.WORDS_AT // 8
-        content: Any = numpy.zeros((_AT_ONCE, len(LIBRARIES), size), numpy.uint64)
-        self._words = Words(content[:, :, begin : begin + WORDS // 2])
-        narrow = content.view(numpy.uint32)
-        position, end = 2 * begin - 1, 2 * begin + WORDS
-        narrow[:, 0, position] = narrow[:, 1, end] = POSITION
-        narrow[:, 2, position - 2 : position + 1] = FRESH + 1, 1, POSITION  # as torch counts; it is seeded
-        # torch's initial_seed()
-        self._seeds = (
-            narrow[:, 2, position - 4 : position - 2],
-            self._words.seeds.view(numpy.uint32).reshape(-1, 2),
-        )
-        memory = memoryview(content).cast("B")
-        parts = _memories.PYTHON, _memories.NUMPY, _memories.TORCH
-        rows = [memory[begin : begin + _memories.ROW] for begin in range(0, len(memory), _memories.ROW)]
-        each = [row[parts[n % 3]] for n, row in enumerate(rows)]
-        self.rows = list(zip(each[0::3], each[1::3], each[2::3], strict=True))
+        self._stream = io.BytesIO(bytes(_BEFORE + _AT_ONCE * _ROW))
+        self.read_into = self._stream.readinto
+        self.gap = bytearray(_GAP)
+        buffer = self._stream.getbuffer()
+
+        def field(at: int, kind: type[Any]) -> Any:
+            return numpy.ndarray((_AT_ONCE,), kind, buffer, _BEFORE + at, (_ROW,))
+
+        self._initial_seed = field(0, numpy.uint64)  # of torch, which counts what is left; it is seeded
+        field(8, numpy.int32)[:], field(12, numpy.uint32)[:] = FRESH + 1, 1
+        for at in (16, TORCH, _ROW - _GAP - 4):
+            field(at, numpy.uint32)[:] = POSITION
+        shape, strides = (_AT_ONCE, len(_ORDER), WORDS // 2), (_ROW, _ROW // len(_ORDER), 8)
+        begin = _BEFORE + _TORCH_WORDS
+        self._words = Words(numpy.ndarray(shape, numpy.uint64, buffer, begin, strides), _ORDER)
 
     def fill(self, seeds: Sequence[int]) -> None:
-        """Make the states of up to _AT_ONCE seeds."""
+        """Make the states of up to _AT_ONCE seeds, to be read from the first on."""
         self._words.make(seeds)
-        into, seen = self._seeds
-        into[:] = seen
+        self._initial_seed[:] = self._words.seeds
+        self._stream.seek(_BEFORE)
 
 
 class _Making:
@@ -81,30 +89,37 @@ class _Seeder:
         from numpy.random import mtrand
 
         making, inner = _making, random._inst
-        live_python, live_torch = self._python.live, self._torch.live
-        legacy, bits, live_numpy, live_normal = self._numpy_now(mtrand)
+        torchs, pythons = self._torch.live, self._python.live
+        (numpys, normal), legacy, bits, unset = self._numpy_now(mtrand)
         # Rows for each call that is under way: a sample may load others, and threads may load.
         made = self._free.pop() if self._free else _Rows()
+        read_into, gap = made.read_into, made.gap
         try:
             for begin in range(0, len(seeds), _AT_ONCE):
                 some = seeds[begin : begin + _AT_ONCE]
                 made.fill(some)
-                for seed, (python, numpys, torchs) in zip(some, made.rows, strict=False):
-                    live_python[:] = python
-                    inner.gauss_next = None  # type: ignore[attr-defined]
+                for seed in some:
                     if legacy._bit_generator is not bits:
-                        legacy, bits, live_numpy, live_normal = self._numpy_now(mtrand)
-                    live_numpy[:] = numpys
-                    live_normal[:] = NO_NORMAL
-                    live_torch[:] = torchs
+                        (numpys, normal), legacy, bits, unset = self._numpy_now(mtrand)
+                    read_into(torchs)
+                    read_into(pythons)
+                    read_into(normal)
+                    read_into(normal)
+                    read_into(numpys)
+                    read_into(gap)
+                    inner.gauss_next = None  # type: ignore[attr-defined]
+                    for set_state in unset:
+                        set_state()
                     making.seed, making.asked = seed, 0
                     yield seed
         finally:
             self._free.append(made)
 
-    def _numpy_now(self, mtrand: Any) -> tuple[Any, Any, Any, Any]:
+    def _numpy_now(self, mtrand: Any) -> tuple[tuple[Any, Any], Any, Any, list[Callable[[], None]]]:
+        """numpy's memories, what they belong to, and what sets the states that are not in memory."""
         words, normal = self.numpy(mtrand)
-        return self._legacy, self._bits, words.live, normal.live
+        ways = (place.written for place in (self._torch, self._python, words))
+        return (words.live, normal.live), self._legacy, self._bits, [way for way in ways if way is not None]
 
     def numpy(self, mtrand: Any) -> tuple[Place, Place]:
         """Where numpy's legacy generator is: found again when somebody gave it other bits."""

@@ -29,7 +29,7 @@ from typing import Any
 
 from samerun.sources import _generators, _patch
 from samerun.sources.source import Undo
-from samerun.streams import Name, stream_seed
+from samerun.streams import Name, Stream
 
 _controls: list[_InForce] = []  # the last one counts
 _unpatch: Undo | None = None
@@ -45,9 +45,13 @@ class Position:
     loader: int
     epoch: int
 
+    def stream(self, *path: Name) -> Stream:
+        """The stream of something in this epoch."""
+        return Stream(self.seed, "worker", self.loader, self.epoch, *path)
+
     def seed_of(self, *path: Name) -> int:
-        """64 bits for something in this epoch."""
-        return stream_seed(self.seed, "worker", self.loader, self.epoch, *path)
+        """64 bits for it."""
+        return self.stream(*path).seed64
 
 
 @dataclass(frozen=True)
@@ -256,22 +260,30 @@ class _Samples:
     def __init__(self, dataset: Any, position: Position) -> None:
         self._dataset = dataset
         self.position = position
-        self.fetched: list[Name] = []  # since the last batch was collated
+        self._stream = position.stream("sample")
+        self.fetched: Any = ()  # what the batch that is collated next was fetched by
 
     def __getitem__(self, index: Any) -> Any:
-        names = index_names(index)
-        self.fetched += names
-        _generators.seed_all(self.position.seed_of("sample", *names))
+        self.fetched = (index,)
+        _generators.seed_all(self._stream.child_seed(*index_names(index)))
         return self._dataset[index]
+
+    def __getitems__(self, indices: Any) -> Any:
+        # One by one, as torch does; but the states of a batch are made together, which is far quicker.
+        self.fetched = indices = list(indices)
+        seeds = [self._stream.child_seed(*index_names(index)) for index in indices]
+        dataset, samples = self._dataset, []
+        for index, _ in zip(indices, _generators.seeded_with_each(seeds), strict=True):
+            samples.append(dataset[index])
+        return samples
 
 
 class _Batches(_Samples):
     """Likewise, of a dataset that gives whole batches."""
 
     def __getitems__(self, indices: Any) -> Any:
-        names = index_names(indices)
-        self.fetched += names
-        _generators.seed_all(self.position.seed_of("batch", *names))
+        self.fetched = (indices,)
+        _generators.seed_all(self.position.seed_of("batch", *index_names(indices)))
         return self._dataset.__getitems__(indices)
 
 
@@ -283,8 +295,11 @@ class _Collate:
         self._samples = samples
 
     def __call__(self, data: Any) -> Any:
-        fetched, self._samples.fetched = self._samples.fetched, []
-        _generators.seed_all(self._samples.position.seed_of("collate", *fetched))
+        from torch.utils.data import default_collate, default_convert
+
+        if self._collate_fn not in (default_collate, default_convert):  # they draw nothing
+            names = (name for index in self._samples.fetched for name in index_names(index))
+            _generators.seed_all(self._samples.position.seed_of("collate", *names))
         return self._collate_fn(data)
 
 

@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 _BYTES = 4 * WORDS
 _IN_PLACE = sys.implementation.name == "cpython"  # where id() is an address
 
-# A row holds the words, and around them what each of the three has beside them.
-ROW = 2560  # bytes
-WORDS_AT = 24
-PYTHON = slice(WORDS_AT - 4, WORDS_AT + _BYTES)  # its position, the words
-NUMPY = slice(WORDS_AT, WORDS_AT + _BYTES + 4)  # the words, its position
-TORCH = slice(WORDS_AT - 20, WORDS_AT + _BYTES + 28)  # seed, left, seeded, next; the words; normals it keeps
-NO_NORMAL = bytes(16)  # numpy's second of a pair of normals
+# Bytes of each: what lies around the words belongs to the state.
+PYTHON = 4 + _BYTES  # its position, the words
+NUMPY = _BYTES + 4  # the words, its position
+NORMAL = 16  # numpy's second of a pair of normals
+TORCH = 20 + _BYTES + 28  # seed, left, seeded, next; the words; the normals that it keeps
 
 
 class Memory:
-    """The live memory of a generator: `live[:] = row` writes it."""
+    """The live memory of a generator: who writes into `live` has set its state."""
+
+    written: Callable[[], None] | None = None  # nothing is left to do then
 
     def __init__(self, owner: Any, address: int, size: int) -> None:
         self._owner = owner  # lives as long as it may be written to
@@ -48,18 +48,23 @@ class Memory:
 
 
 class Through:
-    """Stands in for a memory that was not found."""
+    """Stands in for a memory that was not found: what was written into `live` is set by `written`."""
 
     def __init__(
-        self, write: Callable[[Any], None], read: Callable[[], Any], restore: Callable[[Any], None]
+        self,
+        size: int,
+        write: Callable[[memoryview], None],
+        read: Callable[[], Any],
+        restore: Callable[[Any], None],
     ) -> None:
-        self.live = self
+        self.live: Any = memoryview(bytearray(size))
         self._write = write
         self.read = read
         self.restore = restore
 
-    def __setitem__(self, everything: slice, row: Any) -> None:
-        self._write(row)
+    def written(self) -> None:
+        """Set the state that was written into `live`."""
+        self._write(self.live)
 
 
 Place = Memory | Through
@@ -71,7 +76,7 @@ def of_python() -> Place:
         address = id(random._inst) + object.__basicsize__
         position, *words = struct.unpack(f"{1 + WORDS}I", ctypes.string_at(address, 4 + _BYTES))
         if (*words, position) == random.getstate()[1]:
-            return Memory(random._inst, address, 4 + _BYTES)
+            return Memory(random._inst, address, PYTHON)
     return through_python()
 
 
@@ -82,7 +87,7 @@ def through_python() -> Through:
         position, *words = row.cast("I")
         random.setstate((3, (*words, position), None))
 
-    return Through(write, random.getstate, random.setstate)
+    return Through(PYTHON, write, random.getstate, random.setstate)
 
 
 def of_numpy(state: Any) -> tuple[Place, Place]:
@@ -94,8 +99,7 @@ def of_numpy(state: Any) -> tuple[Place, Place]:
         kept = state.get_state()
         normal_at = _numpy_normal_at(state)
         if normal_at is not None and words == kept[1].tolist() and position == kept[2]:
-            normal = Memory(state, id(state) + normal_at, len(NO_NORMAL))
-            return Memory(bits, address, _BYTES + 4), normal
+            return Memory(bits, address, NUMPY), Memory(state, id(state) + normal_at, NORMAL)
     return through_numpy(state)
 
 
@@ -126,8 +130,8 @@ def through_numpy(state: Any) -> tuple[Through, Through]:
     def nothing(*_: Any) -> None:
         pass
 
-    everything = Through(write, functools.partial(state.get_state, legacy=False), state.set_state)
-    return everything, Through(nothing, nothing, nothing)
+    everything = Through(NUMPY, write, functools.partial(state.get_state, legacy=False), state.set_state)
+    return everything, Through(NORMAL, nothing, nothing, nothing)
 
 
 def of_torch(generator: torch.Generator) -> Place:
@@ -136,7 +140,7 @@ def of_torch(generator: torch.Generator) -> Place:
     if at is not None:
         address = generator._cdata + at  # type: ignore[attr-defined]
         if _engine(address) == _told(generator):
-            return Memory(generator, address, TORCH.stop - TORCH.start)
+            return Memory(generator, address, TORCH)
     return through_torch(generator)
 
 
@@ -188,4 +192,4 @@ def through_torch(generator: torch.Generator) -> Through:
         generator.set_state(torch_state(seed, row[20 : 20 + _BYTES].cast("I")))
 
     restore: Any = generator.set_state
-    return Through(write, generator.get_state, restore)
+    return Through(TORCH, write, generator.get_state, restore)
