@@ -76,27 +76,26 @@ def _turn(step: Callable[[], None], wait: Callable[[], None]) -> float:
 def _not_recorded() -> Iterator[None]:
     """Training as if the recorder had never hooked itself in."""
     import torch
-    from torch.nn.modules import module
+    from torch import nn
     from torch.optim import optimizer
     from torch.utils._python_dispatch import _disable_current_modes
 
     hooks: list[dict[Any, Any]] = [
-        module._global_forward_hooks,
-        module._global_forward_pre_hooks,
-        module._global_forward_hooks_with_kwargs,
-        module._global_forward_hooks_always_called,
         optimizer._global_optimizer_pre_hooks,
         optimizer._global_optimizer_post_hooks,
     ]
-    kept, backward = [dict(table) for table in hooks], torch.autograd.backward
+    kept = [dict(table) for table in hooks]
+    backward, call = torch.autograd.backward, nn.Module.__call__
     for table in hooks:
         table.clear()
     torch.autograd.backward = getattr(backward, "__wrapped__", backward)
+    nn.Module.__call__ = getattr(call, "__wrapped__", call)
     try:
         with _disable_current_modes():
             yield
     finally:
         torch.autograd.backward = backward
+        nn.Module.__call__ = call
         for table, had in zip(hooks, kept, strict=True):
             table.update(had)
 

@@ -17,9 +17,9 @@ from samerun.digest.keyed import tensor_seed
 from samerun.errors import DigestError
 
 _dispatch_keys = torch._C._dispatch_keys
-_storage_address = torch._C._data_address  # type: ignore[attr-defined]  # unlike data_ptr(), does not make a lazy clone real
+storage_address = torch._C._data_address  # type: ignore[attr-defined]  # unlike data_ptr(), does not make a lazy clone real
 _dispatch_modes = torch._C._len_torch_dispatch_stack
-_function_mode_is_on = torch._C._is_torch_function_mode_enabled
+function_mode_is_on = torch._C._is_torch_function_mode_enabled
 
 _PLAIN_TYPES = frozenset({torch.Tensor, torch.nn.Parameter})
 # A tensor with the keys of one of these sets only is a dense array in the memory of that device: not sparse,
@@ -55,14 +55,14 @@ def plain_device(t: torch.Tensor) -> str:
 
     Also "" while a function mode of the user's would see the questions asked here.
     """
-    if type(t) not in _PLAIN_TYPES or _function_mode_is_on():
+    if type(t) not in _PLAIN_TYPES or function_mode_is_on():
         return ""
     raw = _dispatch_keys(t).raw_repr()
     plain = _plain.get(raw)
     return _learn_keys(t, raw) if plain is None else plain
 
 
-def _plan(t: torch.Tensor) -> tuple[Callable[[int], object], int, int, int]:
+def reading(t: torch.Tensor) -> tuple[Callable[[int], object], int, int, int]:
     """How to read tensors of this dtype and shape: (address → buffer, bytes, bytes an element, seed)."""
     nbytes = t.nbytes
     read: Callable[[int], object] = (ctypes.c_char * nbytes).from_address if nbytes else lambda address: b""
@@ -78,10 +78,15 @@ def digest_dense(t: torch.Tensor) -> bytes:
     Any other tensor is digested too, by `samerun.digest.tensors`, with the same result for equal content.
     Raises DigestError for a tensor that has no bytes.
     """
-    if plain_device(t) == "cpu":
-        read, nbytes, itemsize, seed = _plans.get((t.dtype, t.shape)) or _plan(t)
+    # As plain_device(t) == "cpu", without the call.
+    if (
+        type(t) in _PLAIN_TYPES
+        and not function_mode_is_on()
+        and (_plain.get(raw := _dispatch_keys(t).raw_repr()) or _learn_keys(t, raw)) == "cpu"
+    ):
+        read, nbytes, itemsize, seed = _plans.get((t.dtype, t.shape)) or reading(t)
         if t.is_contiguous():
-            base = _storage_address(t)
+            base = storage_address(t)
             offset = t.storage_offset() * itemsize
             if (base and t.untyped_storage().nbytes() - offset >= nbytes) or not nbytes:
                 return xxh3_128_digest(read(base + offset), seed)  # type: ignore[arg-type]
@@ -106,10 +111,10 @@ def digest_strided(t: torch.Tensor) -> bytes:
     Raises DigestError when the tensor has no memory.
     """
     require_memory(t)
-    read, _, _, seed = _plans.get((t.dtype, t.shape)) or _plan(t)
+    read, _, _, seed = _plans.get((t.dtype, t.shape)) or reading(t)
     with torch._C._AutoDispatchBelowAutograd():
         bits = contiguous_bits(t)
-    address = _storage_address(bits) + bits.storage_offset() * bits.itemsize
+    address = storage_address(bits) + bits.storage_offset() * bits.itemsize
     return xxh3_128_digest(read(address), seed)  # type: ignore[arg-type]
 
 
@@ -122,7 +127,7 @@ def require_memory(t: torch.Tensor) -> None:
     if t.numel():
         strides = t.stride()
         last = t.storage_offset() + sum(map(mul, t.shape, strides)) - sum(strides)
-        if not _storage_address(t) or (last + 1) * t.itemsize > t.untyped_storage().nbytes():
+        if not storage_address(t) or (last + 1) * t.itemsize > t.untyped_storage().nbytes():
             raise _no_memory(t)
 
 

@@ -6,39 +6,37 @@ address, size and version counter): its digest is known, and that of any view of
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
-import xxhash
 from torch.multiprocessing.reductions import StorageWeakRef
+from xxhash import xxh3_128_digest
 
-from samerun.digest.host import digest_memory, plain_device
+from samerun.digest.alike import Like
+from samerun.digest.host import digest_memory, function_mode_is_on, plain_device, storage_address
+from samerun.recording import tensors as digests
 from samerun.recording.tensors import Slot, Tensors
 
 _GARBAGE = bytes(16)  # stands for memory that nothing has written: equal in two runs, whatever it holds
 
+_MOST_VIEWS = 4096
+_MOST_HELD = 20_000
+_MOST_LIKES = 8192  # a training with ever new shapes must not grow without end
+_MOST_TIMES = 4  # that one kind is learnt, which comes with several strides
+_PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
+
 # Holds on to the name of a storage, not to its memory: while it is there, no other storage has that name.
 weakly: Callable[[torch.UntypedStorage], Any] = StorageWeakRef
+_let_go: Callable[[int], None] = torch.UntypedStorage._free_weak_ref
 
 
-class _Known(NamedTuple):
-    """The digest of the tensor at an address, as long as nothing is written there."""
-
-    version: int
-    nbytes: int
-    shape: torch.Size
-    stride: tuple[int, ...]
-    digest: bytes | Slot
-    storage: Any  # a weak reference: an address is used anew by memory that comes past the dispatcher
-
-    def is_of(self, tensor: torch.Tensor, nbytes: int) -> bool:
-        """Whether the memory of this tensor, all of it, is what it was."""
-        return (
-            self.version == tensor._version
-            and self.nbytes == nbytes
-            and bool(self.storage.cdata == tensor.untyped_storage()._cdata)
-        )
+# Of the tensor at an address, as long as nothing is written there: its version counter, the name of its
+# storage, its bytes, shape, strides and digest.
+_Known = tuple[int, int, int, torch.Size, tuple[int, ...], "bytes | Slot"]
+_View = tuple[Any, torch.Size, tuple[int, ...]]
+_Kind = tuple[type, torch.dtype, torch.Size]
 
 
 class Memory:
@@ -47,6 +45,11 @@ class Memory:
     def __init__(self, tensors: Tensors) -> None:
         self._tensors = tensors
         self._known: dict[int, _Known] = {}
+        # Weak references, by name: an address is used anew by memory that comes past the dispatcher.
+        self._held: set[int] = set()
+        self._views: dict[_View, bytes] = {}
+        self._likes: dict[_Kind, Like] = {}
+        self._learnt: Counter[_Kind] = Counter()
         self.unwritten: dict[int, torch.UntypedStorage] = {}  # kept alive: its address stays its own
         self._workspaces: dict[int, torch.UntypedStorage] = {}  # likewise
 
@@ -59,6 +62,9 @@ class Memory:
     def doubt(self) -> None:
         """Know no digest any more: memory may have been written, or used anew, past the dispatcher."""
         self._known.clear()
+        held, self._held = self._held, set()
+        for name in held:
+            _let_go(name)
 
     def input(self, tensor: torch.Tensor) -> bytes | Slot:
         """The digest of what an operation is about to read."""
@@ -68,54 +74,102 @@ class Memory:
             return _GARBAGE
         try:
             known = self._known.get(tensor.data_ptr())
-            if known is not None and known.is_of(tensor, tensor.nbytes):
-                if known.shape == tensor.shape and known.stride == tensor.stride():
-                    return known.digest
-            else:
-                known = self._whole(tensor)
-            if known is not None and isinstance(known.digest, bytes):
-                view = f"{tensor.storage_offset()}{tensor.shape}{tensor.stride()}"
-                return xxhash.xxh3_128_digest(known.digest + view.encode())
+            if known is not None:
+                version, name, nbytes, shape, stride, digest = known
+                if (
+                    version == tensor._version
+                    and name == tensor.untyped_storage()._cdata
+                    and nbytes == tensor.nbytes
+                ):
+                    if shape == tensor.shape and stride == tensor.stride():
+                        return digest
+                    return self._view(tensor, digest) if type(digest) is bytes else self.output(tensor)
+            whole = self._whole(tensor)
+            if type(whole) is bytes:
+                return self._view(tensor, whole)
         except (RuntimeError, NotImplementedError):  # no storage, or an inference tensor without a version
             pass
         return self.output(tensor)
 
-    def _whole(self, tensor: torch.Tensor) -> _Known | None:
-        """What is known of the whole memory that a tensor is a part of.
+    def _whole(self, tensor: torch.Tensor) -> bytes | Slot | None:
+        """The digest of the whole memory that a tensor is a part of, where it is known.
 
         All of it is read when the tensor is a transposed view of all of it: that saves the copy.
         """
         storage = tensor.untyped_storage()
         address, nbytes = storage.data_ptr(), storage.nbytes()
         known = self._known.get(address)
-        if known is not None and known.is_of(tensor, nbytes):
-            return known
+        if known is not None and known[:3] == (tensor._version, storage._cdata, nbytes):
+            return known[5]
         if nbytes == tensor.nbytes and not tensor.is_contiguous() and plain_device(tensor) == "cpu":
-            size = torch.Size([nbytes])
             digest = digest_memory(address, nbytes)
-            known = _Known(tensor._version, nbytes, size, (1,), digest, weakly(storage))
-            self._known[address] = known
-            return known
+            size = torch.Size([nbytes])
+            self._known[address] = (tensor._version, self._hold(storage), nbytes, size, (1,), digest)
+            return digest
         return None
+
+    def _view(self, tensor: torch.Tensor, whole: bytes) -> bytes:
+        """The digest of a view, from that of the memory that it looks into."""
+        view = tensor.storage_offset(), tensor.shape, tensor.stride()
+        text = self._views.get(view)
+        if text is None:
+            if len(self._views) >= _MOST_VIEWS:
+                self._views.clear()
+            text = self._views[view] = "{}{}{}".format(*view).encode()
+        return xxh3_128_digest(whole + text)
+
+    def _hold(self, storage: torch.UntypedStorage) -> int:
+        """The name of a storage, which is no other's as long as it is known."""
+        name: int = storage._cdata
+        if name not in self._held:
+            if len(self._held) >= _MOST_HELD:
+                self.doubt()
+            storage._weak_ref()
+            self._held.add(name)
+        return name
 
     def output(self, tensor: torch.Tensor, bumps: int = 0) -> bytes | Slot:
         """Digest a tensor, and know it from here on, when its version counter has gone `bumps` further."""
+        digest: bytes | Slot
+        try:
+            if type(tensor) in _PLAIN and not function_mode_is_on():
+                like = self._likes.get((type(tensor), tensor.dtype, tensor.shape))
+                if like is not None and like.check(tensor):
+                    storage = tensor.untyped_storage()
+                    base, offset = storage_address(tensor), tensor.storage_offset() * like.itemsize
+                    if base and storage.nbytes() - offset >= like.nbytes:
+                        name = storage._cdata
+                        if name not in self._held:
+                            self._hold(storage)
+                        version, address = tensor._version + bumps, base + offset
+                        digest = xxh3_128_digest(like.read(address), like.seed)  # type: ignore[arg-type]
+                        self._known[address] = (version, name, like.nbytes, like.shape, like.stride, digest)
+                        return digest
+                else:
+                    self._learn(tensor)
+        except (RuntimeError, NotImplementedError):  # an inference tensor, which has no version
+            pass
         digest = self._tensors.digest(tensor)
         try:
-            address, storage = tensor.data_ptr(), tensor.untyped_storage()
-            before = self._known.get(address)
-            same = before is not None and before.storage.cdata == storage._cdata
-            self._known[address] = _Known(
-                tensor._version + bumps,
-                tensor.nbytes,
-                tensor.shape,
-                tensor.stride(),
-                digest,
-                before.storage if before is not None and same else weakly(storage),
-            )
+            name = self._hold(tensor.untyped_storage())
+            version = tensor._version + bumps
+            known = version, name, tensor.nbytes, tensor.shape, tensor.stride(), digest
+            self._known[tensor.data_ptr()] = known
         except (RuntimeError, NotImplementedError):
             pass
         return digest
+
+    def _learn(self, tensor: torch.Tensor) -> None:
+        """Be quicker with the next tensor like this one."""
+        kind = type(tensor), tensor.dtype, tensor.shape
+        if len(self._learnt) >= _MOST_LIKES:
+            self._likes.clear()
+            self._learnt.clear()
+        self._learnt[kind] += 1
+        if self._learnt[kind] <= _MOST_TIMES and digests.is_on_host(tensor):
+            like = Like.of(tensor)
+            if like is not None:
+                self._likes[kind] = like
 
     def written(self, tensor: torch.Tensor) -> bytes | Slot:
         """Digest what an operation wrote to in place: autograd counts the write after it has returned."""

@@ -6,15 +6,15 @@ buffers as their root modules know them.
 
 from __future__ import annotations
 
+import functools
 import json
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 from samerun.recording.recorder import Recorder
 from samerun.recording.tensors import tensors_of
@@ -22,9 +22,12 @@ from samerun.recording.tensors import tensors_of
 _ROOTS_A_STEP = 32  # a script that calls its layers one by one must not pay for hashing every activation
 
 
-class _Stack(threading.local):
+class _Running(threading.local):
+    """The modules whose forward is running in this thread."""
+
     def __init__(self) -> None:
-        self.modules: list[nn.Module] = []
+        self.root: nn.Module | None = None
+        self.paths: list[str | None] = []  # of the root and those inside it; only where they are asked for
         self.phase = ""  # what the root's call interrupted
 
 
@@ -36,17 +39,21 @@ class Modules:
         self.roots: weakref.WeakKeyDictionary[nn.Module, str] = weakref.WeakKeyDictionary()
         self._paths: weakref.WeakKeyDictionary[nn.Module, str] = weakref.WeakKeyDictionary()
         self._buffers: list[tuple[weakref.ref[nn.Module], str, str]] = []
-        self._stack = _Stack()
+        self.running = _Running()
         self._step = -1
         self._calls = 0
-        self._named: dict[str, tuple[str, ...]] = {}
+        self._named: dict[str, list[str]] = {}
 
     # --- names -------------------------------------------------------------------------------------
 
     def path(self) -> str | None:
         """The dotted path of the module whose forward is running in this thread."""
-        modules = self._stack.modules
-        return self._paths.get(modules[-1]) if modules else None
+        paths = self.running.paths
+        return paths[-1] if paths else None
+
+    def path_of(self, module: nn.Module) -> str | None:
+        """The dotted path of a module of a root that was called."""
+        return self._paths.get(module)
 
     def parameter_names(self) -> dict[int, str]:
         """Names of the parameters of every root module seen, by the id of the tensor."""
@@ -61,13 +68,16 @@ class Modules:
         """The buffers of every root module seen, as they are now."""
         for reference, key, name in self._buffers:
             module = reference()
-            if module is not None and (buffer := module._buffers.get(key)) is not None:
+            if module is None or key not in module._buffers:
+                continue
+            if (buffer := module._buffers[key]) is not None:
                 yield name, buffer
 
     def names(self, group: str, names: list[str]) -> None:
         """Write the names of a group's parts, when they are not those written last."""
-        if self._named.get(group) != (now := tuple(names)):
-            self._named[group] = now
+        known = self._named.get(group)
+        if known is not names and known != names:
+            self._named[group] = names
             self.recorder.row("names", group, detail=json.dumps(names))
 
     def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
@@ -87,10 +97,23 @@ class Modules:
         """Write one record of a group of tensors, each part by its name."""
         if not named:
             return
-        self.names(f"{what}:{label}", [name for name, _ in named])
-        self.recorder.watched(what, (tensor for _, tensor in named), stepped)
-        digest = self.recorder.tensors.digest
-        self.recorder.row(what, label, parts=[digest(tensor) for _, tensor in named], keep_parts=True)
+        self.group_of(what, label, [name for name, _ in named], [tensor for _, tensor in named], stepped)
+
+    def group_of(
+        self,
+        what: str,
+        label: str,
+        names: list[str],
+        tensors: Sequence[torch.Tensor | None],
+        stepped: str | None = None,
+        rest: bytes | None = None,
+    ) -> None:
+        """The same of names and tensors; `rest`: the digest of one more part, which is no tensor."""
+        group = f"{what}:{label}"
+        self.names(group, names)
+        self.recorder.watched(what, tensors, stepped)
+        parts = self.recorder.tensors.group(group, tensors)
+        self.recorder.row(what, label, parts=parts if rest is None else [*parts, rest], keep_parts=True)
 
     # --- calls -------------------------------------------------------------------------------------
 
@@ -109,7 +132,7 @@ class Modules:
             known = {(id(reference()), key) for reference, key, _ in self._buffers}
             self._buffers += [
                 (weakref.ref(module), key, f"{label}.{name}.{key}" if name else f"{label}.{key}")
-                for key in module._buffers
+                for key in module._buffers.keys()  # noqa: SIM118  # a scripted module's are no dict
                 if (id(module), key) not in known
             ]
         recorder = self.recorder
@@ -120,35 +143,33 @@ class Modules:
         finally:
             recorder.phase = phase
 
-    def _enter(self, module: nn.Module, arguments: tuple[Any, ...]) -> None:
-        stack = self._stack
-        if not stack.modules:
-            recorder = self.recorder
-            if module not in self.roots:
-                self._meet(module)
-            recorder.begin()
-            stack.phase = recorder.phase
-            if recorder.phase == "forward" and not torch.is_grad_enabled():
-                recorder.phase = "evaluation"
-            recorder.local.inside = True
-            if self._counts():
-                self._input(self.roots[module], arguments)
-        stack.modules.append(module)
+    def enter(self, root: nn.Module, arguments: tuple[Any, ...]) -> None:
+        """A root module is called."""
+        recorder = self.recorder
+        if root not in self.roots:
+            self._meet(root)
+        recorder.begin()
+        self.running.phase = recorder.phase
+        if recorder.phase == "forward" and not torch.is_grad_enabled():
+            recorder.phase = "evaluation"
+        recorder.local.inside = True
+        if self._counts():
+            self._input(self.roots[root], arguments)
 
-    def _leave(self, module: nn.Module, arguments: Any, keywords: Any, result: Any) -> None:
-        stack = self._stack
-        while stack.modules and stack.modules.pop() is not module:
-            pass  # a call that ended in an exception left its module here
-        if stack.modules or module not in self.roots:
-            return
+    def leave(self, root: nn.Module, keywords: dict[str, Any], result: Any) -> None:
+        """It has returned."""
         recorder = self.recorder
         if self._counts(leaving=True):
             if keywords:
-                self._input(f"{self.roots[module]}(…)", keywords)
+                self._input(f"{self.roots[root]}(…)", keywords)
             recorder.watched("output", tensors_of(result))
-            recorder.row("output", self.roots[module], parts=recorder.tensors.parts(result))
-        recorder.local.inside = False
-        recorder.phase = stack.phase
+            recorder.row("output", self.roots[root], parts=recorder.tensors.parts(result))
+        self.left()
+
+    def left(self) -> None:
+        """It has returned, or raised."""
+        self.recorder.local.inside = False
+        self.recorder.phase = self.running.phase
 
     def _input(self, label: str, value: Any) -> None:
         """What goes into a model is data, whoever made it; of an evaluation, it is part of that."""
@@ -168,20 +189,68 @@ class Modules:
 
 
 def observe(recorder: Recorder) -> Modules:
-    """Hook every module's call; returns what knows their names."""
+    """Follow every module's call; returns what knows their names."""
     modules = Modules(recorder)
     recorder.named.append(modules.tensors)
-    enter, leave = recorder.guard(modules._enter), recorder.guard(modules._leave)
-
-    def before(module: nn.Module, arguments: tuple[Any, ...]) -> None:
-        # Under torch.compile this is traced: the branch is decided there, and leaves nothing in the graph.
-        if not torch.compiler.is_compiling():
-            enter(module, arguments)
-
-    def after(module: nn.Module, arguments: Any, keywords: Any, result: Any) -> None:
-        if not torch.compiler.is_compiling():
-            leave(module, arguments, keywords, result)
-
-    register_module_forward_pre_hook(before)
-    register_module_forward_hook(after, with_kwargs=True, always_call=True)
+    _wrap_call(modules, with_paths=recorder.plan.tier == "ops")
     return modules
+
+
+def _wrap_call(modules: Modules, with_paths: bool) -> None:
+    """Take the place of `nn.Module.__call__`.
+
+    With torch's hooks for all modules, every layer takes the long way through a call, in both tiers.
+    """
+    original: Callable[..., Any] = nn.Module.__call__
+    inside = _with_path(modules, original) if with_paths else original
+    running = modules.running
+    is_compiling = torch.compiler.is_dynamo_compiling
+
+    @functools.wraps(original)
+    def __call__(self: nn.Module, *arguments: Any, **keywords: Any) -> Any:
+        if is_compiling():  # traced: decided there and then, and leaves nothing in the graph
+            return original(self, *arguments, **keywords)
+        if running.root is not None:
+            return inside(self, *arguments, **keywords)
+        return call_root(self, arguments, keywords)
+
+    def call_root(root: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None:  # export, torch.jit
+            return original(root, *arguments, **keywords)
+        running.root = root
+        try:
+            enter(root, arguments)
+            result = inside(root, *arguments, **keywords)
+        except BaseException:
+            left()
+            raise
+        finally:
+            running.root = None
+        leave(root, keywords, result)
+        return result
+
+    nn.Module.__call__ = __call__  # type: ignore[method-assign]
+    # From here on torch.compile, which is imported with the next line, takes it for torch's own.
+    never_compiled: Callable[..., Any] = torch.compiler.disable
+    guard = modules.recorder.guard
+    enter, leave, left = (
+        never_compiled(guard(hook)) for hook in (modules.enter, modules.leave, modules.left)
+    )
+    own: set[Any] = {__call__, call_root, inside}
+    for function in own - {original}:
+        torch._dynamo.eval_frame.skip_code(function.__code__)  # what they call is compiled as without them
+
+
+def _with_path(modules: Modules, original: Callable[..., Any]) -> Callable[..., Any]:
+    """The same call, of which `Modules.path` knows."""
+    running, path_of = modules.running, modules.path_of
+
+    def call(self: nn.Module, *arguments: Any, **keywords: Any) -> Any:
+        paths = running.paths
+        paths.append(path_of(self))
+        try:
+            return original(self, *arguments, **keywords)
+        finally:
+            paths.pop()
+
+    return call

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
-import xxhash
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
+from xxhash import xxh3_128_digest
 
 from samerun.recording.memory import Memory
 from samerun.recording.probe import Prober
@@ -45,27 +46,33 @@ _WORKSPACES = {
 }
 _COPIES = ("aten._to_copy.", "aten.copy_.")  # those that can return before the host has the copy
 _COLLECTIVE = ("c10d", "_c10d_functional", "_c10d_functional_autograd")
-_PRIMITIVE = (int, float, bool, str, complex, torch.dtype)
+_PRIMITIVES = (int, float, bool, str, complex, torch.dtype)
+_PRIMITIVE = frozenset(_PRIMITIVES)
+_TENSORS = frozenset({torch.Tensor, torch.nn.Parameter})
 
 
-class _Operation(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Operation:
     """What is known of an operation from its schema."""
 
     name: str
-    silent: bool  # not recorded: it puts out nothing new
-    written: tuple[int, ...]  # positions of the arguments that it writes to
-    written_names: tuple[str, ...]  # the same, when given by keyword
-    outs: frozenset[str]  # the arguments that it overwrites whatever they held
-    new: tuple[int, ...]  # which of its results, besides the arguments that it writes to, are new
-    unsaid: tuple[int, ...]  # positions of the arguments that it writes to without saying so
-    trusted: bool  # its schema names everything else that it writes to
-    workspace: int | None  # which of its results is not compared, since not all of it is written
-    draws: bool
-    unwritten: bool  # its output is not initialised
-    pending: bool  # it returns before its result is there: a collective, which another thread carries out
-    phase: str | None
+    call: Callable[..., Any]
+    silent: bool = False  # not recorded: it puts out nothing new
+    written: tuple[int, ...] = ()  # positions of the arguments that it writes to
+    written_names: tuple[str, ...] = ()  # the same, when given by keyword
+    outs: frozenset[str] = frozenset()  # the arguments that it overwrites whatever they held
+    new: tuple[int, ...] = ()  # which of its results, besides the arguments that it writes to, are new
+    unsaid: tuple[int, ...] = ()  # positions of the arguments that it writes to without saying so
+    trusted: bool = False  # its schema names everything else that it writes to
+    workspace: int | None = None  # which of its results is not compared, since not all of it is written
+    draws: bool = False
+    copies: bool = False  # it can return before the host has the copy
+    unwritten: bool = False  # its output is not initialised
+    pending: bool = False  # it returns before its result is there: another thread carries out a collective
+    phase: str | None = None
 
 
+_compiling: Callable[[], Any] | None = getattr(torch._C._dynamo.eval_frame, "get_eval_frame_callback", None)
 _Before = tuple[list[bytes | Slot], int, str | None, str | None, bytes | Slot | None]
 
 
@@ -75,11 +82,15 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self, recorder: Recorder, path: Callable[[], str | None]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.recorder = recorder
+        self._local = recorder.local
         self.path = path
         self.memory = Memory(recorder.tensors)
         self.watch: Watch | None = None
         self.prober = None if recorder.plan.probe is None else Prober(recorder.plan.probe)
-        self._operations: dict[Any, _Operation] = {}
+        self._operations: dict[int, _Operation] = {}  # by the id of the function
+        never_compiled: Callable[..., Any] = torch.compiler.disable
+        self._apart = never_compiled(self.__torch_dispatch__)
+        self._functions: list[Any] = []  # kept alive: an id stays its own
         self._sites: dict[tuple[CodeType, int], str] = {}
         self._made: dict[int, tuple[str | None, str | None]] = {}  # autograd node → where its forward ran
 
@@ -90,20 +101,25 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if self.watch is not None:
             self.watch.forget()
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Whether torch is to keep torch.compile out of every call, which has a price; it is done below."""
+        return _compiling is None
+
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Run one operation and record it."""
-        kwargs = kwargs or {}
-        recorder = self.recorder
-        operation = self._operations.get(func)
+        if kwargs is None:
+            kwargs = {}
+        if _compiling is not None and _compiling() is not None:  # inside a compiled function
+            return self._apart(func, types, args, kwargs)
+        operation = self._operations.get(id(func))
         if operation is None:
-            operation = self._operations[func] = _learn(func)
-        if operation.silent or recorder.failed or recorder.in_worker:
-            return func(*args, **kwargs)
-        local = recorder.local
-        if local.paused:
-            return func(*args, **kwargs)
+            operation = self._meet(func)
+        recorder, local = self.recorder, self._local
+        if operation.silent or local.paused or recorder.failed or recorder.in_worker:
+            return operation.call(*args, **kwargs)
         local.paused = True
         try:
             before = self._before(operation, args, kwargs)
@@ -113,10 +129,10 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         finally:
             local.paused = False
         probed = self.prober is not None and self._is_probed(self.prober, operation, before, args, kwargs)
-        result = func(*args, **kwargs)
+        result = operation.call(*args, **kwargs)
         local.paused = True
         try:
-            self._after(operation, args, kwargs, result, *before)
+            self._after(operation, args, kwargs, result, before)
             if probed:
                 self._probe(func, before, args, kwargs, result)
         except Exception as error:
@@ -124,6 +140,11 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         finally:
             local.paused = False
         return result
+
+    def _meet(self, func: Any) -> _Operation:
+        operation = self._operations[id(func)] = _learn(func)
+        self._functions.append(func)
+        return operation
 
     def _is_probed(
         self, prober: Prober, operation: _Operation, before: _Before, args: Any, kwargs: dict[str, Any]
@@ -147,7 +168,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _probe(self, func: Any, before: _Before, args: Any, kwargs: dict[str, Any], result: Any) -> None:
         assert self.prober is not None
         said = self.prober.after(func, came_of(func), args, kwargs, result)
-        name = self._operations[func].name
+        name = self._operations[id(func)].name
         self.recorder.row("probe", name, module=before[2], call_site=before[3], detail=said)
 
     def _before(self, operation: _Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Before:
@@ -167,21 +188,24 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         plain: list[Any] = []
         read = [value for name, value in kwargs.items() if name not in operation.outs] if kwargs else ()
         for value in (*args, *read) if read else args:
-            if isinstance(value, torch.Tensor):
+            kind = type(value)
+            if kind in _TENSORS or isinstance(value, torch.Tensor):
                 inputs.append(digested(value))
+            elif kind in _PRIMITIVE:
+                plain.append(value)
             elif isinstance(value, (list, tuple)):
                 for item in value:
                     if isinstance(item, torch.Tensor):
                         inputs.append(digested(item))
-                    elif isinstance(item, _PRIMITIVE):
+                    elif isinstance(item, _PRIMITIVES):
                         plain.append(item)
-            elif isinstance(value, _PRIMITIVE):
+            elif isinstance(value, _PRIMITIVES):
                 plain.append(value)
         if plain:
-            inputs.append(xxhash.xxh3_128_digest(repr(plain).encode()))
+            inputs.append(xxh3_128_digest(repr(plain).encode()))
         if memory.unwritten and self._reads_unwritten(operation, args, kwargs):
             flags |= schema.UNINITIALIZED
-        if recorder.local.loading:
+        if self._local.loading:
             flags |= schema.LOADER
         return inputs, flags, module, site, own
 
@@ -209,17 +233,13 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         result: Any,
-        inputs: Sequence[bytes | Slot],
-        flags: int,
-        module: str | None,
-        site: str | None,
-        own: bytes | Slot | None,
+        before: _Before,
     ) -> None:
+        inputs, flags, module, site, own = before
         memory = self.memory
         parts: list[bytes | Slot] = []
         put_out: list[torch.Tensor] = []  # what the parts are digests of
-        written = _written(operation, args, kwargs) if operation.written else ()
-        if operation.pending or _is_on_its_way(operation, args, kwargs, result):
+        if operation.pending or (operation.copies and _is_on_its_way(args, kwargs, result)):
             flags |= schema.UNHASHED
             memory.doubt()
             self._hold(args, kwargs, result)
@@ -227,17 +247,15 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             flags |= schema.NEVER_WRITTEN
             for tensor in _each(result):
                 memory.left_unwritten(tensor)
-        elif written:
-            for tensor in written:
-                put_out.append(tensor)
-                parts.append(memory.written(tensor))
+        elif operation.written and (put_out := _written(operation, args, kwargs)):
+            parts = [memory.written(tensor) for tensor in put_out]
             for number in operation.new:
                 for tensor in _each(result[number] if isinstance(result, (list, tuple)) else result):
                     put_out.append(tensor)
                     parts.append(memory.output(tensor))
         elif isinstance(result, torch.Tensor):
-            put_out.append(result)
-            parts.append(memory.output(result))
+            put_out = [result]
+            parts = [memory.output(result)]
         else:
             for number, tensor in enumerate(_each(result)):
                 if number == operation.workspace:
@@ -246,7 +264,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 put_out.append(tensor)
                 parts.append(memory.output(tensor))
             if isinstance(result, (int, float, bool)):
-                parts.append(xxhash.xxh3_128_digest(repr(result).encode()))
+                parts.append(xxh3_128_digest(repr(result).encode()))
         for number in operation.unsaid:
             for tensor in _each(args[number]) if number < len(args) else ():
                 put_out.append(tensor)
@@ -341,9 +359,7 @@ def _learn(func: Any) -> _Operation:
     """Read an operation's schema; one without (a higher-order operator) is judged by its outputs."""
     schema_ = getattr(func, "_schema", None)
     if schema_ is None:
-        return _Operation(
-            str(func), False, (), (), frozenset(), (), (), False, None, False, False, False, None
-        )
+        return _Operation(str(func), func)
     name = str(func)
     namespace, _, rest = name.partition(".")
     written = [
@@ -353,6 +369,7 @@ def _learn(func: Any) -> _Operation:
     ]
     return _Operation(
         name=name,
+        call=func._op if type(func) is torch._ops.OpOverload else func,  # what it calls, and nothing else
         # lift_fresh is where torch.tensor(…) brings data in; _unsafe_view shares memory as views do
         silent=(bool(func.is_view) and not rest.startswith("lift_fresh"))
         or name == "aten._unsafe_view.default"
@@ -372,6 +389,7 @@ def _learn(func: Any) -> _Operation:
         ),
         trusted=namespace in ("aten", "prims") and not rest.startswith(_WORKSPACE),
         workspace=_WORKSPACES.get(rest.split(".")[0]) if namespace == "aten" else None,
+        copies=name.startswith(_COPIES),
         draws=torch.Tag.nondeterministic_seeded in func.tags,
         unwritten=namespace == "aten" and rest.split(".")[0] in _UNWRITTEN,
         pending=namespace in _COLLECTIVE and not rest.startswith("wait_tensor"),
@@ -393,6 +411,8 @@ def came_of(func: Any) -> Callable[[Sequence[Any], dict[str, Any], Any], list[An
 
 
 def _written(operation: _Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
+    if operation.written == (0,) and args and type(args[0]) in _TENSORS:
+        return [args[0]]
     found: list[torch.Tensor] = []
     for position, name in zip(operation.written, operation.written_names, strict=True):
         value = args[position] if position < len(args) else kwargs.get(name)
@@ -408,12 +428,16 @@ def _each(value: Any) -> list[torch.Tensor]:
     return []
 
 
-def _is_on_its_way(operation: _Operation, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> bool:
+def _is_on_its_way(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> bool:
     """Whether a device is still copying the result into the host's memory."""
-    if not operation.name.startswith(_COPIES) or not isinstance(result, torch.Tensor) or not result.is_cpu:
+    if not isinstance(result, torch.Tensor) or not result.is_cpu:
         return False
     waits = not (kwargs.get("non_blocking") or (len(args) > 2 and args[2] is True))
     return not waits and any(not tensor.is_cpu for tensor in _each(list(args)))
+
+
+if _compiling is not None:
+    torch._dynamo.eval_frame.skip_code(Operations.__torch_dispatch__.__code__)
 
 
 class Window:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import torch
-import xxhash
+from xxhash import xxh3_64_intdigest, xxh3_128_digest
 
 from samerun import digest
 from samerun.recording import process
@@ -178,28 +178,30 @@ class Recorder:
         if self.in_worker:
             return
         step, now = self.where()
+        now = phase or now
         writer = self._writer
-        if writer is None or self._waiting or self.tensors.waiting:
-            self.row(
-                "operation",
-                name,
-                parts=parts or None,
-                inputs_of=inputs or None,
-                phase=phase,
-                module=module,
-                call_site=call_site,
-                flags=flags,
-                detail=detail,
-            )
+        if writer is not None and not self._waiting and not self.tensors.waiting:
+            came = went = None
+            if parts:
+                came = filled(parts[0]) if len(parts) == 1 else xxh3_128_digest(join(parts))
+            if inputs:
+                went = xxh3_64_intdigest(join(inputs))
+            with self._lock:
+                writer.append(
+                    step, now, "operation", name, module, call_site, came, went, None, flags, detail
+                )
             return
-        came = went = None
-        if parts:
-            came = filled(parts[0]) if len(parts) == 1 else xxhash.xxh3_128_digest(join(parts))
-        if inputs:
-            went = xxhash.xxh3_64_intdigest(join(inputs))
-        with self._lock:
-            now = phase or now
-            writer.append(step, now, "operation", name, module, call_site, came, went, None, flags, detail)
+        self.row(
+            "operation",
+            name,
+            parts=parts or None,
+            inputs_of=inputs or None,
+            phase=now,
+            module=module,
+            call_site=call_site,
+            flags=flags,
+            detail=detail,
+        )
 
     def gaps(self, met: Sequence[Met]) -> None:
         """Write the gaps that the next record met."""
@@ -387,6 +389,8 @@ class Recorder:
 
     def finish(self) -> None:
         """The process ends by itself."""
+        if self._waiting and not self.failed:  # a short training on a device has written nothing so far
+            self.guard(self.flush)()
         if self._writer is None or self.failed:
             return
         self.phase = "end"

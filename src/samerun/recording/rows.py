@@ -33,15 +33,14 @@ class Row(NamedTuple):
         if self.apart is not None:
             row["digest"] = filled(self.apart[1])
         if self.parts is not None:
-            digests = [filled(part) for part in self.parts]
-            if not set(digests) <= _NO_BYTES:  # a record without one byte behind it must not count as equal
-                alone = len(digests) == 1 and not self.keep_parts
-                row["digest"] = digests[0] if alone else digest.combine(digests)
+            joined = _joined(self.parts)
+            if not _is_without_bytes(joined):
+                alone = len(joined) == 16 and not self.keep_parts
+                row["digest"] = joined if alone else digest.digest_bytes(joined)
             if self.keep_parts:
-                row["parts"] = b"".join(digests)
+                row["parts"] = joined
         if self.inputs_of is not None:
-            digests = [filled(part) for part in self.inputs_of]
-            row["inputs"] = int.from_bytes(digest.combine(digests)[:8], "little")
+            row["inputs"] = int.from_bytes(digest.digest_bytes(_joined(self.inputs_of))[:8], "little")
         return row
 
 
@@ -57,3 +56,17 @@ def filled(part: bytes | Slot) -> bytes:
 def join(parts: Sequence[bytes | Slot]) -> bytes:
     """Digests of host tensors, one after the other; nothing here waits for a device."""
     return b"".join(parts)  # type: ignore[arg-type]
+
+
+def _joined(parts: Sequence[bytes | Slot]) -> bytes:
+    try:
+        return join(parts)
+    except TypeError:  # a slot among them
+        return b"".join(map(filled, parts))
+
+
+def _is_without_bytes(joined: bytes) -> bool:
+    """Whether there is not one byte behind a record, which must not count as equal then."""
+    if joined[:16] not in _NO_BYTES and joined:
+        return False
+    return all(joined[at : at + 16] in _NO_BYTES for at in range(16, len(joined), 16))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from samerun import digest
+from samerun.digest.alike import Alike
 from samerun.digest.device import DeviceSlots
 from samerun.digest.host import digest_dense
 from samerun.errors import DigestError
@@ -16,6 +18,7 @@ from samerun.errors import DigestError
 is_on_host = operator.attrgetter("is_cpu")
 NOTHING = bytes(16)  # stands for a tensor that is not there (no gradient yet)
 FINGERPRINT = bytes.fromhex("ff" * 16)  # stands for one without bytes (a meta or fake tensor)
+_MOST_OTHER = 8  # times that the tensors of a group may be others than before
 
 
 class Slot:
@@ -35,6 +38,8 @@ class Tensors:
     def __init__(self) -> None:
         self._slots: dict[torch.device, DeviceSlots] = {}
         self._waiting: list[Slot] = []
+        self._alike: dict[str, Alike | None] = {}
+        self._others: Counter[str] = Counter()
         self.kinds: set[str] = set()  # the kinds of device, besides the host, that were digested
 
     def digest(self, tensor: torch.Tensor) -> bytes | Slot:
@@ -59,6 +64,18 @@ class Tensors:
             return FINGERPRINT
         self._waiting.append(slot)
         return slot
+
+    def group(self, name: str, tensors: Sequence[torch.Tensor | None]) -> Sequence[bytes | Slot]:
+        """The digests of a group that is digested again and again; NOTHING for a tensor that is None."""
+        alike = self._alike.get(name)
+        digests = None if alike is None else alike.digest(tensors)
+        if digests is not None:
+            return digests
+        if self._others[name] < _MOST_OTHER:
+            self._others[name] += 1
+            there = [tensor for tensor in tensors if tensor is not None and is_on_host(tensor)]
+            self._alike[name] = Alike.of(there) if len(there) == len(tensors) else None
+        return [NOTHING if tensor is None else self.digest(tensor) for tensor in tensors]
 
     def parts(self, value: Any) -> list[bytes | Slot]:
         """The digests of a batch or of a module's arguments, of whatever it holds."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -19,9 +19,13 @@ from samerun import digest
 from samerun.recording.files import shown
 from samerun.recording.modules import Modules
 from samerun.recording.recorder import Recorder
-from samerun.recording.tensors import NOTHING
 from samerun.recording.values import Values
 from samerun.sources import _user_code
+
+# Of an optimizer's state: for each tensor the number of its parameter, its key; whether there are numbers;
+# the names of the parameters.
+_Layout = tuple[list[int], list[str], bool, list[str]]
+_EMPTY: Mapping[str, Any] = {}
 
 
 class Training:
@@ -32,6 +36,9 @@ class Training:
         self.modules = modules
         self._labels: weakref.WeakKeyDictionary[Optimizer, str] = weakref.WeakKeyDictionary()
         self._names: weakref.WeakKeyDictionary[Optimizer, tuple[list[int], list[str]]] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._layouts: weakref.WeakKeyDictionary[Optimizer, tuple[_Layout, list[str]]] = (
             weakref.WeakKeyDictionary()
         )
         self._made: list[weakref.ref[Optimizer]] = []
@@ -113,60 +120,51 @@ class Training:
         recorder.phase = "optimizer"
         if _has_closure(arguments, keywords):
             self._gradients(optimizer)
-        label, parameters, names = self._label(optimizer), _parameters(optimizer), self._name(optimizer)
-        self._group("parameters", label, names, parameters, stepped=label)
+        label, parameters = self._label(optimizer), _parameters(optimizer)
+        names = self._name(optimizer, parameters)
+        self.modules.group_of("parameters", label, names, parameters, label)
         self._state(optimizer, label, names, parameters)
-        self.modules.group("buffers", "buffers", list(self.modules.buffers()), stepped=label)
+        self.modules.group("buffers", "buffers", list(self.modules.buffers()), label)
         if self._values is not None:
             self._values.write(optimizer, label, parameters)
         recorder.end_step()
 
     def _gradients(self, optimizer: Optimizer) -> None:
         parameters = _parameters(optimizer)
-        gradients = [parameter.grad for parameter in parameters]
-        self._group("gradients", self._label(optimizer), self._name(optimizer), gradients)
-
-    def _group(
-        self,
-        what: str,
-        label: str,
-        names: list[str],
-        tensors: Sequence[torch.Tensor | None],
-        stepped: str | None = None,
-    ) -> None:
-        self.modules.names(f"{what}:{label}", names)
-        self.recorder.watched(what, tensors, stepped)
-        digest_ = self.recorder.tensors.digest
-        parts = [NOTHING if tensor is None else digest_(tensor) for tensor in tensors]
-        self.recorder.row(what, label, parts=parts, keep_parts=True)
+        names, gradients = self._name(optimizer, parameters), [parameter.grad for parameter in parameters]
+        self.modules.group_of("gradients", self._label(optimizer), names, gradients)
 
     def _state(
         self, optimizer: Optimizer, label: str, names: list[str], parameters: list[torch.Tensor]
     ) -> None:
         """One part for each tensor of the state; numbers in it are digested together, as one more part."""
-        named: list[str] = []
+        of: list[int] = []  # the number of the parameter that each tensor belongs to
+        keys: list[str] = []
         tensors: list[torch.Tensor] = []
         numbers: list[Any] = []
-        for name, parameter in zip(names, parameters, strict=True):
-            for key, value in optimizer.state.get(parameter, {}).items():
+        states = optimizer.state
+        for number, parameter in enumerate(parameters):
+            for key, value in states.get(parameter, _EMPTY).items():
                 if isinstance(value, torch.Tensor):
-                    named.append(f"{name}.{key}")
+                    of.append(number)
+                    keys.append(key)
                     tensors.append(value)
                 elif isinstance(value, (int, float)):
                     numbers.append((key, value))
-        parts = [self.recorder.tensors.digest(value) for value in tensors]
-        if numbers:
-            named.append("numbers")
-            parts.append(digest.digest_value(numbers))
-        if parts:
-            self.modules.names(f"optimizer:{label}", named)
-            self.recorder.watched("optimizer", tensors, stepped=label)
-            self.recorder.row("optimizer", label, parts=parts, keep_parts=True)
+        if tensors or numbers:
+            layout = of, keys, bool(numbers), names
+            known = self._layouts.get(optimizer)
+            if known is None or known[0] != layout:
+                named = [f"{names[number]}.{key}" for number, key in zip(of, keys, strict=True)]
+                known = self._layouts[optimizer] = layout, named + ["numbers"] * bool(numbers)
+            rest = digest.digest_value(numbers) if numbers else None
+            self.modules.group_of("optimizer", label, known[1], tensors, label, rest)
 
     def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
         """The states of the optimizers, by name."""
         for optimizer, label in list(self._labels.items()):
-            for name, parameter in zip(self._name(optimizer), _parameters(optimizer), strict=True):
+            parameters = _parameters(optimizer)
+            for name, parameter in zip(self._name(optimizer, parameters), parameters, strict=True):
                 for key, value in optimizer.state.get(parameter, {}).items():
                     if isinstance(value, torch.Tensor):
                         yield f"{label}: {name}.{key}", value
@@ -179,9 +177,9 @@ class Training:
             label = self._labels[optimizer] = f"{kind}#{same}" if same else kind
         return label
 
-    def _name(self, optimizer: Optimizer) -> list[str]:
-        """The names of an optimizer's parameters, in the order of its groups."""
-        ids = [id(parameter) for parameter in _parameters(optimizer)]
+    def _name(self, optimizer: Optimizer, parameters: Sequence[torch.Tensor]) -> list[str]:
+        """The names of an optimizer's parameters, which stand in the order of its groups."""
+        ids = list(map(id, parameters))
         known = self._names.get(optimizer)
         if known is None or known[0] != ids:
             by_id = self.modules.parameter_names()

@@ -1,0 +1,69 @@
+"""Digests of dense tensors in host memory that are like others before: one call says whether they are.
+
+torch.compile's guards compare the type, dispatch keys, dtype, sizes and strides of tensors with those of
+others; here they stand for all the questions of `samerun.digest.host` but where a tensor lies, and whether
+there is memory behind it. The digests are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from xxhash import xxh3_128_digest
+
+from samerun.digest.host import function_mode_is_on, plain_device, reading, storage_address
+
+
+class Like:
+    """How to read tensors that are like one that is plain, contiguous and in host memory."""
+
+    __slots__ = ("check", "itemsize", "nbytes", "read", "seed", "shape", "stride")
+
+    def __init__(self, tensor: torch.Tensor, check: Callable[[torch.Tensor], bool]) -> None:
+        self.check = check
+        self.read, self.nbytes, self.itemsize, self.seed = reading(tensor)
+        self.shape = tensor.shape
+        self.stride = tensor.stride()
+
+    @classmethod
+    def of(cls, tensor: torch.Tensor) -> Like | None:
+        """None for a tensor of another kind or without elements, and where torch has no guards."""
+        check = _check_of([tensor]) if tensor.numel() else None
+        return None if check is None else cls(tensor, check)
+
+
+class Alike:
+    """How to digest a sequence of tensors, as long as each is like the one that was at its place."""
+
+    def __init__(self, check: Callable[..., bool], ways: Sequence[tuple[Any, int, int, int]]) -> None:
+        self._check = check
+        self._ways = ways
+
+    @classmethod
+    def of(cls, tensors: Sequence[torch.Tensor]) -> Alike | None:
+        """For tensors that are plain, contiguous and in host memory; None when one of them is not."""
+        check = _check_of(tensors) if tensors else None
+        return None if check is None else cls(check, [reading(tensor) for tensor in tensors])
+
+    def digest(self, tensors: Sequence[torch.Tensor | None]) -> list[bytes] | None:
+        """As `digest_dense` of each; None when one is not what it was, or has no memory."""
+        if len(tensors) != len(self._ways) or function_mode_is_on() or not self._check(*tensors):
+            return None
+        digests = []
+        for t, (read, nbytes, itemsize, seed) in zip(tensors, self._ways, strict=True):
+            base, offset = storage_address(t), t.storage_offset() * itemsize  # type: ignore[union-attr]
+            if nbytes and not (base and t.untyped_storage().nbytes() - offset >= nbytes):  # type: ignore[union-attr]
+                return None
+            digests.append(xxh3_128_digest(read(base + offset), seed))
+        return digests
+
+
+def _check_of(tensors: Sequence[torch.Tensor]) -> Callable[..., bool] | None:
+    """What tells whether as many tensors are like these; None where that cannot be told in this way."""
+    guards: Any = getattr(getattr(torch._C._dynamo, "guards", None), "TensorGuards", None)
+    if guards is None or not all(plain_device(t) == "cpu" and t.is_contiguous() for t in tensors):
+        return None
+    check: Callable[..., bool] = guards(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None).check
+    return check if check(*tensors) else None  # never true where one tensor is there twice

@@ -1,0 +1,113 @@
+"""Tensors that are like those before: the same digests as one by one, and no other tensor taken for one."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+import torch
+from torch import nn
+
+from samerun.digest.alike import Alike, Like
+from samerun.digest.host import digest_dense
+
+
+def tensors() -> list[torch.Tensor]:
+    torch.manual_seed(0)
+    whole = torch.randn(6, 4)
+    return [
+        torch.randn(3, 5),
+        nn.Parameter(torch.randn(7)),
+        torch.tensor(2.0),
+        torch.empty(0, 3),
+        torch.arange(4),
+        torch.rand(5).to(torch.bfloat16),
+        whole[2:4],
+        torch.rand(4) > 0.5,
+    ]
+
+
+def test_digests_are_those_of_the_tensors_one_by_one():
+    alike = Alike.of(tensors())
+    assert alike is not None
+    for _ in range(2):
+        several = tensors()
+        assert alike.digest(several) == [digest_dense(t) for t in several]
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 4, 5, 6, 7])
+def test_one_bit_of_any_of_them_shows(number):
+    several = tensors()
+    alike = Alike.of(several)
+    assert alike is not None
+    before = alike.digest(several)
+    several[number].detach().reshape(-1).view(torch.uint8)[0] ^= 1
+    after = alike.digest(several)
+    assert before is not None and after is not None
+    assert [n for n in range(len(several)) if before[n] != after[n]] == [number]
+
+
+OTHERS = {
+    "shape": lambda t: torch.randn(5, 3),
+    "dtype": lambda t: t.to(torch.int32),
+    "strides": lambda t: torch.randn(5, 3).t(),
+    "a type": lambda t: nn.Parameter(t),
+    "conjugated": lambda t: torch.view_as_complex(torch.randn(3, 5, 2)).conj(),
+    "sparse": lambda t: t.to_sparse(),
+    "on no device": lambda t: t.to("meta"),
+    "none": lambda t: None,
+    "a shell": lambda t: (lambda s: (s.untyped_storage().resize_(0), s)[1])(torch.randn(3, 5)),
+    "too short": lambda t: (lambda s: (s.untyped_storage().resize_(8), s)[1])(torch.randn(3, 5)),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_others_are_not_taken_for_those_before(other):
+    several = tensors()
+    alike = Alike.of(several)
+    assert alike is not None
+    several[0] = OTHERS[other](several[0])
+    assert alike.digest(several) is None
+
+
+def test_a_conjugate_is_none_like_its_tensor():
+    values = torch.view_as_complex(torch.randn(3, 5, 2))
+    alike, like = Alike.of([values]), Like.of(values)
+    assert alike is not None and like is not None
+    assert like.check(values) and not like.check(values.conj())
+    assert alike.digest([values.conj()]) is None
+    assert alike.digest([values.conj().resolve_conj()]) == [digest_dense(values.conj())]
+
+
+def test_more_or_fewer_tensors_are_others():
+    alike = Alike.of(tensors())
+    assert alike is not None
+    assert alike.digest(tensors()[:-1]) is None
+    assert alike.digest([*tensors(), torch.ones(1)]) is None
+
+
+@pytest.mark.parametrize("kind", ["transposed", "meta", "sparse"])
+def test_only_plain_contiguous_tensors_of_the_host_have_others_like_them(kind):
+    t = {"transposed": torch.randn(3, 5).t(), "meta": torch.ones(2, device="meta")}.get(
+        kind, torch.eye(3).to_sparse()
+    )
+    assert Alike.of([torch.ones(2), t]) is None
+    assert Like.of(t) is None
+
+
+def test_a_tensor_that_is_there_twice_is_digested_one_by_one():
+    t = torch.ones(3)
+    assert Alike.of([t, t]) is None
+
+
+def test_no_tensor_is_kept():
+    several = tensors()
+    alike = Alike.of(several)
+    assert alike is not None and alike.digest(several) is not None
+    like = Like.of(several[0])
+    assert like is not None and like.check(several[0])
+    references = [weakref.ref(t) for t in several]
+    del several
+    gc.collect()
+    assert [reference() for reference in references] == [None] * len(references)

@@ -1,0 +1,146 @@
+"""Calls of modules: root modules are recorded, whatever they do and whoever compiles them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAD = """
+import torch, torch.nn.functional as F
+from torch import nn
+torch.manual_seed(0)
+torch.set_num_threads(1)
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+x, y = torch.randn(16, 4), torch.randint(2, (16,))
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+"""
+
+RAISES = (
+    HEAD
+    + """
+class Picky(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = model
+    def forward(self, x):
+        x = self.inner[0](x)
+        if x.shape[0] != 16: raise stop
+        return self.inner[1:](x)
+picky = Picky()
+for stop in (ValueError("no"), KeyboardInterrupt()):
+    try: picky(x[:3])
+    except BaseException as error: assert error is stop
+for _ in range(2):
+    optimizer.zero_grad(); F.cross_entropy(picky(x) * 2, y).backward(); optimizer.step()
+"""
+)
+
+
+@pytest.mark.parametrize("tier", ["steps", "ops"])
+def test_a_call_that_raised_leaves_nothing_behind(trainer, output, tier):
+    trainer.script(RAISES)
+    run = trainer.record("train.py", tier=tier)
+    assert run.manifest.outcome == "finished", output(run)
+    assert "Warning" not in output(run)
+    assert len(trainer.rows(run, "input")) == 4
+    assert [row.step for row in trainer.rows(run, "output")] == [0, 1]
+    assert {row.phase for row in trainer.rows(run, "loss")} == {"forward"}
+    operations = trainer.rows(run, "operation")
+    if tier == "ops":
+        of = {(row.name, row.module) for row in operations if row.phase == "forward"}
+        assert ("aten.mul.Tensor", None) in of
+        assert ("aten.relu.default", "Picky.inner.1") in of
+
+
+def test_what_came_out_is_what_the_caller_was_given(trainer):
+    """The script's own hooks have had their turn."""
+    both = []
+    for factor in ("1", "2"):
+        script = (
+            HEAD
+            + f"model.register_forward_hook(lambda module, inputs, result: result * {factor})\nmodel(x)\n"
+        )
+        trainer.script(script + "F.cross_entropy(model(x), y).backward(); optimizer.step()\n")
+        run = trainer.record("train.py")
+        both.append([row.digest for row in trainer.rows(run, "output")])
+    assert len(both[0]) == len(both[1]) == 2
+    assert not set(both[0]) & set(both[1])
+
+
+def test_threads_have_root_modules_of_their_own(trainer, output):
+    trainer.script(
+        HEAD
+        + """
+import threading
+other = nn.Linear(4, 2)
+class Around(nn.Module):
+    def forward(self, x):
+        thread = threading.Thread(target=lambda: other(x)); thread.start(); thread.join()
+        return model(x)
+F.cross_entropy(Around()(x), y).backward(); optimizer.step()
+"""
+    )
+    run = trainer.record("train.py")
+    assert [row.name for row in trainer.rows(run, "output")] == ["Linear", "Around"], output(run)
+
+
+def test_a_traced_or_exported_model_is_as_without_recording(trainer, output):
+    """What the recorder does is no part of it."""
+    trainer.script(
+        HEAD
+        + """
+traced = torch.jit.trace(model, x)
+exported = torch.export.export(model, (x,), strict=True)
+print("operations", len(list(traced.inlined_graph.nodes())), len(exported.graph.nodes))
+F.cross_entropy(traced(x), y).backward(); optimizer.step()
+"""
+    )
+    plain = subprocess.run(
+        [sys.executable, "train.py"], cwd=trainer.folder, check=True, capture_output=True, text=True
+    )
+    run = trainer.record("train.py")
+    assert "operations" in plain.stdout
+    assert plain.stdout in output(run)
+    assert len(trainer.rows(run, "gradients")) == 1
+
+
+COMPILED = (
+    HEAD
+    + """
+layers = [nn.Linear(4, 4) for _ in range(12)]
+first = nn.Linear(4, 4)
+first.compile(backend="aot_eager")
+compiled = [torch.compile(layer, backend="aot_eager") for layer in layers]
+@torch.compile(backend="aot_eager")
+def loss_of(x, y):
+    x = model(x)
+    BREAK
+    return F.cross_entropy(model[1](x), y)
+for _ in range(2):
+    optimizer.zero_grad()
+    z = first(x)
+    for layer in compiled: z = layer(z)
+    loss_of(z, y).backward()
+    optimizer.step()
+counters = torch._dynamo.utils.counters
+print("graphs", counters["stats"]["unique_graphs"], len(counters["graph_break"]))
+"""
+)
+
+
+@pytest.mark.parametrize("break_", ["pass", "torch._dynamo.graph_break()"])
+def test_compiled_modules_are_compiled_as_without_recording(trainer, output, break_):
+    """One function stands for the calls of all modules: torch.compile must not take it for code of theirs."""
+    script = COMPILED.replace("BREAK", break_)
+    trainer.script(script)
+    plain = subprocess.run(
+        [sys.executable, "train.py"], cwd=trainer.folder, check=True, capture_output=True, text=True
+    )
+    run = trainer.record("train.py")
+    assert run.manifest.outcome == "finished", output(run)
+    assert "graphs" in plain.stdout
+    assert plain.stdout.splitlines()[-1] in output(run)
+    assert "global hooks" not in output(run)
+    assert len(trainer.rows(run, "gradients")) == 2
