@@ -74,9 +74,9 @@ class Rng(Source):
                 self.id, 1.0, f"{difference.origin.op} drew from it, and its state already differed", site
             )
         origin = difference.origin
-        if origin is not None and origin.inputs_equal and not origin.own_generator:
-            if not origin.draws or origin.generator_differs:
-                return None  # a kernel's doing, or a draw from another generator
+        shared = origin is not None and origin.inputs_equal and not origin.own_generator
+        if origin is not None and shared and (not origin.draws or origin.generator_differs):
+            return None  # a kernel's doing, or a draw from another generator
         first = difference.rng_first.get(self.id)
         if first is None or first > difference.step or self.id not in difference.drawn:
             return None
