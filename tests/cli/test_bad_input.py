@@ -181,6 +181,7 @@ def test_no_place_at_all_is_told_before_the_start(folder: Path) -> None:
 # --- a control that fails --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_control_that_failed_is_said(folder: Path) -> None:
     (folder / "sitecustomize.py").write_text(
         "from samerun.sources.cudnn_benchmark import CudnnBenchmark\n"

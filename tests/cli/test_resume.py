@@ -71,6 +71,7 @@ def test_a_command_that_resumes_by_itself_is_killed_twice_and_gives_the_same(fol
     assert not (folder / "last.pt").exists()
 
 
+@pytest.mark.slow
 def test_what_is_not_kept_is_named(folder: Path) -> None:
     other = f"{shlex.quote(sys.executable)} train.py resume forgetful"
     command = (sys.executable, "train.py", "--kill-at", "4", "--resume-with", other)

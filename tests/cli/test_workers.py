@@ -36,7 +36,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("start", ["fork", "spawn"])
+@pytest.mark.parametrize("start", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
 def test_workers_are_the_same_under_control(tmp_path: Path, start: str) -> None:
     (tmp_path / "train.py").write_text(TRAIN)
     command = [sys.executable, "train.py", start, "unseeded"]
@@ -45,7 +45,7 @@ def test_workers_are_the_same_under_control(tmp_path: Path, start: str) -> None:
     assert "✓ same — 2 runs, 2 steps, 1 rank: every batch" in done.stdout
 
 
-@pytest.mark.parametrize("start", ["fork", "spawn"])
+@pytest.mark.parametrize("start", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
 def test_workers_differ_without(tmp_path: Path, start: str) -> None:
     (tmp_path / "train.py").write_text(TRAIN)
     for _ in range(2):

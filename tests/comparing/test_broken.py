@@ -75,3 +75,21 @@ def test_the_losses_are_those_of_the_process_that_parts(build: Builder) -> None:
     flip(changed[find(changed, "gradients", 1)])
     result = compare(build(quiet, parts), build(quiet, changed))
     assert result.losses[0][0] == (7.0,)
+
+
+@pytest.mark.parametrize("cut", [20, 200, 600, 1200, 2000, 4000])
+def test_a_trace_cut_anywhere_is_no_difference(build: Builder, cut: int) -> None:
+    """Even where no record that decides is left of it."""
+    whole, other = build(training()), build(training())
+    file = other.path / "rank0.trace.arrow"
+    data = file.read_bytes()
+    file.write_bytes(data[: max(len(data) - cut, 1200)])
+    for pair in ((whole, other), (other, whole)):
+        result = compare(*pair)
+        assert result.verdict == "unknown", (len(data), result.difference)
+        assert result.reason is not None and "rank0" in result.reason
+
+
+def test_a_process_that_only_one_of_two_whole_runs_has_is_a_difference(build: Builder) -> None:
+    result = compare(build(training(), training()), build(training()))
+    assert result.verdict == "differs"

@@ -126,6 +126,7 @@ def test_no_two_of_epoch_sample_rank_and_worker_share_a_stream() -> None:
     assert len({stream_seed(seed, *path) for path in paths for seed in (0, 1)}) == 2 * len(paths)
 
 
+@pytest.mark.slow
 def test_the_standard_recipe_differs_by_rank_worker_epoch_and_library() -> None:
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         found = [pool.submit(samples.drawn_by_rank, rank).result(100) for rank in (0, 1)]

@@ -51,6 +51,7 @@ def task(trainer: Trainer, **seeds: int) -> Task:
     return Task(command, str(trainer.folder), str(trainer.store.root), r"loss ([\d.]+)", values)
 
 
+@pytest.mark.slow
 def test_a_task_reads_its_metric_and_its_seeds_decide(trainer: Trainer) -> None:
     """The representative: the whole studies are slow."""
     trainer.script(SMALL)

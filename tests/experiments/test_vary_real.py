@@ -68,6 +68,7 @@ def verdicts(result: VaryResult) -> Mapping[str, str]:
     return {effect.variant: effect.verdict for effect in result.effects}
 
 
+@pytest.mark.slow
 def test_the_order_of_a_set_of_words_is_found(trainer: Trainer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The representative of what `make thorough` runs in full."""
     monkeypatch.setenv("PYTHONHASHSEED", "0")

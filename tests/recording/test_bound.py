@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from samerun.cli.main import main
 from samerun.comparing.compare import compare
 from samerun.comparing.growth import growth
@@ -42,6 +44,7 @@ def test_single_tensors_are_written_while_there_is_room_then_now_and_then(traine
     assert kept(within, "gradients") == [0, 1, 2, 3, 4, 5, 6, 7, 8, 11, 13, 14, 16, 22]
 
 
+@pytest.mark.slow
 def test_a_difference_is_found_all_the_same(trainer):
     trainer.script(SCRIPT)
     same, other = (trainer.record("train.py", step) for step in ("99", "13"))

@@ -81,7 +81,7 @@ def line(word: str) -> str:
 WORDS = ["shared", "object", "global", "numpy", "legacy", "torch", "own", "worker"]
 
 
-@pytest.fixture(scope="module", params=["fork", "spawn"])
+@pytest.fixture(scope="module", params=["fork", pytest.param("spawn", marks=pytest.mark.slow)])
 def runs(request, tmp_path_factory):
     trainer = Trainer(tmp_path_factory.mktemp("ledger"))
     trainer.script(SCRIPT.replace("METHOD", request.param))

@@ -78,7 +78,13 @@ def plain(tmp_path_factory):
     return torch.load(folder / "weights.pt")
 
 
-@pytest.mark.parametrize("name", PROBES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in ("in place", "custom") else pytest.param(name, marks=pytest.mark.slow)
+        for name in PROBES
+    ],
+)
 def test_every_way_and_no_bit_of_the_training_moves(trainer, plain, name):
     trainer.script(SCRIPT)
     probe = PROBES[name]

@@ -37,7 +37,7 @@ def stems(run):
     return sorted(run.traces())
 
 
-@pytest.mark.parametrize("method", ["spawn", "fork"])
+@pytest.mark.parametrize("method", ["spawn", pytest.param("fork", marks=pytest.mark.slow)])
 def test_spawned_training_processes(trainer, output, method):
     trainer.script(MODEL, "model.py")
     trainer.script(SPAWNED.replace("METHOD", method))
@@ -93,6 +93,7 @@ def test_torchrun(trainer, output):
     assert inputs[0] != inputs[1]
 
 
+@pytest.mark.slow
 def test_torchrun_at_tier_ops_records_collectives(trainer, output):
     trainer.script(MODEL, "model.py")
     trainer.script(

@@ -251,6 +251,7 @@ for step in range(3):
 """
 
 
+@pytest.mark.slow
 def test_workspaces_that_are_not_filled_are_no_difference(trainer):
     """oneDNN's LSTM and CTC loss put out memory for their backward passes that holds what it held."""
     runs = []

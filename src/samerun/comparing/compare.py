@@ -79,7 +79,7 @@ def compare_read(a: Recorded, b: Recorded, *, steps: int | None = None) -> Compa
         notes = [*more, *first.notes, *_complaints(a.run, b.run)]
         return Comparison("differs", scope, None, difference, losses, tuple(notes))
     if not any(recorded.unreadable or why_broken(recorded.run.path) for recorded in (a, b)):
-        found = _lone((a, b), (only_a, only_b))
+        found = None if _cut_short(a, b) else _lone((a, b), (only_a, only_b))
         if found is not None:
             note = f"only one of the runs has a trace of {found.process}"
             return Comparison("differs", scope, None, found, losses, (note, *notes))
@@ -160,12 +160,23 @@ def _unknown(
     if outcomes is not None:
         return outcomes
     if not counts:
-        return "nothing that can be compared was recorded in both runs"
+        return (only and _cut_short(a, b)) or "nothing that can be compared was recorded in both runs"
     for item in done:
         if item.unknown is not None:
             return item.unknown
+    if only and (cut := _cut_short(a, b)):
+        return cut
     if only:
         return f"only one of the runs has a trace of {only[0].stem}, and the other was stopped"
+    return None
+
+
+def _cut_short(a: Recorded, b: Recorded) -> str | None:
+    """Which process left no record that decides because its trace was cut; None when there is none."""
+    for name, recorded in (("A", a), ("B", b)):
+        for trace in recorded.other:
+            if not trace.complete and not str(trace.meta.get("role", "")).startswith("worker"):
+                return f"the records of {trace.stem} stop before the end of the process in run {name}"
     return None
 
 
