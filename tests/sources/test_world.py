@@ -205,7 +205,8 @@ def test_a_read_in_the_line_that_seeds(source, word, name):
 
 @each_source
 def test_a_read_shortly_before_and_one_far_from_it(source, word, name):
-    assert source.recognise(difference(word, name, 2)).strength == 0.7
+    near = source.recognise(difference(word, name, 2))
+    assert (near.strength, near.call_site) == (0.7, "train.py:2")
     assert source.recognise(difference(word, name, 90)).strength == 0.4
 
 

@@ -20,12 +20,13 @@ from samerun.experiments.trials import Trials
 from samerun.explaining.cause import Cause, Findings, cause_of
 from samerun.explaining.confirm import confirm, judge, position
 from samerun.explaining.explain import explain, suspects
-from samerun.explaining.patch import Patch, patch
+from samerun.explaining.patch import Patch, edited_at, patch
 from samerun.explaining.smallest import smallest
 from samerun.launching.scratch import scratch_copy
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.runs.store import Run
+from samerun.sources._world import World
 from samerun.sources.catalogue import catalogue
 
 _FILES = frozenset({"resume-state", "input-data"})  # controlled by starting from the folder as it was
@@ -462,7 +463,7 @@ class _Attempts:
         )
         causes = [
             cause_of(
-                self._evidence.get(id_) or Evidence(id_, 0.2, _UNSEEN),
+                self._evidence.get(id_) or self._unseen(id_),
                 confirmed=True,
                 together=len(needed) > 1,
             )
@@ -470,6 +471,15 @@ class _Attempts:
         ]
         ruled_out = tuple(cause for cause in findings.ruled_out if cause.source not in needed)
         return replace(findings, causes=tuple(causes), ruled_out=ruled_out)
+
+    def _unseen(self, id_: str) -> Evidence:
+        """What is known of a source that nothing pointed to: where the code reads it, or would be edited."""
+        difference, source = self._closer.difference, catalogue()[id_]
+        found = Evidence(id_, 0.2, _UNSEEN)
+        reads = source.reads(difference) if isinstance(source, World) else []
+        site = reads[-1].call_site if reads else None
+        folder = self._search.trials.request.folder
+        return replace(found, call_site=site or edited_at(difference, cause_of(found), folder))
 
     def proof(self, findings: Findings) -> Proven | None:
         """Whole runs with the confirmed causes controlled, in which the difference is gone."""

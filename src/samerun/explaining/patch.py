@@ -9,7 +9,7 @@ from typing import Any
 
 from samerun.editing.code import Code, encoded
 from samerun.editing.diff import carried, unified
-from samerun.editing.edit import Edit, NoEdit
+from samerun.editing.edit import Change, Edit, NoEdit
 from samerun.editing.merging import merged
 from samerun.explaining.cause import Cause
 from samerun.explaining.witness import argv_of, whole
@@ -84,6 +84,19 @@ def patch(
     diff = "".join(unified(last.file(path), text) for path, text in sorted(files.items()))
     mended = {source for source, some in edits.items() if some}
     return Patch(diff, files, {source: why for source, why in cannot.items() if source not in mended})
+
+
+def edited_at(difference: Difference, cause: Cause, folder: Path) -> str | None:
+    """The line that an edit for this cause changes, as a call site; None when none does."""
+    code = _code(difference, folder, {})
+    try:
+        for edit in _edits(difference, cause, code):
+            if isinstance(edit, Change) and edit.end > edit.start:
+                line = code.file(edit.path).text.count("\n", 0, edit.start) + 1
+                return f"{edit.path}:{line}"
+    except NoEdit:
+        pass
+    return None
 
 
 def _merged(code: Code, edits: Mapping[str, Sequence[Edit]]) -> dict[str, str]:

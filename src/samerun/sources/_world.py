@@ -44,13 +44,16 @@ class World(Source):
     def _feeding(self, difference: Difference, seed: Row) -> Evidence | None:
         said = f"{seed.name} was given another seed in each run, at {seed.call_site}"
         text = _rows.source_line(difference.a, seed.call_site)
-        distance = min((_distance(row, seed) for row in self.reads(difference)), default=None)
+        near = min(self.reads(difference), key=lambda row: _distance(row, seed), default=None)
+        distance = None if near is None else _distance(near, seed)
         if distance == 0:
             return Evidence(self.id, 1.0, f"{said}, a line that reads it", seed.call_site)
         if self.words.search(text):
             return Evidence(self.id, 1.0 if distance is not None else 0.7, f"{said}: {text}", seed.call_site)
-        if distance is not None and distance <= _NEAR:
-            return Evidence(self.id, 0.7, f"{said}, and the code just before reads it", seed.call_site)
+        if near is not None and distance is not None and distance <= _NEAR:
+            return Evidence(
+                self.id, 0.7, f"{said}, and {near.call_site} just before reads it", near.call_site
+            )
         if self.reads(difference):
             return Evidence(self.id, 0.4, f"{said}, and the script reads it", seed.call_site)
         return None
