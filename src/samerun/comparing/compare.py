@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from samerun.comparing import operations
 from samerun.comparing.alignment import Paired
@@ -43,6 +44,24 @@ def compare_all(runs: Sequence[Run], *, steps: int | None = None) -> list[Compar
     return [compare_read(first, read(run), steps=steps) for run in runs[1:]]
 
 
+def compare_whole(runs: Sequence[Run], *, steps: int | None = None) -> list[Comparison]:
+    """As `compare_all`, of whole runs: operations that differ and change no other record do not count."""
+    if len(runs) < 2:
+        return []
+    first, *others = map(read, runs)
+    compared = []
+    for other in others:
+        found = compare_read(first, other, steps=steps)
+        if found.difference is not None and found.difference.what == "operation":
+            without = compare_read(first, other, steps=steps, operations=False)
+            if without.verdict == "same":
+                at = f" at {found.difference.call_site}" if found.difference.call_site else ""
+                note = f"{found.difference.op} differs{at}, without effect on anything else"
+                found = replace(without, notes=(*without.notes, note))
+        compared.append(found)
+    return compared
+
+
 def earliest(comparisons: Sequence[Comparison]) -> int | None:
     """Which comparison parts first in time, None when none does."""
     parted = [
@@ -53,15 +72,17 @@ def earliest(comparisons: Sequence[Comparison]) -> int | None:
     return min(parted)[-1] if parted else None
 
 
-def compare_read(a: Recorded, b: Recorded, *, steps: int | None = None) -> Comparison:
-    """As `compare`, for traces that are read already."""
+def compare_read(
+    a: Recorded, b: Recorded, *, steps: int | None = None, operations: bool = True
+) -> Comparison:
+    """As `compare`, for traces that are read already; without `operations`, of the records of steps alone."""
     pairs, only_a, only_b = pair(a.compared, b.compared)
     losses = _losses(pairs, steps)
     runs = a.run.id, b.run.id
     for one, other in pairs:
         if reason := _digested_apart(one, other):
             return Comparison("unknown", Scope(runs), reason, losses=losses)
-    done = [_one(one, other, a, b, steps) for one, other in pairs]
+    done = [_one(one, other, a, b, steps, with_operations=operations) for one, other in pairs]
     counts: Counter[str] = sum((item.counts for item in done), Counter())
     scope = Scope(
         runs,
@@ -89,12 +110,16 @@ def compare_read(a: Recorded, b: Recorded, *, steps: int | None = None) -> Compa
     return Comparison("same" if reason is None else "unknown", scope, reason, None, losses, tuple(notes))
 
 
-def _one(one: Trace, other: Trace, a: Recorded, b: Recorded, steps: int | None) -> Compared:
+def _one(
+    one: Trace, other: Trace, a: Recorded, b: Recorded, steps: int | None, *, with_operations: bool
+) -> Compared:
     if any(recorded.run.outcome in _CUT_SHORT for recorded in (a, b)):
         # A script may save or evaluate when it is told to end: that says nothing about the training.
         whole = min(_steps_done(one), _steps_done(other)) - 1
         steps = max(whole, 0) if steps is None else min(steps, max(whole, 0))
-    window = operations.common(operations.window(a.run, one), operations.window(b.run, other))
+    window = None
+    if with_operations:
+        window = operations.common(operations.window(a.run, one), operations.window(b.run, other))
     reaches = reach(one, steps, _stopped(a)), reach(other, steps, _stopped(b))
     return compare_process(Paired(one, other), reaches, window, steps)
 

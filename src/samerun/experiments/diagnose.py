@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from samerun.comparing.compare import compare, compare_all
+from samerun.comparing.compare import compare, compare_whole
 from samerun.comparing.comparison import Comparison
 from samerun.experiments import confidence, saved
 from samerun.experiments.beginning import beginning
@@ -51,7 +51,7 @@ def _diagnose(trials: Trials, rare: bool) -> Diagnosis:
     request = trials.request
     with beginning(request.folder) as start:
         runs = _first_runs(trials, rare)
-        comparisons = compare_all(runs, steps=request.steps)
+        comparisons = compare_whole(runs, steps=request.steps)
         result = undecided(request, runs, comparisons)
         parted = first_parting(runs, comparisons)
         if parted is None:
@@ -99,7 +99,7 @@ def _first_runs(trials: Trials, rare: bool) -> list[Run]:
             stop_after=last,
             values=True,
         )
-        if rare and any(item.difference is not None for item in compare_all(runs, steps=request.steps)):
+        if rare and any(item.difference is not None for item in compare_whole(runs, steps=request.steps)):
             break
     return runs
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from samerun.comparing.compare import compare, compare_all
+from samerun.comparing.compare import compare, compare_all, compare_whole
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.comparing.growth import growth
 from samerun.comparing.ledger import ledger
@@ -276,7 +276,8 @@ class Search:
                 stop_after=last if stop is None else stop,
                 values=stop is None,
             )
-            comparisons = compare_all(runs, steps=request.steps)
+            compared = compare_whole if stop is None else compare_all
+            comparisons = compared(runs, steps=request.steps)
             parted = first_parting(runs, comparisons)
             if parted is not None:
                 pair = (runs[0], runs[parted + 1])
