@@ -1,24 +1,52 @@
-"""Operations that differ decide only where something else differs too."""
+"""Operations of the setup decide only where something else differs too."""
 
 from __future__ import annotations
 
 from samerun.comparing.compare import compare_all, compare_whole
+from samerun.comparing.comparison import Comparison
+from samerun.runs.store import Run
 
-from .build import Builder, find, flip, operation, training
+from .build import Builder, Record, find, flip, operation, training
 
 
-def test_an_operation_without_effect_is_a_note_and_one_with_an_effect_is_not(build: Builder) -> None:
-    plan = {"tier": "ops", "window": [-1, 0]}
-    rows = training()
-    rows.insert(0, operation(0, "aten::rand", "one", phase="setup"))
-    other = training()
-    other.insert(0, operation(0, "aten::rand", "two", phase="setup"))
-    a, b = build(rows, tier="ops", plan=plan), build(other, tier="ops", plan=plan)
+def rows(setup: str = "same", later: str = "same", phase: str = "evaluation") -> list[Record]:
+    """A training with an operation before it, and one in its first step of which no other record knows."""
+    made = training()
+    made.insert(0, operation(0, "aten::rand", setup, phase="setup"))
+    made.insert(find(made, "output", 0, "evaluation"), operation(0, "aten::mean", later, phase=phase))
+    return made
+
+
+def run(build: Builder, made: list[Record]) -> Run:
+    return build(made, tier="ops", plan={"tier": "ops", "window": [-1, 0]})
+
+
+def whole(build: Builder, one: list[Record], other: list[Record]) -> Comparison:
+    (found,) = compare_whole([run(build, one), run(build, other)])
+    return found
+
+
+def test_one_without_effect_is_a_note(build: Builder) -> None:
+    a, b = run(build, rows("one")), run(build, rows("two"))
     assert compare_all([a, b])[0].verdict == "differs"
-    (whole,) = compare_whole([a, b])
-    assert whole.verdict == "same"
-    assert any("aten::rand differs at model.py:9, without effect" in note for note in whole.notes)
+    (found,) = compare_whole([a, b])
+    assert found.verdict == "same"
+    assert any("aten::rand differs at model.py:9, without effect" in note for note in found.notes)
+
+
+def test_one_whose_effect_is_a_later_record_is_not(build: Builder) -> None:
+    other = rows("two")
     flip(other[find(other, "parameters", 2)])
-    (whole,) = compare_whole([a, build(other, tier="ops", plan=plan)])
-    assert whole.verdict == "differs" and whole.difference is not None
-    assert whole.difference.op == "aten::rand"
+    found = whole(build, rows("one"), other)
+    assert found.verdict == "differs" and found.difference is not None
+    assert found.difference.op == "aten::rand"
+
+
+def test_one_whose_effect_is_only_an_operation_of_a_step_is_not(build: Builder) -> None:
+    assert whole(build, rows("one", "one"), rows("two", "two")).verdict == "differs"
+
+
+def test_an_operation_of_a_step_always_counts(build: Builder) -> None:
+    for phase in ("forward", "backward", "evaluation"):
+        found = whole(build, rows(later="one", phase=phase), rows(later="two", phase=phase))
+        assert found.verdict == "differs", phase

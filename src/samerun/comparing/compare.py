@@ -45,18 +45,23 @@ def compare_all(runs: Sequence[Run], *, steps: int | None = None) -> list[Compar
 
 
 def compare_whole(runs: Sequence[Run], *, steps: int | None = None) -> list[Comparison]:
-    """As `compare_all`, of whole runs: operations that differ and change no other record do not count."""
+    """As `compare_all`, of whole runs: operations of the setup that differ and change nothing do not count.
+
+    Nothing means no record of any step, and no operation that is in both windows. A later operation always
+    counts: what it gives may be printed, or decide something, without passing a record again.
+    """
     if len(runs) < 2:
         return []
     first, *others = map(read, runs)
     compared = []
     for other in others:
         found = compare_read(first, other, steps=steps)
-        if found.difference is not None and found.difference.what == "operation":
-            without = compare_read(first, other, steps=steps, operations=False)
+        where = found.difference
+        if where is not None and (where.what, where.phase) == ("operation", "setup"):
+            without = compare_read(first, other, steps=steps, setup=False)
             if without.verdict == "same":
-                at = f" at {found.difference.call_site}" if found.difference.call_site else ""
-                note = f"{found.difference.op} differs{at}, without effect on anything else"
+                at = f" at {where.call_site}" if where.call_site else ""
+                note = f"{where.op} differs{at}, without effect on anything else that was recorded"
                 found = replace(without, notes=(*without.notes, note))
         compared.append(found)
     return compared
@@ -72,17 +77,15 @@ def earliest(comparisons: Sequence[Comparison]) -> int | None:
     return min(parted)[-1] if parted else None
 
 
-def compare_read(
-    a: Recorded, b: Recorded, *, steps: int | None = None, operations: bool = True
-) -> Comparison:
-    """As `compare`, for traces that are read already; without `operations`, of the records of steps alone."""
+def compare_read(a: Recorded, b: Recorded, *, steps: int | None = None, setup: bool = True) -> Comparison:
+    """As `compare`, for traces that are read already; without `setup`, its operations are passed over."""
     pairs, only_a, only_b = pair(a.compared, b.compared)
     losses = _losses(pairs, steps)
     runs = a.run.id, b.run.id
     for one, other in pairs:
         if reason := _digested_apart(one, other):
             return Comparison("unknown", Scope(runs), reason, losses=losses)
-    done = [_one(one, other, a, b, steps, with_operations=operations) for one, other in pairs]
+    done = [_one(one, other, a, b, steps, setup=setup) for one, other in pairs]
     counts: Counter[str] = sum((item.counts for item in done), Counter())
     scope = Scope(
         runs,
@@ -110,16 +113,14 @@ def compare_read(
     return Comparison("same" if reason is None else "unknown", scope, reason, None, losses, tuple(notes))
 
 
-def _one(
-    one: Trace, other: Trace, a: Recorded, b: Recorded, steps: int | None, *, with_operations: bool
-) -> Compared:
+def _one(one: Trace, other: Trace, a: Recorded, b: Recorded, steps: int | None, *, setup: bool) -> Compared:
     if any(recorded.run.outcome in _CUT_SHORT for recorded in (a, b)):
         # A script may save or evaluate when it is told to end: that says nothing about the training.
         whole = min(_steps_done(one), _steps_done(other)) - 1
         steps = max(whole, 0) if steps is None else min(steps, max(whole, 0))
-    window = None
-    if with_operations:
-        window = operations.common(operations.window(a.run, one), operations.window(b.run, other))
+    window = operations.common(operations.window(a.run, one), operations.window(b.run, other))
+    if not setup:
+        window = operations.common(window, (0, math.inf))
     reaches = reach(one, steps, _stopped(a)), reach(other, steps, _stopped(b))
     return compare_process(Paired(one, other), reaches, window, steps)
 
