@@ -41,6 +41,7 @@ _TENSORS = (
 _EVIDENCE = frozenset(schema.EVIDENCE)
 _clock = time.perf_counter  # taken now: a script (or the clock source) may replace it
 _sleep = time.sleep
+_no_function_modes = torch._C.DisableTorchFunction
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -445,7 +446,8 @@ class Recorder:
                 return None
             self.local.paused = True
             try:
-                return hook(*args, **kwargs)
+                with _no_function_modes():  # a default device is one; it would see each question about a tensor
+                    return hook(*args, **kwargs)
             except Exception as error:
                 self.fail(error)
                 return None
