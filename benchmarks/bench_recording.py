@@ -1,5 +1,7 @@
 """What recording costs: tiers `steps` and `ops` against plain training and torch's own DebugMode.
 
+`bare` is a dispatch mode that does nothing: what any recorder of operations pays that is written in Python.
+
     python benchmarks/bench_recording.py [--rounds 8] [--generations 4] [--threads 2]
 
 Each variant is a process that trains in turns: a few plain steps, a few under the variant, in random order.
@@ -25,7 +27,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-VARIANTS = ("steps", "ops", "debugmode", "debugmode-full")
+VARIANTS = ("steps", "ops", "bare", "debugmode", "debugmode-full")
 LIMITS = {("steps", "cnn"): 1.03, ("steps", "transformer"): 1.03, ("ops", "transformer"): 1.35}
 STEPS_A_TURN = 3
 TRACE_LIMIT = 25_000  # bytes a step at tier ops
@@ -44,10 +46,11 @@ def child(variant: str, model: str, folder: str, threads: int, device: str) -> N
     torch.set_num_threads(threads)
     torch.manual_seed(0)
     wait = torch.cuda.synchronize if device == "cuda" else lambda: None
-    with torch.device(device):
-        step = MODELS[model]()
-        for _ in range(3):
-            step()
+    if device != "cpu":  # a default device is a function mode, which costs each call of a torch function
+        torch.set_default_device(device)
+    step = MODELS[model]()
+    for _ in range(3):
+        step()
     wait()
     print("ready", flush=True)
     order = random.Random(len(variant))  # not the global generator, whose draws are the training's
@@ -56,13 +59,13 @@ def child(variant: str, model: str, folder: str, threads: int, device: str) -> N
             break
         seconds = {}
         for plain in order.sample((True, False), 2):
-            with _not_recorded() if plain else _debug_mode(variant), torch.device(device):
+            with _not_recorded() if plain else _other(variant):
                 seconds[plain] = _turn(step, wait)
         print(seconds[True], seconds[False], flush=True)
 
 
 def _turn(step: Callable[[], None], wait: Callable[[], None]) -> float:
-    """Seconds of the fastest of a few steps; the first, which meets the hooks that were just changed, is not timed."""
+    """Seconds of the fastest of a few steps, after one that meets the hooks as they were just changed."""
     step()
     wait()
     seconds = []
@@ -102,7 +105,9 @@ def _not_recorded() -> Iterator[None]:
             table.update(had)
 
 
-def _debug_mode(variant: str) -> Any:
+def _other(variant: str) -> Any:
+    if variant == "bare":
+        return _bare()
     if not variant.startswith("debugmode"):
         return contextlib.nullcontext()
     from torch.utils._debug_mode import DebugMode
@@ -115,6 +120,16 @@ def _debug_mode(variant: str) -> Any:
         stack.enter_context(DebugMode(record_nn_module=True, record_stack_trace=True))
         stack.enter_context(DebugMode.log_tensor_hashes(hash_fn="norm", hash_inputs=True))
     return stack
+
+
+def _bare() -> Any:
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Bare(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return func(*args, **(kwargs or {}))
+
+    return Bare()
 
 
 class Variant:

@@ -56,3 +56,36 @@ def test_recording_moves_no_bit(trainer: Trainer, output, plain, name, tier):
     assert weights.keys() == plain[name].keys()
     for key, value in weights.items():
         assert value.numpy().tobytes() == plain[name][key].numpy().tobytes(), key
+
+
+# Counts every torch function that a function mode of the script's own sees.
+COUNTED = """
+import torch
+from torch.overrides import TorchFunctionMode
+
+class Count(TorchFunctionMode):
+    seen = 0
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        Count.seen += 1
+        return function(*args, **(kwargs or {}))
+
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 2))
+optimizer = torch.optim.Adam(model.parameters())
+with Count():
+    for _ in range(4):
+        loss = model(torch.randn(6, 4)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+print("seen", Count.seen)
+"""
+
+
+def test_a_function_mode_sees_what_it_sees_without_the_recorder(trainer: Trainer, output):
+    path = trainer.script(COUNTED)
+    plain = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=120, check=True)
+    run = trainer.record("train.py")
+    assert len(trainer.rows(run, "parameters")) >= 4
+    assert plain.stdout in output(run)

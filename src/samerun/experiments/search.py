@@ -13,6 +13,7 @@ from samerun.comparing.growth import growth
 from samerun.comparing.ledger import ledger
 from samerun.comparing.probe import Probed, aim, probed
 from samerun.experiments import confidence, outcomes
+from samerun.experiments.candidates import Candidates
 from samerun.experiments.check import first_parting
 from samerun.experiments.closer import Closer, look_closer, stop_after, window
 from samerun.experiments.diagnosis import Found, Proof
@@ -20,17 +21,14 @@ from samerun.experiments.trials import Trials
 from samerun.explaining.cause import Cause, Findings, cause_of
 from samerun.explaining.confirm import confirm, judge, position
 from samerun.explaining.explain import explain, suspects
-from samerun.explaining.patch import Patch, edited_at, patch
-from samerun.explaining.smallest import smallest
+from samerun.explaining.patch import Patch, patch
 from samerun.launching.scratch import scratch_copy
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference
 from samerun.runs.plan import Control
 from samerun.runs.store import Run
-from samerun.sources._world import World
 from samerun.sources.catalogue import catalogue
 
 _FILES = frozenset({"resume-state", "input-data"})  # controlled by starting from the folder as it was
-_MOST_EDITED = 2  # sources that are tried by a patch, too
 _AGAIN = 3  # runs that a difference may take to come back
 _MOST_RUNS = 30  # that one proof of a rare difference may take
 
@@ -52,12 +50,12 @@ class Search:
         self.trials = trials
         self.complete = False
         self.patch: Patch | None = None  # that for all causes, once its runs agreed to their end
-        self._start = start  # the folder as it was before the first run; None: too big to be copied
+        self.start = start  # the folder as it was before the first run; None: too big to be copied
         self._share = share  # of pairs of runs that differ, where that is not all of them
-        self._causes: list[tuple[Difference, Cause]] = []  # all that were proved
+        self.causes: list[tuple[Difference, Cause]] = []  # all that were proved
         self._controlled: tuple[str, ...] = ()
-        self._patched: list[tuple[Difference, Cause]] = []
-        self._edited: set[str] = set()  # controlled by a patch, since their control does not reach the cause
+        self.patched: list[tuple[Difference, Cause]] = []
+        self.edited: set[str] = set()  # controlled by a patch, since their control does not reach the cause
         self._fresh = trials.request.scratch
         self._proof: Proven | None = None
         self._last: Difference | None = None
@@ -83,7 +81,7 @@ class Search:
         if not closer.reproduced:
             findings = Findings(tuple(map(cause_of, evidence)), notes=tuple(notes))
             return self._found(closer, pair, (findings, None))
-        attempts = _Attempts(self, closer, evidence, certain=self._always_parts(pair, closer, difference))
+        attempts = Candidates(self, closer, evidence, certain=self._always_parts(pair, closer, difference))
         findings = attempts.patched() or confirm(
             closer.difference, evidence, attempts.trial, attempts.can_try
         )
@@ -106,7 +104,7 @@ class Search:
         proof = None
         if proven is not None:
             way = self._keep(difference, confirmed)
-            self._causes += [(difference, cause) for cause in confirmed]
+            self.causes += [(difference, cause) for cause in confirmed]
             parted = proven.comparison.difference
             proof = Proof(
                 tuple(run.id for run in proven.runs),
@@ -198,7 +196,7 @@ class Search:
         """What one run left and the other found cannot show in further runs: they all find it."""
         files = (item for item in explain(difference)[0] if item.source in _FILES and item.strength >= 0.7)
         best = next(files, None)
-        if best is None or self._start is None or self._fresh:
+        if best is None or self.start is None or self._fresh:
             return None
         with self.prepared((best.source,)):
             proven = self.further(
@@ -212,7 +210,7 @@ class Search:
 
     def controlled(self) -> tuple[str, ...]:
         """The ids of all that is controlled, in whatever way."""
-        return (*self._controlled, *(cause.source for _, cause in self._patched))
+        return (*self._controlled, *(cause.source for _, cause in self.patched))
 
     def control(self, *more: str) -> Control | None:
         """That of the request, and the sources found so far, and these."""
@@ -224,14 +222,14 @@ class Search:
 
     def by_edit(self) -> frozenset[str]:
         """The sources that are controlled by edits of the code in all runs from here on."""
-        return frozenset(cause.source for _, cause in self._patched)
+        return frozenset(cause.source for _, cause in self.patched)
 
     def way(self, source: str) -> str:
         """How a source is controlled: by its control, by a patch of the code, or by a fresh folder."""
         known = catalogue().get(source)
         if source in _FILES:
             return "fresh"
-        controlled = known is not None and known.controllable and source not in self._edited
+        controlled = known is not None and known.controllable and source not in self.edited
         return "control" if controlled else "patch"
 
     @contextlib.contextmanager
@@ -242,9 +240,9 @@ class Search:
 
         An edited copy is the same for all of them: what one leaves there, the next one finds, as it did.
         """
-        patched = [*self._patched, *causes]
+        patched = [*self.patched, *causes]
         fresh = self._fresh or bool(_FILES & set(sources))
-        base = self._start or self.trials.request.folder
+        base = self.start or self.trials.request.folder
         before = self.trials.fresh, self.trials.within
         with contextlib.ExitStack() as stack:
             if patched:
@@ -299,7 +297,7 @@ class Search:
         ways = [self.way(cause.source) for cause in causes]
         for cause, way in zip(causes, ways, strict=True):
             if way == "patch":
-                self._patched.append((difference, cause))
+                self.patched.append((difference, cause))
             else:
                 self._fresh = self._fresh or way == "fresh"
                 self._controlled = (*self._controlled, cause.source)
@@ -327,171 +325,3 @@ def _parts(one: Run, other: Run, where: Difference) -> bool:
     """Whether two runs part, and not after the place of a difference."""
     found = compare(one, other).difference
     return found is not None and position(found) <= position(where)
-
-
-class _Attempts:
-    """Holds the candidates for one difference against further runs."""
-
-    def __init__(
-        self, search: Search, closer: Closer, evidence: Sequence[Evidence], *, certain: bool
-    ) -> None:
-        self._search = search
-        self._closer = closer
-        self._certain = certain  # the difference is always there: two runs without it are enough
-        self._evidence = {item.source: item for item in evidence}
-        self._proven: dict[frozenset[str], Proven] = {}
-
-    def can_try(self, source: str) -> bool:
-        """Whether a trial can tell something: it can be controlled, and is not yet."""
-        search = self._search
-        known = catalogue().get(source)
-        if known is None or source in search.controlled():
-            return False
-        way, base = search.way(source), search.trials.request.control
-        if way == "control":
-            return base is None or not (known.is_controlled_in(base.mode) or source in base.extra)
-        if search._start is None:
-            return False
-        return way == "fresh" or bool(self._edits((source,)))
-
-    def _edits(self, sources: Sequence[str]) -> list[tuple[Difference, Cause]]:
-        """The causes among these that only a patch controls; [] when no edit can."""
-        difference = self._closer.difference
-        causes = [
-            (difference, cause_of(self._evidence[source]))
-            for source in sources
-            if source in self._evidence and self._search.way(source) == "patch"
-        ]
-        search = self._search
-        made = patch([*search._patched, *causes], search.trials.request.folder, search.by_edit())
-        if not causes or made is None or any(cause.source in made.cannot for _, cause in causes):
-            return []
-        return causes
-
-    def trial(self, sources: tuple[str, ...], count: int) -> Comparison:
-        """Runs with these controlled, whole the first time: most often that is the proof already."""
-        first = not self._proven
-        return self._record(sources, count, None if first else self._closer.stop_after).comparison
-
-    def _record(self, sources: Sequence[str], count: int, stop: int | None) -> Proven:
-        search = self._search
-        named = sources if len(sources) < 5 else (*sources[:3], f"{len(sources) - 3} more")
-        with search.prepared(sources, self._edits(sources)):
-            proven = search.further(
-                f"confirming {' + '.join(named)}",
-                self._needed(count),
-                search.control(*sources),
-                self._closer.window,
-                stop,
-            )
-        self._proven[frozenset(sources)] = proven
-        return proven
-
-    def _needed(self, count: int) -> int:
-        return self._search.needed(2 if self._certain else count)
-
-    def patched(self) -> Findings | None:
-        """The best candidate, when the code with its edits and those of all causes before repeats itself.
-
-        Mostly that is the last cause: these runs then prove it and its patch in one.
-        """
-        search, difference = self._search, self._closer.difference
-        best = next(iter(self._evidence.values()), None)
-        if best is None or search._start is None or best.source in search.controlled():
-            return None
-        cause = cause_of(best, confirmed=True)
-        wanted = [*search._causes, (difference, cause)]
-        made = patch(wanted, search.trials.request.folder, search.by_edit())
-        if made is None or not made.diff or made.cannot:
-            return None
-        with scratch_copy(search._start) as copy:
-            made.apply(copy)
-            search.trials.within = copy
-            try:
-                proven = search.further(
-                    f"checking the code with a patch for {best.source}",
-                    self._needed(2 if best.strength >= 1 else 3),
-                    search.trials.request.control,
-                    self._closer.window,
-                    None,
-                )
-            finally:
-                search.trials.within = None
-        if proven.comparison.verdict != "same":
-            return None
-        search.patch = replace(made, verified=True, runs=tuple(run.id for run in proven.runs))
-        search._edited.add(best.source)
-        self._proven[frozenset([best.source])] = proven
-        return Findings((cause,))
-
-    def edited(self, findings: Findings) -> Findings:
-        """A patch reaches what the control of a source may not, such as a generator of the script's own."""
-        search = self._search
-        if search._start is None:
-            return findings
-        for cause in findings.ruled_out[:_MOST_EDITED]:
-            search._edited.add(cause.source)
-            if self._edits((cause.source,)):
-                outcome = judge(self.trial((cause.source,), 3), self._closer.difference)
-                if outcome == "mended":
-                    left = tuple(other for other in findings.ruled_out if other is not cause)
-                    return replace(findings, causes=(replace(cause, confirmed=True),), ruled_out=left)
-            search._edited.discard(cause.source)
-        return findings
-
-    def everything(self, findings: Findings) -> Findings:
-        """Controls all that can be controlled, then as little of it as mends the difference."""
-        difference = self._closer.difference
-        if findings.causes and self._evidence[findings.causes[0].source].strength >= 1:
-            return findings  # seen directly, and there is no way to control it
-        ids = [id_ for id_ in catalogue() if self._search.way(id_) == "control" and self.can_try(id_)]
-        ids.sort(key=lambda id_: (id_ not in self._evidence, id_))
-        if not ids or judge(self.trial(tuple(ids), 3), difference) != "mended":
-            return replace(
-                findings,
-                notes=(
-                    *findings.notes,
-                    "with every source controlled that has a control, the runs still part there",
-                ),
-            )
-        known = {
-            next(iter(key))
-            for key, proven in self._proven.items()
-            if len(key) == 1 and judge(proven.comparison, difference) == "still"
-        }
-        needed = smallest(
-            ids, lambda part: judge(self.trial(tuple(part), 3), difference) == "mended", fail_alone=known
-        )
-        causes = [
-            cause_of(
-                self._evidence.get(id_) or self._unseen(id_),
-                confirmed=True,
-                together=len(needed) > 1,
-            )
-            for id_ in needed
-        ]
-        ruled_out = tuple(cause for cause in findings.ruled_out if cause.source not in needed)
-        return replace(findings, causes=tuple(causes), ruled_out=ruled_out)
-
-    def _unseen(self, id_: str) -> Evidence:
-        """What is known of a source that nothing pointed to: where the code reads it, or would be edited."""
-        difference, source = self._closer.difference, catalogue()[id_]
-        found = Evidence(id_, 0.2, _UNSEEN)
-        reads = source.reads(difference) if isinstance(source, World) else []
-        site = reads[-1].call_site if reads else None
-        folder = self._search.trials.request.folder
-        return replace(found, call_site=site or edited_at(difference, cause_of(found), folder))
-
-    def proof(self, findings: Findings) -> Proven | None:
-        """Whole runs with the confirmed causes controlled, in which the difference is gone."""
-        ids = tuple(cause.source for cause in findings.causes if cause.confirmed)
-        if not ids:
-            return None
-        proven = self._proven[frozenset(ids)]
-        if proven.whole:
-            return proven
-        again = self._record(ids, 2, None)
-        return again if judge(again.comparison, self._closer.difference) == "mended" else None
-
-
-_UNSEEN = "controlling it removes the difference, though nothing that was recorded points to it"

@@ -1,0 +1,189 @@
+"""Holds the candidates for one first difference against further runs: which of them removes it?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from samerun.comparing.comparison import Comparison
+from samerun.experiments.closer import Closer
+from samerun.explaining.cause import Cause, Findings, cause_of
+from samerun.explaining.confirm import judge
+from samerun.explaining.patch import edited_at, patch
+from samerun.explaining.smallest import smallest
+from samerun.launching.scratch import scratch_copy
+from samerun.runs.difference import Difference, Evidence
+from samerun.sources._world import World
+from samerun.sources.catalogue import catalogue
+
+if TYPE_CHECKING:
+    from samerun.experiments.search import Proven, Search
+
+_MOST_EDITED = 2  # sources that are tried by a patch, too
+_UNSEEN = "controlling it removes the difference, though nothing that was recorded points to it"
+
+
+class Candidates:
+    """Holds the candidates for one difference against further runs."""
+
+    def __init__(
+        self, search: Search, closer: Closer, evidence: Sequence[Evidence], *, certain: bool
+    ) -> None:
+        self._search = search
+        self._closer = closer
+        self._certain = certain  # the difference is always there: two runs without it are enough
+        self._evidence = {item.source: item for item in evidence}
+        self._proven: dict[frozenset[str], Proven] = {}
+
+    def can_try(self, source: str) -> bool:
+        """Whether a trial can tell something: it can be controlled, and is not yet."""
+        search = self._search
+        known = catalogue().get(source)
+        if known is None or source in search.controlled():
+            return False
+        way, base = search.way(source), search.trials.request.control
+        if way == "control":
+            return base is None or not (known.is_controlled_in(base.mode) or source in base.extra)
+        if search.start is None:
+            return False
+        return way == "fresh" or bool(self._edits((source,)))
+
+    def _edits(self, sources: Sequence[str]) -> list[tuple[Difference, Cause]]:
+        """The causes among these that only a patch controls; [] when no edit can."""
+        difference = self._closer.difference
+        causes = [
+            (difference, cause_of(self._evidence[source]))
+            for source in sources
+            if source in self._evidence and self._search.way(source) == "patch"
+        ]
+        search = self._search
+        made = patch([*search.patched, *causes], search.trials.request.folder, search.by_edit())
+        if not causes or made is None or any(cause.source in made.cannot for _, cause in causes):
+            return []
+        return causes
+
+    def trial(self, sources: tuple[str, ...], count: int) -> Comparison:
+        """Runs with these controlled, whole the first time: most often that is the proof already."""
+        first = not self._proven
+        return self._record(sources, count, None if first else self._closer.stop_after).comparison
+
+    def _record(self, sources: Sequence[str], count: int, stop: int | None) -> Proven:
+        search = self._search
+        named = sources if len(sources) < 5 else (*sources[:3], f"{len(sources) - 3} more")
+        with search.prepared(sources, self._edits(sources)):
+            proven = search.further(
+                f"confirming {' + '.join(named)}",
+                self._needed(count),
+                search.control(*sources),
+                self._closer.window,
+                stop,
+            )
+        self._proven[frozenset(sources)] = proven
+        return proven
+
+    def _needed(self, count: int) -> int:
+        return self._search.needed(2 if self._certain else count)
+
+    def patched(self) -> Findings | None:
+        """The best candidate, when the code with its edits and those of all causes before repeats itself.
+
+        Mostly that is the last cause: these runs then prove it and its patch in one.
+        """
+        search, difference = self._search, self._closer.difference
+        best = next(iter(self._evidence.values()), None)
+        if best is None or search.start is None or best.source in search.controlled():
+            return None
+        cause = cause_of(best, confirmed=True)
+        wanted = [*search.causes, (difference, cause)]
+        made = patch(wanted, search.trials.request.folder, search.by_edit())
+        if made is None or not made.diff or made.cannot:
+            return None
+        with scratch_copy(search.start) as copy:
+            made.apply(copy)
+            search.trials.within = copy
+            try:
+                proven = search.further(
+                    f"checking the code with a patch for {best.source}",
+                    self._needed(2 if best.strength >= 1 else 3),
+                    search.trials.request.control,
+                    self._closer.window,
+                    None,
+                )
+            finally:
+                search.trials.within = None
+        if proven.comparison.verdict != "same":
+            return None
+        search.patch = replace(made, verified=True, runs=tuple(run.id for run in proven.runs))
+        search.edited.add(best.source)
+        self._proven[frozenset([best.source])] = proven
+        return Findings((cause,))
+
+    def edited(self, findings: Findings) -> Findings:
+        """A patch reaches what the control of a source may not, such as a generator of the script's own."""
+        search = self._search
+        if search.start is None:
+            return findings
+        for cause in findings.ruled_out[:_MOST_EDITED]:
+            search.edited.add(cause.source)
+            if self._edits((cause.source,)):
+                outcome = judge(self.trial((cause.source,), 3), self._closer.difference)
+                if outcome == "mended":
+                    left = tuple(other for other in findings.ruled_out if other is not cause)
+                    return replace(findings, causes=(replace(cause, confirmed=True),), ruled_out=left)
+            search.edited.discard(cause.source)
+        return findings
+
+    def everything(self, findings: Findings) -> Findings:
+        """Controls all that can be controlled, then as little of it as mends the difference."""
+        difference = self._closer.difference
+        if findings.causes and self._evidence[findings.causes[0].source].strength >= 1:
+            return findings  # seen directly, and there is no way to control it
+        ids = [id_ for id_ in catalogue() if self._search.way(id_) == "control" and self.can_try(id_)]
+        ids.sort(key=lambda id_: (id_ not in self._evidence, id_))
+        if not ids or judge(self.trial(tuple(ids), 3), difference) != "mended":
+            return replace(
+                findings,
+                notes=(
+                    *findings.notes,
+                    "with every source controlled that has a control, the runs still part there",
+                ),
+            )
+        known = {
+            next(iter(key))
+            for key, proven in self._proven.items()
+            if len(key) == 1 and judge(proven.comparison, difference) == "still"
+        }
+        needed = smallest(
+            ids, lambda part: judge(self.trial(tuple(part), 3), difference) == "mended", fail_alone=known
+        )
+        causes = [
+            cause_of(
+                self._evidence.get(id_) or self._unseen(id_),
+                confirmed=True,
+                together=len(needed) > 1,
+            )
+            for id_ in needed
+        ]
+        ruled_out = tuple(cause for cause in findings.ruled_out if cause.source not in needed)
+        return replace(findings, causes=tuple(causes), ruled_out=ruled_out)
+
+    def _unseen(self, id_: str) -> Evidence:
+        """What is known of a source that nothing pointed to: where the code reads it, or would be edited."""
+        difference, source = self._closer.difference, catalogue()[id_]
+        found = Evidence(id_, 0.2, _UNSEEN)
+        reads = source.reads(difference) if isinstance(source, World) else []
+        site = reads[-1].call_site if reads else None
+        folder = self._search.trials.request.folder
+        return replace(found, call_site=site or edited_at(difference, cause_of(found), folder))
+
+    def proof(self, findings: Findings) -> Proven | None:
+        """Whole runs with the confirmed causes controlled, in which the difference is gone."""
+        ids = tuple(cause.source for cause in findings.causes if cause.confirmed)
+        if not ids:
+            return None
+        proven = self._proven[frozenset(ids)]
+        if proven.whole:
+            return proven
+        again = self._record(ids, 2, None)
+        return again if judge(again.comparison, self._closer.difference) == "mended" else None
