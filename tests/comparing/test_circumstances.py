@@ -202,3 +202,18 @@ def test_what_an_evaluation_read_counts_though_the_next_step_has_begun(build: Bu
     assert (found.step, found.phase) == (1, "evaluation")
     assert [row.call_site for row in found.a.rows("clock")] == ["train.py:3"]
     assert [row.call_site for row in found.b.rows("clock")] == ["train.py:3"]
+
+
+@pytest.mark.parametrize("seeds", [("1", "1"), ("1", "2")])
+def test_a_seeded_state_that_only_one_run_has_written_yet(build: Builder, seeds: tuple[str, str]) -> None:
+    """What was there before the seeding differs always, and says nothing."""
+
+    def rows(which: int) -> list[Record]:
+        unseeded = record(0, "setup", "rng", "torch-cpu", digest=d(f"unseeded {which}"))
+        seeding = record(0, "setup", "seed", "torch.manual_seed", digest=d(seeds[which]))
+        state = record(0, "setup", "rng", "torch-cpu", digest=d(f"seeded with {seeds[which]}"))
+        weights = record(0, "setup", "parameters", "CNN", digest=d(f"weights {which}"))
+        return [unseeded, seeding, *([state, weights] if which else [weights, state]), *training()]
+
+    found = difference(build, rows(0), rows(1))
+    assert found.rng_first.get("torch-cpu") == (None if len(set(seeds)) == 1 else 0)

@@ -6,7 +6,7 @@ import pytest
 
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.explaining.cause import Findings
-from samerun.explaining.confirm import MOST_CANDIDATES, confirm, judge
+from samerun.explaining.confirm import MOST_CANDIDATES, confirm, judge, races
 from samerun.runs.difference import Difference, Evidence
 
 HERE = Difference(step=3, phase="forward", what="output")
@@ -124,3 +124,30 @@ def test_how_much_is_tried_is_bounded() -> None:
     trials = Trials(lambda on: False)
     confirm(HERE, evidence(*"abcdefgh"), trials, lambda source: True)
     assert len(trials.tried) == MOST_CANDIDATES + 1
+
+
+def test_where_threads_race_runs_that_part_later_prove_nothing() -> None:
+    def later(sources: tuple[str, ...], count: int) -> Comparison:
+        return at(9, "forward")
+
+    lucky = confirm(HERE, evidence("clock"), later, lambda source: True)
+    assert names(lucky)["confirmed"] == ["clock"]
+    racing = confirm(HERE, evidence("clock"), later, lambda source: True, to_the_end=True)
+    assert names(racing)["ruled out"] == ["clock"]
+    agreeing = confirm(HERE, evidence("clock"), Trials(lambda on: True), lambda source: True, to_the_end=True)
+    assert names(agreeing)["confirmed"] == ["clock"]
+
+
+@pytest.mark.parametrize(
+    "places, sources, race",
+    [
+        ((3, 7), ("uninitialized-memory", "thread-scheduling"), True),
+        ((3, 3), ("uninitialized-memory", "thread-scheduling"), False),  # always at the same place
+        ((3, 7), ("uninitialized-memory", "python-random"), False),  # each of them can be controlled
+    ],
+)
+def test_threads_race_where_no_two_pairs_part_alike(
+    places: tuple[int, ...], sources: tuple[str, ...], race: bool
+) -> None:
+    partings = [Difference(step=step, phase="forward", what="output") for step in places]
+    assert races(partings, evidence(*sources)) is race

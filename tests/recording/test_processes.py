@@ -129,6 +129,45 @@ def test_two_programs_of_one_shell_script(trainer, output):
     assert len(trainer.rows(run, "gradients", second)) == 3
 
 
+def test_two_threads_in_the_middle_of_a_step(trainer, output):
+    """Neither optimizer wraps the other: each step counts, and leaves its gradients and weights."""
+    trainer.script(
+        """
+        import threading, torch
+        torch.set_num_threads(1)
+        together = threading.Barrier(2, timeout=60)
+
+        class Meeting(torch.optim.Optimizer):
+            def __init__(self, params):
+                super().__init__(params, {})
+
+            def step(self):
+                together.wait()
+                for group in self.param_groups:
+                    for parameter in group["params"]:
+                        parameter.data.sub_(0.1 * parameter.grad)
+
+        def work():
+            model = torch.nn.Linear(3, 1)
+            optimizer = Meeting(model.parameters())
+            for _ in range(3):
+                optimizer.zero_grad()
+                model(torch.ones(4, 3)).sum().backward()
+                optimizer.step()
+
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        """
+    )
+    run = trainer.record("train.py")
+    assert run.manifest.outcome == "finished", output(run)
+    assert run.steps == 6
+    assert len(trainer.rows(run, "gradients")) == 6
+
+
 def test_a_program_without_torch_leaves_no_trace(trainer):
     trainer.script("import numpy, random; print(random.random())")
     assert stems(trainer.record("train.py")) == []

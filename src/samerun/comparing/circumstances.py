@@ -114,7 +114,7 @@ def generators(paired: Paired, parting: Parting, step: int) -> tuple[dict[str, i
         now_a = now_b = None
         for at in sorted(one.keys() | other.keys()):
             now_a, now_b = one.get(at, now_a), other.get(at, now_b)
-            if now_a is not None and now_b is not None and now_a != now_b:
+            if now_a is not None and now_b is not None and now_a.differs(now_b):
                 source = name.split(OWN)[0]
                 first[source] = min(at, first.get(source, at))
                 break
@@ -124,10 +124,27 @@ def generators(paired: Paired, parting: Parting, step: int) -> tuple[dict[str, i
 
 
 @dataclass(frozen=True)
+class _State:
+    """One RNG's state: what it was seeded with last by the script, and the digest of what is there now.
+
+    The second is None from a seeding on until a state is written, which can be later in one run than in the
+    other: then the seeds tell.
+    """
+
+    seed: bytes | None
+    now: bytes | None
+
+    def differs(self, other: _State) -> bool:
+        if self.now is None or other.now is None:
+            return self.seed != other.seed
+        return self.now != other.now
+
+
+@dataclass(frozen=True)
 class _States:
     """The states of one run's RNGs."""
 
-    by_step: dict[str, dict[int, bytes]]  # as training was about to use them in each step
+    by_step: dict[str, dict[int, _State]]  # as training was about to use them in each step
     drawn: set[str]  # those that were used
     seeded: dict[str, list[bytes]]  # what each was seeded with by the script, in order
 
@@ -135,12 +152,12 @@ class _States:
     def of(cls, trace: Trace, before: int, step: int) -> _States:
         """As written up to the record at `before`, and what `step` left behind.
 
-        A seeding is a new state too, known by its seed until the generator is drawn from.
+        A seeding is a new state too, known by its seed until a state is written.
         """
         import numpy as np
 
         mask = trace.is_one_of("what", {"rng", "draw", "seed"}) & (trace.steps <= step + 1)
-        by_step: dict[str, dict[int, bytes]] = {}
+        by_step: dict[str, dict[int, _State]] = {}
         changes: dict[str, int] = {}
         drawn: set[str] = set()
         seeded: dict[str, list[bytes]] = {}
@@ -163,10 +180,12 @@ class _States:
                     drawn.update([name] if changes[name] > 0 else [])
                 if row.step <= step and (at < before or name not in by_step):
                     known = by_step.setdefault(name, {})
+                    seeds = seeded.get(name)
+                    state = _State(seeds[-1] if seeds else None, None if row.what == "seed" else row.digest)
                     if row.step == 0:
-                        known[0] = row.digest  # the latest: a script seeds before it trains
+                        known[0] = state  # the latest: a script seeds before it trains
                     else:
-                        known.setdefault(row.step, row.digest)
+                        known.setdefault(row.step, state)
         drawn |= _torch_generators_drawn_from(trace, before, by_step)
         return cls(by_step, drawn, seeded)
 

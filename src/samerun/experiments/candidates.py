@@ -20,6 +20,8 @@ from samerun.sources.catalogue import catalogue
 if TYPE_CHECKING:
     from samerun.experiments.search import Proven, Search
 
+_SURE = 6  # runs that must agree where nothing that was recorded points to a source
+_BY_CHANCE = "runs with {} controlled agreed at first, and then did not: by chance"
 _MOST_EDITED = 2  # sources that are tried by a patch, too
 _UNSEEN = "controlling it removes the difference, though nothing that was recorded points to it"
 
@@ -28,11 +30,18 @@ class Candidates:
     """Holds the candidates for one difference against further runs."""
 
     def __init__(
-        self, search: Search, closer: Closer, evidence: Sequence[Evidence], *, certain: bool
+        self,
+        search: Search,
+        closer: Closer,
+        evidence: Sequence[Evidence],
+        *,
+        certain: bool,
+        to_the_end: bool,
     ) -> None:
         self._search = search
         self._closer = closer
         self._certain = certain  # the difference is always there: two runs without it are enough
+        self._to_the_end = to_the_end  # runs that part later prove nothing
         self._evidence = {item.source: item for item in evidence}
         self._proven: dict[frozenset[str], Proven] = {}
 
@@ -65,16 +74,19 @@ class Candidates:
 
     def trial(self, sources: tuple[str, ...], count: int) -> Comparison:
         """Runs with these controlled, whole the first time: most often that is the proof already."""
-        first = not self._proven
-        return self._record(sources, count, None if first else self._closer.stop_after).comparison
+        whole = not self._proven or self._to_the_end
+        return self._record(sources, count, None if whole else self._closer.stop_after).comparison
 
-    def _record(self, sources: Sequence[str], count: int, stop: int | None) -> Proven:
+    def _mends(self, comparison: Comparison) -> bool:
+        return judge(comparison, self._closer.difference, to_the_end=self._to_the_end) == "mended"
+
+    def _record(self, sources: Sequence[str], count: int, stop: int | None, *, at_least: int = 0) -> Proven:
         search = self._search
         named = sources if len(sources) < 5 else (*sources[:3], f"{len(sources) - 3} more")
         with search.prepared(sources, self._edits(sources)):
             proven = search.further(
                 f"confirming {' + '.join(named)}",
-                self._needed(count),
+                max(self._needed(count), at_least),
                 search.control(*sources),
                 self._closer.window,
                 stop,
@@ -126,22 +138,19 @@ class Candidates:
             return findings
         for cause in findings.ruled_out[:_MOST_EDITED]:
             search.edited.add(cause.source)
-            if self._edits((cause.source,)):
-                outcome = judge(self.trial((cause.source,), 3), self._closer.difference)
-                if outcome == "mended":
-                    left = tuple(other for other in findings.ruled_out if other is not cause)
-                    return replace(findings, causes=(replace(cause, confirmed=True),), ruled_out=left)
+            if self._edits((cause.source,)) and self._mends(self.trial((cause.source,), 3)):
+                left = tuple(other for other in findings.ruled_out if other is not cause)
+                return replace(findings, causes=(replace(cause, confirmed=True),), ruled_out=left)
             search.edited.discard(cause.source)
         return findings
 
     def everything(self, findings: Findings) -> Findings:
         """Controls all that can be controlled, then as little of it as mends the difference."""
-        difference = self._closer.difference
         if findings.causes and self._evidence[findings.causes[0].source].strength >= 1:
             return findings  # seen directly, and there is no way to control it
         ids = [id_ for id_ in catalogue() if self._search.way(id_) == "control" and self.can_try(id_)]
         ids.sort(key=lambda id_: (id_ not in self._evidence, id_))
-        if not ids or judge(self.trial(tuple(ids), 3), difference) != "mended":
+        if not ids or not self._mends(self.trial(tuple(ids), 3)):
             return replace(
                 findings,
                 notes=(
@@ -152,11 +161,13 @@ class Candidates:
         known = {
             next(iter(key))
             for key, proven in self._proven.items()
-            if len(key) == 1 and judge(proven.comparison, difference) == "still"
+            if len(key) == 1 and judge(proven.comparison, self._closer.difference) == "still"
         }
-        needed = smallest(
-            ids, lambda part: judge(self.trial(tuple(part), 3), difference) == "mended", fail_alone=known
-        )
+        needed = smallest(ids, lambda part: self._mends(self.trial(tuple(part), 3)), fail_alone=known)
+        if not all(id_ in self._evidence for id_ in needed):
+            stop = None if self._to_the_end else self._closer.stop_after
+            if not self._mends(self._record(needed, _SURE, stop, at_least=_SURE).comparison):
+                return replace(findings, notes=(*findings.notes, _BY_CHANCE.format(" and ".join(needed))))
         causes = [
             cause_of(
                 self._evidence.get(id_) or self._unseen(id_),
@@ -186,4 +197,4 @@ class Candidates:
         if proven.whole:
             return proven
         again = self._record(ids, 2, None)
-        return again if judge(again.comparison, self._closer.difference) == "mended" else None
+        return again if self._mends(again.comparison) else None

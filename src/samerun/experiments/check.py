@@ -91,7 +91,8 @@ def _differs(
     closer = look_closer(trials, first, (runs[0].id, runs[parted + 1].id), request.control)
     proof = None
     if request.confirm and closer.reproduced:
-        proof = Proof(trials, request.control, closer.window, closer.stop_after)
+        partings = tuple(item.difference for item in comparisons if item.difference is not None)
+        proof = Proof(trials, request.control, closer.window, closer.stop_after, partings)
     findings = why(closer.difference, proof)
     failure = outcomes.failure(runs, parted=True)
     notes = (*result.notes, *agreement(comparisons), closer.note, failure, *findings.notes)

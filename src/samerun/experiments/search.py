@@ -19,7 +19,7 @@ from samerun.experiments.closer import Closer, look_closer, stop_after, window
 from samerun.experiments.diagnosis import Found, Proof
 from samerun.experiments.trials import Trials
 from samerun.explaining.cause import Cause, Findings, cause_of
-from samerun.explaining.confirm import confirm, judge, position
+from samerun.explaining.confirm import confirm, judge, position, races
 from samerun.explaining.explain import explain, suspects
 from samerun.explaining.patch import Patch, patch
 from samerun.launching.scratch import scratch_copy
@@ -59,6 +59,7 @@ class Search:
         self._fresh = trials.request.scratch
         self._proof: Proven | None = None
         self._last: Difference | None = None
+        self._partings: list[Difference] = []  # where runs with all that was found controlled part
 
     # --- one first difference ----------------------------------------------------------------------
 
@@ -70,6 +71,7 @@ class Search:
         `recorded` are the steps that the pair holds at tier ops.
         """
         self._last = difference
+        self._partings = [difference]
         left = self._left_behind(difference, recorded)
         if left is not None:
             return self._found(Closer(difference, (pair[0].id, pair[1].id), True, recorded, None), pair, left)
@@ -81,9 +83,11 @@ class Search:
         if not closer.reproduced:
             findings = Findings(tuple(map(cause_of, evidence)), notes=tuple(notes))
             return self._found(closer, pair, (findings, None))
-        attempts = Candidates(self, closer, evidence, certain=self._always_parts(pair, closer, difference))
+        certain = self._always_parts(pair, closer, difference)
+        to_the_end = races((*self._partings, closer.difference), evidence)
+        attempts = Candidates(self, closer, evidence, certain=certain, to_the_end=to_the_end)
         findings = attempts.patched() or confirm(
-            closer.difference, evidence, attempts.trial, attempts.can_try
+            closer.difference, evidence, attempts.trial, attempts.can_try, to_the_end=to_the_end
         )
         if not any(cause.confirmed for cause in findings.causes):
             findings = attempts.edited(findings)
@@ -170,7 +174,7 @@ class Search:
                 window=window(difference),
                 stop_after=stop_after(difference),
             )
-        return all(_parts(run, third, difference) for run in pair)
+        return all([self._parts(run, third, difference) for run in pair])
 
     def _always_parts(self, pair: tuple[Run, Run], closer: Closer, where: Difference) -> bool:
         """Whether no two of the runs that are there agree, so that two that do are no luck."""
@@ -179,7 +183,14 @@ class Search:
             return closer.reproduced
         if {run.id for run in near} == {run.id for run in pair}:
             return True  # a third one parted from both
-        return all(_parts(one, other, where) for one in pair for other in near)
+        return all([self._parts(one, other, where) for one in pair for other in near])
+
+    def _parts(self, one: Run, other: Run, where: Difference) -> bool:
+        """Whether two runs part, and not after the place of a difference."""
+        found = compare(one, other).difference
+        if found is not None:
+            self._partings.append(found)
+        return found is not None and position(found) <= position(where)
 
     def _again(self, closer: Closer) -> Closer:
         """Recording every operation takes time: what depends on the clock may show only without it."""
@@ -319,9 +330,3 @@ class Search:
 def _is_seen(difference: Difference) -> bool:
     """Whether the reason was seen directly."""
     return any(item.strength >= 1 for item in explain(difference)[0][:1])
-
-
-def _parts(one: Run, other: Run, where: Difference) -> bool:
-    """Whether two runs part, and not after the place of a difference."""
-    found = compare(one, other).difference
-    return found is not None and position(found) <= position(where)

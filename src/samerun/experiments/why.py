@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from samerun.comparing.comparison import Comparison
 from samerun.experiments.trials import Trials
 from samerun.explaining.cause import Findings, cause_of
-from samerun.explaining.confirm import Trial, confirm
+from samerun.explaining.confirm import Trial, confirm, races
 from samerun.explaining.explain import explain, suspects
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Control
@@ -25,6 +25,7 @@ class Proof:
     base: Control | None  # what was controlled when the runs parted
     window: tuple[int, int] | None
     stop_after: int | None
+    partings: tuple[Difference, ...] = ()  # the first differences of other runs of the same command
 
 
 def why(difference: Difference, proof: Proof | None) -> Findings:
@@ -34,8 +35,15 @@ def why(difference: Difference, proof: Proof | None) -> Findings:
         findings = Findings(tuple(map(cause_of, evidence)))
     else:
         base = proof.base
+        to_the_end = races((difference, *proof.partings), evidence)
+        if to_the_end:
+            proof = replace(proof, stop_after=None)
         findings = confirm(
-            difference, evidence, _trial(proof), lambda source: _can_be_controlled(source, base)
+            difference,
+            evidence,
+            _trial(proof),
+            lambda source: _can_be_controlled(source, base),
+            to_the_end=to_the_end,
         )
     # What was ruled out here can still be behind a later difference.
     known = {item.source for item in (*findings.causes, *findings.suspects)}

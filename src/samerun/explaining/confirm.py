@@ -10,6 +10,7 @@ from samerun.explaining.cause import Cause, Findings, cause_of
 from samerun.explaining.smallest import smallest
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.schema import PHASES
+from samerun.sources.catalogue import catalogue
 
 # Records and compares that many further runs with these sources controlled.
 Trial = Callable[[tuple[str, ...], int], Comparison]
@@ -25,13 +26,26 @@ def position(difference: Difference) -> tuple[int, int]:
     return difference.step, PHASES.index(phase) if phase in PHASES else len(PHASES)
 
 
-def judge(comparison: Comparison, original: Difference) -> Outcome:
-    """What further runs with something controlled say about the original difference."""
+def races(differences: Sequence[Difference], evidence: Sequence[Evidence]) -> bool:
+    """Whether runs part at another place each time, and something that has no control may be the reason.
+
+    Runs that part later with something controlled prove nothing then: they may have been lucky.
+    """
+    known = catalogue()
+    free = any(item.source in known and not known[item.source].controllable for item in evidence)
+    return free and len(set(map(position, differences))) > 1
+
+
+def judge(comparison: Comparison, original: Difference, *, to_the_end: bool = False) -> Outcome:
+    """What further runs with something controlled say about the original difference.
+
+    With `to_the_end` they must agree; without, it is enough when they part later.
+    """
     if comparison.verdict == "same":
         return "mended"
     if comparison.difference is None:
         return "unclear"
-    return "mended" if _is_later(comparison.difference, original) else "still"
+    return "mended" if not to_the_end and _is_later(comparison.difference, original) else "still"
 
 
 def _is_later(found: Difference, original: Difference) -> bool:
@@ -52,18 +66,21 @@ def confirm(
     evidence: Sequence[Evidence],
     trial: Trial,
     controllable: Callable[[str], bool],
+    *,
+    to_the_end: bool = False,
 ) -> Findings:
     """Try the best candidates in turn, then all of them together; the first that mends is the cause.
 
     Evidence that is not seen directly must hold in three runs instead of two, since a difference that is
-    not there every time can be absent by luck.
+    not there every time can be absent by luck. With `to_the_end` (as
+    for `judge`) the trials are whole runs.
     """
     candidates = [item for item in evidence if controllable(item.source)][:MOST_CANDIDATES]
     refuted: list[Evidence] = []
     notes: list[str] = []
     for item in candidates:
         comparison = trial((item.source,), 2 if item.strength >= 1 else 3)
-        outcome = judge(comparison, original)
+        outcome = judge(comparison, original, to_the_end=to_the_end)
         if outcome == "mended":
             return _findings([item], evidence, refuted, notes)
         if outcome == "still":
@@ -71,7 +88,7 @@ def confirm(
         else:
             notes.append(f"{item.source} could not be tested: {comparison.reason}")
     if len(refuted) >= 2:
-        needed = _smallest(refuted, original, trial)
+        needed = _smallest(refuted, original, trial, to_the_end)
         if needed:
             rest = [item for item in refuted if item not in needed]
             return _findings(needed, evidence, rest, notes)
@@ -79,11 +96,14 @@ def confirm(
     return Findings(unconfirmed, (), tuple(map(cause_of, refuted)), tuple(notes))
 
 
-def _smallest(candidates: Sequence[Evidence], original: Difference, trial: Trial) -> list[Evidence]:
+def _smallest(
+    candidates: Sequence[Evidence], original: Difference, trial: Trial, to_the_end: bool
+) -> list[Evidence]:
     """The candidates that must be controlled together to mend it; [] when all of them do not."""
 
     def mends(items: Sequence[Evidence]) -> bool:
-        return judge(trial(tuple(item.source for item in items), 2), original) == "mended"
+        comparison = trial(tuple(item.source for item in items), 2)
+        return judge(comparison, original, to_the_end=to_the_end) == "mended"
 
     # Each of them failed alone; best evidence first, so that it is kept.
     return smallest(candidates, mends, fail_alone=candidates) if mends(candidates) else []

@@ -446,7 +446,9 @@ class Recorder:
                 return None
             self.local.paused = True
             try:
-                with _no_function_modes():  # a default device is one; it would see each question about a tensor
+                with (
+                    _no_function_modes()
+                ):  # a default device is one; it would see each question about a tensor
                     return hook(*args, **kwargs)
             except Exception as error:
                 self.fail(error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -28,6 +29,13 @@ _Layout = tuple[list[int], list[str], bool, list[str]]
 _EMPTY: Mapping[str, Any] = {}
 
 
+class _Stepping(threading.local):
+    """The optimizers in a step of this thread: one may wrap another, and the outermost counts."""
+
+    def __init__(self) -> None:
+        self.optimizers: list[Optimizer] = []
+
+
 class Training:
     """Follows losses and optimizers."""
 
@@ -42,7 +50,7 @@ class Training:
             weakref.WeakKeyDictionary()
         )
         self._made: list[weakref.ref[Optimizer]] = []
-        self._stepping: list[Optimizer] = []  # an optimizer may wrap another: only the outermost is a step
+        self._stepping = _Stepping()
         self._phase = "forward"
         self._values = Values(recorder) if recorder.plan.values else None
         self._unscaled: tuple[weakref.ref[torch.Tensor], torch.Tensor] | None = None
@@ -98,10 +106,11 @@ class Training:
     def before_step(self, optimizer: Optimizer, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         """The gradients, as the optimizer is about to use them."""
         recorder = self.recorder
-        if self._stepping and optimizer not in self._stepping:
-            self._stepping.append(optimizer)
+        stepping = self._stepping.optimizers
+        if stepping and optimizer not in stepping:
+            stepping.append(optimizer)
             return
-        self._stepping = [optimizer]  # one that raised in the middle of a step left itself here
+        stepping[:] = [optimizer]  # one that raised in the middle of a step left itself here
         recorder.stop_if_due()
         recorder.begin()
         recorder.phase = "optimizer"
@@ -112,10 +121,10 @@ class Training:
 
     def after_step(self, optimizer: Optimizer, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         """The weights, buffers and optimizer state that the step left."""
-        if len(self._stepping) > 1:
-            self._stepping.pop()
+        if len(self._stepping.optimizers) > 1:
+            self._stepping.optimizers.pop()
             return
-        self._stepping.clear()
+        self._stepping.optimizers.clear()
         recorder = self.recorder
         recorder.phase = "optimizer"
         if _has_closure(arguments, keywords):
