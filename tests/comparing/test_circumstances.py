@@ -217,3 +217,42 @@ def test_a_seeded_state_that_only_one_run_has_written_yet(build: Builder, seeds:
 
     found = difference(build, rows(0), rows(1))
     assert found.rng_first.get("torch-cpu") == (None if len(set(seeds)) == 1 else 0)
+
+
+def test_a_setting_written_a_step_late_by_one_run_is_known_of_both(build: Builder) -> None:
+    def rows(late: bool) -> list[Record]:
+        these = [row for row in training() if row["what"] != "setting"]
+        flip(these[find(these, "loss", 0)]) if late else None
+        said = record(int(late), "forward", "setting", "threads", detail='{"threads": 2}', digest=None)
+        these.insert(find(these, "loss", int(late)), said)
+        return these
+
+    found = difference(build, rows(False), rows(True))
+    assert found.step == 0
+    assert found.a.settings == found.b.settings == {"threads": {"threads": 2}}
+
+
+def test_a_generator_reseeded_in_the_middle_of_a_step(build: Builder) -> None:
+    """As `torch.seed()` at the start of an epoch does: the state at the step's start was still the same."""
+
+    def rows(text: str) -> list[Record]:
+        these = training()
+        at = find(these, "loss", 2)
+        states = [record(2, "forward", "rng", "python-random", digest=d(state)) for state in ("x", text)]
+        these[at]["digest"] = d(text)
+        return [*these[:at], *states, *these[at:]]
+
+    found = difference(build, rows("a"), rows("b"))
+    assert found.rng_first == {"python-random": 2}
+
+
+def test_a_run_that_is_a_few_draws_ahead(build: Builder) -> None:
+    def rows(states: str) -> list[Record]:
+        these = [row for row in training() if row["what"] != "rng"]
+        at = find(these, "loss", 0)
+        these[at]["digest"] = d(states)
+        drawn = [record(0, "setup", "rng", "torch-cpu", digest=d(state)) for state in states]
+        return [*these[:at], *drawn, *these[at:]]
+
+    assert difference(build, rows("uabc"), rows("vab")).rng_first == {}  # seeded after "u" and "v"
+    assert difference(build, rows("uabc"), rows("vabd")).rng_first == {"torch-cpu": 0}

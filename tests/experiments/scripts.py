@@ -44,6 +44,7 @@ class Script:
     imports_torch: bool = True
     prints: Mapping[int, str] = field(default_factory=dict)
     from_step: Mapping[str, int] = field(default_factory=dict)  # sources that feed batches from then on
+    reaches: Mapping[str, str] = field(default_factory=dict)  # source: another that its control controls too
     caches: bool = False  # it keeps a file, and draws one more number from numpy where there is none
     calls: list[dict[str, Any]] = field(default_factory=list)
 
@@ -166,7 +167,8 @@ class _Play:
     def _entropy(self, source: str) -> bytes:
         """What a source brings into this run: another thing each time, unless it is controlled."""
         control = self.control
-        controlled = control is not None and (control.only is None or source in control.only)
+        reached = {source, *(by for by, other in self.script.reaches.items() if other == source)}
+        controlled = control is not None and (control.only is None or bool(reached & set(control.only)))
         copy: Path | None = self.how["copy"]
         if copy is not None and source in EDITS:
             controlled = controlled or EDITS[source] in (copy / "train.py").read_text()

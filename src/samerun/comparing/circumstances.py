@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,10 +111,11 @@ def generators(paired: Paired, parting: Parting, step: int) -> tuple[dict[str, i
     first: dict[str, int] = {}
     for name in sorted(a.by_step.keys() & b.by_step.keys()):
         one, other = a.by_step[name], b.by_step[name]
-        now_a = now_b = None
+        now_a: list[_State] = []
+        now_b: list[_State] = []
         for at in sorted(one.keys() | other.keys()):
-            now_a, now_b = one.get(at, now_a), other.get(at, now_b)
-            if now_a is not None and now_b is not None and now_a.differs(now_b):
+            now_a, now_b = one.get(at, now_a[-1:]), other.get(at, now_b[-1:])
+            if _apart(now_a, now_b):
                 source = name.split(OWN)[0]
                 first[source] = min(at, first.get(source, at))
                 break
@@ -140,11 +141,22 @@ class _State:
         return self.now != other.now
 
 
+def _apart(a: Sequence[_State], b: Sequence[_State]) -> bool:
+    """Whether a generator's states of one step in two runs have come to differ.
+
+    The latest count, since a script seeds before it trains. One run may be a few draws ahead of the other.
+    """
+    if not a or not b:
+        return False
+    ahead = any(not a[-1].differs(state) for state in b) or any(not b[-1].differs(state) for state in a)
+    return not ahead
+
+
 @dataclass(frozen=True)
 class _States:
     """The states of one run's RNGs."""
 
-    by_step: dict[str, dict[int, _State]]  # as training was about to use them in each step
+    by_step: dict[str, dict[int, list[_State]]]  # in each step, one after the other
     drawn: set[str]  # those that were used
     seeded: dict[str, list[bytes]]  # what each was seeded with by the script, in order
 
@@ -157,7 +169,7 @@ class _States:
         import numpy as np
 
         mask = trace.is_one_of("what", {"rng", "draw", "seed"}) & (trace.steps <= step + 1)
-        by_step: dict[str, dict[int, _State]] = {}
+        by_step: dict[str, dict[int, list[_State]]] = {}
         changes: dict[str, int] = {}
         drawn: set[str] = set()
         seeded: dict[str, list[bytes]] = {}
@@ -182,10 +194,7 @@ class _States:
                     known = by_step.setdefault(name, {})
                     seeds = seeded.get(name)
                     state = _State(seeds[-1] if seeds else None, None if row.what == "seed" else row.digest)
-                    if row.step == 0:
-                        known[0] = state  # the latest: a script seeds before it trains
-                    else:
-                        known.setdefault(row.step, state)
+                    known.setdefault(row.step, []).append(state)
         drawn |= _torch_generators_drawn_from(trace, before, by_step)
         return cls(by_step, drawn, seeded)
 
@@ -207,11 +216,12 @@ def _seeded_by() -> Mapping[str, tuple[str, ...]]:
     return found
 
 
-def side(run: Run, traces: Sequence[Trace], step: int, before: int = 0) -> Side:
+def side(run: Run, traces: Sequence[Trace], step: int, before: int = 0, counted: int = 0) -> Side:
     """What a run says of itself up to and including `step`; `traces` are those of one rank, its own first.
 
     In that one, what stands before the record at `before` counts as well: an evaluation belongs to the step
-    that is over. What the run wrote is told to its end: a later run can have found it.
+    that is over. What the run wrote is told to its end: a later run can have found it. Draws are told up to
+    the step `counted` as well.
     """
     import numpy as np
 
@@ -221,9 +231,12 @@ def side(run: Run, traces: Sequence[Trace], step: int, before: int = 0) -> Side:
         until = (trace.steps <= step) | trace.is_one_of("what", {"written"})
         if trace is traces[0]:
             until |= np.arange(len(trace)) < before
+            until |= (trace.steps <= counted) & trace.is_one_of("what", {"draw"})
         rows = trace.rows(trace.is_one_of("what", set(EVIDENCE)) & until)
         evidence += rows
         if trace is traces[0]:  # a worker's settings are its own
+            first = reversed(trace.rows(trace.is_one_of("what", {"setting"})))
+            settings.update(_settings(first))  # where threads race they can be written a step late
             settings.update(_settings(rows))
     if len(evidence) > _MOST_EVIDENCE:
         half = _MOST_EVIDENCE // 2
@@ -231,7 +244,7 @@ def side(run: Run, traces: Sequence[Trace], step: int, before: int = 0) -> Side:
     return Side(run.manifest.to_dict(), settings, tuple(evidence))
 
 
-def _settings(rows: Sequence[Row]) -> dict[str, Mapping[str, Any]]:
+def _settings(rows: Iterable[Row]) -> dict[str, Mapping[str, Any]]:
     found: dict[str, Mapping[str, Any]] = {}
     for row in rows:
         if row.what == "setting" and row.name is not None:

@@ -24,7 +24,9 @@ def describe(found: Compared, runs: tuple[Recorded, Recorded]) -> tuple[Differen
     trace, at = found.seen()
     row = trace.row(at)
     around = samples(paired, parting, row.step)
-    rng_first, drawn = generators(paired, parting, row.step)
+    # What was drawn between a step and the evaluation after it is counted when the next step is over.
+    counted = row.step + (row.phase == "evaluation")
+    rng_first, drawn = generators(paired, parting, counted)
     name: str | None = row.name
     notes: list[str] = []
     if parting.a is not None and parting.b is not None:
@@ -34,7 +36,7 @@ def describe(found: Compared, runs: tuple[Recorded, Recorded]) -> tuple[Differen
     elif not found.ended:
         notes.append(_only(found, runs))
     sides = [
-        side(recorded.run, recorded.of_rank(own.rank, first=own), row.step, before)
+        side(recorded.run, recorded.of_rank(own.rank, first=own), row.step, before, counted)
         for recorded, own, before in zip(
             runs, (paired.a, paired.b), (parting.at_a(), parting.at_b()), strict=True
         )

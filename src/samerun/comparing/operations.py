@@ -137,6 +137,7 @@ def origin(paired: Paired, parting: Parting, both: Window) -> Origin | None:
         reads_uninitialized=bool(flags & UNINITIALIZED),
         first_of_process=both[0] <= -1 and _is_first(paired.a, parting.a),
         own_generator=draws and OWN in (row.detail or ""),
+        generator=(row.detail or "").split(OWN)[0] or None if draws else None,
     )
 
 

@@ -10,7 +10,7 @@ from samerun.comparing.comparison import Comparison
 from samerun.experiments.closer import Closer
 from samerun.explaining.cause import Cause, Findings, cause_of
 from samerun.explaining.confirm import judge
-from samerun.explaining.patch import edited_at, patch
+from samerun.explaining.patch import Patch, edited_at, patch
 from samerun.explaining.smallest import smallest
 from samerun.launching.scratch import scratch_copy
 from samerun.runs.difference import Difference, Evidence
@@ -20,6 +20,7 @@ from samerun.sources.catalogue import catalogue
 if TYPE_CHECKING:
     from samerun.experiments.search import Proven, Search
 
+_RIVAL = 0.3  # how strong the evidence for another candidate must be to be in doubt
 _SURE = 6  # runs that must agree where nothing that was recorded points to a source
 _BY_CHANCE = "runs with {} controlled agreed at first, and then did not: by chance"
 _MOST_EDITED = 2  # sources that are tried by a patch, too
@@ -109,7 +110,7 @@ class Candidates:
         cause = cause_of(best, confirmed=True)
         wanted = [*search.causes, (difference, cause)]
         made = patch(wanted, search.trials.request.folder, search.by_edit())
-        if made is None or not made.diff or made.cannot:
+        if made is None or not made.diff or made.cannot or self._rivalled(best, made):
             return None
         with scratch_copy(search.start) as copy:
             made.apply(copy)
@@ -130,6 +131,17 @@ class Candidates:
         search.edited.add(best.source)
         self._proven[frozenset([best.source])] = proven
         return Findings((cause,))
+
+    def _rivalled(self, best: Evidence, made: Patch) -> bool:
+        """Whether the patch for another candidate changes a line of this one: either may mend both."""
+        search, difference = self._search, self._closer.difference
+        for item in self._evidence.values():
+            if item is not best and item.strength >= _RIVAL:
+                wanted = [*search.causes, (difference, cause_of(item))]
+                other = patch(wanted, search.trials.request.folder, search.by_edit())
+                if other is not None and _changed(other) & _changed(made):
+                    return True
+        return False
 
     def edited(self, findings: Findings) -> Findings:
         """A patch reaches what the control of a source may not, such as a generator of the script's own."""
@@ -198,3 +210,8 @@ class Candidates:
             return proven
         again = self._record(ids, 2, None)
         return again if self._mends(again.comparison) else None
+
+
+def _changed(made: Patch) -> set[str]:
+    """The lines that a patch changes or takes out, as they were."""
+    return {line for line in made.diff.splitlines() if line.startswith("-") and not line.startswith("---")}

@@ -66,7 +66,10 @@ def _diagnose(trials: Trials, rare: bool) -> Diagnosis:
         seen_in = None if parted is None else 1 / (len(runs) - 1)  # the share of pairs that part
         search = Search(trials, start, share=seen_in if rare else None)
         found = _all(search, pair)
-        patch = search.patch or mend(trials, found, start, search.by_edit())
+        patch = search.patch
+        if patch is None:
+            patch, more = mend(trials, found, start, search.by_edit())
+            found += more
     causes = tuple(cause for item in found for cause in item.causes)
     notes = (*result.notes, *agreement(comparisons), *(note for item in found for note in item.notes))
     result = replace(

@@ -128,6 +128,12 @@ class Memory:
             self._held.add(name)
         return name
 
+    def storage(self, storage: torch.UntypedStorage) -> bytes | Slot:
+        """The digest of all the bytes of a storage that an operation is given, whatever wrote them."""
+        if storage.device.type == "cpu" and storage.nbytes() and (address := storage.data_ptr()):
+            return digest_memory(address, storage.nbytes())
+        return digests.NOTHING
+
     def output(self, tensor: torch.Tensor, bumps: int = 0) -> bytes | Slot:
         """Digest a tensor, and know it from here on, when its version counter has gone `bumps` further."""
         digest: bytes | Slot

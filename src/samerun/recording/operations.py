@@ -92,12 +92,15 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._apart = never_compiled(self.__torch_dispatch__)
         self._functions: list[Any] = []  # kept alive: an id stays its own
         self._sites: dict[tuple[CodeType, int], str] = {}
+        self._unwritten_at: dict[int, str | None] = {}  # address of memory as it was allocated → line
+        self._partly: set[str | None] = set()  # lines whose memory was written in part only, as told so far
         self._made: dict[int, tuple[str | None, str | None]] = {}  # autograd node → where its forward ran
 
     def forget(self) -> None:
         """At the end of a step."""
         self._made.clear()
         self.memory.forget()
+        self._unwritten_at = {at: self._unwritten_at.get(at) for at in self.memory.unwritten}
         if self.watch is not None:
             self.watch.forget()
 
@@ -201,6 +204,10 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
                         plain.append(item)
             elif isinstance(value, _PRIMITIVES):
                 plain.append(value)
+            elif isinstance(
+                value, torch.UntypedStorage
+            ):  # set_, as torch.load does: what is in it comes in here
+                inputs.append(memory.storage(value))
         if plain:
             inputs.append(xxh3_128_digest(repr(plain).encode()))
         if memory.unwritten and self._reads_unwritten(operation, args, kwargs):
@@ -247,7 +254,10 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             flags |= schema.NEVER_WRITTEN
             for tensor in _each(result):
                 memory.left_unwritten(tensor)
+                self._unwritten_at[tensor.untyped_storage().data_ptr()] = site
         elif operation.written and (put_out := _written(operation, args, kwargs)):
+            if memory.unwritten:
+                self._writes(put_out)
             parts = [memory.written(tensor) for tensor in put_out]
             for number in operation.new:
                 for tensor in _each(result[number] if isinstance(result, (list, tuple)) else result):
@@ -277,6 +287,16 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             detail, drew = self._drew(kwargs.get("generator"), own, put_out)
             flags ^= 0 if drew else schema.DRAWS  # dropout of nothing, attention in evaluation
         self.recorder.operation(operation.name, operation.phase, module, site, parts, inputs, flags, detail)
+
+    def _writes(self, tensors: Sequence[torch.Tensor]) -> None:
+        """Tell of memory that is now written in part: what is left may be read with the rest of it."""
+        for tensor in tensors:
+            if self.memory.is_unwritten(tensor):
+                storage = tensor.untyped_storage()
+                site = self._unwritten_at.get(storage.data_ptr())
+                if tensor.nbytes < storage.nbytes() and site not in self._partly:
+                    self._partly.add(site)
+                    self.recorder.row("unwritten", "torch.empty", call_site=site)
 
     def _watch(
         self,

@@ -117,6 +117,8 @@ def _is_its_origin(id_: str, difference: Difference) -> bool:
     origin = difference.origin
     if origin is None or not origin.draws or not origin.generator_differs or not id_.startswith("torch-"):
         return False
+    if origin.generator is not None:
+        return id_ == origin.generator
     devices = [other for other in difference.rng_first if other.startswith("torch-")]
     return id_ in devices or (not devices and id_ == "torch-cpu")
 

@@ -46,7 +46,7 @@ class UninitializedMemory(Setting):
         return _patch.all_of(undos)
 
     def observe(self, journal: Journal) -> Undo | None:
-        """Note NumPy's arrays that nothing has written; tier ops sees those of torch."""
+        """Note NumPy's arrays that nothing has written; tier ops notes those of torch."""
         if self._observed or not _empty_arrays.are_there():
             return None
         self._observed = True
@@ -86,7 +86,7 @@ class UninitializedMemory(Setting):
         ]
 
     def recognise(self, difference: Difference) -> Evidence | None:
-        """The origin read memory that nothing had written, or an array of NumPy's may have brought it in."""
+        """The origin read memory that nothing had written; or what was made so may have brought it in."""
         origin = difference.origin
         if origin is not None and origin.reads_uninitialized:
             text = f"{origin.op} read memory that nothing had written"
@@ -96,7 +96,9 @@ class UninitializedMemory(Setting):
             return None
         made = arrays[-1]
         text = f"{made.name} at {made.call_site} gives what the memory held before, and data differs after it"
-        return Evidence(self.id, 0.4, text, made.call_site, "np.zeros(…) instead of np.empty(…)")
+        if made.name != "torch.empty":
+            return Evidence(self.id, 0.4, text, made.call_site, "np.zeros(…) instead of np.empty(…)")
+        return Evidence(self.id, 0.5, f"{text}; it was written in part", made.call_site)
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Zeros where the memory is made."""

@@ -1,0 +1,41 @@
+"""Memory that comes into torch past its operations: what a file held, and what nothing wrote."""
+
+from __future__ import annotations
+
+import pytest
+from trainer import Trainer
+
+SCRIPT = """
+import torch
+for name, value in (("a", 1.0), ("b", 2.0), ("c", 1.0)):
+    torch.save(torch.full((8,), value), f"{name}.pt")
+model = torch.nn.Linear(3, 1)
+loaded = [torch.load(f"{name}.pt") for name in "abc"]
+partly = torch.empty(4, 3)
+partly[:2] = 1
+wholly = torch.empty(4, 3)
+wholly.fill_(1)
+wholly[:2] = 2
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+model(wholly).sum().backward()
+optimizer.step()
+"""
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    trainer = Trainer(tmp_path_factory.mktemp("memory"))
+    trainer.script(SCRIPT)
+    return trainer.rows(trainer.record("train.py", tier="ops"))
+
+
+def test_what_a_file_held_is_an_input(rows):
+    a, b, c = [row.inputs for row in rows if row.name == "aten.set_.source_Storage_storage_offset"][-3:]
+    assert a is not None
+    assert a == c != b
+
+
+def test_memory_that_is_written_in_part_is_told_with_its_line(rows):
+    assert [(row.name, row.call_site) for row in rows if row.what == "unwritten"] == [
+        ("torch.empty", "train.py:7")
+    ]
