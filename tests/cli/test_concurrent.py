@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import psutil
+import pytest
 
 from samerun.runs.store import Store
 
@@ -25,6 +26,7 @@ def begin(folder: Path, *words: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 def test_two_checks_at_once_do_not_mix_their_runs(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAIN)
     commands = [[sys.executable, "train.py", word] for word in ("tell", "unseeded")]

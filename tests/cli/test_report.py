@@ -92,6 +92,7 @@ def test_check_refuses_files_that_cannot_be_written_before_it_runs(tmp_path: Pat
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.slow
 def test_check_writes_both_files(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         "import torch\n"

@@ -58,6 +58,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_command_that_resumes_by_itself_is_killed_twice_and_gives_the_same(folder: Path) -> None:
     words = ("--json", "-", "--kill-at", "4", "--", sys.executable, "train.py", "resume")
     done = samerun("resume", *words, cwd=folder)

@@ -6,11 +6,14 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 from .command import samerun
 
 TRAIN = """\
 import os, sys, torch
 from torch import nn
+
 torch.manual_seed(0)
 torch.set_num_threads(1)
 model = nn.Linear(8, 1)
@@ -60,6 +63,7 @@ def test_with_scratch_each_run_begins_without_it(tmp_path: Path) -> None:
     assert not (tmp_path / "last.txt").exists()
 
 
+@pytest.mark.slow
 def test_data_that_changed_between_the_runs_is_named(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAIN)
     (tmp_path / "data.txt").write_text("1.0")

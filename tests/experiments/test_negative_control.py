@@ -23,7 +23,7 @@ for step in range(12):
 """
 
 
-@pytest.mark.parametrize("tier", ["steps", "ops"])
+@pytest.mark.parametrize("tier", ["steps", pytest.param("ops", marks=pytest.mark.slow)])
 def test_one_flipped_bit_of_one_gradient_at_step_7(trainer, tier):
     trainer.script(SCRIPT)
     one, two = (trainer.record("train.py", tier=tier) for _ in range(2))

@@ -67,7 +67,7 @@ def test_the_whole_run_knows_its_epochs(series: Series) -> None:
     assert [beginnings.number(step) for step in range(24)] == [*range(1, 11), *range(1, 11), *range(1, 5)]
 
 
-@pytest.mark.parametrize("words", ["resume", "resume skip"])
+@pytest.mark.parametrize("words", ["resume", pytest.param("resume skip", marks=pytest.mark.slow)])
 def test_all_restored_is_the_same(series: Series, words: str, tmp_path: Path) -> None:
     back = series.resumed(words, tmp_path)
     assert back.comparison.reason is None
@@ -82,7 +82,13 @@ def test_all_restored_is_the_same(series: Series, words: str, tmp_path: Path) ->
     [
         ("flip", (12, "forward", "output"), ["weights"], "1 of 6 tensors differ: 0.weight"),
         ("optimizer", (12, "optimizer", "parameters"), ["optimizer state"], "18 of 18 tensors"),
-        ("scheduler", (12, "optimizer", "parameters"), ["learning rate"], "equal optimizer state"),
+        pytest.param(
+            "scheduler",
+            (12, "optimizer", "parameters"),
+            ["learning rate"],
+            "equal optimizer state",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             "buffers",
             (12, "optimizer", "buffers"),
@@ -90,7 +96,13 @@ def test_all_restored_is_the_same(series: Series, words: str, tmp_path: Path) ->
             "Sequential.1.running_mean",
             marks=pytest.mark.slow,
         ),
-        ("torch", (12, "forward", "output"), ["RNG state of torch-cpu"], "dropout"),
+        pytest.param(
+            "torch",
+            (12, "forward", "output"),
+            ["RNG state of torch-cpu"],
+            "dropout",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             "python",
             (12, "data", "batch"),

@@ -130,7 +130,9 @@ print("graphs", counters["stats"]["unique_graphs"], len(counters["graph_break"])
 )
 
 
-@pytest.mark.parametrize("break_", ["pass", "torch._dynamo.graph_break()"])
+@pytest.mark.parametrize(
+    "break_", [pytest.param("pass", marks=pytest.mark.slow), "torch._dynamo.graph_break()"]
+)
 def test_compiled_modules_are_compiled_as_without_recording(trainer, output, break_):
     """One function stands for the calls of all modules: torch.compile must not take it for code of theirs."""
     script = COMPILED.replace("BREAK", break_)

@@ -198,7 +198,7 @@ def test_a_kill_leaves_what_was_flushed(trainer):
     assert max(row.step for row in trainer.rows(run, "gradients")) == 50
 
 
-@pytest.mark.parametrize("tier", ["steps", "ops"])
+@pytest.mark.parametrize("tier", ["steps", pytest.param("ops", marks=pytest.mark.slow)])
 def test_a_compiled_model_is_recorded(trainer, output, tier):
     trainer.script(
         HEAD
