@@ -57,7 +57,7 @@ EVIDENCE = (
     "opened",  # a file opened to read: digest of its content (None: too big), value its size, detail the path
     "written",  # a file opened to write; detail the path
     "arrival",  # results of a pool taken as they are ready; name is the function
-    "unwritten",  # an array made by the user's code that holds what was in memory; name is the function
+    "unwritten",  # what holds what was in memory: an array of the user's; a tensor, once written in part
     "threads",  # value: how many Python threads are alive
     "stopped",  # the plan's stop_after was reached
     "window",  # tier ops begins (name "open") or ends (name "close")
