@@ -15,7 +15,7 @@ from sources.mending import Program, changed, differing, equal
 from samerun.digest import digest_bytes
 from samerun.editing.code import encoded
 from samerun.explaining.cause import Cause
-from samerun.explaining.patch import Patch, edited_at, patch
+from samerun.explaining.patch import Patch, patch
 from samerun.runs.difference import Difference
 
 
@@ -309,12 +309,3 @@ def test_the_values_for_json(tmp_path: Path) -> None:
     made = causes(Program(tmp_path, "import torch\n"), "torch-cpu", "code")
     said = json.loads(json.dumps(made.to_json()))
     assert said["diff"] == made.diff and said["verified"] is None and list(said["cannot"]) == ["code"]
-
-
-def test_a_cause_that_nothing_points_to_is_where_it_would_be_edited(tmp_path: Path) -> None:
-    memory = Cause("uninitialized-memory", True, "", "")
-    program = Program(tmp_path, "import torch\nx = torch.Tensor(3)\ny = x + 1\n")
-    assert edited_at(program.difference(), memory, tmp_path) == "train.py:2"
-    assert edited_at(program.difference(), Cause("torch-cpu", True, "", ""), tmp_path) is None  # a line more
-    zeros = Program(tmp_path, "import torch\nx = torch.zeros(3)\ny = x + 1\n")
-    assert edited_at(zeros.difference(), memory, tmp_path) is None

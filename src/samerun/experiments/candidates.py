@@ -10,7 +10,8 @@ from samerun.comparing.comparison import Comparison
 from samerun.experiments.closer import Closer
 from samerun.explaining.cause import Cause, Findings, cause_of
 from samerun.explaining.confirm import judge
-from samerun.explaining.patch import Patch, edited_at, patch
+from samerun.explaining.patch import Patch, patch
+from samerun.explaining.placing import placed
 from samerun.explaining.smallest import smallest
 from samerun.launching.scratch import scratch_copy
 from samerun.runs.difference import Difference, Evidence
@@ -198,7 +199,7 @@ class Candidates:
         reads = source.reads(difference) if isinstance(source, World) else []
         site = reads[-1].call_site if reads else None
         folder = self._search.trials.request.folder
-        return replace(found, call_site=site or edited_at(difference, cause_of(found), folder))
+        return replace(found, call_site=site or placed(difference, cause_of(found), folder))
 
     def proof(self, findings: Findings) -> Proven | None:
         """Whole runs with the confirmed causes controlled, in which the difference is gone."""

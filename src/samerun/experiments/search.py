@@ -22,6 +22,7 @@ from samerun.explaining.cause import Cause, Findings, cause_of
 from samerun.explaining.confirm import confirm, judge, position, races
 from samerun.explaining.explain import explain, suspects
 from samerun.explaining.patch import Patch, patch
+from samerun.explaining.placing import placed
 from samerun.launching.scratch import scratch_copy
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Control
@@ -122,7 +123,7 @@ class Search:
         found = Found(
             difference,
             closer.pair,
-            confirmed or findings.causes,
+            tuple(self._placed(difference, cause) for cause in confirmed or findings.causes),
             proof,
             findings.ruled_out,
             growth(*pair, rank=difference.rank),
@@ -131,6 +132,12 @@ class Search:
             alone,
         )
         return found, proven
+
+    def _placed(self, difference: Difference, cause: Cause) -> Cause:
+        """With the line that an edit would change, or that draws, where no record has one."""
+        if cause.call_site or difference.call_site:
+            return cause
+        return replace(cause, call_site=placed(difference, cause, self.trials.request.folder))
 
     def _alone(self, difference: Difference, run: Run) -> Probed | None:
         """The operation that put out something else of equal inputs, run again by itself in a further run."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from samerun.editing.code import Code, encoded
 from samerun.editing.diff import carried, unified
-from samerun.editing.edit import Change, Edit, NoEdit
+from samerun.editing.edit import Edit, NoEdit
 from samerun.editing.merging import merged
 from samerun.explaining.cause import Cause
 from samerun.explaining.witness import argv_of, whole
@@ -59,9 +59,9 @@ def patch(
     cannot: dict[str, str] = {}
     last: Code | None = None
     for number, (difference, cause) in enumerate(found):
-        code = _code(difference, folder, _edited_for(found[:number], folder, by_edit))
+        code = code_of(difference, folder, _edited_for(found[:number], folder, by_edit))
         try:
-            edits.setdefault(cause.source, []).extend(_edits(difference, cause, code))
+            edits.setdefault(cause.source, []).extend(edits_for(difference, cause, code))
             last = last or code
         except NoEdit as reason:
             cannot.setdefault(cause.source, str(reason))
@@ -86,26 +86,13 @@ def patch(
     return Patch(diff, files, {source: why for source, why in cannot.items() if source not in mended})
 
 
-def edited_at(difference: Difference, cause: Cause, folder: Path) -> str | None:
-    """The line that an edit for this cause changes, as a call site; None when none does."""
-    code = _code(difference, folder, {})
-    try:
-        for edit in _edits(difference, cause, code):
-            if isinstance(edit, Change) and edit.end > edit.start:
-                line = code.file(edit.path).text.count("\n", 0, edit.start) + 1
-                return f"{edit.path}:{line}"
-    except NoEdit:
-        pass
-    return None
-
-
 def _merged(code: Code, edits: Mapping[str, Sequence[Edit]]) -> dict[str, str]:
     """The new text of each file. Raises NoEdit."""
     files = merged(code, [edit for some in edits.values() for edit in some])
     return {path: carried(code.file(path), text) for path, text in files.items()}
 
 
-def _edits(difference: Difference, cause: Cause, code: Code) -> Sequence[Edit]:
+def edits_for(difference: Difference, cause: Cause, code: Code) -> Sequence[Edit]:
     """The edits for one cause. Raises NoEdit."""
     source = catalogue().get(cause.source)
     if source is None:
@@ -119,10 +106,11 @@ def _edits(difference: Difference, cause: Cause, code: Code) -> Sequence[Edit]:
         raise NoEdit(f"{cause.advice} (the code could not be edited: {type(error).__name__})") from None
 
 
-def _code(difference: Difference, folder: Path, edited: Mapping[str, str]) -> Code:
+def code_of(difference: Difference, folder: Path, edited: Mapping[str, str] | None = None) -> Code:
+    """The files that the run of a difference ran, some of them as `edited`."""
     digests = difference.a.settings.get("code", {})
     known = {path: digest for path, digest in digests.items() if isinstance(digest, str)}
-    return Code(folder, argv_of(difference), known, edited)
+    return Code(folder, argv_of(difference), known, edited or {})
 
 
 def _edited_for(

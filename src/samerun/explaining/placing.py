@@ -1,0 +1,53 @@
+"""Where a cause is in the code, when no record of it has a line: what an edit changes, or what draws."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from samerun.editing.code import Code
+from samerun.editing.edit import Change, NoEdit
+from samerun.explaining.cause import Cause
+from samerun.explaining.patch import code_of, edits_for
+from samerun.runs.difference import Difference
+from samerun.sources._rng import Rng
+from samerun.sources.catalogue import catalogue
+
+_NO_DRAWS = frozenset({"seed", "getstate", "setstate", "get_state", "set_state", "default_rng"})
+
+
+def placed(difference: Difference, cause: Cause, folder: Path) -> str | None:
+    """The line of a cause, as a call site; None when nothing tells it, or several lines may be meant."""
+    code = code_of(difference, folder)
+    return _edited(difference, cause, code) or _drawing(cause, code)
+
+
+def _edited(difference: Difference, cause: Cause, code: Code) -> str | None:
+    try:
+        for edit in edits_for(difference, cause, code):
+            if isinstance(edit, Change) and edit.end > edit.start:
+                line = code.file(edit.path).text.count("\n", 0, edit.start) + 1
+                return f"{edit.path}:{line}"
+    except NoEdit:
+        pass
+    return None
+
+
+def _drawing(cause: Cause, code: Code) -> str | None:
+    """The one line that draws from the generator of a module's functions."""
+    source = catalogue().get(cause.source)
+    module = source.mended_by.rpartition(".")[0] if isinstance(source, Rng) else ""
+    if module not in ("random", "numpy.random"):  # what draws from torch's has no one module
+        return None
+    lines = {
+        f"{file.path}:{call.lineno}"
+        for file in code.files
+        for call in file.every(ast.Call)
+        if _draws(file.called(call), module)
+    }
+    return lines.pop() if len(lines) == 1 else None
+
+
+def _draws(function: str, module: str) -> bool:
+    base, _, name = function.rpartition(".")
+    return base == module and name.islower() and name not in _NO_DRAWS
