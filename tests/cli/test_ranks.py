@@ -6,6 +6,8 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 from samerun.runs.store import Store
 
 from .command import samerun
@@ -31,6 +33,7 @@ dist.destroy_process_group()
 TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 
 
+@pytest.mark.slow
 def test_ranks_are_compared_one_by_one(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAIN)
     done = samerun("check", "--", *TORCHRUN, "train.py", cwd=tmp_path)

@@ -13,7 +13,6 @@ from .command import samerun
 TRAIN = """\
 import os, sys, torch
 from torch import nn
-
 torch.manual_seed(0)
 torch.set_num_threads(1)
 model = nn.Linear(8, 1)

@@ -108,6 +108,7 @@ def test_every_script_is_of_a_source():
     assert {path.stem for path in SCRIPTS.glob("*.py")} <= catalogue().keys()
 
 
+@pytest.mark.slow
 def test_strict_control_mends_every_one_at_once(trainer, output):
     """All the sources that the mode covers in one process, as `samerun run` controls them."""
     modes = [source for source in MENDED if "strict" in catalogue()[source].modes]
