@@ -155,7 +155,7 @@ def report(which: str, base: Spent, own: Spent, samples: int, workers: int, othe
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=1280)
-    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--workers", type=int, nargs="+", default=[0, 2, 4])
     arguments = parser.parse_args()
     torch.set_num_threads(1)
