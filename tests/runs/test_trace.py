@@ -127,14 +127,12 @@ def test_columns_as_arrays(path: Path) -> None:
     assert trace.is_one_of("module", {"a.b", "absent"}).tolist() == [False, True, False, False] * 3
 
 
-def test_digests_filled_in_later(path: Path) -> None:
+def test_several_batches(path: Path) -> None:
     writer = TraceWriter(path, {})
-    first = writer.append(0, "forward", "operation", "a")
-    second = writer.append(0, "forward", "operation", "b", digest=b"x" * 16)
-    writer.set_digest(first, b"y" * 16)
-    writer.set_inputs(second, 5)
+    writer.append(0, "forward", "operation", "a", digest=b"y" * 16)
+    writer.append(0, "forward", "operation", "b", digest=b"x" * 16, inputs=5)
     writer.flush()
-    assert writer.append(0, "forward", "operation", "c") == 0
+    writer.append(0, "forward", "operation", "c")
     writer.close()
     assert [(row.digest, row.inputs) for row in everything(read_trace(path))] == [
         (b"y" * 16, None),

@@ -19,11 +19,11 @@ from samerun.digest.host import function_mode_is_on, plain_device, reading, stor
 class Like:
     """How to read tensors that are like one that is plain, contiguous and in host memory."""
 
-    __slots__ = ("check", "itemsize", "nbytes", "read", "seed", "shape", "stride")
+    __slots__ = ("check", "itemsize", "memory", "nbytes", "seed", "shape", "stride")
 
     def __init__(self, tensor: torch.Tensor, check: Callable[[torch.Tensor], bool]) -> None:
         self.check = check
-        self.read, self.nbytes, self.itemsize, self.seed = reading(tensor)
+        self.memory, self.nbytes, self.itemsize, self.seed = reading(tensor)
         self.shape = tensor.shape
         self.stride = tensor.stride()
 
@@ -52,11 +52,11 @@ class Alike:
         if len(tensors) != len(self._ways) or function_mode_is_on() or not self._check(*tensors):
             return None
         digests = []
-        for t, (read, nbytes, itemsize, seed) in zip(tensors, self._ways, strict=True):
+        for t, (memory, nbytes, itemsize, seed) in zip(tensors, self._ways, strict=True):
             base, offset = storage_address(t), t.storage_offset() * itemsize  # type: ignore[union-attr]
             if nbytes and not (base and t.untyped_storage().nbytes() - offset >= nbytes):  # type: ignore[union-attr]
                 return None
-            digests.append(xxh3_128_digest(read(base + offset), seed))
+            digests.append(xxh3_128_digest(memory[base + offset], seed))
         return digests
 
 

@@ -7,8 +7,9 @@ operation, and asks each question about the tensor once.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Mapping
 from operator import mul
+from typing import Any
 
 import torch
 from xxhash import xxh3_128_digest
@@ -29,10 +30,25 @@ _PLAIN_KEYS = {
     for name in ("CPU", "CUDA", "XPU", "MPS")
 }
 _MAX_PLANS = 8192  # of dtype and shape; a training with ever new shapes must not grow without end
+_MAX_BUFFERS = 128  # of one plan: an allocator hands out the same few addresses again and again
+
+
+class _Buffers(dict[int, Any]):
+    """By its address, a stretch of host memory of so many bytes; it holds nothing alive, and is made once."""
+
+    def __init__(self, nbytes: int) -> None:
+        self._at = (ctypes.c_char * nbytes).from_address if nbytes else lambda address: b""
+
+    def __missing__(self, address: int) -> Any:
+        if len(self) >= _MAX_BUFFERS:
+            self.clear()
+        buffer = self[address] = self._at(address)
+        return buffer
+
 
 _names: dict[int, frozenset[str]] = {}
 _plain: dict[int, str] = {}
-_plans: dict[tuple[torch.dtype, torch.Size], tuple[Callable[[int], object], int, int, int]] = {}
+_plans: dict[tuple[torch.dtype, torch.Size], tuple[Mapping[int, Any], int, int, int]] = {}
 
 
 def dispatch_key_names(t: torch.Tensor) -> frozenset[str]:
@@ -62,13 +78,16 @@ def plain_device(t: torch.Tensor) -> str:
     return _learn_keys(t, raw) if plain is None else plain
 
 
-def reading(t: torch.Tensor) -> tuple[Callable[[int], object], int, int, int]:
+def reading(t: torch.Tensor) -> tuple[Mapping[int, Any], int, int, int]:
     """How to read tensors of this dtype and shape: (address → buffer, bytes, bytes an element, seed)."""
-    nbytes = t.nbytes
-    read: Callable[[int], object] = (ctypes.c_char * nbytes).from_address if nbytes else lambda address: b""
     if len(_plans) >= _MAX_PLANS:
         _plans.clear()
-    plan = _plans[t.dtype, t.shape] = (read, nbytes, t.itemsize, tensor_seed(t.dtype, t.shape))
+    plan = _plans[t.dtype, t.shape] = (
+        _Buffers(t.nbytes),
+        t.nbytes,
+        t.itemsize,
+        tensor_seed(t.dtype, t.shape),
+    )
     return plan
 
 
@@ -84,12 +103,12 @@ def digest_dense(t: torch.Tensor) -> bytes:
         and not function_mode_is_on()
         and (_plain.get(raw := _dispatch_keys(t).raw_repr()) or _learn_keys(t, raw)) == "cpu"
     ):
-        read, nbytes, itemsize, seed = _plans.get((t.dtype, t.shape)) or reading(t)
+        memory, nbytes, itemsize, seed = _plans.get((t.dtype, t.shape)) or reading(t)
         if t.is_contiguous():
             base = storage_address(t)
             offset = t.storage_offset() * itemsize
             if (base and t.untyped_storage().nbytes() - offset >= nbytes) or not nbytes:
-                return xxh3_128_digest(read(base + offset), seed)  # type: ignore[arg-type]
+                return xxh3_128_digest(memory[base + offset], seed)
         elif not _dispatch_modes():
             try:
                 return digest_strided(t)
@@ -111,11 +130,11 @@ def digest_strided(t: torch.Tensor) -> bytes:
     Raises DigestError when the tensor has no memory.
     """
     require_memory(t)
-    read, _, _, seed = _plans.get((t.dtype, t.shape)) or reading(t)
+    memory, _, _, seed = _plans.get((t.dtype, t.shape)) or reading(t)
     with torch._C._AutoDispatchBelowAutograd():
         bits = contiguous_bits(t)
     address = storage_address(bits) + bits.storage_offset() * bits.itemsize
-    return xxh3_128_digest(read(address), seed)  # type: ignore[arg-type]
+    return xxh3_128_digest(memory[address], seed)
 
 
 def require_memory(t: torch.Tensor) -> None:

@@ -16,6 +16,7 @@ from xxhash import xxh3_128_digest
 
 from samerun.digest.alike import Like
 from samerun.digest.host import digest_memory, function_mode_is_on, plain_device, storage_address
+from samerun.digest.quiet import quiet
 from samerun.recording import tensors as digests
 from samerun.recording.tensors import Slot, Tensors
 
@@ -130,9 +131,13 @@ class Memory:
 
     def storage(self, storage: torch.UntypedStorage) -> bytes | Slot:
         """The digest of all the bytes of a storage that an operation is given, whatever wrote them."""
-        if storage.device.type == "cpu" and storage.nbytes() and (address := storage.data_ptr()):
-            return digest_memory(address, storage.nbytes())
-        return digests.NOTHING
+        if storage.device.type == "meta" or not storage.nbytes() or not storage.data_ptr():
+            return digests.NOTHING
+        if storage.device.type == "cpu":
+            return digest_memory(storage.data_ptr(), storage.nbytes())
+        with quiet():
+            whole = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
+            return self._tensors.digest(whole)
 
     def output(self, tensor: torch.Tensor, bumps: int = 0) -> bytes | Slot:
         """Digest a tensor, and know it from here on, when its version counter has gone `bumps` further."""
@@ -148,7 +153,7 @@ class Memory:
                         if name not in self._held:
                             self._hold(storage)
                         version, address = tensor._version + bumps, base + offset
-                        digest = xxh3_128_digest(like.read(address), like.seed)  # type: ignore[arg-type]
+                        digest = xxh3_128_digest(like.memory[address], like.seed)
                         self._known[address] = (version, name, like.nbytes, like.shape, like.stride, digest)
                         return digest
                 else:

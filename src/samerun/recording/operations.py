@@ -121,7 +121,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if operation is None:
             operation = self._meet(func)
         recorder, local = self.recorder, self._local
-        if operation.silent or local.paused or recorder.failed or recorder.in_worker:
+        if operation.silent or local.paused or recorder.failed or (recorder.child and recorder.in_worker):
             return operation.call(*args, **kwargs)
         local.paused = True
         try:
@@ -181,7 +181,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         own: bytes | Slot | None = None
         if operation.draws:
             flags = schema.DRAWS
-            own = self._generator(kwargs.get("generator"))
+            own = self._generator(args, kwargs)
         module, site = self._place()
         digested: Callable[[torch.Tensor], bytes | Slot] = memory.input
         if self.watch is not None:
@@ -204,9 +204,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
                         plain.append(item)
             elif isinstance(value, _PRIMITIVES):
                 plain.append(value)
-            elif isinstance(
-                value, torch.UntypedStorage
-            ):  # set_, as torch.load does: what is in it comes in here
+            elif isinstance(value, torch.UntypedStorage):  # of set_, by which torch.load brings data in
                 inputs.append(memory.storage(value))
         if plain:
             inputs.append(xxh3_128_digest(repr(plain).encode()))
@@ -339,10 +337,11 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             site = self._sites[key] = _user_code.call_site(frame)
         return site
 
-    def _generator(self, generator: torch.Generator | None) -> bytes | Slot | None:
+    def _generator(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes | Slot | None:
         """Write the state that is about to be drawn from; that of the script's own generator."""
+        generator: torch.Generator | None = kwargs.get("generator")
         if generator is None:
-            self.recorder.rng()
+            self.recorder.rng(f"torch-{_device(args, kwargs)}")
             return None
         state = self.recorder.tensors.digest(generator.get_state())
         self.recorder.row("rng", _own(generator), parts=[state])
@@ -369,6 +368,14 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             for value in (*args, *kwargs.values())
             for tensor in _each(value)
         )
+
+
+def _device(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """The type of the device that an operation is about to draw on."""
+    for value in args:
+        for tensor in _each(value):
+            return tensor.device.type
+    return torch.device(kwargs.get("device") or "cpu").type
 
 
 def _own(generator: torch.Generator) -> str:

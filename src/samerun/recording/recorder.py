@@ -20,7 +20,7 @@ from xxhash import xxh3_64_intdigest, xxh3_128_digest
 from samerun import digest
 from samerun.recording import process
 from samerun.recording.journal import Journal
-from samerun.recording.rows import Row, filled, join
+from samerun.recording.rows import Row, join
 from samerun.recording.sampling import is_sampled
 from samerun.recording.tensors import Slot, Tensors
 from samerun.runs import schema
@@ -35,9 +35,8 @@ if TYPE_CHECKING:
 
 _FLUSH_S = 1.0  # what a kill -9 can lose
 _PROGRESS_S = 0.2
-_TENSORS = (
-    128 << 20
-)  # bytes of the digests of single tensors in one trace; all ranks together have three times as many
+# Bytes of the digests of single tensors in one trace; all ranks together have three times as many.
+_TENSORS = 128 << 20
 _EVIDENCE = frozenset(schema.EVIDENCE)
 _clock = time.perf_counter  # taken now: a script (or the clock source) may replace it
 _sleep = time.sleep
@@ -81,7 +80,7 @@ class Recorder:
         self._writer: TraceWriter | None = None
         self._stem = ""
         self._waiting: list[Row] = []
-        self._rng = [source for source in catalogue().values() if source.kind == "rng"]
+        self._rng = {source.id: source for source in catalogue().values() if source.kind == "rng"}
         self._rng_last: dict[str, bytes] = {}
         self._loss: float | None = None
         self._flushed = self._progressed = _clock()
@@ -89,7 +88,7 @@ class Recorder:
         self._lock = threading.RLock()
         self._raised: str | None = None
         self._worker = False
-        self._child = process.is_child()
+        self.child = process.is_child()  # whether multiprocessing started this process
         atexit.register(self.finish)
         os.register_at_fork(after_in_child=self._after_fork)
         self._excepthook = sys.excepthook
@@ -125,7 +124,7 @@ class Recorder:
     @property
     def in_worker(self) -> bool:
         """Whether this process is a DataLoader worker, whose records are evidence only."""
-        if self._child and not self._worker:  # it becomes one a moment after it was born
+        if self.child and not self._worker:  # it becomes one a moment after it was born
             self._worker = process.in_worker()
         return self._worker
 
@@ -176,17 +175,14 @@ class Recorder:
         detail: str | None = None,
     ) -> None:
         """Write one operation; the shortest way to the disk when every digest is here already."""
-        if self.in_worker:
+        if self.child and self.in_worker:
             return
         step, now = self.where()
         now = phase or now
         writer = self._writer
         if writer is not None and not self._waiting and not self.tensors.waiting:
-            came = went = None
-            if parts:
-                came = filled(parts[0]) if len(parts) == 1 else xxh3_128_digest(join(parts))
-            if inputs:
-                went = xxh3_64_intdigest(join(inputs))
+            came = (join(parts) if len(parts) == 1 else xxh3_128_digest(join(parts))) if parts else None
+            went = xxh3_64_intdigest(join(inputs)) if inputs else None
             with self._lock:
                 writer.append(
                     step, now, "operation", name, module, call_site, came, went, None, flags, detail
@@ -269,13 +265,14 @@ class Recorder:
             self.flush()
 
     def rng(self, only: str | None = None) -> None:
-        """Write the state of each RNG in use that changed since it was last written."""
-        for source in self._rng:
-            if (only is None or source.id == only) and source.in_play():
+        """Write the state of each RNG in use (or of the one of this id) that changed since last written."""
+        for id_ in self._rng if only is None else (only,):
+            source = self._rng.get(id_)
+            if source is not None and source.in_play():
                 state = source.digest()
-                if state is not None and state != self._rng_last.get(source.id):
-                    self._rng_last[source.id] = state
-                    self.row("rng", source.id, digest=state)
+                if state is not None and state != self._rng_last.get(id_):
+                    self._rng_last[id_] = state
+                    self.row("rng", id_, digest=state)
 
     def draws(self, batch: int | None = None) -> None:
         """Write what was drawn since the last time (in a worker, for its batch of this number)."""
@@ -284,10 +281,10 @@ class Recorder:
 
     def rng_moved(self, id_: str) -> bool | None:
         """Whether an RNG's state is another than was written last; None when it is not in use."""
-        for source in self._rng:
-            if source.id == id_ and source.in_play() and id_ in self._rng_last:
-                return source.digest() != self._rng_last[id_]
-        return None
+        source = self._rng.get(id_)
+        if source is None or id_ not in self._rng_last or not source.in_play():
+            return None
+        return source.digest() != self._rng_last[id_]
 
     def settings(self) -> None:
         """Write what every source in use says of itself now: proof that a setting took effect."""
@@ -446,9 +443,8 @@ class Recorder:
                 return None
             self.local.paused = True
             try:
-                with (
-                    _no_function_modes()
-                ):  # a default device is one; it would see each question about a tensor
+                # A default device is such a mode; it would see each question about a tensor.
+                with _no_function_modes():
                     return hook(*args, **kwargs)
             except Exception as error:
                 self.fail(error)
@@ -470,7 +466,7 @@ class Recorder:
         self._lock = threading.RLock()
         self._rng_last = {}
         self._worker = False
-        self._child = True
+        self.child = True
         self._settled = False
         self._tensors_left = _share()
         self.journal.forget()

@@ -33,14 +33,14 @@ class Row(NamedTuple):
         if self.apart is not None:
             row["digest"] = filled(self.apart[1])
         if self.parts is not None:
-            joined = _joined(self.parts)
+            joined = join(self.parts)
             if not _is_without_bytes(joined):
                 alone = len(joined) == 16 and not self.keep_parts
                 row["digest"] = joined if alone else digest.digest_bytes(joined)
             if self.keep_parts:
                 row["parts"] = joined
         if self.inputs_of is not None:
-            row["inputs"] = int.from_bytes(digest.digest_bytes(_joined(self.inputs_of))[:8], "little")
+            row["inputs"] = int.from_bytes(digest.digest_bytes(join(self.inputs_of))[:8], "little")
         return row
 
 
@@ -54,13 +54,9 @@ def filled(part: bytes | Slot) -> bytes:
 
 
 def join(parts: Sequence[bytes | Slot]) -> bytes:
-    """Digests of host tensors, one after the other; nothing here waits for a device."""
-    return b"".join(parts)  # type: ignore[arg-type]
-
-
-def _joined(parts: Sequence[bytes | Slot]) -> bytes:
+    """Digests one after the other, which their devices must have handed over."""
     try:
-        return join(parts)
+        return b"".join(parts)  # type: ignore[arg-type]
     except TypeError:  # a slot among them
         return b"".join(map(filled, parts))
 

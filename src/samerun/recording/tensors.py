@@ -37,7 +37,7 @@ class Tensors:
 
     def __init__(self) -> None:
         self._slots: dict[torch.device, DeviceSlots] = {}
-        self._waiting: list[Slot] = []
+        self.waiting: list[Slot] = []  # still to be filled
         self._alike: dict[str, Alike | None] = {}
         self._others: Counter[str] = Counter()
         self.kinds: set[str] = set()  # the kinds of device, besides the host, that were digested
@@ -62,7 +62,7 @@ class Tensors:
             slot = Slot(tensor.device, slots.add(tensor))
         except DigestError:
             return FINGERPRINT
-        self._waiting.append(slot)
+        self.waiting.append(slot)
         return slot
 
     def group(self, name: str, tensors: Sequence[torch.Tensor | None]) -> Sequence[bytes | Slot]:
@@ -88,17 +88,12 @@ class Tensors:
 
     def settle(self) -> None:
         """Wait for the devices and fill every slot."""
-        if not self._waiting:
+        if not self.waiting:
             return
         read = {device: slots.read() for device, slots in self._slots.items()}
-        for slot in self._waiting:
+        for slot in self.waiting:
             slot.value = read[slot.device][slot.index]
-        self._waiting.clear()
-
-    @property
-    def waiting(self) -> bool:
-        """Whether a slot is still to be filled."""
-        return bool(self._waiting)
+        self.waiting.clear()
 
 
 def tensors_of(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:

@@ -22,6 +22,8 @@ WORDS = ("phase", "what", "name", "module", "call_site")  # the columns with a d
 _COMPRESSION = "zstd"
 
 _Signature = tuple[str, str, str | None, str | None, str | None, int]
+# With step, digest, inputs, value, detail and parts.
+_Row = tuple[_Signature, int, bytes | None, int | None, float | None, str | None, bytes | None]
 
 
 def arrow_schema(meta: Mapping[str, Any]) -> pa.Schema:
@@ -62,7 +64,7 @@ class TraceWriter:
         self._words = [_Words() for _ in WORDS]  # in the order of WORDS
         self._codes = [array("i") for _ in WORDS]  # for each signature, the code of its word
         self._flags = array("B")  # for each signature
-        self._clear()
+        self._rows: list[_Row] = []
         self._sink = _Sink()
         self._schema = arrow_schema(meta)
         options = pa.ipc.IpcWriteOptions(compression=_COMPRESSION, use_threads=False)
@@ -88,37 +90,14 @@ class TraceWriter:
         flags: int = 0,
         detail: str | None = None,
         parts: bytes | None = None,
-    ) -> int:
-        """Add one record; returns its index among those not yet flushed."""
-        signature = (phase, what, name, module, call_site, flags)
-        code = self._signatures.get(signature)
-        if code is None:
-            code = self._meet(signature)
-        digests = self._digests
-        index = len(digests)
-        self._kinds.append(code)
-        self._steps.append(step)
-        digests.append(digest)
-        self._inputs.append(inputs)
-        if value is not None:
-            self._values[index] = value
-        if detail is not None:
-            self._details[index] = detail
-        if parts is not None:
-            self._parts[index] = parts
-        return index
-
-    def set_digest(self, index: int, digest: bytes) -> None:
-        """Fill in the digest of a record that was not flushed yet."""
-        self._digests[index] = digest
-
-    def set_inputs(self, index: int, inputs: int) -> None:
-        """Fill in the inputs of a record that was not flushed yet."""
-        self._inputs[index] = inputs
+    ) -> None:
+        """Add one record."""
+        signature = phase, what, name, module, call_site, flags
+        self._rows.append((signature, step, digest, inputs, value, detail, parts))
 
     def flush(self) -> None:
         """Hand the records to the operating system, as one batch."""
-        if self._digests:
+        if self._rows:
             self._write_batch()
 
     def close(self) -> None:
@@ -136,17 +115,11 @@ class TraceWriter:
 
     # --- columns -----------------------------------------------------------------------------------
 
-    def _clear(self) -> None:
-        self._kinds = array("i")
-        self._steps = array("i")
-        self._digests: list[bytes | None] = []
-        self._inputs: list[int | None] = []
-        self._values: dict[int, float] = {}
-        self._details: dict[int, str] = {}
-        self._parts: dict[int, bytes] = {}
-
-    def _meet(self, signature: _Signature) -> int:
-        """The code of a new combination of words and flags."""
+    def _code(self, signature: _Signature) -> int:
+        """The code of a combination of words and flags."""
+        known = self._signatures.get(signature)
+        if known is not None:
+            return known
         code = self._signatures[signature] = len(self._flags)
         for words, codes, word in zip(self._words, self._codes, signature[:-1], strict=True):
             codes.append(words.code(word))
@@ -157,21 +130,22 @@ class TraceWriter:
         import numpy as np
         import pyarrow as pa
 
-        n = len(self._digests)
-        kinds = np.array(self._kinds, dtype=np.int32)
-        columns = [pa.array(np.array(self._steps, dtype=np.int32))]
+        rows = zip(*self._rows, strict=True) if self._rows else [()] * 7
+        signatures, steps, digests, inputs, values, details, parts = rows
+        kinds = np.array([self._code(signature) for signature in signatures], dtype=np.int32)
+        columns = [pa.array(steps, pa.int32())]
         for words, codes in zip(self._words, self._codes, strict=True):
             taken = np.array(codes, dtype=np.int32)[kinds]
             # polars refuses a negative code, even under a null
             indices = pa.array(np.maximum(taken, 0), mask=taken < 0)
             columns.append(pa.DictionaryArray.from_arrays(indices, words.dictionary()))
         columns += [
-            pa.array(self._digests, pa.binary(16)),
-            pa.array(self._inputs, pa.uint64()),
-            _sparse(self._values, n, pa.float64()),
+            pa.array(digests, pa.binary(16)),
+            pa.array(inputs, pa.uint64()),
+            pa.array(values, pa.float64()),
             pa.array(np.array(self._flags, dtype=np.uint8)[kinds]),
-            _sparse({index: _clean(text) for index, text in self._details.items()}, n, pa.string()),
-            _sparse(self._parts, n, pa.binary()),
+            pa.array([None if text is None else _clean(text) for text in details], pa.string()),
+            pa.array(parts, pa.binary()),
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
@@ -181,7 +155,7 @@ class TraceWriter:
         if self.failed is None and not self._closed:
             self._stream.write_batch(self._batch())
             self._write_out()
-        self._clear()
+        self._rows.clear()
 
     def _write_out(self) -> None:
         data = self._sink.take()
@@ -244,17 +218,6 @@ class _Sink:
         data = b"".join(self._pieces)
         self._pieces.clear()
         return data
-
-
-def _sparse(values: Mapping[int, Any], length: int, kind: pa.DataType) -> pa.Array:
-    import pyarrow as pa
-
-    if not values:
-        return pa.nulls(length, kind)
-    column: list[Any] = [None] * length
-    for index, value in values.items():
-        column[index] = value
-    return pa.array(column, kind)
 
 
 def _clean(text: str) -> str:

@@ -46,7 +46,7 @@ class TorchRng(Rng):
 
     def digest(self) -> bytes | None:
         """Of each device's state, which the host keeps: reading it waits for no device."""
-        from samerun.digest import digest_tensor
+        from samerun.digest.host import digest_dense
 
-        states = [digest_tensor(generator.get_state()) for generator in self.generators()]
+        states = [digest_dense(generator.get_state()) for generator in self.generators()]
         return states[0] if len(states) == 1 else combine(states)
