@@ -1,6 +1,6 @@
 """What keyed samples cost: samerun's DataLoader, and torch's own under `samerun run`, beside torch's own.
 
-    python benchmarks/bench_loader.py [--samples 1280] [--rounds 30] [--workers 0 2 4]
+    python benchmarks/bench_loader.py [--samples 1280] [--rounds 60] [--workers 0 2 4]
 
 28 x 28 uint8 images, batches of 64, with the light augmentation of a digits training, by torchvision itself:
 RandomAffine (10 degrees, two pixels), RandomErasing (1 in 4), ToDtype and Normalize of torchvision.transforms
@@ -10,7 +10,9 @@ by a loader's in the same round, with its quartiles. What a loader costs more is
 process and of all workers (as Linux keeps it), which waits for nobody: likewise the median over rounds. Of
 the rounds the quieter half counts, that in which other programs had the smallest share of the processors.
 
-Then the time and size of state_dict at 10**7 samples, and the time of splitting as many.
+Then the same of samples that are there already, which takes so little time that the fastest of many epochs
+says what keying costs, whatever the machine does meanwhile; the time and size of state_dict at 10**7 samples;
+and the time of splitting as many.
 """
 
 from __future__ import annotations
@@ -100,19 +102,32 @@ def busy() -> float:
     return times.user + times.nice + times.system + times.irq + times.softirq + times.steal
 
 
+def three_of(dataset: object, **options: object) -> list[Spent]:
+    """torch's loader, samerun's, and torch's under `samerun run`."""
+    return [
+        Spent(torch.utils.data.DataLoader(dataset, shuffle=True, **options)),
+        Spent(DataLoader(dataset, shuffle=True, seed=0, **options)),
+        Spent(torch.utils.data.DataLoader(dataset, shuffle=True, **options), controlled=True),
+    ]
+
+
+def made_already(samples: int, rounds: int) -> list[float]:
+    """Microseconds a sample of the three loaders, of samples that nothing is done to."""
+    three = three_of(range(samples), batch_size=64)
+    for _ in range(rounds):
+        for each in three:
+            each.epoch([])
+    return [min(each.wall) / samples * 1e6 for each in three]
+
+
 def compare(dataset: Digits, workers: int, rounds: int) -> tuple[list[Spent], float]:
     """What epochs take of torch's loader, of samerun's, and of torch's under `samerun run`, in quiet rounds.
 
     Also the largest share of the processors that other programs had in these.
     """
-    options = {"batch_size": 64, "shuffle": True, "num_workers": workers, "persistent_workers": workers > 0}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "This DataLoader will create")  # more workers than processors
-        three = [
-            Spent(torch.utils.data.DataLoader(dataset, **options)),
-            Spent(DataLoader(dataset, seed=0, **options)),
-            Spent(torch.utils.data.DataLoader(dataset, **options), controlled=True),
-        ]
+        three = three_of(dataset, batch_size=64, num_workers=workers, persistent_workers=workers > 0)
         for each in three:
             each.epoch([])  # starts the workers
             each.wall.clear()
@@ -170,11 +185,13 @@ def main() -> int:
         (torchs, data, run), others = compare(dataset, workers, arguments.rounds)
         for which, own in (("samerun.data", data), ("samerun run", run)):
             failed += report(which, torchs, own, arguments.samples, workers, others)
+    torchs, data, run = made_already(arguments.samples * 5, arguments.rounds)
+    print(f"\nsamples made already: torch {torchs:.1f}, samerun.data {data:.1f}, samerun run {run:.1f}")
     loader = DataLoader(range(MANY), batch_size=64, shuffle=True, seed=0)
     next(iter(loader))
     taken = min(timeit.repeat(loader.state_dict, number=10, repeat=5)) / 10
     size = len(repr(loader.state_dict()))
-    print(f"\nstate_dict at 10**7 samples: {taken * 1e3:.3f} ms, {size} bytes")
+    print(f"state_dict at 10**7 samples: {taken * 1e3:.3f} ms, {size} bytes")
     if taken * 1e3 > STATE_MS or size > STATE_BYTES:
         failed.append("state_dict is over its limits")
     seconds = min(timeit.repeat(lambda: split(MANY, [0.8, 0.2], seed=0), number=1, repeat=3))
