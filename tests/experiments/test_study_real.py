@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import statistics
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ from samerun.experiments.launchers import local
 from samerun.experiments.study import Asked, study
 from samerun.experiments.study_result import StudyResult
 from samerun.experiments.tasks import Done, Task, carry_out
+from samerun.report.study import added
 
 pytestmark = pytest.mark.timeout(3600)
 SMALL = """
@@ -98,9 +100,21 @@ def test_the_digits_cnn_with_twenty_seeds_a_source(trainer: Trainer) -> None:
     assert {"initialisation", "data-order", "dropout", "worker-seeds", "numpy-global"} <= in_play
     assert "python-random" not in in_play  # it is drawn from in samples alone
     assert result.total is not None
+    assert result.together is not None
     print(result.to_json()["sum"])
-    # they add up, or the interaction is reported; both are answers, silence is not
-    assert result.total.adds_up or abs(result.total.interaction) > 0
+    # Weighed again from the values alone: one source at a time, and all of them together.
+    alone = [statistics.variance(source.values) for source in result.sources if source.in_play]
+    assert all(variance > 0 for variance in alone)
+    together = statistics.variance(result.together.values)
+    assert result.total.parts == pytest.approx(sum(alone))
+    assert result.total.together == pytest.approx(together)
+    # They add up, or the interaction is reported: both are answers, silence is not.
+    beyond = together - sum(alone)
+    assert result.total.low < beyond < result.total.high
+    if result.total.low <= 0 <= result.total.high:
+        assert "add up to" in added(result)
+    else:
+        assert f"variance is {'more' if beyond > 0 else 'less'} than the sum of each" in added(result)
 
 
 @pytest.mark.slow
