@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
@@ -13,6 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatc
 from xxhash import xxh3_128_digest
 
 from samerun.recording.memory import Memory
+from samerun.recording.operation import TENSORS, Operation, came_of, learn, tensors_in
 from samerun.recording.probe import Prober
 from samerun.recording.recorder import Recorder
 from samerun.recording.tensors import Slot
@@ -20,56 +20,8 @@ from samerun.recording.watch import Place, Watch
 from samerun.runs import schema
 from samerun.sources import _user_code
 
-_UNWRITTEN = frozenset(
-    {
-        "empty",
-        "empty_like",
-        "empty_strided",
-        "empty_permuted",
-        "new_empty",
-        "new_empty_strided",
-        "empty_quantized",
-    }
-)
-# What operations of torch write to though their schema does not say so: of 2274 samples of torch's own tests
-# of operations and modules, on the CPU, these two did (torch 2.13).
-_STATISTICS = frozenset({"running_mean", "running_var"})
-_WORKSPACE = "mkldnn_rnn_layer_backward"
-# Results that are only for the backward pass, and not written in all their parts. Found on the CPU by filling
-# new memory with two patterns under torch's own tests of operations and modules; the others by their names.
-_WORKSPACES = {
-    "mkldnn_rnn_layer": 3,
-    "_ctc_loss": 1,
-    "_cudnn_rnn": 3,
-    "miopen_rnn": 3,
-    "cudnn_batch_norm": 3,
-}
-_COPIES = ("aten._to_copy.", "aten.copy_.")  # those that can return before the host has the copy
-_COLLECTIVE = ("c10d", "_c10d_functional", "_c10d_functional_autograd")
 _PRIMITIVES = (int, float, bool, str, complex, torch.dtype)
 _PRIMITIVE = frozenset(_PRIMITIVES)
-_TENSORS = frozenset({torch.Tensor, torch.nn.Parameter})
-
-
-@dataclass(frozen=True, slots=True)
-class _Operation:
-    """What is known of an operation from its schema."""
-
-    name: str
-    call: Callable[..., Any]
-    silent: bool = False  # not recorded: it puts out nothing new
-    written: tuple[int, ...] = ()  # positions of the arguments that it writes to
-    written_names: tuple[str, ...] = ()  # the same, when given by keyword
-    outs: frozenset[str] = frozenset()  # the arguments that it overwrites whatever they held
-    new: tuple[int, ...] = ()  # which of its results, besides the arguments that it writes to, are new
-    unsaid: tuple[int, ...] = ()  # positions of the arguments that it writes to without saying so
-    trusted: bool = False  # its schema names everything else that it writes to
-    workspace: int | None = None  # which of its results is not compared, since not all of it is written
-    draws: bool = False
-    copies: bool = False  # it can return before the host has the copy
-    unwritten: bool = False  # its output is not initialised
-    pending: bool = False  # it returns before its result is there: another thread carries out a collective
-    phase: str | None = None
 
 
 _compiling: Callable[[], Any] | None = getattr(torch._C._dynamo.eval_frame, "get_eval_frame_callback", None)
@@ -87,7 +39,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.memory = Memory(recorder.tensors)
         self.watch: Watch | None = None
         self.prober = None if recorder.plan.probe is None else Prober(recorder.plan.probe)
-        self._operations: dict[int, _Operation] = {}  # by the id of the function
+        self._operations: dict[int, Operation] = {}  # by the id of the function
         never_compiled: Callable[..., Any] = torch.compiler.disable
         self._apart = never_compiled(self.__torch_dispatch__)
         self._functions: list[Any] = []  # kept alive: an id stays its own
@@ -144,13 +96,13 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             local.paused = False
         return result
 
-    def _meet(self, func: Any) -> _Operation:
-        operation = self._operations[id(func)] = _learn(func)
+    def _meet(self, func: Any) -> Operation:
+        operation = self._operations[id(func)] = learn(func)
         self._functions.append(func)
         return operation
 
     def _is_probed(
-        self, prober: Prober, operation: _Operation, before: _Before, args: Any, kwargs: dict[str, Any]
+        self, prober: Prober, operation: Operation, before: _Before, args: Any, kwargs: dict[str, Any]
     ) -> bool:
         """Whether this is the operation to run again; its inputs are kept then."""
         _, _, module, site, _ = before
@@ -174,7 +126,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         name = self._operations[id(func)].name
         self.recorder.row("probe", name, module=before[2], call_site=before[3], detail=said)
 
-    def _before(self, operation: _Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Before:
+    def _before(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Before:
         """Digests of the inputs, flags, module, call site, and the state of a generator that it is given."""
         recorder, memory = self.recorder, self.memory
         flags = 0
@@ -192,7 +144,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         read = [value for name, value in kwargs.items() if name not in operation.outs] if kwargs else ()
         for value in (*args, *read) if read else args:
             kind = type(value)
-            if kind in _TENSORS or isinstance(value, torch.Tensor):
+            if kind in TENSORS or isinstance(value, torch.Tensor):
                 inputs.append(digested(value))
             elif kind in _PRIMITIVE:
                 plain.append(value)
@@ -234,7 +186,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _after(
         self,
-        operation: _Operation,
+        operation: Operation,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         result: Any,
@@ -250,22 +202,22 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._hold(args, kwargs, result)
         elif operation.unwritten:
             flags |= schema.NEVER_WRITTEN
-            for tensor in _each(result):
+            for tensor in tensors_in(result):
                 memory.left_unwritten(tensor)
                 self._unwritten_at[tensor.untyped_storage().data_ptr()] = site
-        elif operation.written and (put_out := _written(operation, args, kwargs)):
+        elif operation.written and (put_out := operation.writes_to(args, kwargs)):
             if memory.unwritten:
                 self._writes(put_out)
             parts = [memory.written(tensor) for tensor in put_out]
             for number in operation.new:
-                for tensor in _each(result[number] if isinstance(result, (list, tuple)) else result):
+                for tensor in tensors_in(result[number] if isinstance(result, (list, tuple)) else result):
                     put_out.append(tensor)
                     parts.append(memory.output(tensor))
         elif isinstance(result, torch.Tensor):
             put_out = [result]
             parts = [memory.output(result)]
         else:
-            for number, tensor in enumerate(_each(result)):
+            for number, tensor in enumerate(tensors_in(result)):
                 if number == operation.workspace:
                     memory.left_unwritten(tensor, workspace=True)
                     continue
@@ -274,7 +226,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if isinstance(result, (int, float, bool)):
                 parts.append(xxh3_128_digest(repr(result).encode()))
         for number in operation.unsaid:
-            for tensor in _each(args[number]) if number < len(args) else ():
+            for tensor in tensors_in(args[number]) if number < len(args) else ():
                 put_out.append(tensor)
                 parts.append(memory.output(tensor))
         if self.watch is not None:
@@ -300,7 +252,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self,
         watch: Watch,
         here: Place,
-        operation: _Operation,
+        operation: Operation,
         called: tuple[tuple[Any, ...], dict[str, Any], Any],
         put_out: Sequence[torch.Tensor],
         parts: Sequence[bytes | Slot],
@@ -310,11 +262,11 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         for tensor, digest in zip(put_out, parts, strict=False):  # a number is a part too, the last one
             watch.wrote(tensor, digest, here)
         if operation.unwritten:
-            for tensor in _each(result):
+            for tensor in tensors_in(result):
                 watch.left_unwritten(tensor, here)
         known = set(map(id, put_out))
         for value in (*args, *kwargs.values()):
-            for tensor in _each(value):
+            for tensor in tensors_in(value):
                 if id(tensor) not in known:
                     watch.left(tensor, here, may_write=not operation.trusted)
         self.recorder.gaps(watch.take())
@@ -323,7 +275,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Another thread is at work on all of these tensors."""
         if self.watch is not None:
             for value in values:
-                for tensor in _each(list(value.values()) if isinstance(value, dict) else value):
+                for tensor in tensors_in(list(value.values()) if isinstance(value, dict) else value):
                     self.watch.hold(tensor)
 
     def _site(self) -> str | None:
@@ -361,19 +313,19 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         name = f"torch-{put_out[0].device.type}"
         return name, self.recorder.rng_moved(name) is not False
 
-    def _reads_unwritten(self, operation: _Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        written = {id(tensor) for tensor in _written(operation, args, kwargs)}
+    def _reads_unwritten(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        written = {id(tensor) for tensor in operation.writes_to(args, kwargs)}
         return any(
             id(tensor) not in written and self.memory.is_unwritten(tensor)
             for value in (*args, *kwargs.values())
-            for tensor in _each(value)
+            for tensor in tensors_in(value)
         )
 
 
 def _device(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     """The type of the device that an operation is about to draw on."""
     for value in args:
-        for tensor in _each(value):
+        for tensor in tensors_in(value):
             return tensor.device.type
     return torch.device(kwargs.get("device") or "cpu").type
 
@@ -382,85 +334,12 @@ def _own(generator: torch.Generator) -> str:
     return f"torch-{generator.device.type}:generator"
 
 
-def _learn(func: Any) -> _Operation:
-    """Read an operation's schema; one without (a higher-order operator) is judged by its outputs."""
-    schema_ = getattr(func, "_schema", None)
-    if schema_ is None:
-        return _Operation(str(func), func)
-    name = str(func)
-    namespace, _, rest = name.partition(".")
-    written = [
-        (position, argument.name)
-        for position, argument in enumerate(schema_.arguments)
-        if argument.alias_info is not None and argument.alias_info.is_write
-    ]
-    return _Operation(
-        name=name,
-        call=func._op if type(func) is torch._ops.OpOverload else func,  # what it calls, and nothing else
-        # lift_fresh is where torch.tensor(…) brings data in; _unsafe_view shares memory as views do
-        silent=(bool(func.is_view) and not rest.startswith("lift_fresh"))
-        or name == "aten._unsafe_view.default"
-        or namespace == "profiler",
-        written=tuple(position for position, _ in written),
-        written_names=tuple(argument for _, argument in written),
-        outs=frozenset(
-            argument.name
-            for argument in schema_.arguments
-            if argument.kwarg_only and argument.alias_info is not None and argument.alias_info.is_write
-        ),
-        new=tuple(number for number, returned in enumerate(schema_.returns) if returned.alias_info is None),
-        unsaid=tuple(
-            position
-            for position, argument in enumerate(schema_.arguments)
-            if argument.name in _STATISTICS and argument.alias_info is None and "backward" not in rest
-        ),
-        trusted=namespace in ("aten", "prims") and not rest.startswith(_WORKSPACE),
-        workspace=_WORKSPACES.get(rest.split(".")[0]) if namespace == "aten" else None,
-        copies=name.startswith(_COPIES),
-        draws=torch.Tag.nondeterministic_seeded in func.tags,
-        unwritten=namespace == "aten" and rest.split(".")[0] in _UNWRITTEN,
-        pending=namespace in _COLLECTIVE and not rest.startswith("wait_tensor"),
-        phase="collective" if namespace in _COLLECTIVE else None,
-    )
-
-
-def came_of(func: Any) -> Callable[[Sequence[Any], dict[str, Any], Any], list[Any]]:
-    """What an operation put out, of (arguments, keywords, result): tensors and numbers."""
-    operation = _learn(func)
-
-    def came(args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> list[Any]:
-        results = _each(result)
-        found: list[Any] = [t for number, t in enumerate(results) if number != operation.workspace]
-        found += _written(operation, tuple(args), kwargs)
-        return found if found else [result]
-
-    return came
-
-
-def _written(operation: _Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
-    if operation.written == (0,) and args and type(args[0]) in _TENSORS:
-        return [args[0]]
-    found: list[torch.Tensor] = []
-    for position, name in zip(operation.written, operation.written_names, strict=True):
-        value = args[position] if position < len(args) else kwargs.get(name)
-        found += _each(value)
-    return found
-
-
-def _each(value: Any) -> list[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, (list, tuple)):
-        return [tensor for item in value for tensor in _each(item)]
-    return []
-
-
 def _is_on_its_way(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> bool:
     """Whether a device is still copying the result into the host's memory."""
     if not isinstance(result, torch.Tensor) or not result.is_cpu:
         return False
     waits = not (kwargs.get("non_blocking") or (len(args) > 2 and args[2] is True))
-    return not waits and any(not tensor.is_cpu for tensor in _each(list(args)))
+    return not waits and any(not tensor.is_cpu for tensor in tensors_in(list(args)))
 
 
 if _compiling is not None:

@@ -57,7 +57,7 @@ def main(said: dict[str, Any]) -> None:
     import torch
 
     from samerun.recording.alone import Call
-    from samerun.recording.operations import came_of
+    from samerun.recording.operation import came_of
 
     threads: int = said["settings"]["threads"]
     _set(said["settings"])
