@@ -45,6 +45,7 @@ class Script:
     prints: Mapping[int, str] = field(default_factory=dict)
     from_step: Mapping[str, int] = field(default_factory=dict)  # sources that feed batches from then on
     reaches: Mapping[str, str] = field(default_factory=dict)  # source: another that its control controls too
+    reads: tuple[str, ...] = ()  # what the system gives that it reads at the start, whatever for
     caches: bool = False  # it keeps a file, and draws one more number from numpy where there is none
     calls: list[dict[str, Any]] = field(default_factory=list)
 
@@ -106,6 +107,8 @@ class _Play:
         self._rng(0, (*script.init, *script.batches, *script.bystanders))
         self._operation(-1, "setup", "aten.normal_", b"", self.weights, flags=DRAWS)
         self._row(0, "setup", "parameters", "SGD", self.weights)
+        for source in script.reads:
+            self._row(0, "setup", catalogue()[source].evidence, f"{source}()", b"", call_site="train.py:3")
         for step in range(script.steps):
             if script.crashes.get(self.number) == step:
                 self._row(step, "end", "end", "raised ValueError", str(step).encode())

@@ -109,6 +109,20 @@ def test_a_source_that_nothing_points_to_is_found_by_controlling_everything(tmp_
     assert diagnosis.complete
 
 
+def test_what_the_code_reads_is_tried_before_everything(tmp_path: Path) -> None:
+    script = Script(batches=("clock",), reads=("process-id", "clock"))
+    diagnosis = diagnosed(script, tmp_path)
+    assert sources(diagnosis) == [["clock"]]
+    assert "clock() is read before the runs part" in diagnosis.found[0].causes[0].evidence
+    assert diagnosis.found[0].causes[0].call_site == "train.py:3"
+    assert max(len(call["control"].only) for call in script.calls if call["control"]) == 1
+
+
+def test_what_the_code_reads_and_does_not_use_is_not_a_cause(tmp_path: Path) -> None:
+    diagnosis = diagnosed(Script(batches=("os-entropy",), reads=("process-id", "clock")), tmp_path)
+    assert sources(diagnosis) == [["os-entropy"]]
+
+
 def test_what_no_control_mends_is_left_open(tmp_path: Path) -> None:
     diagnosis = diagnosed(Script(batches=("memory-address",)), tmp_path)
     assert diagnosis.check.verdict == "differs"

@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 import torch
 
+from samerun.runs.difference import Difference
 from samerun.runs.plan import Control
 from samerun.sources.catalogue import catalogue
 
@@ -172,6 +174,14 @@ def test_unequal_inputs_are_not():
 def test_uninitialised_memory_comes_before_kernels():
     found = strengths(operation(origin=origin("aten::add", reads_uninitialized=True)))
     assert found == {"uninitialized-memory": 1.0}
+
+
+def test_parameters_that_no_generator_explains_may_be_memory():
+    made = Difference(step=0, phase="setup", what="parameters")
+    assert strengths(made)["uninitialized-memory"] == 0.35
+    drawn = replace(made, drawn=frozenset({"torch-cpu"}), rng_first={"torch-cpu": 0})
+    assert "uninitialized-memory" not in strengths(drawn)
+    assert "uninitialized-memory" not in strengths(replace(made, phase="optimizer"))
 
 
 @pytest.mark.parametrize("op", ["aten::exp", "aten::sqrt_", "aten::_foreach_sqrt.default", "tanh", "log1p"])

@@ -157,6 +157,20 @@ class Candidates:
             search.edited.discard(cause.source)
         return findings
 
+    def read(self, findings: Findings) -> Findings:
+        """What the system gives, where the code reads it before the runs part: mostly it does no harm."""
+        if self._to_the_end or any(item.strength >= 1 for item in self._evidence.values()):
+            return findings
+        for id_, source in catalogue().items():
+            if id_ in self._evidence or not isinstance(source, World) or self._search.way(id_) != "control":
+                continue
+            reads = source.reads(self._closer.difference)
+            if reads and self.can_try(id_) and self._mends(self.trial((id_,), 3)):
+                text = f"{reads[-1].name} is read before the runs part; controlled, the difference is gone"
+                found = Evidence(id_, 0.3, text, reads[-1].call_site)
+                return replace(findings, causes=(cause_of(found, confirmed=True),))
+        return findings
+
     def everything(self, findings: Findings) -> Findings:
         """Controls all that can be controlled, then as little of it as mends the difference."""
         if findings.causes and self._evidence[findings.causes[0].source].strength >= 1:

@@ -93,6 +93,8 @@ class Search:
         if not any(cause.confirmed for cause in findings.causes):
             findings = attempts.edited(findings)
         if not any(cause.confirmed for cause in findings.causes):
+            findings = attempts.read(findings)
+        if not any(cause.confirmed for cause in findings.causes):
             findings = attempts.everything(findings)
         return self._found(
             closer, pair, (replace(findings, notes=(*findings.notes, *notes)), attempts.proof(findings))

@@ -86,14 +86,22 @@ class UninitializedMemory(Setting):
         ]
 
     def recognise(self, difference: Difference) -> Evidence | None:
-        """The origin read memory that nothing had written; or what was made so may have brought it in."""
+        """The origin read memory that nothing had written; what was made so may have brought it in.
+
+        Operations before the first step are not recorded: there, parameters that no generator explains.
+        """
         origin = difference.origin
         if origin is not None and origin.reads_uninitialized:
             text = f"{origin.op} read memory that nothing had written"
             return Evidence(self.id, 1.0, text, origin.call_site or _next_origin(difference))
-        arrays = difference.a.rows("unwritten")
-        if not arrays or (origin is not None and origin.inputs_equal) or _rows.explained(difference):
+        if (origin is not None and origin.inputs_equal) or _rows.explained(difference):
             return None
+        arrays = difference.a.rows("unwritten")
+        if not arrays:
+            if (difference.phase, difference.what) != ("setup", "parameters"):
+                return None
+            text = "the parameters differ as they were made, and no generator that was drawn from does"
+            return Evidence(self.id, 0.35, text)
         made = arrays[-1]
         text = f"{made.name} at {made.call_site} gives what the memory held before, and data differs after it"
         if made.name != "torch.empty":
