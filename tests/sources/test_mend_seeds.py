@@ -506,6 +506,23 @@ def test_what_feeds_a_seed(tmp_path: Path, name: str) -> None:
     assert program.mended(source, differing("seed", NOTED[words], program.at(words))) == change
 
 
+def test_what_seeds_inside_of_a_call_is_not_the_function_that_gives_the_seed(tmp_path: Path) -> None:
+    """torch.manual_seed seeds CUDA, too: its own row, in the same line, in which nobody calls it."""
+    program = Program(
+        tmp_path,
+        """
+        import os, torch
+
+        def get_seed():
+            return os.getpid()
+
+        torch.manual_seed(get_seed())
+        """,
+    )
+    row = differing("seed", "torch.cuda.manual_seed_all", program.at("torch.manual_seed"))
+    assert program.mended("process-id", row) == "-    return os.getpid()\n+    return 0"
+
+
 # what is read, where nothing was noted as seeding: the objects that take a seed as they are made
 READ = {
     "default_rng": (

@@ -145,7 +145,10 @@ def seed_calls(code: Code, row: Row, names: Sequence[str]) -> tuple[File, list[a
     if not named:
         last = {name.rpartition(".")[2] for name in names}
         named = [call for call in calls if last_name(call) in last]
-    named = named or [call for call in calls if is_seeding(call)]
+    if not named:  # it is called inside: by set_everything(get_seed()), and not by what gives the seed
+        seeding = [call for call in calls if is_seeding(call)]
+        inner = {id(node) for call in seeding for node in ast.walk(call) if node is not call}
+        named = [call for call in seeding if id(call) not in inner]
     if not named:
         raise NoEdit(
             f"what seeds at {row.call_site} is called inside of something else there: give that a seed"
