@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import sys
 from collections.abc import Callable, Mapping
 
 import pytest
@@ -57,8 +58,6 @@ def script(
 
 
 def varied(trainer: Trainer, *factors: str, **asked: object) -> VaryResult:
-    import sys
-
     request = Request((sys.executable, "train.py"), trainer.folder, trainer.store, timeout=600)
     return vary(request, Asked(factors, **asked))  # type: ignore[arg-type]
 
@@ -153,8 +152,6 @@ def test_precision_high_does_nothing_on_cpus_and_medium_may(trainer: Trainer) ->
 def test_the_examples_depend_on_their_threads_as_is_known(trainer: Trainer) -> None:
     """The CNN by the first gradient that the threads share: of a product or a convolution."""
     (trainer.folder / "train.py").write_text((EXAMPLES / "digits_cnn.py").read_text())
-    import sys
-
     command = (sys.executable, "train.py", "--workers", "0", "--epochs", "1")
     request = Request(command, trainer.folder, trainer.store, timeout=600)
     if torch.get_num_threads() != 2:
@@ -195,10 +192,51 @@ def test_batches_in_halves_change_the_weights_and_a_validation_pass_does_not(tra
 
 @pytest.mark.slow
 def test_compiled_differs_from_eager(trainer: Trainer) -> None:
-    script(trainer)
-    result = varied(trainer, "compile")
-    assert verdicts(result)["compiled"] in ("differs", "same")
-    assert all(effect.verdict != "unknown" for effect in result.effects if effect.variant == "compiled")
+    """Dropout draws from a generator of its own there."""
+    script(trainer, "nn.Sequential(nn.Linear(40, 64), nn.Dropout(0.2), nn.Linear(64, 4))")
+    assert verdicts(varied(trainer, "compile"))["compiled"] == "differs"
+
+
+@pytest.mark.slow
+def test_the_number_of_processes_changes_the_last_bits_of_the_weights(trainer: Trainer) -> None:
+    trainer.script(
+        """
+        import torch
+        import torch.distributed as dist
+        from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+        dist.init_process_group("gloo")
+        torch.manual_seed(0)
+        x = torch.randn(256, 16)
+        data = TensorDataset(x, x.sum(1, keepdim=True))
+        sampler = DistributedSampler(data, shuffle=False)
+        net = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.Tanh(), torch.nn.Linear(32, 1))
+        net = torch.nn.parallel.DistributedDataParallel(net)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+        for a, b in DataLoader(data, 32 // dist.get_world_size(), sampler=sampler):
+            loss = (net(a) - b).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        dist.destroy_process_group()
+        """
+    )
+    command = (
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+        "train.py",
+    )
+    request = Request(command, trainer.folder, trainer.store, timeout=600)
+    (effect,) = vary(request, Asked(("world-size",))).effects
+    assert (effect.variant, effect.verdict) == ("1 process", "differs")
+    assert effect.difference is not None
+    assert effect.difference.what == "parameters"
+    assert effect.size.weights_ulps is not None
+    assert effect.size.weights_ulps < 1000
 
 
 @pytest.mark.slow
