@@ -94,6 +94,7 @@ def test_a_hang_ends_with_its_whole_tree(folder: Path) -> None:
     assert not any(map(lives, children))
 
 
+@pytest.mark.slow
 def test_modules_called_and_no_optimizer_step(folder: Path) -> None:
     code = "import torch; torch.manual_seed(0); torch.nn.Linear(3, 1)(torch.ones(1, 3))"
     done = check(folder, "-c", code)

@@ -6,6 +6,8 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 from .command import samerun
 
 TRAIN = """\
@@ -37,6 +39,7 @@ def test_an_unseeded_random_is_found_explained_and_confirmed(tmp_path: Path) -> 
     assert "random.seed" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_fix_it_names_makes_the_runs_the_same(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAIN.format(seed="random.seed(0)"))
     done = samerun("check", sys.executable, "train.py", "--lr", "1", cwd=tmp_path)
