@@ -115,7 +115,9 @@ def test_what_the_code_reads_is_tried_before_everything(tmp_path: Path) -> None:
     assert sources(diagnosis) == [["clock"]]
     assert "clock() is read before the runs part" in diagnosis.found[0].causes[0].evidence
     assert diagnosis.found[0].causes[0].call_site == "train.py:3"
-    assert max(len(call["control"].only) for call in script.calls if call["control"]) == 1
+    controlled = [call["control"].only for call in script.calls if call["control"]]
+    assert max(map(len, controlled)) == 1
+    assert controlled.count(("clock",)) >= 6  # that few runs agree may be luck: most scripts read a clock
 
 
 def test_what_the_code_reads_and_does_not_use_is_not_a_cause(tmp_path: Path) -> None:

@@ -165,7 +165,9 @@ class Candidates:
             if id_ in self._evidence or not isinstance(source, World) or self._search.way(id_) != "control":
                 continue
             reads = source.reads(self._closer.difference)
-            if reads and self.can_try(id_) and self._mends(self.trial((id_,), 3)):
+            if not reads or not self.can_try(id_) or not self._mends(self.trial((id_,), 3)):
+                continue
+            if self._is_sure((id_,)):  # most scripts read a clock for their log
                 text = f"{reads[-1].name} is read before the runs part; controlled, the difference is gone"
                 found = Evidence(id_, 0.3, text, reads[-1].call_site)
                 return replace(findings, causes=(cause_of(found, confirmed=True),))
@@ -191,10 +193,8 @@ class Candidates:
             if len(key) == 1 and judge(proven.comparison, self._closer.difference) == "still"
         }
         needed = smallest(ids, lambda part: self._mends(self.trial(tuple(part), 3)), fail_alone=known)
-        if not all(id_ in self._evidence for id_ in needed):
-            stop = None if self._to_the_end else self._closer.stop_after
-            if not self._mends(self._record(needed, _SURE, stop, at_least=_SURE).comparison):
-                return replace(findings, notes=(*findings.notes, _BY_CHANCE.format(" and ".join(needed))))
+        if not all(id_ in self._evidence for id_ in needed) and not self._is_sure(needed):
+            return replace(findings, notes=(*findings.notes, _BY_CHANCE.format(" and ".join(needed))))
         causes = [
             cause_of(
                 self._evidence.get(id_) or self._unseen(id_),
@@ -205,6 +205,11 @@ class Candidates:
         ]
         ruled_out = tuple(cause for cause in findings.ruled_out if cause.source not in needed)
         return replace(findings, causes=tuple(causes), ruled_out=ruled_out)
+
+    def _is_sure(self, sources: Sequence[str]) -> bool:
+        """Whether as many runs agree as it takes where nothing that was recorded points to a source."""
+        stop = None if self._to_the_end else self._closer.stop_after
+        return self._mends(self._record(sources, _SURE, stop, at_least=_SURE).comparison)
 
     def _unseen(self, id_: str) -> Evidence:
         """What is known of a source that nothing pointed to: where the code reads it, or would be edited."""

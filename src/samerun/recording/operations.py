@@ -324,7 +324,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 def _device(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     """The type of the device that an operation is about to draw on."""
-    for value in args:
+    for value in (*args, *kwargs.values()):  # out=, too
         for tensor in tensors_in(value):
             return tensor.device.type
     return torch.device(kwargs.get("device") or "cpu").type
