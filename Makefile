@@ -1,6 +1,9 @@
 # Two commands do everything on a fresh machine with Python and make:
 #   make demo   the main job on real input      make test   every test of everyday use
 
+# Most tests start Python, many times: without byte code on disk each would compile samerun again.
+export PYTHONDONTWRITEBYTECODE :=
+
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready

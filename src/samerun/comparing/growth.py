@@ -10,6 +10,7 @@ from typing import Any
 
 from samerun.comparing.alignment import Paired, join
 from samerun.comparing.processes import pair, read
+from samerun.runs import columns
 from samerun.runs.reading import Trace
 from samerun.runs.schema import COMPARED
 from samerun.runs.store import Run
@@ -124,7 +125,7 @@ _Groups = dict[tuple[int, str], tuple[bytes | None, list[bytes]]]
 def _groups(trace: Trace, what: str, steps: int) -> _Groups:
     """(the digest of a group, those of its tensors) after each step, by (step, name of the group)."""
     mask = trace.is_one_of("what", {what}) & trace.is_one_of("phase", {"optimizer"}) & (trace.steps < steps)
-    table = trace.table.filter(mask).select(["step", "name", "digest", "parts"])
+    table = trace.table.filter(columns.of_truths(mask)).select(["step", "name", "digest", "parts"])
     found: _Groups = {}
     for step, name, digest, parts in zip(*(column.to_pylist() for column in table.columns), strict=True):
         pieces = [parts[at : at + _PART] for at in range(0, len(parts), _PART)] if parts else []
@@ -159,9 +160,8 @@ _Sampled = dict[str, tuple[dict[str, Any], bytes]]
 
 def _samples(trace: Trace) -> dict[int, _Sampled]:
     """What was sampled of the weights after each step, by group and dtype."""
-    table = trace.table.filter(trace.is_one_of("what", {"values"})).select(
-        ["step", "name", "detail", "parts"]
-    )
+    mask = columns.of_truths(trace.is_one_of("what", {"values"}))
+    table = trace.table.filter(mask).select(["step", "name", "detail", "parts"])
     found: dict[int, _Sampled] = {}
     for step, name, detail, parts in zip(*(column.to_pylist() for column in table.columns), strict=True):
         said = _said(detail)

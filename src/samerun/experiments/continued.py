@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from samerun.experiments.beginnings import Beginning, Beginnings
+from samerun.runs import columns
 from samerun.runs.reading import Trace
 from samerun.runs.schema import COMPARED
 
@@ -79,7 +80,6 @@ def _in_step(whole: Trace, a: Beginning, resumed: Trace, b: Beginning, step: int
 def _from(trace: Trace, start: int, use: int, step: int, moved: int) -> Trace:
     """The records that decide from `start` on, and all the evidence; steps are `moved` on."""
     import numpy as np
-    import pyarrow as pa
 
     at = np.arange(len(trace))
     decides = trace.is_one_of("what", set(COMPARED))
@@ -93,12 +93,12 @@ def _from(trace: Trace, start: int, use: int, step: int, moved: int) -> Trace:
     steps = trace.steps + moved
     steps[states] = step
     ends = wanted & trace.is_one_of("what", {"end"})
-    table = trace.table.set_column(0, "step", pa.array(steps, pa.int32()))
+    table = trace.table.set_column(0, "step", columns.of_numbers(steps.astype("int32")))
     digest = _end_digests(trace, ends, moved)
     if digest is not None:
         number = table.schema.get_field_index("digest")
         table = table.set_column(number, table.schema.field(number), digest)
-    table = table.filter(pa.array(wanted)).unify_dictionaries().combine_chunks()
+    table = table.filter(columns.of_truths(wanted)).unify_dictionaries().combine_chunks()
     return Trace(trace.path, trace.meta, table, trace.complete)
 
 
@@ -118,7 +118,6 @@ def _latest_states(trace: Trace, start: int) -> Bools:
 def _end_digests(trace: Trace, ends: Bools, moved: int) -> pa.Array | None:
     """The digests, with that of an end made of the steps as they are counted here; None without an end."""
     import numpy as np
-    import pyarrow as pa
 
     found = np.flatnonzero(ends)
     if not len(found):
@@ -128,4 +127,4 @@ def _end_digests(trace: Trace, ends: Bools, moved: int) -> pa.Array | None:
     words[found, 1] = 0
     there[found] = True
     values = [row.tobytes() if known else None for row, known in zip(words, there.tolist(), strict=True)]
-    return pa.array(values, pa.binary(16))
+    return columns.of_digests(values)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from samerun.errors import SchemaError, TraceError
-from samerun.runs import frames
+from samerun.runs import columns, frames
 from samerun.runs.difference import Row
 from samerun.runs.schema import SCHEMA
 from samerun.runs.trace import META, SUFFIX, WORDS, arrow_schema
@@ -57,8 +57,7 @@ class Trace:
         """int32[n]: the code of each record's word, -1 for none."""
         codes = self._codes.get(column)
         if codes is None:
-            indices = self._column(column).indices
-            codes = self._codes[column] = indices.fill_null(-1).to_numpy(zero_copy_only=False)
+            codes = self._codes[column] = columns.numbers(self._column(column).indices, -1)
         return codes
 
     def is_one_of(self, column: str, words: Collection[str]) -> Bools:
@@ -85,7 +84,7 @@ class Trace:
         import numpy as np
 
         column = self._column("digest")
-        there = ~column.is_null().to_numpy(zero_copy_only=False)
+        there = columns.known(column)
         data = column.buffers()[1]
         whole = np.frombuffer(data, np.uint64) if data is not None else np.zeros(0, np.uint64)
         words = whole.reshape(-1, 2)[column.offset : column.offset + len(column)].copy()
@@ -97,11 +96,8 @@ class Trace:
     @cached_property
     def inputs(self) -> tuple[npt.NDArray[np.uint64], Bools]:
         """(uint64[n], 0 where there are none; bool[n]: whether they are known)."""
-        import numpy as np
-
         column = self._column("inputs")
-        there = ~column.is_null().to_numpy(zero_copy_only=False)
-        return column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.uint64), there
+        return columns.numbers(column, 0), columns.known(column)
 
     def cell(self, column: str, index: int) -> Any:
         """One value, None where there is none."""
@@ -113,9 +109,7 @@ class Trace:
 
     def rows(self, mask: Bools) -> list[Row]:
         """The records where bool[n] is true, in order."""
-        import pyarrow as pa
-
-        chosen = self.table.select(_ROW).filter(pa.array(mask))
+        chosen = self.table.select(_ROW).filter(columns.of_truths(mask))
         return [Row(**values, process=self.stem) for values in chosen.to_pylist()]
 
     def losses(self) -> dict[int, tuple[float, ...]]:
@@ -143,8 +137,7 @@ class Trace:
     def _numbers(self, name: str, missing: int) -> Ints:
         import numpy as np
 
-        column = self._column(name).fill_null(missing)
-        numbers: Ints = column.to_numpy(zero_copy_only=False).astype(np.int64)
+        numbers: Ints = columns.numbers(self._column(name), missing).astype(np.int64)
         return numbers
 
 

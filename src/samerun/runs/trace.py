@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from samerun.runs import columns
 from samerun.runs.schema import SCHEMA
 
 if TYPE_CHECKING:
@@ -133,21 +134,21 @@ class TraceWriter:
         rows = zip(*self._rows, strict=True) if self._rows else [()] * 7
         signatures, steps, digests, inputs, values, details, parts = rows
         kinds = np.array([self._code(signature) for signature in signatures], dtype=np.int32)
-        columns = [pa.array(steps, pa.int32())]
+        found = [columns.of_numbers(np.array(steps, dtype=np.int32))]
         for words, codes in zip(self._words, self._codes, strict=True):
             taken = np.array(codes, dtype=np.int32)[kinds]
             # polars refuses a negative code, even under a null
-            indices = pa.array(np.maximum(taken, 0), mask=taken < 0)
-            columns.append(pa.DictionaryArray.from_arrays(indices, words.dictionary()))
-        columns += [
-            pa.array(digests, pa.binary(16)),
-            pa.array(inputs, pa.uint64()),
-            pa.array(values, pa.float64()),
-            pa.array(np.array(self._flags, dtype=np.uint8)[kinds]),
-            pa.array([None if text is None else _clean(text) for text in details], pa.string()),
-            pa.array(parts, pa.binary()),
+            indices = columns.of_numbers(np.maximum(taken, 0), taken >= 0)
+            found.append(pa.DictionaryArray.from_arrays(indices, words.dictionary()))
+        found += [
+            columns.of_digests(digests),
+            columns.of_optional(inputs, np.uint64),
+            columns.of_optional(values, np.float64),
+            columns.of_numbers(np.array(self._flags, dtype=np.uint8)[kinds]),
+            columns.of_texts(None if text is None else _clean(text) for text in details),
+            columns.of_bytes(parts),
         ]
-        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        return pa.RecordBatch.from_arrays(found, schema=self._schema)
 
     # --- the file ----------------------------------------------------------------------------------
 
@@ -191,10 +192,8 @@ class _Words:
 
     def dictionary(self) -> pa.Array:
         """The words in the order of their codes; the same object until one is added."""
-        import pyarrow as pa
-
         if self._array is None:
-            self._array = pa.array([_clean(word) for word in self._codes if word is not None], pa.string())
+            self._array = columns.of_texts(_clean(word) for word in self._codes if word is not None)
         return self._array
 
 
