@@ -1,13 +1,16 @@
-"""Which cells of one dimension grid_sample reads for each place, and with what weights.
+"""Which cells of one dimension grid_sample reads for each place, and with what weights; and the way back.
 
 https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/GridSampler.h
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+
+from samerun.ops import _segments
 
 _LINEAR, _NEAREST, _CUBIC = 0, 1, 2
 _ZEROS, _BORDER, _REFLECTION = 0, 1, 2
@@ -21,7 +24,49 @@ class Sample:
     cell: torch.Tensor  # int64
     inside: torch.Tensor  # bool: whether there is such a cell
     weight: torch.Tensor
-    slope: torch.Tensor  # of the weight, by the coordinate as the user gives it: from -1 to 1
+    slope: torch.Tensor  # of the weight, by the coordinate as the user gives it
+
+
+class Tap:
+    """One cell for each place: one sample of each dimension."""
+
+    def __init__(self, taken: Sequence[Sample], sizes: Sequence[int]) -> None:
+        self.taken = taken
+        cell = torch.zeros_like(taken[0].cell)
+        inside = torch.ones_like(taken[0].inside)
+        for one, size in zip(taken, sizes, strict=True):
+            cell = cell * size + one.cell
+            inside = inside & one.inside
+        self.cell = cell.masked_fill(~inside, 0)
+        self.inside = inside
+
+    def weight(self) -> torch.Tensor:
+        """The product of the weights."""
+        weight = self.taken[0].weight
+        for one in self.taken[1:]:
+            weight = weight * one.weight
+        return weight
+
+    def slope(self, dim: int) -> torch.Tensor:
+        """How the weight changes with the coordinate of one dimension."""
+        slope = self.taken[dim].slope
+        for other, one in enumerate(self.taken):
+            if other != dim:
+                slope = slope * one.weight
+        return slope
+
+
+def add_to_cells(grad: torch.Tensor, taps: Sequence[Tap], cells: int) -> torch.Tensor:
+    """The gradient [N, C, cells] of what was sampled, from that of the samples [N, C, places]."""
+    count, channels, _ = grad.shape
+    outside = count * cells  # a cell of its own for what lies outside, which is dropped
+    start = torch.arange(count, device=grad.device).view(-1, 1) * cells
+    keys = torch.stack([(tap.cell + start).masked_fill(~tap.inside, outside) for tap in taps])
+    rows = grad.transpose(1, 2)
+    parts = torch.stack([rows * tap.weight().unsqueeze(2) for tap in taps])
+    sums = _segments.add(keys.reshape(-1), parts.reshape(-1, channels), outside + 1)
+    result = sums.new_empty((count, channels, cells))
+    return result.copy_(sums[:outside].view(count, cells, channels).transpose(1, 2))
 
 
 def samples(at: torch.Tensor, size: int, mode: int, padding: int, align_corners: bool) -> list[Sample]:
@@ -33,11 +78,18 @@ def samples(at: torch.Tensor, size: int, mode: int, padding: int, align_corners:
     if mode == _CUBIC:
         return _cubic(x, scale, size, padding, align_corners)
     x, sign = _padded(x, size, padding, align_corners)
-    x = torch.where(x.isfinite() & (x.abs() < 2**31 - 1), x, -100.0)
     if mode == _NEAREST:
-        return [_sample(x.round(), size, torch.ones_like(x), torch.zeros_like(x))]
+        return [_sample(_numbered(x).round(), size, torch.ones_like(x), torch.zeros_like(x))]
+    return linear(x, size, sign * scale)
+
+
+def linear(x: torch.Tensor, size: int, steep: torch.Tensor) -> list[Sample]:
+    """The two cells of a dimension of `size` that places x, in cells, lie between.
+
+    steep is how x changes with the coordinate as the user gives it.
+    """
+    x = _numbered(x)
     low = x.floor()
-    steep = sign * scale
     return [_sample(low, size, low + 1 - x, -steep), _sample(low + 1, size, x - low, steep)]
 
 
@@ -49,9 +101,13 @@ def _cubic(x: torch.Tensor, scale: float, size: int, padding: int, align_corners
     taken = []
     for step, (weight, slope) in enumerate(zip(weights, slopes, strict=True), start=-1):
         cell, _ = _padded(low + step, size, padding, align_corners)
-        cell = torch.where(cell.isfinite() & (cell.abs() < 2**31 - 1), cell, -100.0)
-        taken.append(_sample(cell, size, weight, slope * scale))
+        taken.append(_sample(_numbered(cell), size, weight, slope * scale))
     return taken
+
+
+def _numbered(x: torch.Tensor) -> torch.Tensor:
+    """Places outside for those that have no number of a cell."""
+    return torch.where(x.isfinite() & (x.abs() < 2**31 - 1), x, -100.0)
 
 
 def _sample(cell: torch.Tensor, size: int, weight: torch.Tensor, slope: torch.Tensor) -> Sample:

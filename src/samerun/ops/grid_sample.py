@@ -13,10 +13,9 @@ from typing import Any
 
 import torch
 
-from samerun.ops import _segments
 from samerun.ops._bands import accumulated_in
 from samerun.ops._examples import normal
-from samerun.ops._sampling import Sample, samples
+from samerun.ops._sampling import Tap, add_to_cells, samples
 from samerun.ops.implementation import Implementation
 
 
@@ -40,8 +39,10 @@ def grid_sampler_backward(
     grad = accumulated_in(grad_output).reshape(count, channels, -1)
     cells = input.shape[2:].numel()
     values = accumulated_in(input).reshape(count, channels, cells)
-    taps = [_Tap(taken, sizes) for taken in itertools.product(*per_dim)]
-    grad_input = _of_input(grad, taps, cells).to(input.dtype).view(input.shape) if output_mask[0] else None
+    taps = [Tap(taken, sizes) for taken in itertools.product(*per_dim)]
+    grad_input = None
+    if output_mask[0]:
+        grad_input = add_to_cells(grad, taps, cells).to(input.dtype).view(input.shape)
     grad_grid = torch.zeros_like(places)
     if interpolation_mode != _NEAREST:
         for tap in taps:
@@ -50,46 +51,6 @@ def grid_sampler_backward(
             for dim in range(dims):
                 grad_grid[..., dims - 1 - dim] += tap.slope(dim) * seen
     return grad_input, grad_grid.to(grid.dtype).view(grid.shape)
-
-
-class _Tap:
-    """One cell for each place: one sample of each dimension."""
-
-    def __init__(self, taken: Sequence[Sample], sizes: Sequence[int]) -> None:
-        self.taken = taken
-        cell = torch.zeros_like(taken[0].cell)
-        inside = torch.ones_like(taken[0].inside)
-        for one, size in zip(taken, sizes, strict=True):
-            cell = cell * size + one.cell
-            inside = inside & one.inside
-        self.cell = cell.masked_fill(~inside, 0)
-        self.inside = inside
-
-    def weight(self) -> torch.Tensor:
-        weight = self.taken[0].weight
-        for one in self.taken[1:]:
-            weight = weight * one.weight
-        return weight
-
-    def slope(self, dim: int) -> torch.Tensor:
-        """How the weight changes with the coordinate of one dimension."""
-        slope = self.taken[dim].slope
-        for other, one in enumerate(self.taken):
-            if other != dim:
-                slope = slope * one.weight
-        return slope
-
-
-def _of_input(grad: torch.Tensor, taps: Sequence[_Tap], cells: int) -> torch.Tensor:
-    count, channels, _ = grad.shape
-    outside = count * cells  # a cell of its own for what lies outside, which is dropped
-    start = torch.arange(count, device=grad.device).view(-1, 1) * cells
-    keys = torch.stack([(tap.cell + start).masked_fill(~tap.inside, outside) for tap in taps])
-    rows = grad.transpose(1, 2)
-    parts = torch.stack([rows * tap.weight().unsqueeze(2) for tap in taps])
-    sums = _segments.add(keys.reshape(-1), parts.reshape(-1, channels), outside + 1)
-    result = sums.new_empty((count, channels, cells))
-    return result.copy_(sums[:outside].view(count, cells, channels).transpose(1, 2))
 
 
 def cudnn_grid_sampler_backward(
