@@ -24,6 +24,7 @@ import torch
 
 from samerun.ops import Implementation, implementations
 from samerun.ops._installation import put_in
+from samerun.ops.selftest import imported
 
 LEAST = 0.002  # seconds that a turn takes, at least: so many calls
 
@@ -124,7 +125,7 @@ def main() -> None:
     for one in implementations().values():
         if options.names and one.name not in options.names:
             continue
-        if one.name.startswith("cudnn") and device.type == "cpu":
+        if not imported(one) or (one.name.startswith("cudnn") and device.type == "cpu"):
             continue
         row = Row(one, device)
         row.measure(options.rounds)

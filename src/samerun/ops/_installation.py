@@ -16,6 +16,7 @@ from samerun.errors import UsageError
 from samerun.ops import _native
 from samerun.ops._alerts import silenced
 from samerun.ops._redirects import direct
+from samerun.ops._torchvision import once_imported
 from samerun.ops._variants import variants
 from samerun.ops.catalogue import implementations
 from samerun.ops.implementation import Implementation, Kernel
@@ -69,10 +70,11 @@ def is_installed() -> bool:
 
 
 def reasons() -> dict[str, str]:
-    """Which operations `install` replaces with this torch, and why each."""
+    """Which operations `install` replaces with this torch and what else is imported, and why each."""
     if not available():
         return {}
-    return {one.name: one.why for one in implementations().values() if any(map(built_for, one.devices))}
+    present = filter(loaded, implementations().values())
+    return {one.name: one.why for one in present if any(map(built_for, one.devices))}
 
 
 def available() -> bool:
@@ -85,10 +87,18 @@ def built_for(key: str) -> bool:
     return key == "CPU" or (key == "CUDA" and bool(torch._C._has_cuda))
 
 
+def loaded(one: Implementation) -> bool:
+    """Whether there is such an operation: torchvision's are there once it was imported."""
+    return hasattr(getattr(torch.ops, one.namespace), one.name)
+
+
 def put_in(
     wanted: Iterable[Implementation], keys: Callable[[Implementation], Iterable[str]] | None = None
 ) -> ExitStack:
-    """Replace the wanted operations at their dispatch keys; closing what is returned puts all back."""
+    """Replace the wanted operations at their dispatch keys; closing what is returned puts all back.
+
+    Those of torchvision are replaced as soon as it is imported.
+    """
     if not available():
         raise UsageError(
             f"torch {torch.__version__} has no torch.library.get_kernel, by which its own kernels are kept; "
@@ -96,19 +106,46 @@ def put_in(
         )
     chosen = [(one, tuple(keys(one) if keys else filter(built_for, one.devices))) for one in wanted]
     present = [one for one, there in chosen if there]
-    Library: Any = torch.library.Library
     with ExitStack() as stack:
-        libraries: dict[str, Any] = {}
-        for one, there in chosen:
-            if one.namespace not in libraries:
-                libraries[one.namespace] = library = Library(one.namespace, "IMPL")
-                stack.callback(library._destroy)
-            for key in there:
-                _register(libraries[one.namespace], one, key)
+        registrations = _Registrations(chosen)
+        stack.callback(registrations.undo)
+        registrations.register()
+        if not all(map(loaded, present)):
+            stack.callback(once_imported(registrations.register))
         stack.callback(_tag_caches(present))
         stack.callback(silenced(frozenset(alert for one in present for alert in one.alerts)))
         stack.callback(direct(frozenset(one.name for one in present if "CPU" not in one.devices)))
         return stack.pop_all()
+
+
+class _Registrations:
+    """The kernels of implementations, each for its dispatch keys, of those operations that there are."""
+
+    def __init__(self, wanted: Iterable[tuple[Implementation, tuple[str, ...]]]) -> None:
+        self._waiting = list(wanted)
+        self._libraries: dict[str, Any] = {}
+
+    def register(self) -> None:
+        """Replace what is not replaced yet, and is there."""
+        with _lock:
+            ready = [pair for pair in self._waiting if loaded(pair[0])]
+            self._waiting = [pair for pair in self._waiting if not loaded(pair[0])]
+            for one, keys in ready:
+                for key in keys:
+                    _register(self._library(one.namespace), one, key)
+
+    def undo(self) -> None:
+        """Put all back, and replace nothing any more."""
+        with _lock:
+            self._waiting.clear()
+            for library in self._libraries.values():
+                library._destroy()
+
+    def _library(self, namespace: str) -> Any:
+        if namespace not in self._libraries:
+            Library: Any = torch.library.Library
+            self._libraries[namespace] = Library(namespace, "IMPL")
+        return self._libraries[namespace]
 
 
 def _register(library: Any, one: Implementation, key: str) -> None:

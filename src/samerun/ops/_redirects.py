@@ -1,21 +1,36 @@
 """torch's detours in Python, which deterministic mode takes before any kernel is asked for.
 
 `F.interpolate` and `F.pad` compute what has no deterministic kernel by slow decompositions, with other
-bits in the forward pass. Where samerun has the kernel, the straight way is taken again.
+bits in the forward pass; torchvision's roi_align has itself compiled. Where samerun has the kernel, the
+straight way is taken again.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import torch
+
+from samerun.ops._torchvision import MODULE, once_imported
 
 _LINEAR = {1: "upsample_linear1d", 2: "upsample_bilinear2d", 3: "upsample_trilinear3d"}
 
 
 def direct(names: frozenset[str]) -> Callable[[], None]:
     """Take the straight way to the operations of these names; return what undoes it."""
+    with ExitStack() as stack:
+        stack.callback(_direct_torch(names))
+        if "_roi_align_backward" in names:
+            detour = _Detour()
+            stack.callback(detour.undo)
+            stack.callback(once_imported(detour.avoid))
+        return stack.pop_all().close
+
+
+def _direct_torch(names: frozenset[str]) -> Callable[[], None]:
     # torch._decomp takes a second to import; where nothing needs it here, nothing is redirected either.
     straight: dict[str, Any] = {}
     if "upsample_bilinear2d_backward" in names:
@@ -50,3 +65,27 @@ def _upsample_linear(
 def _replication_pad(input: torch.Tensor, pad: Any) -> torch.Tensor:
     result: torch.Tensor = torch._C._nn.pad(input, pad, "replicate", None)
     return result
+
+
+class _Detour:
+    """torchvision.ops.roi_align._roi_align, which is called on CUDA in deterministic mode."""
+
+    def __init__(self) -> None:
+        self._before: Any = None
+
+    def avoid(self) -> None:
+        """Have the operator called, where it is there to be called."""
+        module: Any = sys.modules[MODULE]
+        before = getattr(module, "_roi_align", None)  # older releases have none
+        if before is not None and hasattr(torch.ops.torchvision, "roi_align"):
+            self._before = before
+            module._roi_align = self._roi_align
+
+    def undo(self) -> None:
+        """Have the detour taken again."""
+        module: Any = sys.modules.get(MODULE)
+        if self._before is not None and module._roi_align == self._roi_align:
+            module._roi_align = self._before
+
+    def _roi_align(self, input: torch.Tensor, *args: Any) -> Any:
+        return (torch.ops.torchvision.roi_align if input.is_cuda else self._before)(input, *args)

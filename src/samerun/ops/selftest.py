@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +13,7 @@ from typing import Any
 import torch
 
 from samerun.digest import digest_tensor
-from samerun.ops._installation import built_for, installed
+from samerun.ops._installation import built_for, installed, loaded
 from samerun.ops.catalogue import implementations
 from samerun.ops.implementation import Implementation
 
@@ -35,13 +37,30 @@ class Outcome:
 def selftest(runs: int) -> Iterator[Outcome]:
     """Run each operation that is replaced here `runs` times, on every kind of device that it is replaced for.
 
-    On the CPU at one thread and at several, with the same bits; on CUDA beside other work.
+    On the CPU at one thread and at several, with the same bits; on CUDA beside other work. The operations of
+    another library are left out where that is not installed, or does not fit this torch.
     """
     with installed():
         for one in implementations().values():
             for key in one.devices:
-                if built_for(key) and (key == "CPU" or torch.cuda.is_available()):
+                there = built_for(key) and (key == "CPU" or torch.cuda.is_available())
+                if there and imported(one):
                     yield outcome(one, torch.device(key.lower()), runs)
+
+
+def imported(one: Implementation) -> bool:
+    """Whether there is the operation, if need be after importing the library that brings it."""
+    if not loaded(one) and one.namespace != "aten":
+        _import(one.namespace)
+    return loaded(one)
+
+
+@functools.cache
+def _import(library: str) -> None:
+    try:
+        importlib.import_module(library)
+    except Exception:  # it is not installed, or says in its own way that it does not fit this torch
+        pass
 
 
 def outcome(one: Implementation, device: torch.device, runs: int) -> Outcome:

@@ -1,0 +1,66 @@
+"""When torchvision arrives: its operators exist only once it was imported, which may be after `install`.
+
+To register early would not do: of two kernels for one dispatch key, the one that came last is called.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+# The last of what samerun needs: whoever imports it has loaded the operators.
+MODULE = "torchvision.ops.roi_align"
+
+
+def once_imported(then: Callable[[], None]) -> Callable[[], None]:
+    """Call `then` when torchvision was imported, which may be now; return what gives up waiting for that."""
+    if MODULE in sys.modules:
+        then()
+        return lambda: None
+    finder = _Finder(then)
+    sys.meta_path.insert(0, finder)
+
+    def undo() -> None:
+        if finder in sys.meta_path:
+            sys.meta_path.remove(finder)
+
+    return undo
+
+
+class _Finder:
+    """Finds the module as the other finders do, with a loader that reports back."""
+
+    def __init__(self, then: Callable[[], None]) -> None:
+        self._then = then
+        self._finding = False
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Nothing for every other module."""
+        if name != MODULE or self._finding:
+            return None
+        self._finding = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self._finding = False
+        if spec is not None and spec.loader is not None:
+            _report(spec.loader, self._then)
+        return spec
+
+
+def _report(loader: Any, then: Callable[[], None]) -> None:
+    """Have the loader call `then` when it has executed a module, once."""
+    execute = loader.exec_module
+
+    def exec_module(module: ModuleType) -> None:
+        vars(loader).pop("exec_module", None)
+        execute(module)
+        then()
+
+    loader.exec_module = exec_module
