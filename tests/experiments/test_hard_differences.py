@@ -45,6 +45,10 @@ PLANTED = {
 }
 
 
+def most_are_quick(*slow):
+    return [pytest.param(what, marks=pytest.mark.slow) if what in slow else what for what in PLANTED]
+
+
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
     from trainer import Trainer
@@ -54,7 +58,7 @@ def plain(tmp_path_factory):
     return {tier: trainer.record("train.py", tier=tier) for tier in ("steps", "ops")}
 
 
-@pytest.mark.parametrize("what", PLANTED)
+@pytest.mark.parametrize("what", most_are_quick("extra", "weights"))
 def test_found_at_tier_steps(trainer, plain, what):
     trainer.script(SCRIPT)
     comparison = compare(plain["steps"], trainer.record("train.py", what))

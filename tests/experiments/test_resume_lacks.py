@@ -81,7 +81,13 @@ def test_all_restored_is_the_same(series: Series, words: str, tmp_path: Path) ->
     "lacking, place, named, said",
     [
         ("flip", (12, "forward", "output"), ["weights"], "1 of 6 tensors differ: 0.weight"),
-        ("optimizer", (12, "optimizer", "parameters"), ["optimizer state"], "18 of 18 tensors"),
+        pytest.param(
+            "optimizer",
+            (12, "optimizer", "parameters"),
+            ["optimizer state"],
+            "18 of 18 tensors",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             "scheduler",
             (12, "optimizer", "parameters"),
@@ -149,7 +155,9 @@ def accumulating(tmp_path_factory: pytest.TempPathFactory) -> Series:
         ("gradients", (7, "optimizer", "gradients"), ["gradients"], "1 of its backward passes"),
         ("scaler", (7, "forward", "loss"), ["gradient scaler"], "the loss of step 7 is equal"),
         ("average", (7, "evaluation", "output"), ["averaged weights"], "every step up to 7 is equal"),
-        ("counter", (11, "end", "end"), ["counters"], "ended after step 11"),
+        pytest.param(
+            "counter", (11, "end", "end"), ["counters"], "ended after step 11", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_what_is_kept_beside_the_weights_is_named(

@@ -52,6 +52,7 @@ def test_the_records_are_those_of_the_host(trainer, output, tier):
     assert "digested by different algorithms" in apart.reason
 
 
+@pytest.mark.slow
 def test_a_gap_is_told_by_what_meets_it(trainer):
     trainer.script(SCRIPT)
     plain, again = (trainer.record("train.py", tier="ops", window=(-1, 9)) for _ in range(2))

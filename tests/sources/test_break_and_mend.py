@@ -57,9 +57,6 @@ def causes(a, b, output):
 
 # `make test` breaks and mends these, of every kind one; `make thorough` all.
 QUICK = {
-    "clock",
-    "hash-seed",
-    "listing-order",
     "nondeterministic-kernels",
     "python-random",
     "resume-state",
@@ -87,7 +84,7 @@ def test_its_control_mends_it(trainer, output, source):
     assert comparison.scope.steps > 0
 
 
-@pytest.mark.parametrize("source", BETWEEN)
+@pytest.mark.parametrize("source", ["threads", pytest.param("arguments", marks=pytest.mark.slow)])
 def test_it_is_recognised_between_commands(trainer, output, source):
     words_a, env_a, words_b, env_b = BETWEEN[source]
     script = str(SCRIPTS / f"{source}.py")

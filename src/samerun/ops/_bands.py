@@ -8,10 +8,17 @@ reads as there are taps.
 
 from __future__ import annotations
 
+import functools
+import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+
+from samerun.ops._triton import works_on
+
+Cells = Sequence[torch.Tensor] | None  # float[outputs] for each dimension, in the dtype of sum_dtype
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,18 @@ class Band:
 
     inputs: int
     taps: tuple[Tap, ...]
+
+    @functools.cached_property
+    def table(self) -> torch.Tensor:
+        """int32[taps, inputs]: the output of each tap, -1 where there is none. There must be taps."""
+        rows = [one.output if one.none is None else one.output.masked_fill(one.none, -1) for one in self.taps]
+        return _stacked(rows).int()
+
+    @functools.cached_property
+    def weights(self) -> torch.Tensor | None:
+        """float[taps, inputs], 0 where there is no tap; None: every weight is 1."""
+        rows = [one.weight for one in self.taps if one.weight is not None]
+        return _stacked(rows) if rows else None
 
     def gather(self, t: torch.Tensor, dim: int) -> torch.Tensor:
         """The transposed map along a dimension of t: from [..., outputs, ...] to [..., inputs, ...]."""
@@ -76,13 +95,64 @@ def band(
         return Band(size, tuple(taps))
 
 
-def gather(t: torch.Tensor, bands: Sequence[Band]) -> torch.Tensor:
-    """The transposed map along the last dimensions of t, one band each, the last dimension first."""
+def _stacked(rows: list[torch.Tensor]) -> torch.Tensor:
+    with torch.inference_mode(False):
+        return torch.stack(rows)
+
+
+def gather(t: torch.Tensor, bands: Sequence[Band], cells: Cells = None) -> torch.Tensor:
+    """The transposed map of t / cells along the last dimensions of t, one band each: t's dtype.
+
+    Torch's operations go through the last dimension first.
+    """
+    if works_on(t.device):
+        from samerun.ops import _bands_triton
+
+        return _bands_triton.gather(t, bands, cells)
+    total = divided(t, cells, t.dim() - len(bands))
     for back, one in enumerate(reversed(bands), start=1):
-        t = one.gather(t, t.dim() - back)
-    return t
+        total = one.gather(total, total.dim() - back)
+    return total.to(t.dtype)
+
+
+def gather_named(t: torch.Tensor, bands: Sequence[Band], names: torch.Tensor) -> torch.Tensor:
+    """The same with weights of 1, of the values alone whose name, int64 like t, is the input's place."""
+    if works_on(t.device):
+        from samerun.ops import _bands_triton
+
+        return _bands_triton.gather(t, bands, names=names)
+    inputs = [one.inputs for one in bands]
+    first = t.dim() - len(bands)
+    place = torch.arange(math.prod(inputs), device=t.device).view(inputs)
+    grad = accumulated_in(t)
+    total = grad.new_zeros((*t.shape[:first], *inputs))
+    for taps in itertools.product(*(one.taps for one in bands)):
+        named, value = names, grad
+        for back, tap in enumerate(reversed(taps), start=1):
+            dim = t.dim() - back
+            named, value = named.index_select(dim, tap.output), value.index_select(dim, tap.output)
+            if tap.none is not None:
+                named = named.masked_fill_(tap.none.view([-1] + [1] * (back - 1)), -1)
+        total += value.masked_fill_(named != place, 0)
+    return total.to(t.dtype)
+
+
+def divided(t: torch.Tensor, cells: Cells, first: int) -> torch.Tensor:
+    """t in the dtype in which it is added up, divided by the product of the cells of its dimensions."""
+    t = accumulated_in(t)
+    if cells is None:
+        return t
+    product = t.new_ones(())
+    for dim, one in enumerate(cells, start=first):
+        product = product * one.view([-1 if at == dim else 1 for at in range(t.dim())])
+    return t / product
+
+
+def sum_dtype(t: torch.Tensor) -> torch.dtype:
+    """The dtype in which values of t are added: float32 for the narrower ones."""
+    return torch.float32 if t.dtype in (torch.float16, torch.bfloat16) else t.dtype
 
 
 def accumulated_in(t: torch.Tensor) -> torch.Tensor:
-    """t in the dtype in which its values are added: float32 for the narrower ones."""
-    return t.float() if t.dtype in (torch.float16, torch.bfloat16) else t
+    """t in the dtype in which its values are added."""
+    return t.to(sum_dtype(t))

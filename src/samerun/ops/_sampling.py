@@ -58,13 +58,14 @@ class Tap:
 
 def add_to_cells(grad: torch.Tensor, taps: Sequence[Tap], cells: int) -> torch.Tensor:
     """The gradient [N, C, cells] of what was sampled, from that of the samples [N, C, places]."""
-    count, channels, _ = grad.shape
+    count, channels, places = grad.shape
     outside = count * cells  # a cell of its own for what lies outside, which is dropped
     start = torch.arange(count, device=grad.device).view(-1, 1) * cells
     keys = torch.stack([(tap.cell + start).masked_fill(~tap.inside, outside) for tap in taps])
-    rows = grad.transpose(1, 2)
-    parts = torch.stack([rows * tap.weight().unsqueeze(2) for tap in taps])
-    sums = _segments.add(keys.reshape(-1), parts.reshape(-1, channels), outside + 1)
+    rows = torch.arange(count * places, device=grad.device).repeat(len(taps))
+    weights = torch.stack([tap.weight() for tap in taps])
+    values = grad.transpose(1, 2).reshape(-1, channels)
+    sums = _segments.add(keys.reshape(-1), values, outside + 1, rows, weights.reshape(-1))
     result = sums.new_empty((count, channels, cells))
     return result.copy_(sums[:outside].view(count, cells, channels).transpose(1, 2))
 

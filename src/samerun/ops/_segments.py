@@ -1,10 +1,11 @@
-"""The engine: values that share a key are reduced in one fixed order, on every device.
+"""The engine: values that share a key are reduced in one fixed order.
 
 Stable sort by key, then a balanced tree over each segment of equal keys: neighbours are joined in pairs,
-level by level. Which values meet is given by their ranks within the segment alone, so that the bits
-depend on neither threads nor blocks nor device, and rounding grows with the logarithm of a segment's
-length instead of its length. Work: one sort, and about three passes over the values in all levels
-together. One synchronisation with a device, to learn how many values each level has.
+level by level; where Triton works, 32 at a time (_segments_triton.py). Which values meet is given by their
+ranks within the segment alone, so that the bits depend on neither threads nor blocks, and rounding grows
+with the logarithm of a segment's length instead of its length. Work: one sort, and in pairs about three
+passes over the values in all levels together. Two synchronisations with a device, to learn how many
+segments there are and how many values each level has.
 
 The idea of sorted segments is that of torch's index_put_(accumulate=True) on CUDA and of torch_scatter's
 segment_csr; the tree is Blelloch's (Prefix Sums and Their Applications, 1990), over ranks.
@@ -17,6 +18,9 @@ from dataclasses import dataclass
 
 import torch
 
+from samerun.ops._bands import accumulated_in
+from samerun.ops._triton import works_on
+
 Join = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
@@ -27,57 +31,99 @@ class Segments:
     order: torch.Tensor  # int64[n]: the positions of the keys, sorted by key, equal keys in their own order
     keys: torch.Tensor  # int64[s]: the distinct keys, ascending
     lengths: torch.Tensor  # int64[s]: how many have each key
-    levels: tuple[int, ...]  # how many values are left after each level of the tree, the n of the start first
 
-    def reduce(self, values: torch.Tensor, join: Join) -> torch.Tensor:
-        """Values [n, ...] joined by key: [s, ...], in the order of `keys`."""
+    def reduce(
+        self,
+        values: torch.Tensor,
+        join: Join,
+        rows: torch.Tensor | None = None,
+        weights: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """Values joined by key: [s, ...], in the order of `keys`, in the dtype in which values are added.
+
+        values: [n, ...]; with rows, int64[n]: [r, ...], of which each key has the row that is named;
+        weights: float[n], by which these are multiplied.
+        """
+        rows = self.order if rows is None else rows.index_select(0, self.order)
+        weights = None if weights is None else weights.index_select(0, self.order)
+        any_equal = self.order.numel() > self.keys.numel()
+        if any_equal and join in _FUSED and values.is_floating_point() and works_on(values.device):
+            from samerun.ops import _segments_triton
+
+            levels = self._levels(_segments_triton.PIECE)
+            return _segments_triton.reduce(values, rows, weights, self.lengths, levels, join is torch.mul)
+        return self._reduce_in_pairs(accumulated_in(values), join, rows, weights)
+
+    def _reduce_in_pairs(
+        self, values: torch.Tensor, join: Join, rows: torch.Tensor, weights: torch.Tensor | None
+    ) -> torch.Tensor:
+        shape = [-1] + [1] * (values.dim() - 1)
+
+        def take(at: torch.Tensor) -> torch.Tensor:
+            found = values.index_select(0, rows.index_select(0, at))
+            return found if weights is None else found * weights.index_select(0, at).view(shape)
+
         lengths = self.lengths
         starts = lengths.cumsum(0) - lengths
-        at = self.order
-        if len(self.levels) == 1:
-            return values.index_select(0, at)
-        for level, size in enumerate(self.levels[1:]):
+        if self.order.numel() == self.keys.numel():
+            return take(starts)
+        result: torch.Tensor | None = None
+        for size in self._levels(2)[1:]:
             shorter = (lengths + 1) // 2
             begins = shorter.cumsum(0) - shorter
-            segment = torch.arange(lengths.numel(), device=at.device).repeat_interleave(
+            segment = torch.arange(lengths.numel(), device=rows.device).repeat_interleave(
                 shorter, output_size=size
             )
-            rank = torch.arange(size, device=at.device) - begins.index_select(0, segment)
+            rank = torch.arange(size, device=rows.device) - begins.index_select(0, segment)
             left = starts.index_select(0, segment) + 2 * rank
             alone = 2 * rank + 1 == lengths.index_select(0, segment)
             right = left + 1 - alone.to(left.dtype)  # itself, and not used, where it has no neighbour
-            if level == 0:
-                left, right = at.index_select(0, left), at.index_select(0, right)
-            first = values.index_select(0, left)
-            joined = join(first, values.index_select(0, right))
-            values = torch.where(alone.view(-1, *[1] * (values.dim() - 1)), first, joined)
+            if result is None:
+                first, second = take(left), take(right)
+            else:
+                first, second = result.index_select(0, left), result.index_select(0, right)
+            result = torch.where(alone.view(shape), first, join(first, second))
             lengths, starts = shorter, begins
-        return values
+        assert result is not None
+        return result
+
+    def _levels(self, pieces: int) -> tuple[int, ...]:
+        """How many values are left after each level that makes one of so many; n first. Waits once."""
+        sizes = [self.order.numel()]
+        lengths, totals, most = self.lengths, [], sizes[0]
+        while most > 1:
+            lengths = (lengths + pieces - 1) // pieces
+            totals.append(lengths.sum())
+            most = (most + pieces - 1) // pieces
+        for total in torch.stack(totals).tolist():
+            if sizes[-1] == self.keys.numel():
+                break
+            sizes.append(total)
+        return tuple(sizes)
+
+
+_FUSED = (torch.add, torch.mul)
 
 
 def segments(keys: torch.Tensor) -> Segments:
     """The segments of int64[n] keys."""
     ordered, order = torch.sort(keys, stable=True)
     distinct, lengths = torch.unique_consecutive(ordered, return_counts=True)
-    sizes = [keys.numel()]
-    if keys.numel() > distinct.numel():
-        halves, totals = lengths, []
-        for _ in range((keys.numel() - 1).bit_length()):
-            halves = (halves + 1) // 2
-            totals.append(halves.sum())
-        for total in torch.stack(totals).tolist():
-            if sizes[-1] == distinct.numel():
-                break
-            sizes.append(total)
-    return Segments(order, distinct, lengths, tuple(sizes))
+    return Segments(order, distinct, lengths)
 
 
-def add(keys: torch.Tensor, values: torch.Tensor, size: int) -> torch.Tensor:
-    """Sums [size, ...] of values [n, ...] by key; 0 where a key does not occur."""
+def add(
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    size: int,
+    rows: torch.Tensor | None = None,
+    weights: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Sums [size, ...] by key, as `Segments.reduce` has them; 0 where a key does not occur."""
     if not keys.numel():
-        return values.new_zeros((size, *values.shape[1:]))
+        return accumulated_in(values.new_zeros((size, *values.shape[1:])))
     found = segments(keys)
-    sums = found.reduce(values, torch.add)
+    sums = found.reduce(values, torch.add, rows, weights)
     # Each place looks for its sum: index_copy_ would sort once more where it must be deterministic.
     place = torch.arange(size, device=keys.device)
     at = torch.searchsorted(found.keys, place).clamp_(max=found.keys.numel() - 1)

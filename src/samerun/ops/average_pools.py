@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 
 from samerun.ops import _windows
-from samerun.ops._bands import accumulated_in, gather
+from samerun.ops._bands import gather, sum_dtype
 from samerun.ops._examples import normal
 from samerun.ops._formats import like
 from samerun.ops.implementation import Implementation
@@ -27,35 +27,22 @@ def avg_pool3d_backward(
     """The gradient of self, from grad_output [N?, C, D, H, W]."""
     kernel, pads = _three(kernel_size), _three(padding)
     strides = _three(stride) if len(stride) else kernel
-    sizes, outs = self.shape[-3:], grad_output.shape[-3:]
-    grad = accumulated_in(grad_output)
-    cells = torch.ones((), dtype=grad.dtype, device=grad.device)
+    geometry = list(zip(self.shape[-3:], grad_output.shape[-3:], kernel, strides, pads, strict=True))
+    dtype = sum_dtype(grad_output)
     if divisor_override:
-        grad = grad / divisor_override
+        cells = [torch.ones(out, dtype=dtype, device=self.device) for out in grad_output.shape[-3:]]
+        cells[0] *= divisor_override
     else:
-        for dim, geometry in enumerate(zip(sizes, outs, kernel, strides, pads, strict=True)):
-            counts = _counts(*geometry, count_include_pad, grad.device).to(grad.dtype)
-            counts = counts.view([-1 if at == dim else 1 for at in range(3)])
-            cells = cells * counts
-        grad = grad / cells
-    bands = [
-        _windows.sliding(size, out, k, s, p, 1, grad.device)
-        for size, out, k, s, p in zip(sizes, outs, kernel, strides, pads, strict=True)
-    ]
-    return gather(grad, bands).to(self.dtype).contiguous()
+        cells = [_counts(*one, count_include_pad, dtype, self.device) for one in geometry]
+    bands = [_windows.sliding(*one, 1, self.device) for one in geometry]
+    return gather(grad_output, bands, cells).contiguous()
 
 
 def adaptive_avg_pool_backward(dims: int, grad_output: torch.Tensor, self: torch.Tensor) -> torch.Tensor:
     """The gradient of self, from grad_output [N?, C, *dims]."""
-    sizes, outs = self.shape[-dims:], grad_output.shape[-dims:]
-    grad = accumulated_in(grad_output)
-    cells = torch.ones((), dtype=grad.dtype, device=grad.device)
-    for dim, (size, out) in enumerate(zip(sizes, outs, strict=True)):
-        widths = _widths(size, out, grad.device).to(grad.dtype)
-        widths = widths.view([-1 if at == dim else 1 for at in range(dims)])
-        cells = cells * widths
-    bands = [_windows.adaptive(size, out, grad.device) for size, out in zip(sizes, outs, strict=True)]
-    result = gather(grad / cells, bands).to(self.dtype)
+    geometry = list(zip(self.shape[-dims:], grad_output.shape[-dims:], strict=True))
+    cells = [_widths(*one, sum_dtype(grad_output), self.device) for one in geometry]
+    result = gather(grad_output, [_windows.adaptive(*one, self.device) for one in geometry], cells)
     return like(result, self) if dims == 2 else result.contiguous()
 
 
@@ -67,6 +54,7 @@ def _counts(
     stride: int,
     padding: int,
     with_padding: bool,
+    dtype: torch.dtype,
     device: torch.device,
 ) -> torch.Tensor:
     """How many cells of one dimension each window is divided by."""
@@ -75,14 +63,14 @@ def _counts(
         ends = (starts + kernel).clamp(max=inputs + padding)
         if not with_padding:
             starts, ends = starts.clamp(min=0), ends.clamp(max=inputs)
-        return (ends - starts).to(device)
+        return (ends - starts).to(device, dtype)
 
 
 @functools.lru_cache(maxsize=256)
-def _widths(inputs: int, outputs: int, device: torch.device) -> torch.Tensor:
+def _widths(inputs: int, outputs: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     with torch.inference_mode(False):
         starts, ends = _windows.adaptive_bounds(inputs, outputs)
-        return (ends - starts).to(device)
+        return (ends - starts).to(device, dtype)
 
 
 def _three(sizes: Sequence[int]) -> list[int]:

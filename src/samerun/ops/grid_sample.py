@@ -80,7 +80,7 @@ _HOW = "stable sort of the samples by cell, then a balanced tree over the gradie
 _SOURCE = (
     "https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/GridSampler.h; samerun.ops._segments"
 )
-_COST = "a sort of as many keys as places are sampled, and grad_output that many times in memory"
+_COST = "a sort of as many keys as places are sampled; without Triton also grad_output that often in memory"
 
 IMPLEMENTATIONS = (
     Implementation(

@@ -41,7 +41,7 @@ def index_reduce(
         raise IndexError("index out of range in self")
     join = _JOINS[reduce]
     found = _segments.segments(index.reshape(-1).long())
-    slices = found.reduce(accumulated_in(source.movedim(dim, 0)), join)
+    slices = found.reduce(source.movedim(dim, 0), join)
     counts = found.lengths.view(-1, *[1] * (slices.dim() - 1))
     if include_self:
         slices = join(accumulated_in(whole.movedim(dim, 0).index_select(0, found.keys)), slices)

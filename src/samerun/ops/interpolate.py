@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from samerun.ops._bands import Band, accumulated_in, band, gather
+from samerun.ops._bands import Band, band, gather, sum_dtype
 from samerun.ops._examples import normal
 from samerun.ops._formats import suggested
 from samerun.ops._resampling import Resampling
@@ -40,16 +40,18 @@ def backward(
         )
     if wanted == list(input_size) and taps not in (_smooth_linear, _smooth_cubic):
         return grad_output.clone(memory_format=_format(taps, grad_output))
-    grad = accumulated_in(grad_output)
     given = [*scales, *[None] * (len(output_size) - len(scales))]
     geometry = zip(input_size[2:], output_size, given, strict=True)
-    by_dimension = grad.device.type == "cpu"  # torch copies a dimension; on CUDA only the whole
+    by_dimension = grad_output.device.type == "cpu"  # torch copies a dimension; on CUDA only the whole
     bands = [
-        _band(taps, Resampling(i, o, align_corners, s, grad.dtype, by_dimension and i == o), grad.device)
+        _band(
+            taps,
+            Resampling(i, o, align_corners, s, sum_dtype(grad_output), by_dimension and i == o),
+            grad_output.device,
+        )
         for i, o, s in geometry
     ]
-    result = gather(grad, bands).to(grad_output.dtype)
-    return result.contiguous(memory_format=_format(taps, grad_output))
+    return gather(grad_output, bands).contiguous(memory_format=_format(taps, grad_output))
 
 
 def _format(taps: Taps, grad_output: torch.Tensor) -> torch.memory_format:

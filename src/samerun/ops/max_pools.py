@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Sequence
 
 import torch
 
 from samerun.ops import _windows
-from samerun.ops._bands import Band, accumulated_in
+from samerun.ops._bands import gather_named
 from samerun.ops._examples import normal
 from samerun.ops._formats import like
 from samerun.ops.implementation import Implementation
@@ -30,7 +29,7 @@ def max_pool3d_with_indices_backward(
     strides = _three(stride) if len(stride) else kernel
     geometry = zip(self.shape[-3:], grad_output.shape[-3:], kernel, strides, pads, steps, strict=True)
     bands = [_windows.sliding(*one, self.device) for one in geometry]
-    return like(_gathered(grad_output, self, indices, bands), self)
+    return like(gather_named(grad_output, bands, indices), self)
 
 
 def adaptive_max_pool_backward(
@@ -38,27 +37,9 @@ def adaptive_max_pool_backward(
 ) -> torch.Tensor:
     """The gradient of self, from grad_output and the places of the maxima, [N?, C, *dims] each."""
     geometry = zip(self.shape[-dims:], grad_output.shape[-dims:], strict=True)
-    result = _gathered(grad_output, self, indices, [_windows.adaptive(*one, self.device) for one in geometry])
+    bands = [_windows.adaptive(*one, self.device) for one in geometry]
+    result = gather_named(grad_output, bands, indices)
     return like(result, self) if dims == 2 else result.contiguous()
-
-
-def _gathered(
-    grad_output: torch.Tensor, self: torch.Tensor, indices: torch.Tensor, bands: list[Band]
-) -> torch.Tensor:
-    """Each input's sum over the windows around it, in ascending order, of the gradients that name it."""
-    dims = len(bands)
-    grad = accumulated_in(grad_output)
-    place = torch.arange(self.shape[-dims:].numel(), device=self.device).view(self.shape[-dims:])
-    total = grad.new_zeros(self.shape)
-    for taps in itertools.product(*(one.taps for one in bands)):
-        named, value = indices, grad
-        for back, tap in enumerate(reversed(taps), start=1):
-            dim = self.dim() - back
-            named, value = named.index_select(dim, tap.output), value.index_select(dim, tap.output)
-            if tap.none is not None:
-                named = named.masked_fill_(tap.none.view([-1] + [1] * (back - 1)), -1)
-        total += value.masked_fill_(named != place, 0)
-    return total.to(self.dtype)
 
 
 def _three(sizes: Sequence[int]) -> list[int]:

@@ -7,7 +7,6 @@ from typing import Any
 import torch
 
 from samerun.ops import _native, _segments
-from samerun.ops._bands import accumulated_in
 from samerun.ops._examples import integers, normal
 from samerun.ops._refusals import check, check_bounds, check_scatter
 from samerun.ops.implementation import Implementation
@@ -57,7 +56,7 @@ def _multiplied(
     check_bounds(index, whole.shape[dim], dim)
     factors = src[tuple(slice(size) for size in index.shape)]
     found = _segments.segments(_places(whole, dim, index).reshape(-1))
-    products = found.reduce(accumulated_in(factors).reshape(-1), torch.mul)
+    products = found.reduce(factors.reshape(-1), torch.mul)
     flat = whole.view(-1)
     if include_self:
         products = products * flat.index_select(0, found.keys)

@@ -1,0 +1,79 @@
+"""Run by test_triton.py: compiles a kernel for CUDA devices, and prints the size of each binary."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from typing import Any
+
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource, compile
+
+from samerun.ops import _bands_triton, _segments_triton
+
+Signature = dict[str, str]
+Constants = dict[str, Any]
+
+
+def bands(wide: bool) -> tuple[Any, Signature, Constants]:
+    """Narrow: half precision, weighted. Wide: double precision, divided, by name."""
+    values, exact = ("*fp64", "*fp64") if wide else ("*fp16", "*fp32")
+    signature = {
+        "source": values,
+        "result": values,
+        "names": "*i64",
+        **{f"outs{dim}": "*i32" for dim in range(3)},
+        **{f"weights{dim}": exact for dim in range(3)},
+        **{f"cells{dim}": exact for dim in range(3)},
+        "count": "i64" if wide else "i32",
+        **{f"{letter}{dim}": "i32" for letter in "IO" for dim in range(3)},
+        "INNER": "i32",
+    }
+    constants = {
+        **{f"K{dim}": dim + 1 for dim in range(3)},
+        "WEIGHTED": not wide,
+        "DIVIDED": wide,
+        "NAMED": wide,
+        "WIDE": wide,
+        "DOUBLE": wide,
+        "BLOCK": 256,
+    }
+    return _bands_triton._kernel, signature, constants
+
+
+def segments(wide: bool) -> tuple[Any, Signature, Constants]:
+    """Narrow: weighted sums in half precision. Wide: products in double precision."""
+    values, exact = ("*fp64", "*fp64") if wide else ("*fp16", "*fp32")
+    signature = {
+        "values": values,
+        "rows": "*i64",
+        "weights": exact,
+        "starts": "*i64",
+        "lengths": "*i64",
+        "result": exact,
+        "pieces": "i32",
+        "longest": "i32",
+        "columns": "i32",
+    }
+    constants = {
+        "ROWS": True,
+        "WEIGHTED": not wide,
+        "PRODUCT": wide,
+        "DOUBLE": wide,
+        "HIGH": 8,
+        "WIDTH": 32,
+    }
+    return _segments_triton._kernel, signature, constants
+
+
+def main(name: str) -> None:
+    """For two generations of devices."""
+    for wide, capability in itertools.product((False, True), (80, 90)):
+        kernel, signature, constants = {"bands": bands, "segments": segments}[name](wide)
+        whole = {**signature, **dict.fromkeys(constants, "constexpr")}
+        source = ASTSource(kernel, whole, constants)
+        print(len(compile(source, target=GPUTarget("cuda", capability, 32)).asm["cubin"]))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,42 @@
+"""Run by test_triton.py with TRITON_INTERPRET=1: the Triton kernels give what torch's own kernels give.
+
+Words of the command line: the part of the grids to compute (1 in so many), then names of operations.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+
+from ops.computing import channels_last, hold_against_torch, mapped, strided
+from ops.grids import cases
+from samerun.ops import _bands, _segments
+
+
+def main(part: int, *names: str) -> None:
+    """Each case in double and in single precision, and in other layouts."""
+    launches = 0
+
+    def works_on(device: torch.device) -> bool:
+        nonlocal launches
+        launches += 1
+        return True
+
+    _bands.works_on = _segments.works_on = works_on
+    torch.set_num_threads(1)  # torch's own must repeat itself to be held against
+    for name in names:
+        launches = 0
+        for number, (args, options) in enumerate(cases(name)):
+            if number % part == 0:
+                hold_against_torch(name, args, torch.float64, **options)
+                hold_against_torch(name, args, torch.float32, **options)
+                hold_against_torch(name, args, torch.float16, **options)
+                hold_against_torch(name, mapped(args, channels_last), torch.float32, **options)
+                hold_against_torch(name, mapped(args, strided), torch.float32, **options)
+        assert launches, f"{name} has no kernel"
+        print(name)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), *sys.argv[2:])
