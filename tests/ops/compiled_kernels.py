@@ -9,7 +9,7 @@ from typing import Any
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, compile
 
-from samerun.ops import _bands_triton, _segments_triton
+from samerun.ops import _bands_triton, _ctc_triton, _segments_triton
 
 Signature = dict[str, str]
 Constants = dict[str, Any]
@@ -66,10 +66,28 @@ def segments(wide: bool) -> tuple[Any, Signature, Constants]:
     return _segments_triton._kernel, signature, constants
 
 
+def ctc(wide: bool) -> tuple[Any, Signature, Constants]:
+    """Few states and many."""
+    signature = {
+        "emitted": "*fp64",
+        "jumps": "*i8",
+        "last": "*i64",
+        "ends": "*i64",
+        "result": "*fp64",
+        "longest": "i32",
+        "count": "i32",
+        "states": "i32",
+    }
+    return _ctc_triton._kernel, signature, {"BLOCK": 4096 if wide else 64}
+
+
+KERNELS = {"bands": bands, "segments": segments, "ctc": ctc}
+
+
 def main(name: str) -> None:
     """For two generations of devices."""
     for wide, capability in itertools.product((False, True), (80, 90)):
-        kernel, signature, constants = {"bands": bands, "segments": segments}[name](wide)
+        kernel, signature, constants = KERNELS[name](wide)
         whole = {**signature, **dict.fromkeys(constants, "constexpr")}
         source = ASTSource(kernel, whole, constants)
         print(len(compile(source, target=GPUTarget("cuda", capability, 32)).asm["cubin"]))

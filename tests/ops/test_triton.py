@@ -69,6 +69,10 @@ def test_gathers(name):
     interpreted(7, [name])
 
 
+def test_the_recursion_of_ctc_loss():
+    interpreted(5, ["_ctc_loss_backward"])
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("name", SEGMENTED)
@@ -76,7 +80,7 @@ def test_segments(name):
     interpreted(2, [name])
 
 
-@pytest.mark.parametrize("kernel", ["bands", "segments"])
+@pytest.mark.parametrize("kernel", ["bands", "segments", "ctc"])
 def test_it_compiles_for_a_gpu(kernel, tmp_path):
     """The interpreter accepts more than the compiler does."""
     compiled = run("-m", "ops.compiled_kernels", kernel, TRITON_CACHE_DIR=str(tmp_path), TRITON_INTERPRET="0")

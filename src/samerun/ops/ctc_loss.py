@@ -12,6 +12,7 @@ import torch
 
 from samerun.ops import _segments
 from samerun.ops._examples import integers, normal
+from samerun.ops._triton import works_on
 from samerun.ops.implementation import Implementation
 
 
@@ -89,6 +90,11 @@ class _Words:
 def _beta(emitted: torch.Tensor, word: _Words, ends: torch.Tensor) -> torch.Tensor:
     """[T, B, states]: the log probability of all that follows from each state on, itself included."""
     longest, count, states = emitted.shape
+    if works_on(emitted.device):
+        from samerun.ops import _ctc_triton
+
+        if states <= _ctc_triton.MOST:
+            return _ctc_triton.beta(emitted, word.jumps, word.last, ends)
     none = emitted.new_full((count, states), float("-inf"))
     number = torch.arange(states, device=emitted.device)
     final = (number == word.last) | (number == word.last - 1)
@@ -126,7 +132,7 @@ IMPLEMENTATIONS = (
         why="the paths through equal labels are added atomically",
         how="the backward recursion, then the states of each label by stable sort and a balanced tree",
         source="https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/LossCTC.cpp",
-        cost="some eight small launches for each time step, where torch's own is one kernel",
+        cost="float64, and without Triton some eight small launches for each time step",
         alerts=("ctc_loss_backward_gpu",),
     ),
 )
