@@ -114,6 +114,10 @@ def test_compiled_code_is_kept_apart_and_a_users_tag_is_kept(monkeypatch):
     assert config.cache_key_tag == "mine"
 
 
+def replaced(name):
+    return any(f"/{name}/" in entry for entry in torch.library._impls)
+
+
 def test_strict_control_installs_and_only_that():
     refused = torch.tensor([1, 1]), torch.ones(2)
     for mode in ("seeded", "off"):
@@ -123,6 +127,8 @@ def test_strict_control_installs_and_only_that():
         assert not ops.is_installed()
         with pytest.warns(UserWarning, match="put_"):
             torch.zeros(4).put_(*refused)
+        assert replaced("_index_put_impl_")  # of which torch says nothing
+    assert not replaced("_index_put_impl_")
     with samerun.control(0, mode="strict"):
         assert ops.is_installed()
         assert torch.are_deterministic_algorithms_enabled()

@@ -5,7 +5,15 @@
 the list, with the reason for each.
 """
 
-from samerun.ops._installation import available, install, installed, is_installed, reasons, uninstall
+from samerun.ops._installation import (
+    available,
+    install,
+    install_silent,
+    installed,
+    is_installed,
+    reasons,
+    uninstall,
+)
 from samerun.ops.catalogue import implementations
 from samerun.ops.implementation import Implementation
 
@@ -14,6 +22,7 @@ __all__ = [
     "available",
     "implementations",
     "install",
+    "install_silent",
     "installed",
     "is_installed",
     "reasons",

@@ -54,6 +54,15 @@ def uninstall() -> None:
             _installation.close()
 
 
+def install_silent() -> Callable[[], None]:
+    """Replace those operations alone that torch computes in any order without a word; return the undo.
+
+    For mode warn, in which torch tells of the others. Raises UsageError as `install` does.
+    """
+    with _lock:
+        return put_in(one for one in implementations().values() if not one.alerts).close
+
+
 class installed:  # spelled as a context manager reads
     """A context in which samerun's operations are installed; it nests."""
 

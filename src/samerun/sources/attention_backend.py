@@ -20,8 +20,8 @@ class AttentionBackend(Setting):
     """Flash, memory-efficient and cuDNN attention add gradients in whatever order their blocks finish.
 
     Under strict deterministic algorithms torch makes the first two repeatable and does not select the third,
-    so they stay on; where only warnings are asked for, torch leaves them as they are, and only the plain
-    implementation is kept.
+    so they stay on. Where only warnings are asked for, torch leaves them as they are; samerun.ops makes them
+    repeatable then, and without it only the plain implementation is kept.
     """
 
     id = "attention-backend"
@@ -51,8 +51,10 @@ class AttentionBackend(Setting):
             getattr(torch.backends.cuda, f"enable_{name}_sdp")(value)
 
     def repeatable(self, control: Control) -> Mapping[str, Any]:
-        """Without cuDNN's; without the other two as well where torch leaves them unrepeatable."""
-        fused = control.mode != "warn" and _strictly(control)
+        """Without cuDNN's; without the other two as well where nothing makes them repeatable."""
+        from samerun import ops
+
+        fused = _strictly(control) and (control.mode != "warn" or ops.available())
         plain = {"flash": False, "mem_efficient": False, "math": True}
         return {"cudnn": False} if fused else {"cudnn": False, **plain}
 

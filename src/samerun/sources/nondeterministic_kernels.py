@@ -46,7 +46,9 @@ class NondeterministicKernels(Setting):
         return {VARIABLE: own or _VALID[0], _deterministic.VARIABLE: compiler}
 
     def control(self, control: Control) -> Undo | None:
-        """Deterministic algorithms, and samerun's own for what has none; in mode `warn`, that only warns.
+        """Deterministic algorithms, and samerun's own for what has none.
+
+        In mode `warn` torch warns of what has none, and samerun's own stand in for what it says nothing of.
 
         The memory fill that torch turns on with them is off unless the control asks for it. Raises TooLate
         when CUDA runs already without a cuBLAS workspace.
@@ -57,16 +59,20 @@ class NondeterministicKernels(Setting):
                 f"{_VALID[0]} in the environment, or call samerun before the first CUDA operation"
             )
         undo = super().control(control)
-        if control.mode != "strict":
+        if control.mode not in ("strict", "warn"):
             return undo
         from samerun import ops
 
         if not ops.available():
             return undo
-        ops.install()
+        if control.mode == "warn":
+            take_out = ops.install_silent()
+        else:
+            ops.install()
+            take_out = ops.uninstall
 
         def both() -> None:
-            ops.uninstall()
+            take_out()
             if undo is not None:
                 undo()
 
