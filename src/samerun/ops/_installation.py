@@ -15,11 +15,14 @@ import torch
 from samerun.errors import UsageError
 from samerun.ops import _native
 from samerun.ops._alerts import silenced
+from samerun.ops._importing import once_imported
+from samerun.ops._inductor import without_races
 from samerun.ops._redirects import direct
-from samerun.ops._torchvision import once_imported
 from samerun.ops._variants import variants
 from samerun.ops.catalogue import implementations
 from samerun.ops.implementation import Implementation, Kernel
+
+_TORCHVISION = "torchvision.ops.roi_align"  # whoever imports it has loaded all operators
 
 _lock = threading.RLock()
 _depth = 0
@@ -120,7 +123,9 @@ def put_in(
         stack.callback(registrations.undo)
         registrations.register()
         if not all(map(loaded, present)):
-            stack.callback(once_imported(registrations.register))
+            stack.callback(once_imported(_TORCHVISION, registrations.register))
+        if any("CUDA" in there for _, there in chosen):
+            stack.callback(without_races())
         stack.callback(_tag_caches(present))
         stack.callback(silenced(frozenset(alert for one in present for alert in one.alerts)))
         stack.callback(direct(frozenset(one.name for one in present if "CPU" not in one.devices)))

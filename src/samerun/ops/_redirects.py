@@ -14,8 +14,9 @@ from typing import Any
 
 import torch
 
-from samerun.ops._torchvision import MODULE, once_imported
+from samerun.ops._importing import once_imported
 
+_ROI_ALIGN = "torchvision.ops.roi_align"
 _LINEAR = {1: "upsample_linear1d", 2: "upsample_bilinear2d", 3: "upsample_trilinear3d"}
 
 
@@ -26,7 +27,7 @@ def direct(names: frozenset[str]) -> Callable[[], None]:
         if "_roi_align_backward" in names:
             detour = _Detour()
             stack.callback(detour.undo)
-            stack.callback(once_imported(detour.avoid))
+            stack.callback(once_imported(_ROI_ALIGN, detour.avoid))
         return stack.pop_all().close
 
 
@@ -75,7 +76,7 @@ class _Detour:
 
     def avoid(self) -> None:
         """Have the operator called, where it is there to be called."""
-        module: Any = sys.modules[MODULE]
+        module: Any = sys.modules[_ROI_ALIGN]
         before = getattr(module, "_roi_align", None)  # older releases have none
         if before is not None and hasattr(torch.ops.torchvision, "roi_align"):
             self._before = before
@@ -83,7 +84,7 @@ class _Detour:
 
     def undo(self) -> None:
         """Have the detour taken again."""
-        module: Any = sys.modules.get(MODULE)
+        module: Any = sys.modules.get(_ROI_ALIGN)
         if self._before is not None and module._roi_align == self._roi_align:
             module._roi_align = self._before
 

@@ -1,6 +1,7 @@
-"""When torchvision arrives: its operators exist only once it was imported, which may be after `install`.
+"""What is to happen once a module was imported, which may be after `install`.
 
-To register early would not do: of two kernels for one dispatch key, the one that came last is called.
+torchvision's operators exist only then; to register early would not do: of two kernels for one dispatch key,
+the one that came last is called. torch's compiler takes a second to import, just to be changed.
 """
 
 from __future__ import annotations
@@ -12,16 +13,13 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-# The last of what samerun needs: whoever imports it has loaded the operators.
-MODULE = "torchvision.ops.roi_align"
 
-
-def once_imported(then: Callable[[], None]) -> Callable[[], None]:
-    """Call `then` when torchvision was imported, which may be now; return what gives up waiting for that."""
-    if MODULE in sys.modules:
+def once_imported(module: str, then: Callable[[], None]) -> Callable[[], None]:
+    """Call `then` when the module was imported, which may be now; return what gives up waiting for that."""
+    if module in sys.modules:
         then()
         return lambda: None
-    finder = _Finder(then)
+    finder = _Finder(module, then)
     sys.meta_path.insert(0, finder)
 
     def undo() -> None:
@@ -34,7 +32,8 @@ def once_imported(then: Callable[[], None]) -> Callable[[], None]:
 class _Finder:
     """Finds the module as the other finders do, with a loader that reports back."""
 
-    def __init__(self, then: Callable[[], None]) -> None:
+    def __init__(self, module: str, then: Callable[[], None]) -> None:
+        self._module = module
         self._then = then
         self._finding = False
 
@@ -42,7 +41,7 @@ class _Finder:
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Nothing for every other module."""
-        if name != MODULE or self._finding:
+        if name != self._module or self._finding:
             return None
         self._finding = True
         try:
