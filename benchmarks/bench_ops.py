@@ -121,26 +121,27 @@ def main() -> None:
     machine = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor()
     print(f"torch {torch.__version__}, {device} ({machine}), {options.threads} threads")
     print(f"{'':36}  {'torch':>12}  {'torch, deterministic':>22}  {'samerun':>22}")
-    rows = []
+    figures: dict[str, Any] = {
+        "torch": torch.__version__,
+        "device": str(device),
+        "machine": machine,
+        "threads": options.threads,
+    }
+    rows: list[Row] = []
     for one in implementations().values():
         if options.names and one.name not in options.names:
             continue
-        if not imported(one) or (one.name.startswith("cudnn") and device.type == "cpu"):
+        alone = "cudnn" in one.name or "attention" in one.name  # CUDA's
+        if not imported(one) or (alone and device.type == "cpu"):
             continue
         row = Row(one, device)
         row.measure(options.rounds)
         rows.append(row)
         print(row.text(), flush=True)
-    if options.json:
-        figures = {
-            "torch": torch.__version__,
-            "device": str(device),
-            "machine": machine,
-            "threads": options.threads,
-            "operations": {row.one.name: row.seconds for row in rows},
-        }
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(figures, file)
+        if options.json:
+            figures["operations"] = {row.one.name: row.seconds for row in rows}
+            with open(options.json, "w", encoding="utf-8") as file:
+                json.dump(figures, file)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ def cnn() -> Callable[[], None]:
         *block(3, 32), *block(32, 64), *block(64, 128), nn.Flatten(), nn.Dropout(0.2), nn.Linear(2048, 10)
     )
     x, y = torch.randn(64, 3, 32, 32), torch.randint(10, (64,))
-    return _step(model, torch.optim.SGD(model.parameters(), 0.01, momentum=0.9), lambda: model(x), y)
+    return train(model, torch.optim.SGD(model.parameters(), 0.01, momentum=0.9), lambda: model(x), y)
 
 
 class Block(nn.Module):
@@ -43,7 +43,7 @@ class Block(nn.Module):
             for part in self.qkv(self.norm1(x)).chunk(3, -1)
         )
         scores = (q @ k.transpose(-2, -1)) / (width // self.heads) ** 0.5
-        mask = torch.ones(time, time, dtype=torch.bool).triu(1)
+        mask = torch.ones(time, time, dtype=torch.bool, device=x.device).triu(1)
         weights = self.dropout(scores.masked_fill(mask, float("-inf")).softmax(-1))
         x = x + self.dropout(self.out((weights @ v).transpose(1, 2).reshape(batch, time, width)))
         return x + self.dropout(self.down(F.gelu(self.up(self.norm2(x)))))
@@ -57,7 +57,7 @@ class Transformer(nn.Module):
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, vocabulary)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        x = self.token(tokens) + self.position(torch.arange(tokens.shape[1]))
+        x = self.token(tokens) + self.position(torch.arange(tokens.shape[1], device=tokens.device))
         for block in self.blocks:
             x = block(x)
         return self.head(self.norm(x)).flatten(0, 1)
@@ -68,15 +68,16 @@ def transformer() -> Callable[[], None]:
     model = Transformer()
     tokens = torch.randint(96, (16, 129))
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
-    return _step(model, optimizer, lambda: model(tokens[:, :-1]), tokens[:, 1:].flatten())
+    return train(model, optimizer, lambda: model(tokens[:, :-1]), tokens[:, 1:].flatten())
 
 
-def _step(
+def train(
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
     forward: Callable[[], torch.Tensor],
     labels: torch.Tensor,
 ) -> Callable[[], None]:
+    """One step of training: cross entropy of what `forward` gives, and one step of the optimizer."""
     model.train()
 
     def step() -> None:

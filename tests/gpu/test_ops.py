@@ -19,8 +19,13 @@ THERE = [
     for one in implementations().values()
     if "CUDA" in one.devices and (not torch.cuda.is_available() or imported(one))
 ]
-# On the CPU this one has no kernel; it is what grid_sampler_2d computes with corners aligned.
-WITHOUT_CPU = {"cudnn_grid_sampler_backward"}
+# On the CPU these have no kernel. The first is what grid_sampler_2d computes with corners aligned, the others
+# are torch's own kernels, called another way.
+WITHOUT_CPU = {
+    "cudnn_grid_sampler_backward",
+    "_scaled_dot_product_efficient_attention_backward",
+    "_scaled_dot_product_flash_attention_backward",
+}
 # Places of equal values: torch's own choice is not ours.
 INDICES = {"median", "nanmedian"}
 

@@ -83,7 +83,8 @@ def _told_gradients() -> Callable[[], None]:
     def told(*args: Any, **kwargs: Any) -> Any:
         warnings.warn(
             "FlexAttention adds the gradients of tensors that its score_mod captures atomically, so that "
-            "they differ from run to run: call flex_attention without torch.compile, or write the attention out",
+            "they differ from run to run: call flex_attention without torch.compile, or write the attention "
+            "out",
             stacklevel=2,
         )
         return lowering(*args, **kwargs)
