@@ -39,7 +39,7 @@ def imported(plan: Plan, journal: Journal, module: str) -> None:
 
 def start(plan: Plan, journal: Journal) -> None:
     """Record this process from here on; called once, right after torch was imported."""
-    from samerun.recording import loading, modules, operations, training
+    from samerun.recording import groups, loading, modules, operations, training
     from samerun.recording.recorder import Recorder
 
     recorder = Recorder(plan, journal)
@@ -49,3 +49,4 @@ def start(plan: Plan, journal: Journal) -> None:
     training.observe(recorder, named)
     loading.observe(recorder)
     operations.observe(recorder, named.path)
+    groups.observe()

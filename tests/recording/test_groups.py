@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import pytest
+
+torch_distributed = pytest.importorskip("torch.distributed")
+
+SCRIPT = """
+import os, time
+import torch, torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+store = dist.HashStore()
+dist.init_process_group("gloo", store=store, rank=0, world_size=1)
+torch.manual_seed(0)
+model = DistributedDataParallel(nn.Linear(4, 1))
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(2):
+    optimizer.zero_grad()
+    model(torch.randn(8, 4)).sum().backward()
+    optimizer.step()
+begin = time.monotonic()
+dist.destroy_process_group()
+print("pause", time.monotonic() - begin)
+print("left", dist.is_initialized())
+try:
+    dist.destroy_process_group()
+except AssertionError:
+    print("refused as ever")
+"""
+
+
+@pytest.mark.skipif(not torch_distributed.is_gloo_available(), reason="this torch has no gloo")
+def test_a_groups_threads_are_given_time_once_it_is_destroyed(trainer, output):
+    """A thread of gloo's may wait for the GIL just then, and is joined by one that holds it."""
+    trainer.script(SCRIPT)
+    run = trainer.record("train.py", tier="steps")
+    said = output(run).split()
+    assert run.manifest.outcome == "finished", output(run)
+    assert float(said[said.index("pause") + 1]) >= 0.05
+    assert said[said.index("left") + 1 :] == ["False", "refused", "as", "ever"]
