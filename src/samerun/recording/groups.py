@@ -32,5 +32,6 @@ def observe() -> None:
         time.sleep(PAUSE)
         return result
 
-    for place in (module, sys.modules["torch.distributed"]):
+    places: list[Any] = [module, sys.modules["torch.distributed"]]
+    for place in places:
         place.destroy_process_group = destroy_process_group
