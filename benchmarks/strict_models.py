@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
-from models import Transformer, train
+from models import Block, Transformer, train
 from torch import nn
 
 Step = Callable[[], None]
@@ -148,15 +148,8 @@ def gnn(full: bool) -> Step:
     return train(model, torch.optim.Adam(model.parameters(), 1e-3), lambda: model(x, source, target), y)
 
 
-class Attending(nn.Module):
+class Attending(Block):
     """A block of GPT-2 with torch's fused attention."""
-
-    def __init__(self, width: int, heads: int) -> None:
-        super().__init__()
-        self.heads = heads
-        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         batch, time, width = x.shape
