@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from samerun.digest import mix128_triton
 from samerun.digest.host import contiguous_bits
 from samerun.digest.mix128 import lanes
 from samerun.digest.mix128_triton import launch
@@ -43,7 +44,8 @@ def main() -> None:
         check(data[:160].view(dtype)[1:], seed=3)
     check(torch.complex(torch.ones(9).double(), -torch.ones(9).double()).reshape(3, 3).t(), seed=4)
     check(data[:100], seed=5, before=-(2**62))
-    check(torch.arange(1024 * 1030 + 5), seed=6)
+    mix128_triton._PROGRAMS = 4
+    check(torch.arange(1024 * 10 + 5), seed=6)
     print("equal")
 
 

@@ -55,14 +55,13 @@ def causes(a, b, output):
     return [item.source for item in evidence]
 
 
-# `make test` breaks and mends these, of every kind one; `make thorough` all.
+# `make test` breaks and mends these, of every kind one, and workers in tests/cli; `make thorough` all.
 QUICK = {
     "nondeterministic-kernels",
     "python-random",
     "resume-state",
     "thread-scheduling",
     "uninitialized-memory",
-    "worker-seeds",
 }
 
 
