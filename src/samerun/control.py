@@ -58,6 +58,15 @@ def environment(control: Control | None) -> dict[str, str]:
     return merged
 
 
+def is_contradicted(id_: str) -> bool:
+    """Whether the user's own environment keeps the source from being controlled (OMP_NUM_THREADS=2)."""
+    try:
+        environment(Control(only=(id_,)))
+    except UsageError:
+        return True
+    return False
+
+
 def seed_everything(
     seed: int | None = None,
     *,

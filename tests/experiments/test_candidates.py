@@ -10,6 +10,7 @@ import pytest
 from sources.mending import Program
 
 from samerun.experiments.candidates import Candidates
+from samerun.experiments.why import _can_be_controlled
 from samerun.explaining.cause import cause_of
 from samerun.explaining.patch import patch
 from samerun.runs.difference import Evidence
@@ -21,6 +22,25 @@ unique = list({sample for pool in pools for sample in pool})
 print(unique)
 print(random.random())
 """
+
+
+@pytest.mark.parametrize("own, tried", [("2", False), ("1", True), (None, True)])
+def test_what_the_users_environment_contradicts_is_not_tried(own, tried, monkeypatch) -> None:
+    """It was an error that ended the diagnosis."""
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if own is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", own)
+    search: Any = SimpleNamespace(
+        controlled=frozenset,
+        way=lambda source: "control",
+        trials=SimpleNamespace(request=SimpleNamespace(control=None)),
+    )
+    candidates = Candidates(search, SimpleNamespace(), [], certain=True, to_the_end=False)  # type: ignore[arg-type]
+    assert candidates.can_try("threads") is tried
+    assert candidates.can_try("clock")
+    assert _can_be_controlled("threads", None) is tried
+    assert _can_be_controlled("clock", None)
 
 
 @pytest.mark.parametrize(

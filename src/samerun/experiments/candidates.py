@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from samerun.comparing.comparison import Comparison
+from samerun.control import is_contradicted
 from samerun.experiments.closer import Closer
 from samerun.explaining.cause import Cause, Findings, cause_of
 from samerun.explaining.confirm import judge
@@ -55,6 +56,8 @@ class Candidates:
             return False
         way, base = search.way(source), search.trials.request.control
         if way == "control":
+            if is_contradicted(source):
+                return False
             return base is None or not (known.is_controlled_in(base.mode) or source in base.extra)
         if search.start is None:
             return False

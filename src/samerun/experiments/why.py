@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from samerun.comparing.comparison import Comparison
+from samerun.control import is_contradicted
 from samerun.experiments.trials import Trials
 from samerun.explaining.cause import Findings, cause_of
 from samerun.explaining.confirm import Trial, confirm, races
@@ -57,7 +58,7 @@ def why(difference: Difference, proof: Proof | None) -> Findings:
 def _can_be_controlled(source: str, base: Control | None) -> bool:
     """Whether a trial can tell something: it has a control, which was not on already."""
     known = catalogue().get(source)
-    if known is None or not known.controllable:
+    if known is None or not known.controllable or is_contradicted(source):
         return False
     return base is None or not (known.is_controlled_in(base.mode) or source in base.extra)
 
