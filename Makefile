@@ -17,7 +17,7 @@ demo: $(READY)
 	@cd .samerun/demo && ../../$(BIN)/samerun check -n 3 --controlled -- ../../$(BIN)/python digits_cnn.py
 
 test: $(READY)
-	$(BIN)/pytest -n 2 -m "not gpu and not slow"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not gpu and not slow"
 
 check: $(READY)
 	$(BIN)/ruff check
