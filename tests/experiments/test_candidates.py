@@ -36,7 +36,8 @@ def test_what_the_users_environment_contradicts_is_not_tried(own, tried, monkeyp
         way=lambda source: "control",
         trials=SimpleNamespace(request=SimpleNamespace(control=None)),
     )
-    candidates = Candidates(search, SimpleNamespace(), [], certain=True, to_the_end=False)  # type: ignore[arg-type]
+    closer: Any = SimpleNamespace()
+    candidates = Candidates(search, closer, [], certain=True, to_the_end=False)
     assert candidates.can_try("threads") is tried
     assert candidates.can_try("clock")
     assert _can_be_controlled("threads", None) is tried

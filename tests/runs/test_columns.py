@@ -65,6 +65,14 @@ class TestBack:
         assert columns.numbers(pa.nulls(3, pa.int32()), 7).tolist() == [7, 7, 7]
 
 
+def test_more_than_a_column_holds_is_refused(monkeypatch):
+    """Ends that wrapped around would be another text."""
+    monkeypatch.setattr(columns, "_MOST", 5)
+    assert columns.of_bytes([b"abc", b"de"]).to_pylist() == [b"abc", b"de"]
+    with pytest.raises(ValueError, match="6 bytes in one batch"):
+        columns.of_bytes([b"abc", b"def"])
+
+
 def test_a_digest_of_another_length_is_refused():
     with pytest.raises(ValueError, match="2 digests of 31 bytes together"):
         columns.of_digests([b"\x00" * 16, b"\x00" * 15])

@@ -2,9 +2,8 @@
 
 A thread of Gloo's that has finished a collective of a backward pass drops the context that torch kept for
 it, and takes the GIL for that; the last reference to the group is dropped with the model, by a thread that
-holds the GIL and joins the others. Who meets there waits for ever. Seen with torch 2.13 in 3 of 23 trainings
-of two ranks while they were recorded, and in none of 20 that were not, on busy cores: recording makes the
-moment longer, so it takes care of it.
+holds the GIL and joins the others. Who meets there waits for ever. With torch 2.13 on busy cores 4 of 32
+recorded trainings of two ranks did not end, and 20 of 20 that were not recorded did; with the pause 21 of 21.
 """
 
 from __future__ import annotations

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
+_MOST = 2**31 - 1  # bytes of a column of texts or byte strings, whose ends are 32-bit integers
+
 
 def of_numbers(values: npt.NDArray[Any], there: npt.NDArray[np.bool_] | None = None) -> pa.Array:
     """The integers or floats [n], in the type that NumPy has them in; null where bool[n] `there` is false."""
@@ -92,10 +94,12 @@ def _of_variable(values: Sequence[bytes | None], kind: pa.DataType) -> pa.Array:
     import numpy as np
     import pyarrow as pa
 
+    data = b"".join([value for value in values if value is not None])
+    if len(data) > _MOST:
+        raise ValueError(f"{len(data)} bytes in one batch of a trace; a column holds at most {_MOST}")
     there = np.fromiter((value is not None for value in values), bool, len(values))
     ends = np.zeros(len(values) + 1, np.int32)
     np.cumsum([0 if value is None else len(value) for value in values], out=ends[1:])
-    data = b"".join([value for value in values if value is not None])
     buffers = [_validity(there), pa.py_buffer(ends), pa.py_buffer(data)]
     return pa.Array.from_buffers(kind, len(values), buffers)
 
