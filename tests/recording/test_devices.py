@@ -52,6 +52,27 @@ def test_the_records_are_those_of_the_host(trainer, output, tier):
     assert "digested by different algorithms" in apart.reason
 
 
+def test_what_an_operation_was_given_does_not_depend_on_when_digests_came(trainer):
+    """Two runs hand their records to the disk at other times: a clock decides that."""
+    trainer.script("""
+import sys, torch
+from samerun.recording import recorder, tensors
+tensors.is_on_host = lambda tensor: tensor.dtype is not torch.float32
+recorder._FLUSH_S = -1.0 if "often" in sys.argv else 1e9
+torch.manual_seed(0)
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(3):
+    order = torch.randperm(4) + 1
+    top, at = order.max(dim=0)
+    model(torch.randn(4, 3)[order - 1]).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+""")
+    often, seldom = (trainer.record("train.py", when, tier="ops") for when in ("often", "seldom"))
+    assert compare(often, seldom).verdict == "same"
+
+
 @pytest.mark.slow
 def test_a_gap_is_told_by_what_meets_it(trainer):
     trainer.script(SCRIPT)

@@ -25,7 +25,7 @@ _PRIMITIVE = frozenset(_PRIMITIVES)
 
 
 _compiling: Callable[[], Any] | None = getattr(torch._C._dynamo.eval_frame, "get_eval_frame_callback", None)
-_Before = tuple[list[bytes | Slot], int, str | None, str | None, bytes | Slot | None]
+_Before = tuple[list[bytes | Slot], list[Any], int, str | None, str | None, bytes | Slot | None]
 
 
 class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -105,7 +105,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self, prober: Prober, operation: Operation, before: _Before, args: Any, kwargs: dict[str, Any]
     ) -> bool:
         """Whether this is the operation to run again; its inputs are kept then."""
-        _, _, module, site, _ = before
+        _, _, _, module, site, _ = before
         local = self.recorder.local
         local.paused = True
         try:
@@ -124,7 +124,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         assert self.prober is not None
         said = self.prober.after(func, came_of(func), args, kwargs, result)
         name = self._operations[id(func)].name
-        self.recorder.row("probe", name, module=before[2], call_site=before[3], detail=said)
+        self.recorder.row("probe", name, module=before[3], call_site=before[4], detail=said)
 
     def _before(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Before:
         """Digests of the inputs, flags, module, call site, and the state of a generator that it is given."""
@@ -158,13 +158,11 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 plain.append(value)
             elif isinstance(value, torch.UntypedStorage):  # of set_, by which torch.load brings data in
                 inputs.append(memory.storage(value))
-        if plain:
-            inputs.append(xxh3_128_digest(repr(plain).encode()))
         if memory.unwritten and self._reads_unwritten(operation, args, kwargs):
             flags |= schema.UNINITIALIZED
         if self._local.loading:
             flags |= schema.LOADER
-        return inputs, flags, module, site, own
+        return inputs, plain, flags, module, site, own
 
     def _place(self) -> tuple[str | None, str | None]:
         """The module that is running, and the line of the user's code."""
@@ -192,7 +190,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         result: Any,
         before: _Before,
     ) -> None:
-        inputs, flags, module, site, own = before
+        tensors, values, flags, module, site, own = before
         memory = self.memory
         parts: list[bytes | Slot] = []
         put_out: list[torch.Tensor] = []  # what the parts are digests of
@@ -236,7 +234,9 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if flags & schema.DRAWS:
             detail, drew = self._drew(kwargs.get("generator"), own, put_out)
             flags ^= 0 if drew else schema.DRAWS  # dropout of nothing, attention in evaluation
-        self.recorder.operation(operation.name, operation.phase, module, site, parts, inputs, flags, detail)
+        self.recorder.operation(
+            operation.name, operation.phase, module, site, parts, tensors, values, flags, detail
+        )
 
     def _writes(self, tensors: Sequence[torch.Tensor]) -> None:
         """Tell of memory that is now written in part: what is left may be read with the rest of it."""
@@ -388,7 +388,7 @@ def _observe_entry(mode: Operations, name: str) -> None:
             if mode.watch is not None:
                 mode.watch.enters(tensor, Place(f"torch.{name}", module, site, recorder.where()[0]))
                 recorder.gaps(mode.watch.take())
-            recorder.operation(f"torch.{name}", None, module, site, [mode.memory.output(tensor)], [], 0)
+            recorder.operation(f"torch.{name}", None, module, site, [mode.memory.output(tensor)], [], [], 0)
 
     guarded = recorder.guard(enter)
 

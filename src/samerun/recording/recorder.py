@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import json
 import os
@@ -15,12 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import torch
-from xxhash import xxh3_64_intdigest, xxh3_128_digest
 
 from samerun import digest
 from samerun.recording import process
 from samerun.recording.journal import Journal
-from samerun.recording.rows import Row, join
+from samerun.recording.rows import Done, Row, came, went
 from samerun.recording.sampling import is_sampled
 from samerun.recording.tensors import Slot, Tensors
 from samerun.runs import schema
@@ -79,7 +79,7 @@ class Recorder:
         self._settled = False  # whether step 0's settings were written
         self._writer: TraceWriter | None = None
         self._stem = ""
-        self._waiting: list[Row] = []
+        self._waiting: list[Row | Done] = []  # for digests, or for a moment when there is time
         self._rng = {source.id: source for source in catalogue().values() if source.kind == "rng"}
         self._rng_last: dict[str, bytes] = {}
         self._loss: float | None = None
@@ -137,7 +137,6 @@ class Recorder:
         *,
         parts: Sequence[bytes | Slot] | None = None,
         keep_parts: bool = False,
-        inputs_of: Sequence[bytes | Slot] | None = None,
         loss: torch.Tensor | None = None,
         step: int | None = None,
         phase: str | None = None,
@@ -147,8 +146,8 @@ class Recorder:
     ) -> None:
         """Write one record; its digest is that of its parts (kept one by one with `keep_parts`).
 
-        `inputs_of` are the digests of what went in; `loss` is a tensor of one element, for people. A record
-        of two digests that are to be `apart` is dropped when they turn out equal. A `sample` is kept.
+        `loss` is a tensor of one element, for people. A record of two digests that are to be `apart` is
+        dropped when they turn out equal. A `sample` is kept.
         """
         if self.failed or (self.in_worker and what not in _EVIDENCE):
             return
@@ -156,12 +155,13 @@ class Recorder:
         columns.update(step=at if step is None else step, phase=phase or now, what=what, name=name)
         if sample is not None:
             columns["parts"] = sample
-        row = Row(columns, parts, keep_parts, inputs_of, loss, apart)
+        row = Row(columns, parts, keep_parts, loss, apart)
         with self._lock:
-            if self._waiting or self.tensors.waiting:
-                self._waiting.append(row)
-            else:
+            if not self.tensors.waiting:
+                self._write_waiting()
                 self._write(row)
+            else:
+                self._waiting.append(row)
 
     def operation(
         self,
@@ -170,34 +170,17 @@ class Recorder:
         module: str | None,
         call_site: str | None,
         parts: Sequence[bytes | Slot],
-        inputs: Sequence[bytes | Slot],
+        tensors: Sequence[bytes | Slot],
+        values: Sequence[Any],
         flags: int,
         detail: str | None = None,
     ) -> None:
-        """Write one operation; the shortest way to the disk when every digest is here already."""
+        """Write one operation; the least that can be done now, since this runs between cold caches."""
         if self.child and self.in_worker:
             return
         step, now = self.where()
-        now = phase or now
-        writer = self._writer
-        if writer is not None and not self._waiting and not self.tensors.waiting:
-            came = (join(parts) if len(parts) == 1 else xxh3_128_digest(join(parts))) if parts else None
-            went = xxh3_64_intdigest(join(inputs)) if inputs else None
-            with self._lock:
-                writer.append(
-                    step, now, "operation", name, module, call_site, came, went, None, flags, detail
-                )
-            return
-        self.row(
-            "operation",
-            name,
-            parts=parts or None,
-            inputs_of=inputs or None,
-            phase=now,
-            module=module,
-            call_site=call_site,
-            flags=flags,
-            detail=detail,
+        self._waiting.append(
+            (step, phase or now, name, module, call_site, parts, tensors, values, flags, detail)
         )
 
     def gaps(self, met: Sequence[Met]) -> None:
@@ -225,6 +208,18 @@ class Recorder:
         if stepped is not None:
             watch.stepped(f"{stepped}.step", there, site, self.step)
         self.gaps(watch.take())
+
+    def _write_waiting(self) -> None:
+        """Write what waits, now that every digest is here."""
+        waiting = self._waiting[:]
+        del self._waiting[: len(waiting)]  # the same list: another thread may add to it meanwhile
+        for pending in waiting:
+            if isinstance(pending, Row):
+                self._write(pending)
+            elif (writer := self._writer or self._open()) is not None:
+                step, phase, name, module, site, parts, tensors, values, flags, detail = pending
+                out, into = came(parts), went(tensors, values)
+                writer.append(step, phase, "operation", name, module, site, out, into, None, flags, detail)
 
     def _write(self, pending: Row) -> None:
         if pending.drops():
@@ -331,9 +326,7 @@ class Recorder:
                 algorithm = digest.algorithms().get(kind, digest.DEVICE_ALGORITHM)
                 self.row("note", "digests", detail=f"{kind}: {algorithm}")
             self.tensors.settle()
-            waiting, self._waiting = self._waiting, []
-            for row in waiting:
-                self._write(row)
+            self._write_waiting()
             if self._writer is not None:
                 self._writer.flush()
                 self._check_disk(self._writer)
@@ -429,6 +422,8 @@ class Recorder:
         )
         try:
             if self._writer is not None:
+                with contextlib.suppress(Exception):  # the error may lie in what waits
+                    self._write_waiting()
                 self._writer.append(step, phase, "note", "recorder-error", detail=text)
                 self._writer.flush()
         except Exception:
