@@ -46,6 +46,7 @@ class Script:
     from_step: Mapping[str, int] = field(default_factory=dict)  # sources that feed batches from then on
     reaches: Mapping[str, str] = field(default_factory=dict)  # source: another that its control controls too
     reads: tuple[str, ...] = ()  # what the system gives that it reads at the start, whatever for
+    seconds: float = 1.0  # that a whole run takes; one that stops takes 1
     caches: bool = False  # it keeps a file, and draws one more number from numpy where there is none
     calls: list[dict[str, Any]] = field(default_factory=list)
 
@@ -89,7 +90,7 @@ class _Play:
             started="2026-11-01T12:00:00.000+00:00",
             tier=how["tier"],
             outcome=outcome,  # type: ignore[arg-type]
-            duration_s=1.0,
+            duration_s=self.script.seconds if outcome == "finished" else 1.0,
             exit_code=code,
             steps=self.done,
             mode=None if self.control is None else self.control.mode,

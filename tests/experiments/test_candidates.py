@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from sources.differences import ONE, TWO, batch, row
 from sources.mending import Program
 
+from samerun.comparing.comparison import Comparison, Scope
 from samerun.experiments.candidates import Candidates
+from samerun.experiments.search import Proven, Search
 from samerun.experiments.why import _can_be_controlled
 from samerun.explaining.cause import cause_of
 from samerun.explaining.patch import patch
@@ -69,3 +73,76 @@ def test_a_patch_whose_line_another_candidate_would_change_proves_neither(
     assert made is not None
     assert "-unique = list(" in made.diff
     assert candidates._rivalled(best, made) is rivalled
+
+
+SEEDED = """\
+import os, time, torch
+number = os.getpid()
+moment = int(time.time())
+torch.manual_seed(moment)
+"""
+
+
+@pytest.mark.parametrize(("words", "rivalled"), [("moment = ", False), ("number = ", True)])
+def test_the_generator_that_a_clock_seeds_is_no_other_reason(
+    words: str, rivalled: bool, tmp_path: Path
+) -> None:
+    """Where the line that both patches change reads the clock; elsewhere, that may have no part in it."""
+    program = Program(tmp_path, SEEDED)
+    seeds = row("seed", "torch.manual_seed", call_site=program.at("manual_seed"), digest=ONE)
+    pair = seeds, replace(seeds, digest=TWO)
+    best = Evidence("clock", 0.7, "read just before", call_site=program.at("moment = "))
+    other = Evidence("torch-cpu", 0.4, "another seed in each run", call_site=program.at("manual_seed"))
+    known = program.difference(row("clock", "time.time", call_site=program.at("moment = ")), pair)
+    made = patch([(known, cause_of(best))], tmp_path, frozenset())
+    assert made is not None and "-moment = int(time.time())" in made.diff
+    search: Any = SimpleNamespace(
+        causes=[],
+        trials=SimpleNamespace(request=SimpleNamespace(folder=tmp_path)),
+        by_edit=lambda: frozenset(),
+    )
+    difference = program.difference(row("clock", "time.time", call_site=program.at(words)), pair)
+    closer: Any = SimpleNamespace(difference=difference)
+    candidates = Candidates(search, closer, [best, other], certain=True, to_the_end=False)
+    assert candidates._rivalled(best, made) is rivalled
+
+
+def test_when_the_patch_for_the_best_candidate_does_not_help_the_next_has_its_turn(monkeypatch) -> None:
+    best, other = Evidence("torch-cpu", 0.7, "drawn from"), Evidence("worker-arrival", 0.4, "as they come")
+    where = batch()
+    still = Comparison("differs", Scope(("a", "b")), difference=where)
+    same = Comparison("same", Scope(("a", "b")))
+    said = {"torch-cpu": still, "worker-arrival": same}
+    candidates = Candidates(
+        SimpleNamespace(), SimpleNamespace(difference=where), [best, other], certain=True, to_the_end=False
+    )
+    monkeypatch.setattr(candidates, "_with_patch", lambda item: Proven(said[item.source], (), None, True))
+    findings = candidates.patched()
+    assert findings is not None
+    assert [cause.source for cause in findings.causes] == ["worker-arrival"]
+    assert [cause.source for cause in findings.ruled_out] == ["torch-cpu"]
+    assert candidates.in_turn() == [other, best]
+
+
+def test_runs_that_had_exactly_the_patch_and_no_more_verify_it(tmp_path: Path) -> None:
+    difference = Program(tmp_path, TRAIN).difference()
+    cause = cause_of(
+        Evidence("memory-address", 0.6, "a set of objects", call_site="train.py:3"), confirmed=True
+    )
+    made = patch([(difference, cause)], tmp_path, frozenset())
+    assert made is not None
+    request: Any = SimpleNamespace(folder=tmp_path, control=None, scratch=False)
+    search = Search(SimpleNamespace(request=request), tmp_path)  # type: ignore[arg-type]
+    search.causes = [(difference, cause)]
+    search.patched = [(difference, cause)]
+    same = Comparison("same", Scope(("a", "b")))
+    runs: Any = (SimpleNamespace(id="a"), SimpleNamespace(id="b"))
+    proven = Proven(same, runs, None, True, made)
+    verified = search._patch_of(proven)
+    assert verified is not None and verified.verified
+    assert (verified.diff, verified.runs) == (made.diff, ("a", "b"))
+    assert search._patch_of(replace(proven, whole=False)) is None
+    assert search._patch_of(replace(proven, comparison=replace(same, verdict="differs"))) is None
+    assert search._patch_of(replace(proven, patch=replace(made, files={"train.py": "other"}))) is None
+    search._controlled = ("clock",)  # the runs had a control beside it
+    assert search._patch_of(proven) is None

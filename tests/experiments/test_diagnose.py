@@ -109,15 +109,19 @@ def test_a_source_that_nothing_points_to_is_found_by_controlling_everything(tmp_
     assert diagnosis.complete
 
 
-def test_what_the_code_reads_is_tried_before_everything(tmp_path: Path) -> None:
-    script = Script(batches=("clock",), reads=("process-id", "clock"))
+@pytest.mark.parametrize("seconds", [1.0, 60.0], ids=["short", "long"])
+def test_what_the_code_reads_is_tried_before_everything(seconds: float, tmp_path: Path) -> None:
+    script = Script(batches=("clock",), reads=("process-id", "clock"), seconds=seconds)
     diagnosis = diagnosed(script, tmp_path)
     assert sources(diagnosis) == [["clock"]]
     assert "clock() is read before the runs part" in diagnosis.found[0].causes[0].evidence
     assert diagnosis.found[0].causes[0].call_site == "train.py:3"
     controlled = [call["control"].only for call in script.calls if call["control"]]
     assert max(map(len, controlled)) == 1
-    assert controlled.count(("clock",)) >= 6  # that few runs agree may be luck: most scripts read a clock
+    # That few runs agree may be luck: most scripts read a clock. What stopped proves nothing of the end.
+    clock = [call for call in script.calls if call["control"] and call["control"].only == ("clock",)]
+    stops = [call["stop_after"] for call in clock]
+    assert stops == ([None] * 6 if seconds == 1.0 else [0] * 6 + [None] * 2)
 
 
 def test_what_the_code_reads_and_does_not_use_is_not_a_cause(tmp_path: Path) -> None:

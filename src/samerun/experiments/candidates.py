@@ -16,6 +16,7 @@ from samerun.explaining.placing import placed
 from samerun.explaining.smallest import smallest
 from samerun.launching.scratch import scratch_copy
 from samerun.runs.difference import Difference, Evidence
+from samerun.runs.store import Run
 from samerun.sources._world import World
 from samerun.sources.catalogue import catalogue
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 _RIVAL = 0.3  # how strong the evidence for another candidate must be to be in doubt
 _SURE = 6  # runs that must agree where nothing that was recorded points to a source
 _BY_CHANCE = "runs with {} controlled agreed at first, and then did not: by chance"
+_LITTLE = 2.0  # times a run that stops; two of these are saved where whole ones are the proof
+_START_S = 3.0  # until a script has imported torch and trains
 _MOST_EDITED = 2  # sources that are tried by a patch, too
 _UNSEEN = "controlling it removes the difference, though nothing that was recorded points to it"
 
@@ -47,6 +50,7 @@ class Candidates:
         self._to_the_end = to_the_end  # runs that part later prove nothing
         self._evidence = {item.source: item for item in evidence}
         self._proven: dict[frozenset[str], Proven] = {}
+        self._refuted: list[Evidence] = []  # the code with a patch for one of these parts where it did
 
     def can_try(self, source: str) -> bool:
         """Whether a trial can tell something: it can be controlled, and is not yet."""
@@ -78,23 +82,40 @@ class Candidates:
         return causes
 
     def trial(self, sources: tuple[str, ...], count: int) -> Comparison:
-        """Runs with these controlled, whole the first time: most often that is the proof already."""
-        whole = not self._proven or self._to_the_end
-        return self._record(sources, count, None if whole else self._closer.stop_after).comparison
+        """Runs with these controlled, whole where that is likely to be the proof already."""
+        likely = not self._proven or (len(sources) == 1 and self._is_short())
+        return self._record(sources, count, None if likely else self._closer.stop_after).comparison
+
+    def _is_short(self) -> bool:
+        """Whether a whole run takes little longer than one that stops at the difference."""
+        runs = self._search.trials.recorded.values()
+        whole = [run.duration_s for run in runs if run.outcome == "finished"]
+        stopped = [run.duration_s for run in runs if run.outcome == "stopped"]
+        return bool(whole) and min(whole) < _LITTLE * min(stopped, default=_START_S)
 
     def _mends(self, comparison: Comparison) -> bool:
         return judge(comparison, self._closer.difference, to_the_end=self._to_the_end) == "mended"
 
     def _record(self, sources: Sequence[str], count: int, stop: int | None, *, at_least: int = 0) -> Proven:
         search = self._search
+        stop = None if self._to_the_end else stop
+        count = max(self._needed(count), at_least)
+        before = self._proven.get(frozenset(sources))
+        agreed: Sequence[Run] = ()
+        if self._certain and before is not None and before.comparison.verdict == "same":
+            stop = None if before.whole and self._is_short() else stop
+            agreed = before.runs if before.whole == (stop is None) else ()
+            if len(agreed) >= count:
+                return before
         named = sources if len(sources) < 5 else (*sources[:3], f"{len(sources) - 3} more")
         with search.prepared(sources, self._edits(sources)):
             proven = search.further(
                 f"confirming {' + '.join(named)}",
-                max(self._needed(count), at_least),
+                count,
                 search.control(*sources),
                 self._closer.window,
                 stop,
+                agreed,
             )
         self._proven[frozenset(sources)] = proven
         return proven
@@ -105,42 +126,67 @@ class Candidates:
     def patched(self) -> Findings | None:
         """The best candidate, when the code with its edits and those of all causes before repeats itself.
 
-        Mostly that is the last cause: these runs then prove it and its patch in one.
+        Mostly that is the last cause: these runs then prove it and its patch in one. When they part where
+        they did, the next candidate has its turn.
         """
+        for item in list(self._evidence.values())[:_MOST_EDITED]:
+            proven = self._with_patch(item)
+            if proven is None:
+                return None
+            if proven.comparison.verdict == "same":
+                return Findings((cause_of(item, confirmed=True),), (), tuple(map(cause_of, self._refuted)))
+            if self._mends(proven.comparison):
+                return None
+            self._refuted.append(item)
+        return None
+
+    def _with_patch(self, item: Evidence) -> Proven | None:
+        """Runs of the code with the edits for a candidate and all causes before; None: that tells nothing."""
         search, difference = self._search, self._closer.difference
-        best = next(iter(self._evidence.values()), None)
-        if best is None or search.start is None or best.source in search.controlled():
+        if search.start is None or item.source in search.controlled():
             return None
-        cause = cause_of(best, confirmed=True)
-        wanted = [*search.causes, (difference, cause)]
+        wanted = [*search.causes, (difference, cause_of(item))]
         made = patch(wanted, search.trials.request.folder, search.by_edit())
-        if made is None or not made.diff or made.cannot or self._rivalled(best, made):
+        if made is None or not made.diff or made.cannot or self._rivalled(item, made):
             return None
         with scratch_copy(search.start) as copy:
             made.apply(copy)
             search.trials.within = copy
             try:
                 proven = search.further(
-                    f"checking the code with a patch for {best.source}",
-                    self._needed(2 if best.strength >= 1 else 3),
+                    f"checking the code with a patch for {item.source}",
+                    self._needed(2 if item.strength >= 1 else 3),
                     search.trials.request.control,
                     self._closer.window,
                     None,
                 )
             finally:
                 search.trials.within = None
-        if proven.comparison.verdict != "same":
-            return None
-        search.patch = replace(made, verified=True, runs=tuple(run.id for run in proven.runs))
-        search.edited.add(best.source)
-        self._proven[frozenset([best.source])] = proven
-        return Findings((cause,))
+        if proven.comparison.verdict == "same":
+            search.patch = replace(made, verified=True, runs=tuple(run.id for run in proven.runs))
+            search.edited.add(item.source)
+            self._proven[frozenset([item.source])] = proven
+        return proven
+
+    def in_turn(self) -> list[Evidence]:
+        """The candidates, those last whose patch did not help: their controls reach further."""
+        return sorted(self._evidence.values(), key=lambda item: item in self._refuted)
 
     def _rivalled(self, best: Evidence, made: Patch) -> bool:
-        """Whether the patch for another candidate changes a line of this one: either may mend both."""
+        """Whether the patch for another candidate changes a line of this one: either may mend both.
+
+        Not where the line reads a clock or the like: it feeds a generator, which is no reason beside it.
+        """
         search, difference = self._search, self._closer.difference
+        known = catalogue()
+        source = known[best.source]
+        read = isinstance(source, World) and source.is_read_in(difference, _changed(made))
         for item in self._evidence.values():
-            if item is not best and item.strength >= _RIVAL:
+            if (
+                item is not best
+                and item.strength >= _RIVAL
+                and not (read and known[item.source].kind == "rng")
+            ):
                 wanted = [*search.causes, (difference, cause_of(item))]
                 other = patch(wanted, search.trials.request.folder, search.by_edit())
                 if other is not None and _changed(other) & _changed(made):
@@ -211,8 +257,8 @@ class Candidates:
 
     def _is_sure(self, sources: Sequence[str]) -> bool:
         """Whether as many runs agree as it takes where nothing that was recorded points to a source."""
-        stop = None if self._to_the_end else self._closer.stop_after
-        return self._mends(self._record(sources, _SURE, stop, at_least=_SURE).comparison)
+        proven = self._record(sources, _SURE, self._closer.stop_after, at_least=_SURE)
+        return self._mends(proven.comparison)
 
     def _unseen(self, id_: str) -> Evidence:
         """What is known of a source that nothing pointed to: where the code reads it, or would be edited."""
@@ -237,4 +283,6 @@ class Candidates:
 
 def _changed(made: Patch) -> set[str]:
     """The lines that a patch changes or takes out, as they were."""
-    return {line for line in made.diff.splitlines() if line.startswith("-") and not line.startswith("---")}
+    return {
+        line[1:] for line in made.diff.splitlines() if line.startswith("-") and not line.startswith("---")
+    }

@@ -42,6 +42,7 @@ class Proven:
     runs: tuple[Run, ...]  # the two that part, else all of them
     window: tuple[int, int] | None  # the steps at tier ops
     whole: bool  # not stopped at the difference
+    patch: Patch | None = None  # the edits that the code had
 
 
 class Search:
@@ -57,6 +58,7 @@ class Search:
         self._controlled: tuple[str, ...] = ()
         self.patched: list[tuple[Difference, Cause]] = []
         self.edited: set[str] = set()  # controlled by a patch, since their control does not reach the cause
+        self._applied: Patch | None = None  # what the code has been edited with for the runs of now
         self._fresh = trials.request.scratch
         self._proof: Proven | None = None
         self._last: Difference | None = None
@@ -88,7 +90,7 @@ class Search:
         to_the_end = races((*self._partings, closer.difference), evidence)
         attempts = Candidates(self, closer, evidence, certain=certain, to_the_end=to_the_end)
         findings = attempts.patched() or confirm(
-            closer.difference, evidence, attempts.trial, attempts.can_try, to_the_end=to_the_end
+            closer.difference, attempts.in_turn(), attempts.trial, attempts.can_try, to_the_end=to_the_end
         )
         if not any(cause.confirmed for cause in findings.causes):
             findings = attempts.edited(findings)
@@ -121,6 +123,7 @@ class Search:
                 min(run.steps for run in proven.runs),
             )
             self._proof = proven
+            self.patch = self.patch or self._patch_of(proven)
         notes = (*(note for note in (closer.note,) if note), *findings.notes)
         found = Found(
             difference,
@@ -134,6 +137,18 @@ class Search:
             alone,
         )
         return found, proven
+
+    def _patch_of(self, proven: Proven) -> Patch | None:
+        """The patch for all causes, where the proof is runs of the code with no more than that."""
+        request = self.trials.request
+        if proven.patch is None or not proven.whole or proven.comparison.verdict != "same":
+            return None
+        if self.control() != request.control or self._fresh != request.scratch:
+            return None
+        wanted = patch(self.causes, request.folder, self.by_edit())
+        if wanted is None or wanted.cannot or wanted.files != proven.patch.files:
+            return None
+        return replace(wanted, verified=True, runs=tuple(run.id for run in proven.runs))
 
     def _placed(self, difference: Difference, cause: Cause) -> Cause:
         """With the line that an edit would change, or that draws, where no record has one."""
@@ -263,27 +278,37 @@ class Search:
         patched = [*self.patched, *causes]
         fresh = self._fresh or bool(_FILES & set(sources))
         base = self.start or self.trials.request.folder
-        before = self.trials.fresh, self.trials.within
+        before = self.trials.fresh, self.trials.within, self._applied
         with contextlib.ExitStack() as stack:
             if patched:
                 base = stack.enter_context(scratch_copy(base))
                 made = patch(patched, self.trials.request.folder, self.by_edit())
                 if made is not None:
                     made.apply(base)
+                    self._applied = made
             self.trials.fresh = base if fresh else None
             self.trials.within = base if patched and not fresh else None
             try:
                 yield
             finally:
-                self.trials.fresh, self.trials.within = before
+                self.trials.fresh, self.trials.within, self._applied = before
 
     def further(
-        self, stage: str, count: int, control: Control | None, at: tuple[int, int] | None, stop: int | None
+        self,
+        stage: str,
+        count: int,
+        control: Control | None,
+        at: tuple[int, int] | None,
+        stop: int | None,
+        agreed: Sequence[Run] = (),
     ) -> Proven:
-        """Up to `count` runs, fewer when two of them part; at tier ops in the steps `at`, where given."""
+        """Up to `count` runs, fewer when two of them part; at tier ops in the steps `at`, where given.
+
+        `agreed` are runs recorded in this way before, which did not part: they count among them.
+        """
         request = self.trials.request
         last = None if request.steps is None else request.steps - 1
-        runs: list[Run] = []
+        runs = list(agreed)
         while len(runs) < count:
             runs += self.trials.record(
                 stage,
@@ -299,13 +324,13 @@ class Search:
             parted = first_parting(runs, comparisons)
             if parted is not None:
                 pair = (runs[0], runs[parted + 1])
-                return Proven(comparisons[parted], pair, at, stop is None)
+                return Proven(comparisons[parted], pair, at, stop is None, self._applied)
         reason = outcomes.failure(runs, parted=False)
         if reason is not None:
             unknown = Comparison("unknown", Scope((runs[0].id, runs[-1].id)), reason)
-            return Proven(unknown, tuple(runs), at, stop is None)
+            return Proven(unknown, tuple(runs), at, stop is None, self._applied)
         chosen = next((item for item in comparisons if item.verdict == "unknown"), comparisons[0])
-        return Proven(chosen, tuple(runs), at, stop is None)
+        return Proven(chosen, tuple(runs), at, stop is None, self._applied)
 
     def needed(self, count: int) -> int:
         """How many runs must agree: more for a difference that is rare."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from samerun.editing.edit import Edit
@@ -30,6 +30,13 @@ class World(Source):
     def reads(self, difference: Difference) -> list[Row]:
         """Its rows in run A, up to the difference."""
         return difference.a.rows(self.evidence)
+
+    def is_read_in(self, difference: Difference, lines: Collection[str]) -> bool:
+        """Whether one of these lines of code reads it, by their text."""
+        texts = {line.strip() for line in lines}
+        return any(
+            _rows.source_line(difference.a, row.call_site).strip() in texts for row in self.reads(difference)
+        )
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """It feeds a seed that differs, stands in the differing line, or fed a branch."""
