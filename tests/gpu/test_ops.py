@@ -67,3 +67,37 @@ def test_the_same_bits_in_two_hundred_runs_beside_other_work(name):
     with samerun.control(seed=0, only=["nondeterministic-kernels"]):
         found = outcome(implementations()[name], torch.device(DEVICE), runs=200)
     assert (found.error, found.results) == (None, 1)
+
+
+@pytest.mark.parametrize("length", [256, 1024])
+def test_a_learnt_bias_of_compiled_flex_attention_gets_the_same_gradient(length):
+    from torch.nn.attention.flex_attention import flex_attention
+
+    generator = torch.Generator(DEVICE).manual_seed(0)
+    shapes = *[(2, 4, length, 64)] * 3, (2 * length, 4)
+    given = [torch.randn(shape, generator=generator, device=DEVICE).requires_grad_() for shape in shapes]
+
+    def attention(query, key, value, bias):
+        def score_mod(score, batch, head, row, column):
+            return score + bias[row - column + length, head]
+
+        return flex_attention(query, key, value, score_mod=score_mod)
+
+    def by_hand(query, key, value, bias):
+        row, column = (torch.arange(length, device=DEVICE)[at] for at in ((..., None), (None,)))
+        scores = query @ key.transpose(-1, -2) / 8 + bias[row - column + length].permute(2, 0, 1)
+        return scores.softmax(-1) @ value
+
+    def gradients(function, given):
+        return torch.autograd.grad(function(*given).square().sum(), given)
+
+    torch._dynamo.reset()
+    with samerun.control(seed=0, only=["nondeterministic-kernels"]):
+        compiled = torch.compile(attention, fullgraph=True)
+        runs = [gradients(compiled, given) for _ in range(20)]
+    torch._dynamo.reset()
+    for run in runs[1:]:
+        assert all(torch.equal(mine, first) for mine, first in zip(run, runs[0], strict=True))
+    exact = gradients(by_hand, [tensor.detach().double().requires_grad_() for tensor in given])
+    for mine, right in zip(runs[0], exact, strict=True):
+        assert (mine - right).abs().max() <= 2e-3 * right.abs().max()

@@ -59,16 +59,6 @@ def test_a_scan_on_the_cpu_is_compiled_as_ever(ir):
         assert torch.allclose(torch.compile(run)(x), run(x))
 
 
-def test_gradients_of_captured_tensors_are_told_of(monkeypatch):
-    import torch._inductor.kernel.flex.common as common
-
-    monkeypatch.setattr(common, "zeros_and_scatter_lowering", lambda *args: args)
-    own = common.zeros_and_scatter_lowering
-    with on_cuda(), pytest.warns(UserWarning, match="atomically.*flex_attention without torch.compile"):
-        assert common.zeros_and_scatter_lowering(1, 2) == (1, 2)
-    assert common.zeros_and_scatter_lowering is own
-
-
 def test_the_compiler_is_not_imported_for_it_and_changed_when_it_is():
     code = """if True:
         import sys

@@ -29,6 +29,19 @@ def once_imported(module: str, then: Callable[[], None]) -> Callable[[], None]:
     return undo
 
 
+def changed(module: str, change: Callable[[], Callable[[], None]]) -> Callable[[], None]:
+    """Make a change once the module was imported; return what takes it back, or gives up waiting for that."""
+    undo: list[Callable[[], None]] = []
+    give_up = once_imported(module, lambda: undo.append(change()))
+
+    def back() -> None:
+        give_up()
+        for act in undo:
+            act()
+
+    return back
+
+
 class _Finder:
     """Finds the module as the other finders do, with a loader that reports back."""
 

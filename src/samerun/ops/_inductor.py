@@ -1,38 +1,24 @@
 """What torch's compiler makes on CUDA that does not repeat itself, and that no kernel of torch's stands for.
 
-Long scans: of a single row it makes blocks that take what is ready of their predecessors (decoupled
+That is long scans: of a single row it makes blocks that take what is ready of their predecessors (decoupled
 look-back; https://github.com/pytorch/pytorch/issues/190946). Left to the operation, they are torch's, which
 repeats cumsum, and samerun's, which repeats the others (scans.py).
-
-FlexAttention: the gradients of tensors that a score_mod captures are added atomically, inside its template.
-There is no other way to compute them there, so that is said.
 """
 
 from __future__ import annotations
 
-import functools
 import sys
-import warnings
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import Any
 
-from samerun.ops._importing import once_imported
+from samerun.ops._importing import changed
 
 _IR = "torch._inductor.ir"
-_FLEX = "torch._inductor.kernel.flex.common"
 
 
-def without_races() -> Callable[[], None]:
-    """Have the compiler, once it is imported, make no split scans, and tell of such gradients."""
-    changes = ExitStack()
-    for module, change in ((_IR, _whole_scans), (_FLEX, _told_gradients)):
-        changes.callback(once_imported(module, functools.partial(_make, change, changes)))
-    return changes.close
-
-
-def _make(change: Callable[[], Callable[[], None]], changes: ExitStack) -> None:
-    changes.callback(change())
+def without_split_scans() -> Callable[[], None]:
+    """Have the compiler make none, once it is imported; return what puts it back."""
+    return changed(_IR, _whole_scans)
 
 
 class _Split(Exception):
@@ -69,29 +55,5 @@ def _whole_scans() -> Callable[[], None]:
 
     def undo() -> None:
         Scan.create, Scan.num_splits = classmethod(create), classmethod(num_splits)
-
-    return undo
-
-
-def _told_gradients() -> Callable[[], None]:
-    """Warn when a template adds the gradients of captured tensors."""
-    module: Any = sys.modules[_FLEX]
-    lowering = getattr(module, "zeros_and_scatter_lowering", None)
-    if lowering is None:
-        return lambda: None
-
-    def told(*args: Any, **kwargs: Any) -> Any:
-        warnings.warn(
-            "FlexAttention adds the gradients of tensors that its score_mod captures atomically, so that "
-            "they differ from run to run: call flex_attention without torch.compile, or write the attention "
-            "out",
-            stacklevel=2,
-        )
-        return lowering(*args, **kwargs)
-
-    module.zeros_and_scatter_lowering = told
-
-    def undo() -> None:
-        module.zeros_and_scatter_lowering = lowering
 
     return undo

@@ -15,8 +15,9 @@ import torch
 from samerun.errors import UsageError
 from samerun.ops import _native
 from samerun.ops._alerts import silenced
+from samerun.ops._flex import without_atomic_gradients
 from samerun.ops._importing import once_imported
-from samerun.ops._inductor import without_races
+from samerun.ops._inductor import without_split_scans
 from samerun.ops._redirects import direct
 from samerun.ops._variants import variants
 from samerun.ops.catalogue import implementations
@@ -125,7 +126,8 @@ def put_in(
         if not all(map(loaded, present)):
             stack.callback(once_imported(_TORCHVISION, registrations.register))
         if any("CUDA" in there for _, there in chosen):
-            stack.callback(without_races())
+            stack.callback(without_split_scans())
+            stack.callback(without_atomic_gradients())
         stack.callback(_tag_caches(present))
         stack.callback(silenced(frozenset(alert for one in present for alert in one.alerts)))
         stack.callback(direct(frozenset(one.name for one in present if "CPU" not in one.devices)))
