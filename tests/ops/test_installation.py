@@ -104,14 +104,14 @@ def test_nothing_is_left():
     assert all_that_is_touched() == before
 
 
-def test_compiled_code_is_kept_apart_and_a_users_tag_is_kept(monkeypatch):
+def test_compiled_code_is_kept_apart_and_a_users_tag_is_kept():
     import torch.compiler.config as config
 
-    monkeypatch.setattr(config, "cache_key_tag", "mine")
-    with ops.installed():
-        assert config.cache_key_tag.startswith("mine")
-        assert config.cache_key_tag != "mine"
-    assert config.cache_key_tag == "mine"
+    with config.patch(cache_key_tag="mine"):
+        with ops.installed():
+            assert config.cache_key_tag.startswith("mine")
+            assert config.cache_key_tag != "mine"
+        assert config.cache_key_tag == "mine"
 
 
 def replaced(name):
