@@ -124,6 +124,16 @@ def test_when_the_patch_for_the_best_candidate_does_not_help_the_next_has_its_tu
     assert candidates.in_turn() == [other, best]
 
 
+def test_a_patch_with_which_the_code_fails_rules_nothing_out(monkeypatch) -> None:
+    best, other = Evidence("torch-cpu", 0.7, "drawn from"), Evidence("worker-arrival", 0.4, "as they come")
+    closer: Any = SimpleNamespace(difference=batch())
+    candidates = Candidates(SimpleNamespace(), closer, [best, other], certain=True, to_the_end=False)  # type: ignore[arg-type]
+    unknown = Comparison("unknown", Scope(("a", "b")), "run 2 failed")
+    monkeypatch.setattr(candidates, "_with_patch", lambda item: Proven(unknown, (), None, True))
+    assert candidates.patched() is None
+    assert candidates.in_turn() == [best, other]
+
+
 def test_runs_that_had_exactly_the_patch_and_no_more_verify_it(tmp_path: Path) -> None:
     difference = Program(tmp_path, TRAIN).difference()
     cause = cause_of(

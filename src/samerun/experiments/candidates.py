@@ -135,7 +135,7 @@ class Candidates:
                 return None
             if proven.comparison.verdict == "same":
                 return Findings((cause_of(item, confirmed=True),), (), tuple(map(cause_of, self._refuted)))
-            if self._mends(proven.comparison):
+            if judge(proven.comparison, self._closer.difference, to_the_end=self._to_the_end) != "still":
                 return None
             self._refuted.append(item)
         return None
@@ -182,15 +182,14 @@ class Candidates:
         source = known[best.source]
         read = isinstance(source, World) and source.is_read_in(difference, _changed(made))
         for item in self._evidence.values():
-            if (
-                item is not best
-                and item.strength >= _RIVAL
-                and not (read and known[item.source].kind == "rng")
-            ):
-                wanted = [*search.causes, (difference, cause_of(item))]
-                other = patch(wanted, search.trials.request.folder, search.by_edit())
-                if other is not None and _changed(other) & _changed(made):
-                    return True
+            if item is best or item in self._refuted or item.strength < _RIVAL:
+                continue
+            if read and known[item.source].kind == "rng":
+                continue
+            wanted = [*search.causes, (difference, cause_of(item))]
+            other = patch(wanted, search.trials.request.folder, search.by_edit())
+            if other is not None and _changed(other) & _changed(made):
+                return True
         return False
 
     def edited(self, findings: Findings) -> Findings:
