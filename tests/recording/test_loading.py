@@ -70,3 +70,26 @@ def test_one_changed_sample_changes_one_batch(trainer):
     trainer.script(text.replace("float(n * n)", "float(n * n) + (n == 5) * 2**-18"))
     other = trainer.rows(trainer.record("train.py"), "batch")
     assert [a.digest == b.digest for a, b in zip(one, other, strict=True)] == [True, False, True] * 2
+
+
+def test_a_spawned_worker_does_not_import_the_compiler(trainer):
+    """It would, a second of it, for the sake of the recorder alone."""
+    trainer.script("""
+import sys, torch
+from torch.utils.data import DataLoader, Dataset
+
+class Noise(Dataset):
+    def __len__(self): return 4
+    def __getitem__(self, i): return torch.randn(3), "torch._dynamo" in sys.modules
+
+if __name__ == "__main__":
+    model = torch.nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for x, imported in DataLoader(Noise(), batch_size=2, num_workers=1, multiprocessing_context="spawn"):
+        model(x).sum().backward()
+        optimizer.step()
+        print(imported.tolist())
+""")
+    run = trainer.record("train.py", tier="ops")
+    assert (run.path / "output.txt").read_text().splitlines() == ["[False, False]"] * 2
+    assert trainer.rows(run, "draw", stem="rank0.worker0")

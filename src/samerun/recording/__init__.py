@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from samerun.recording import compiler
+
 if TYPE_CHECKING:
     from samerun.recording.journal import Journal
     from samerun.runs.plan import Plan
@@ -19,7 +21,8 @@ def prepare(journal: Journal) -> None:
 
 def watched(plan: Plan) -> frozenset[str]:
     """The modules whose import `imported` wants to hear of."""
-    return frozenset({"torch", "random", "numpy.random"} if plan.tier == "ops" else {"torch"})
+    generators = {"random", "numpy.random"} if plan.tier == "ops" else set[str]()
+    return frozenset({"torch", compiler.NAME} | generators)
 
 
 def imported(plan: Plan, journal: Journal, module: str) -> None:
@@ -28,6 +31,9 @@ def imported(plan: Plan, journal: Journal, module: str) -> None:
 
     if module == "torch":
         start(plan, journal)
+        return
+    if module == compiler.NAME:
+        compiler.imported()
         return
     if journal.draws is None:
         journal.draws = draws.Draws(journal)

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from samerun.recording import compiler
 from samerun.recording.recorder import Recorder
 from samerun.recording.tensors import tensors_of
 
@@ -230,15 +231,16 @@ def _wrap_call(modules: Modules, with_paths: bool) -> None:
         return result
 
     nn.Module.__call__ = __call__  # type: ignore[method-assign]
-    # From here on torch.compile, which is imported with the next line, takes it for torch's own.
-    never_compiled: Callable[..., Any] = torch.compiler.disable
+    # torch.compile, when it is imported, takes it for torch's own. That takes a second, and many processes
+    # (workers, launchers) never do.
+    never_compiled: Callable[..., Any] = torch._compile._disable_dynamo
     guard = modules.recorder.guard
     enter, leave, left = (
         never_compiled(guard(hook)) for hook in (modules.enter, modules.leave, modules.left)
     )
     own: set[Any] = {__call__, call_root, inside}
     for function in own - {original}:
-        torch._dynamo.eval_frame.skip_code(function.__code__)  # what they call is compiled as without them
+        compiler.skip(function.__code__)
 
 
 def _with_path(modules: Modules, original: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,6 +11,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 from xxhash import xxh3_128_digest
 
+from samerun.recording import compiler
 from samerun.recording.memory import Memory
 from samerun.recording.operation import TENSORS, Operation, came_of, learn, tensors_in
 from samerun.recording.probe import Prober
@@ -40,8 +41,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.watch: Watch | None = None
         self.prober = None if recorder.plan.probe is None else Prober(recorder.plan.probe)
         self._operations: dict[int, Operation] = {}  # by the id of the function
-        never_compiled: Callable[..., Any] = torch.compiler.disable
-        self._apart = never_compiled(self.__torch_dispatch__)
+        self._apart: Callable[..., Any] | None = None  # itself, out of the compiler's sight
         self._functions: list[Any] = []  # kept alive: an id stays its own
         self._sites: dict[tuple[CodeType, int], str] = {}
         self._unwritten_at: dict[int, str | None] = {}  # address of memory as it was allocated → line
@@ -68,6 +68,9 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if kwargs is None:
             kwargs = {}
         if _compiling is not None and _compiling() is not None:  # inside a compiled function
+            if self._apart is None:
+                never_compiled: Callable[..., Any] = torch.compiler.disable
+                self._apart = never_compiled(self.__torch_dispatch__)
             return self._apart(func, types, args, kwargs)
         operation = self._operations.get(id(func))
         if operation is None:
@@ -343,7 +346,7 @@ def _is_on_its_way(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -
 
 
 if _compiling is not None:
-    torch._dynamo.eval_frame.skip_code(Operations.__torch_dispatch__.__code__)
+    compiler.skip(Operations.__torch_dispatch__.__code__)
 
 
 class Window:

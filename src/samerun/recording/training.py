@@ -237,7 +237,7 @@ def observe(recorder: Recorder, modules: Modules) -> None:
     training = Training(recorder, modules)
     recorder.named.append(training.tensors)
     # A step inside a compiled function breaks the graph here: without its records there is no verdict.
-    never_compiled: Callable[..., Any] = torch.compiler.disable
+    never_compiled: Callable[..., Any] = torch._compile._disable_dynamo
     register_optimizer_step_pre_hook(never_compiled(recorder.guard(training.before_step)))
     register_optimizer_step_post_hook(never_compiled(recorder.guard(training.after_step)))
     recorder.after_setup.append(training.initial)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.data._utils import fetch
 
 from samerun import digest
+from samerun.recording import compiler
 from samerun.recording.draws import Draws, Generator
 from samerun.recording.recorder import Recorder
 
@@ -21,6 +23,12 @@ class _TorchDraws(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self, draws: Draws) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._draws = draws
+        self._apart: Callable[..., Any] | None = None  # draws, out of the compiler's sight
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Whether torch is to import the compiler with the first operation, to keep it out of every one."""
+        return False
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -32,12 +40,24 @@ class _TorchDraws(TorchDispatchMode):  # type: ignore[no-untyped-call]
         own = kwargs.get("generator")
         source = own or torch.default_generator
         name = f"torch-{source.device.type}" + (":generator" if own is not None else "")
-        return self._draws.through(
+        drawn = (
             Generator(name, lambda: digest.digest_tensor(source.get_state())),
             str(func),
             lambda: func(*args, **kwargs),
             lambda result: result,
         )
+        if compiler.NAME not in sys.modules:
+            return self._draws.through(*drawn)
+        if self._apart is None:
+            never_compiled: Callable[..., Any] = torch.compiler.disable
+            self._apart = never_compiled(self._through)
+        return self._apart(*drawn)
+
+    def _through(self, *drawn: Any) -> Any:
+        return self._draws.through(*drawn)  # which takes the frame above this one for the one that draws
+
+
+compiler.skip(_TorchDraws.__torch_dispatch__.__code__)
 
 
 class _Worker:
