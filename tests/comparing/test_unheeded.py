@@ -39,3 +39,13 @@ def test_runs_that_differ_are_explained_elsewhere(build: Builder) -> None:
     result = compare(build(rows), build([read("time.time", 3), *changed]))
     assert result.verdict == "differs"
     assert not any("without effect" in note for note in result.notes)
+
+
+def test_memory_that_nothing_had_written_is_named(build: Builder) -> None:
+    """Two runs can find the same there by luck."""
+    run = build([read("numpy.empty", 17, "unwritten"), *training()])
+    result = compare(run, run)
+    assert result.verdict == "same"
+    (note,) = result.notes
+    assert "without effect in these runs" in note
+    assert "uninitialized-memory (numpy.empty at train.py:17)" in note

@@ -1,4 +1,4 @@
-"""What the script read that is another value in each run, though the runs came out the same."""
+"""What the script used that is another value in each run, though the runs came out the same."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ _MOST = 3  # places that are named for each source
 
 
 def unheeded(recorded: Recorded) -> str | None:
-    """Clocks, entropy and process ids that the user's code read; None when it read none of them."""
+    """Clocks, entropy, process ids and unwritten memory that the code used; None when it used none."""
+    evidence = {id_: source.evidence for id_, source in catalogue().items() if isinstance(source, World)}
     said = []
-    for id_, source in catalogue().items():
-        if not isinstance(source, World):
-            continue
+    for id_, what in (*evidence.items(), ("uninitialized-memory", "unwritten")):
         places: dict[str, None] = {}
         for trace in (*recorded.compared, *recorded.other):
-            for row in trace.rows(trace.is_one_of("what", {source.evidence})):
+            for row in trace.rows(trace.is_one_of("what", {what})):
                 places.setdefault(f"{row.name} at {row.call_site or 'an unknown line'}")
         if places:
             more = f" and {len(places) - _MOST} more" if len(places) > _MOST else ""
             said.append(f"{id_} ({', '.join(list(places)[:_MOST])}{more})")
     if not said:
         return None
-    return f"read by the script, and without effect in these runs: {'; '.join(said)}"
+    return f"used by the script, and without effect in these runs: {'; '.join(said)}"
