@@ -127,7 +127,8 @@ def test_when_the_patch_for_the_best_candidate_does_not_help_the_next_has_its_tu
 def test_a_patch_with_which_the_code_fails_rules_nothing_out(monkeypatch) -> None:
     best, other = Evidence("torch-cpu", 0.7, "drawn from"), Evidence("worker-arrival", 0.4, "as they come")
     closer: Any = SimpleNamespace(difference=batch())
-    candidates = Candidates(SimpleNamespace(), closer, [best, other], certain=True, to_the_end=False)  # type: ignore[arg-type]
+    search: Any = SimpleNamespace()
+    candidates = Candidates(search, closer, [best, other], certain=True, to_the_end=False)
     unknown = Comparison("unknown", Scope(("a", "b")), "run 2 failed")
     monkeypatch.setattr(candidates, "_with_patch", lambda item: Proven(unknown, (), None, True))
     assert candidates.patched() is None
@@ -141,8 +142,9 @@ def test_runs_that_had_exactly_the_patch_and_no_more_verify_it(tmp_path: Path) -
     )
     made = patch([(difference, cause)], tmp_path, frozenset())
     assert made is not None
-    request: Any = SimpleNamespace(folder=tmp_path, control=None, scratch=False)
-    search = Search(SimpleNamespace(request=request), tmp_path)  # type: ignore[arg-type]
+    request = SimpleNamespace(folder=tmp_path, control=None, scratch=False)
+    trials: Any = SimpleNamespace(request=request)
+    search = Search(trials, tmp_path)
     search.causes = [(difference, cause)]
     search.patched = [(difference, cause)]
     same = Comparison("same", Scope(("a", "b")))

@@ -177,3 +177,22 @@ def test_a_program_that_only_imports_torch_leaves_no_trace(trainer):
     trainer.script("import torch; print(torch.ones(2))")
     assert stems(trainer.record("train.py")) == []
     assert stems(trainer.record("train.py", tier="ops")) == ["rank0"]  # its operations are there
+
+
+def test_a_child_that_only_makes_operations_is_recorded_to_its_end(trainer):
+    """It leaves through os._exit, past atexit."""
+    trainer.script("""
+import multiprocessing, torch
+
+def child():
+    x = torch.ones(3)
+    for _ in range(5): x = x * 2
+
+if __name__ == "__main__":
+    process = multiprocessing.get_context("fork").Process(target=child)
+    process.start()
+    process.join()
+""")
+    run = trainer.record("train.py", tier="ops")
+    made = [row.name for stem in run.traces() for row in trainer.rows(run, "operation", stem=stem)]
+    assert made.count("aten.mul.Tensor") == 5

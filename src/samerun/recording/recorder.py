@@ -182,6 +182,11 @@ class Recorder:
         self._waiting.append(
             (step, phase or now, name, module, call_site, parts, tensors, values, flags, detail)
         )
+        if (
+            self._writer is None and not self.tensors.waiting
+        ):  # opening it has the rest written
+            with self._lock:
+                self._write_waiting()
 
     def gaps(self, met: Sequence[Met]) -> None:
         """Write the gaps that the next record met."""
