@@ -182,9 +182,7 @@ class Recorder:
         self._waiting.append(
             (step, phase or now, name, module, call_site, parts, tensors, values, flags, detail)
         )
-        if (
-            self._writer is None and not self.tensors.waiting
-        ):  # opening it has the rest written
+        if self._writer is None and not self.tensors.waiting:  # opening it has the rest written
             with self._lock:
                 self._write_waiting()
 
