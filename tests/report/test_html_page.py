@@ -114,11 +114,12 @@ def test_every_plot_is_drawn(browser: Browser, report: Path) -> None:
     }"""
     with opened(browser, report) as (page, _):
         unfold(page)
-        page.wait_for_timeout(100)
         canvases = page.locator("canvas")
         assert canvases.count() == 1 + 1 + 2 * 2  # losses, strip, and two of growth for each difference
         for number in range(canvases.count()):
-            assert canvases.nth(number).evaluate(inked) > 3
+            page.wait_for_function(
+                f"number => ({inked})(document.querySelectorAll('canvas')[number]) > 3", arg=number
+            )
 
 
 def test_the_strip_zooms_with_the_mouse(browser: Browser, report: Path) -> None:
@@ -204,13 +205,11 @@ def test_plots_follow_a_change_of_light(browser: Browser, report: Path) -> None:
     with opened(browser, report) as (page, _):
         data = "document.querySelector('#plot-losses canvas').toDataURL()"
         light = page.evaluate(data)
+        # The page hears of the change with a frame: how soon that comes is the browser's affair.
         page.emulate_media(color_scheme="dark")
-        page.wait_for_timeout(100)
-        dark = page.evaluate(data)
-        assert dark != light
+        page.wait_for_function(f"light => {data} !== light", arg=light)
         page.emulate_media(color_scheme="light")
-        page.wait_for_timeout(100)
-        assert page.evaluate(data) == light
+        page.wait_for_function(f"light => {data} === light", arg=light)
 
 
 def test_it_reads_without_scripts(browser: Browser, report: Path) -> None:
