@@ -50,6 +50,32 @@ def test_one_bit_in_any_record_that_decides(build: Builder, at: int) -> None:
     assert first.kind == ("ended" if row["what"] == "end" else "value")
 
 
+def test_the_name_of_what_is_saved_is_no_difference_and_its_content_is(build: Builder) -> None:
+    """As in f"{datetime.now():%H%M%S}-{step}.pt"."""
+    named = copy.deepcopy(ROWS)
+    for row in named:
+        if row["what"] == "saved":
+            row["name"] = f"run-1795369716-{row['step']}.pt"
+    assert compare(build(ROWS), build(named)).verdict == "same"
+    at = find(named, "saved", step=1)
+    flip(named[at])
+    first = compare(build(ROWS), build(named)).difference
+    assert first is not None
+    assert (first.step, first.what, first.name) == (1, "saved", "model.pt")
+    del named[at]
+    assert compare(build(ROWS), build(named)).verdict == "differs"
+
+
+def test_files_that_both_runs_save_are_held_against_each_other_in_any_order(build: Builder) -> None:
+    """As threads save them that race."""
+    parts = [record(0, "setup", "saved", f"part{n}.pt") for n in range(3)]
+    one, other = build(parts + ROWS), build(parts[::-1] + ROWS)
+    assert compare(one, other).verdict == "same"
+    flip(parts[1])
+    first = compare(one, build(parts[::-1] + ROWS)).difference
+    assert first is not None and (first.what, first.name) == ("saved", "part1.pt")
+
+
 @pytest.mark.parametrize(
     "at", [at for at, row in enumerate(ROWS) if at not in compared(ROWS) and row["digest"]]
 )

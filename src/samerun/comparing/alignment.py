@@ -74,7 +74,25 @@ class Paired:
             new: Ints = np.array([*table, -1], dtype=np.int32)[trace.codes(column)]
             return new
 
-        return renumbered(self.a), renumbered(self.b)
+        a, b = renumbered(self.a), renumbered(self.b)
+        return self._saved_as(a, b) if column == "name" else (a, b)
+
+    def _saved_as(self, a: Ints, b: Ints) -> tuple[Ints, Ints]:
+        """The codes of names, without those of files that only one run saved.
+
+        Such a name often holds the time of day: what is saved counts, and not as what.
+        """
+        import numpy as np
+
+        saved_a, saved_b = (trace.is_one_of("what", {"saved"}) for trace in (self.a, self.b))
+        alone = np.setxor1d(a[saved_a], b[saved_b])
+        if not len(alone):
+            return a, b
+        nameless = [
+            np.where(saved & np.isin(codes, alone), np.int32(-1), codes)
+            for saved, codes in ((saved_a, a), (saved_b, b))
+        ]
+        return nameless[0], nameless[1]
 
     def keys(self, at_a: Ints, at_b: Ints, columns: Sequence[str]) -> tuple[Ints, Ints]:
         """int64 for each of these positions: equal keys stand for equal steps and words in these columns."""

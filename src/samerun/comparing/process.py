@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from samerun.comparing import operations
 from samerun.comparing.alignment import Alignment, Paired, Parting, align
+from samerun.comparing.beside import compare_beside, is_beside
 from samerun.comparing.operations import Window
 from samerun.comparing.reach import Reach, may_lack
 from samerun.runs.difference import Origin, Row
@@ -62,17 +63,28 @@ def compare_process(
 
     `reaches` say how far each of the two goes, `window` which steps both hold at tier ops.
     """
-    records = align(paired, _records(paired.a, steps), _records(paired.b, steps), _COLUMNS)
+    (a, beside_a), (b, beside_b) = _records(paired.a, steps), _records(paired.b, steps)
+    records = align(paired, a, b, _COLUMNS)
     done = None if window is None else operations.compare_operations(paired, window, steps)
     result = _parted(paired, records, reaches)
     if done is not None and window is not None:
         result = _with_operations(result, done, reaches, window)
+    # A run that was broken off may lack what a thread would have done later.
+    whole = all(reach.why == "ended" for reach in reaches)
+    beside = compare_beside(paired, beside_a, beside_b) if whole else None
+    if beside is not None and result.parting is None and result.unknown is None:
+        result = replace(result, parting=beside.parting)
     notes = list(result.notes)
+    if beside is None and len(beside_a) + len(beside_b):
+        notes.append(
+            f"{paired.a.stem}: what threads beside the training saved or evaluated is not compared, since "
+            "not both runs are compared to their end"
+        )
     if records.moved and result.parting is None:
         notes.append(f"{paired.a.stem}: {records.moved} records are equal, but stand in another order")
     return replace(
         result,
-        counts=_counts(paired, [item for item in (records, done) if item is not None]),
+        counts=_counts(paired, [item for item in (records, done, beside) if item is not None]),
         steps=_steps(paired.a, records.a),
         operations=done is not None,
         window=window,
@@ -166,13 +178,15 @@ def _cut(paired: Paired, cut: list[str]) -> str:
     )
 
 
-def _records(trace: Trace, steps: int | None) -> Ints:
+def _records(trace: Trace, steps: int | None) -> tuple[Ints, Ints]:
+    """Positions of the records to compare: those of the training, those of threads beside it."""
     import numpy as np
 
     wanted = trace.is_one_of("what", _RECORDS)
     if steps is not None:
         wanted &= trace.steps < steps
-    return np.flatnonzero(wanted)
+    beside = is_beside(trace)
+    return np.flatnonzero(wanted & ~beside), np.flatnonzero(wanted & beside)
 
 
 def _counts(paired: Paired, aligned: list[Alignment]) -> Counter[str]:

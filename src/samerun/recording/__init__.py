@@ -21,20 +21,24 @@ def prepare(journal: Journal) -> None:
 
 def watched(plan: Plan) -> frozenset[str]:
     """The modules whose import `imported` wants to hear of."""
-    generators = {"random", "numpy.random"} if plan.tier == "ops" else set[str]()
-    return frozenset({"torch", compiler.NAME} | generators)
+    draws = {"random"} if plan.tier == "ops" else set[str]()
+    return frozenset({"torch", compiler.NAME, "numpy.random"} | draws)
 
 
 def imported(plan: Plan, journal: Journal, module: str) -> None:
     """A watched module was just imported, and the sources have acted on it."""
-    from samerun.recording import draws
-
     if module == "torch":
         start(plan, journal)
         return
     if module == compiler.NAME:
         compiler.imported()
         return
+    if module == "numpy.random" and (recorder := journal.recorder) is not None:
+        recorder.guard(recorder.rng)("numpy-global")  # what draws before the first step shows as a change
+    if plan.tier != "ops":
+        return
+    from samerun.recording import draws
+
     if journal.draws is None:
         journal.draws = draws.Draws(journal)
     if module == "random":

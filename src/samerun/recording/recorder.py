@@ -41,6 +41,7 @@ _EVIDENCE = frozenset(schema.EVIDENCE)
 _clock = time.perf_counter  # taken now: a script (or the clock source) may replace it
 _sleep = time.sleep
 _no_function_modes = torch._C.DisableTorchFunction
+_grad_is_on = torch.is_grad_enabled
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -48,9 +49,14 @@ _R = TypeVar("_R")
 class _Local(threading.local):
     """What is true of one thread."""
 
-    paused = False  # the recorder itself computes
-    loading = False  # a DataLoader with workers is at work: its operations move with their timing
-    inside = False  # a root module is running: what it does under no_grad is still its forward
+    def __init__(self) -> None:
+        self.paused = False  # the recorder itself computes
+        self.loading = False  # a DataLoader with workers is at work: its operations move with their timing
+        self.inside = False  # a root module is running: what it does under no_grad is still its forward
+        # A thread of the script's that has not trained so far: it saves, evaluates or loads meanwhile, and
+        # where the training is says nothing about it.
+        self.beside = _is_beside()
+        self.phase = "evaluation"  # of such a thread
 
 
 class Recorder:
@@ -66,8 +72,8 @@ class Recorder:
         self.run = Path(plan.run)
         self.tensors = Tensors()
         self.step = 0
-        self.phase = "setup"
         self.local = _Local()
+        self._phase = "setup"  # of the threads that train
         self._kinds: set[str] = set()  # the kinds of device whose tensors were digested, as written so far
         self.failed = False
         self.after_setup: list[Callable[[], None]] = []
@@ -96,16 +102,33 @@ class Recorder:
 
     # --- where the training is ---------------------------------------------------------------------
 
+    @property
+    def phase(self) -> str:
+        """Where this thread is in a step."""
+        return self.local.phase if self.local.beside else self._phase
+
+    @phase.setter
+    def phase(self, phase: str) -> None:
+        if self.local.beside:
+            self.local.phase = phase
+        else:
+            self._phase = phase
+
+    def trains(self) -> None:
+        """This thread trains: what it does is a part of the steps, from here on."""
+        self.local.beside = False
+
     def where(self) -> tuple[int, str]:
         """The step and phase of what happens now.
 
         Evaluation belongs to the step that it follows. Outside root modules, code under no_grad counts as
         evaluation, once training has begun.
         """
-        phase = self.phase
-        if phase == "forward" and not self.local.inside and not torch.is_grad_enabled():
+        local = self.local
+        phase = local.phase if local.beside else self._phase
+        if phase == "forward" and not (_grad_is_on() or local.inside):
             phase = "evaluation"
-        if phase in ("evaluation", "end"):
+        if phase == "evaluation" or phase == "end":
             return max(self.step - 1, 0), phase
         return self.step, phase
 
@@ -155,6 +178,8 @@ class Recorder:
         columns.update(step=at if step is None else step, phase=phase or now, what=what, name=name)
         if sample is not None:
             columns["parts"] = sample
+        if self.local.beside and what not in _EVIDENCE:
+            columns["flags"] = schema.BESIDE
         row = Row(columns, parts, keep_parts, loss, apart)
         with self._lock:
             if not self.tensors.waiting:
@@ -274,6 +299,7 @@ class Recorder:
 
     def draws(self, batch: int | None = None) -> None:
         """Write what was drawn since the last time (in a worker, for its batch of this number)."""
+        self.journal.settle()
         if self.journal.draws is not None:
             self.journal.draws.flush(batch)
 
@@ -465,9 +491,19 @@ class Recorder:
         self._rng_last = {}
         self._worker = False
         self.child = True
+        self.local.beside = False  # the thread that forked is the child's main one
         self._settled = False
         self._tensors_left = _share()
         self.journal.forget()
+
+
+def _is_beside() -> bool:
+    """Whether this is a thread that the script started; those of torch's own are none of Python's."""
+    own = threading.get_ident()
+    if own == threading.main_thread().ident:
+        return False
+    known = next((thread for thread in threading.enumerate() if thread.ident == own), None)
+    return known is not None and not isinstance(known, threading._DummyThread)
 
 
 def _share() -> int | None:

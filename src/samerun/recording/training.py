@@ -60,6 +60,7 @@ class Training:
     def loss(self, name: str, roots: Any) -> None:
         """A backward pass starts from these tensors."""
         recorder = self.recorder
+        recorder.trains()
         recorder.begin()
         tensors = [roots] if isinstance(roots, torch.Tensor) else list(roots)
         for tensor in tensors:
@@ -111,6 +112,7 @@ class Training:
             stepping.append(optimizer)
             return
         stepping[:] = [optimizer]  # one that raised in the middle of a step left itself here
+        recorder.trains()
         recorder.stop_if_due()
         recorder.begin()
         recorder.phase = "optimizer"
