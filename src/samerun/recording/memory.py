@@ -7,7 +7,7 @@ address, size and version counter): its digest is known, and that of any view of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -51,12 +51,15 @@ class Memory:
         self._views: dict[_View, bytes] = {}
         self._likes: dict[_Kind, Like] = {}
         self._learnt: Counter[_Kind] = Counter()
+        self._expected: list[Like] = []  # of the tensors that were put out, in the order of the last step
+        self._at = 0  # how many of them there were in this step so far
         self.unwritten: dict[int, torch.UntypedStorage] = {}  # kept alive: its address stays its own
         self._workspaces: dict[int, torch.UntypedStorage] = {}  # likewise
 
     def forget(self) -> None:
         """At the end of a step."""
         self.doubt()
+        self._at = 0
         self.unwritten = _in_use(self.unwritten)
         self._workspaces = _in_use(self._workspaces)
 
@@ -144,8 +147,12 @@ class Memory:
         digest: bytes | Slot
         try:
             if type(tensor) in _PLAIN and not function_mode_is_on():
-                like = self._likes.get((type(tensor), tensor.dtype, tensor.shape))
-                if like is not None and like.check(tensor):
+                # what came at this place in the last step tells of most, at a fraction of the price
+                at, self._at = self._at, self._at + 1
+                like = self._expected[at] if at < len(self._expected) else None
+                if like is None or not like.check(tensor):
+                    like = self._like(tensor, at)
+                if like is not None:
                     storage = tensor.untyped_storage()
                     base, offset = storage_address(tensor), tensor.storage_offset() * like.itemsize
                     if base and storage.nbytes() - offset >= like.nbytes:
@@ -156,8 +163,6 @@ class Memory:
                         digest = xxh3_128_digest(like.memory[address], like.seed)
                         self._known[address] = (version, name, like.nbytes, like.shape, like.stride, digest)
                         return digest
-                else:
-                    self._learn(tensor)
         except (RuntimeError, NotImplementedError):  # an inference tensor, which has no version
             pass
         digest = self._tensors.digest(tensor)
@@ -170,9 +175,21 @@ class Memory:
             pass
         return digest
 
-    def _learn(self, tensor: torch.Tensor) -> None:
-        """Be quicker with the next tensor like this one."""
+    def _like(self, tensor: torch.Tensor, at: int) -> Like | None:
+        """How to read a plain tensor, the one of this number in this step, when one like it is known."""
         kind = type(tensor), tensor.dtype, tensor.shape
+        like = self._likes.get(kind)
+        if like is None or not like.check(tensor):
+            self._learn(tensor, kind)
+            return None
+        if at < len(self._expected):
+            self._expected[at] = like
+        elif at < _MOST_LIKES:
+            self._expected.append(like)
+        return like
+
+    def _learn(self, tensor: torch.Tensor, kind: _Kind) -> None:
+        """Be quicker with the next tensor like this one."""
         if len(self._learnt) >= _MOST_LIKES:
             self._likes.clear()
             self._learnt.clear()
@@ -182,12 +199,12 @@ class Memory:
             if like is not None:
                 self._likes[kind] = like
 
-    def written(self, tensor: torch.Tensor) -> bytes | Slot:
-        """Digest what an operation wrote to in place: autograd counts the write after it has returned."""
+    def written(self, tensors: Sequence[torch.Tensor]) -> None:
+        """An operation wrote to these in place."""
         for storages in (self.unwritten, self._workspaces):
             if storages:
-                storages.pop(tensor.untyped_storage().data_ptr(), None)
-        return self.output(tensor, bumps=1)
+                for tensor in tensors:
+                    storages.pop(tensor.untyped_storage().data_ptr(), None)
 
     def left_unwritten(self, tensor: torch.Tensor, workspace: bool = False) -> None:
         """An operation put this tensor out and did not write all of it; a `workspace` is read with care."""

@@ -24,6 +24,10 @@ from samerun.sources import _user_code
 _PRIMITIVES = (int, float, bool, str, complex, torch.dtype)
 _PRIMITIVE = frozenset(_PRIMITIVES)
 
+# by a name of their own: each is asked for at every operation
+_node: Callable[[], Any] = torch._C._current_autograd_node  # typed as never None, and is in the forward
+_number = torch._C._autograd._get_sequence_nr
+_grad_is_on = torch.is_grad_enabled
 
 _compiling: Callable[[], Any] | None = getattr(torch._C._dynamo.eval_frame, "get_eval_frame_callback", None)
 _Before = tuple[list[bytes | Slot], list[Any], int, str | None, str | None, bytes | Slot | None]
@@ -75,20 +79,20 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         operation = self._operations.get(id(func))
         if operation is None:
             operation = self._meet(func)
-        recorder, local = self.recorder, self._local
-        if operation.silent or local.paused or recorder.failed or (recorder.child and recorder.in_worker):
+        recorder, here = self.recorder, self._local.__dict__  # found once: each access finds the thread
+        if operation.silent or here["paused"] or recorder.failed or (recorder.child and recorder.in_worker):
             return operation.call(*args, **kwargs)
-        local.paused = True
+        here["paused"] = True
         try:
             before = self._before(operation, args, kwargs)
         except Exception as error:
             recorder.fail(error)
             return func(*args, **kwargs)
         finally:
-            local.paused = False
+            here["paused"] = False
         probed = self.prober is not None and self._is_probed(self.prober, operation, before, args, kwargs)
         result = operation.call(*args, **kwargs)
-        local.paused = True
+        here["paused"] = True
         try:
             self._after(operation, args, kwargs, result, before)
             if probed:
@@ -96,7 +100,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         except Exception as error:
             recorder.fail(error)
         finally:
-            local.paused = False
+            here["paused"] = False
         return result
 
     def _meet(self, func: Any) -> Operation:
@@ -169,13 +173,13 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _place(self) -> tuple[str | None, str | None]:
         """The module that is running, and the line of the user's code."""
-        node: Any = torch._C._current_autograd_node()  # typed as never None, and is in the forward
+        node = _node()
         if node is not None:
             return self._made.get(node._sequence_nr(), (None, None))
         place = self.path(), self.recorder.site or self._site()
-        if torch.is_grad_enabled():
+        if _grad_is_on():
             # An operation's autograd node is made just before it is dispatched, and took the last number.
-            self._made.setdefault(torch._C._autograd._get_sequence_nr() - 1, place)
+            self._made.setdefault(_number() - 1, place)
         return place
 
     def _watched(self, watch: Watch, here: Place, tensor: torch.Tensor) -> bytes | Slot:
@@ -209,7 +213,9 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         elif operation.written and (put_out := operation.writes_to(args, kwargs)):
             if memory.unwritten:
                 self._writes(put_out)
-            parts = [memory.written(tensor) for tensor in put_out]
+            memory.written(put_out)
+            for tensor in put_out:
+                parts.append(memory.output(tensor, 1))  # autograd counts the write after it has returned
             for number in operation.new:
                 for tensor in tensors_in(result[number] if isinstance(result, (list, tuple)) else result):
                     put_out.append(tensor)
