@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,14 +15,26 @@ class Notes:
     """A Journal whose notes can be looked at."""
 
     def __init__(self) -> None:
-        self.rows: list[SimpleNamespace] = []
+        self._rows: list[tuple[SimpleNamespace, Callable[[], bool]]] = []
 
-    def note(self, what: str, name: str, *, user_only: bool = False, **columns: Any) -> None:
+    @property
+    def rows(self) -> list[SimpleNamespace]:
+        return [row for row, unless in self._rows if not unless()]
+
+    def note(
+        self,
+        what: str,
+        name: str,
+        *,
+        user_only: bool = False,
+        unless: Callable[[], bool] = lambda: False,
+        **columns: Any,
+    ) -> None:
         frame = _user_code.user_frame(2)
         if frame is None and user_only:
             return
         site = None if frame is None else _user_code.call_site(frame)
-        self.rows.append(SimpleNamespace(what=what, name=name, call_site=site, **columns))
+        self._rows.append((SimpleNamespace(what=what, name=name, call_site=site, **columns), unless))
 
     def from_user(self) -> bool:
         return _user_code.user_frame(2) is not None

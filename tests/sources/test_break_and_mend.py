@@ -38,6 +38,7 @@ NAMED = ["input-data", "memory-address", "resume-state", "thread-scheduling"]
 # Differ between commands, not between repeats of one: (words, environment) of the two runs.
 BETWEEN = {
     "arguments": (["--lr", "0.1"], {}, ["--lr", "0.2"], {}),
+    "environment": ([], {"TZ": "UTC"}, [], {"TZ": "Asia/Tokyo"}),
     "threads": ([], {"OMP_NUM_THREADS": "1"}, [], {"OMP_NUM_THREADS": "2"}),
 }
 
@@ -61,6 +62,7 @@ QUICK = {
     "python-random",
     "resume-state",
     "thread-scheduling",
+    "threads",
     "uninitialized-memory",
 }
 
@@ -83,7 +85,7 @@ def test_its_control_mends_it(trainer, output, source):
     assert comparison.scope.steps > 0
 
 
-@pytest.mark.parametrize("source", ["threads", pytest.param("arguments", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("source", most_are_slow(list(BETWEEN)))
 def test_it_is_recognised_between_commands(trainer, output, source):
     words_a, env_a, words_b, env_b = BETWEEN[source]
     script = str(SCRIPTS / f"{source}.py")
@@ -92,7 +94,30 @@ def test_it_is_recognised_between_commands(trainer, output, source):
     assert causes(a, b, output)[:1] == [source]
 
 
-@pytest.mark.parametrize("source", NAMED + list(BETWEEN))
+def test_an_edited_module_is_recognised(trainer, output):
+    recorded = []
+    for rate in ("0.1", "0.1 / (step + 1)"):
+        trainer.script(f"def rate(step):\n    return {rate}\n", "recipe.py")
+        env = {"PYTHONPATH": str(trainer.folder)}
+        recorded.append(trainer.record(str(SCRIPTS / "code.py"), env=env, tier="ops"))
+    assert causes(*recorded, output)[:1] == ["code"]
+
+
+def test_another_version_of_a_package_is_recognised(trainer, output):
+    recorded = []
+    for version in ("1.0", "1.1"):
+        site = trainer.folder / version
+        site.mkdir()
+        trainer.script(
+            f"__version__ = '{version}'\n\ndef scale(x):\n    return x * {version}\n",
+            f"{version}/augmenter.py",
+        )
+        env = {"PYTHONPATH": str(site)}
+        recorded.append(trainer.record(str(SCRIPTS / "packages.py"), env=env, tier="ops"))
+    assert causes(*recorded, output)[:1] == ["packages"]
+
+
+@pytest.mark.parametrize("source", [*NAMED, *BETWEEN, "code", "packages", "hardware"])
 def test_what_has_no_control_says_so(source):
     known = catalogue()[source]
     assert known.advice

@@ -1,5 +1,7 @@
 """memory-address and thread-scheduling: named when nothing else explains a difference."""
 
+import multiprocessing
+
 import pytest
 
 from samerun.sources.memory_address import MemoryAddress
@@ -94,6 +96,37 @@ def test_several_threads_and_nothing_else():
     assert "4 Python threads" in found.text
     assert threads.recognise(batch(a=alive(1.0), b=alive(1.0))) is None
     assert threads.recognise(batch()) is None
+
+
+def test_several_processes_that_fill_one_queue():
+    taken = side(row("threads", "multiprocessing.Queue.get", value=2.0, call_site="train.py:30"))
+    found = threads.recognise(batch(a=taken, b=taken))
+    assert (found.strength, found.call_site) == (0.5, "train.py:30")
+    assert "2 processes were alive where multiprocessing.Queue.get takes" in found.text
+    alone = side(row("threads", "multiprocessing.Queue.get", value=1.0))
+    assert threads.recognise(batch(a=alone, b=alone)) is None
+
+
+def test_taking_from_a_queue_of_processes_is_noted(observed):
+    notes = observed(threads)
+    context = multiprocessing.get_context("fork")
+    queue, simple = context.Queue(), context.SimpleQueue()
+    held = context.Event()
+    children = [context.Process(target=held.wait, args=(60,)) for _ in range(2)]
+    for child in children:
+        child.start()
+    queue.put(1)
+    simple.put(2)
+    assert (queue.get(), simple.get()) == (1, 2)
+    held.set()
+    for child in children:
+        child.join()
+    queue.put(3)
+    assert queue.get() == 3
+    assert [(note.name, note.value) for note in notes.of("threads")][-1:] == [
+        ("multiprocessing.Queue.get", 2)
+    ]
+    assert not [note for note in notes.of("threads") if note.name == "multiprocessing.SimpleQueue.get"]
 
 
 def test_threads_are_not_blamed_when_something_else_explains_it():

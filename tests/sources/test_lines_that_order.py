@@ -85,3 +85,8 @@ def test_sets_that_are_only_looked_into_are_no_order(tmp_path: Path) -> None:
     hashed, address = seen(program)
     assert told(hashed) == (0.4, "train.py:1")  # the set alone, as before: likelier than nothing
     assert address is None
+
+
+def test_a_set_of_weak_references_is_gone_through_by_address(tmp_path: Path) -> None:
+    text = "import weakref\nseen = weakref.WeakSet()\nfor node in nodes:\n    seen.add(node)\n"
+    assert told(seen(Program(tmp_path, text))[1]) == (0.7, "train.py:2")

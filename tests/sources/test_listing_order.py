@@ -130,8 +130,10 @@ def test_listings_by_the_standard_librarys_machinery_are_not_noted(observed):
     import importlib
 
     importlib.invalidate_caches()
-    with tempfile.TemporaryDirectory():
-        pass
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / "inner").mkdir()
+        (pathlib.Path(folder) / "inner" / "file").touch()
+        shutil.rmtree(pathlib.Path(folder) / "inner")
     assert notes.of("listing") == []
 
 

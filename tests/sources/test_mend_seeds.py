@@ -668,6 +668,15 @@ def test_entropy_that_is_no_seed(tmp_path: Path, old: str) -> None:
     assert program.mended("os-entropy", row, site="train.py:3") == change
 
 
+def test_what_else_is_in_a_seed_stays(tmp_path: Path) -> None:
+    line = 'rng = random.Random(f"{rank}-{random.SystemRandom().getrandbits(16)}")'
+    program = Program(tmp_path, f"import random\nrank = 1\n{line}\n")
+    row = equal("entropy", "os.urandom", "train.py:3")
+    assert program.mended("os-entropy", row, site="train.py:3") == (
+        f"-{line}\n" + '+rng = random.Random(f"{rank}-{0}")'
+    )
+
+
 def test_a_system_generator_made_elsewhere(tmp_path: Path) -> None:
     program = Program(
         tmp_path,

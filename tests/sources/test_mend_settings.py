@@ -119,6 +119,9 @@ def test_what_no_edit_mends_says_what_does(tmp_path: Path, source: str) -> None:
 LOOPS = {
     "step = 0\nwhile time.time() - start < 5:\n    step += 1": "step = 0\nwhile step < 30:\n    step += 1",
     "n, s = 1, 0\nwhile (time.time() < end):\n    s += 1": "n, s = 1, 0\nwhile (s < 30):\n    s += 1",
+    "n = 0\nfor e in range(9):\n    k = 0\n    while time.time() < end:\n        n += 1\n        k += 1": (
+        "n = 0\nfor e in range(9):\n    k = 0\n    while k < 30:\n        n += 1\n        k += 1"
+    ),
     "while time.time() < end:\n    train()": "for _ in range(30):\n    train()",
     "while (time.time() - start) < 5 :\n    train()": "for _ in range(30):\n    train()",
     "now = time.time\nwhile now() < end:\n    train()": "now = time.time\nfor _ in range(30):\n    train()",

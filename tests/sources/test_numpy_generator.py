@@ -61,3 +61,16 @@ def test_recognises_one_made_before_the_difference():
     assert source.recognise(batch(a=made, b=made, **rng)).strength == 0.4
     assert source.recognise(batch()) is None
     assert source.recognise(operation(a=made, b=made)) is None
+
+
+def test_a_seeded_random_state_is_not_unseeded(observed):
+    notes = observed(source)
+    np.random.RandomState(3)
+    np.random.RandomState([1, 2])
+    np.random.RandomState(np.random.MT19937(3))
+    np.random.seed(3)
+    assert type(np.random.RandomState(3)._bit_generator) is np.random.MT19937
+    assert not notes.of("unseeded")
+    np.random.RandomState()
+    np.random.RandomState(np.random.MT19937())
+    assert len(notes.of("unseeded", "numpy-generator")) == 2

@@ -1,3 +1,5 @@
+import asyncio
+
 import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset
@@ -103,3 +105,46 @@ def test_results_of_a_pool_come_as_they_were_asked_for():
             undo()
     assert futures.as_completed.__module__.startswith("concurrent.futures")
     assert not hasattr(futures.Future(), "_samerun_number")
+
+
+def test_tasks_are_awaited_as_they_were_made():
+    async def take(timeout=None):
+        first = asyncio.Event()
+
+        async def slow_first(n):
+            if n == 0:
+                await first.wait()
+            first.set()
+            return n
+
+        tasks = [asyncio.create_task(slow_first(n)) for n in range(2 if timeout is None else 1)]
+        if timeout is None:
+            asyncio.get_running_loop().call_later(0.05, first.set)
+        return [await each for each in asyncio.as_completed(tasks, timeout=timeout)]
+
+    original = asyncio.as_completed
+    assert asyncio.run(take()) == [1, 0]
+    undo = WorkerArrival().control(Control())
+    try:
+        assert asyncio.run(take()) == [0, 1]
+        with pytest.raises(asyncio.TimeoutError):
+            asyncio.run(take(timeout=0.05))
+    finally:
+        undo()
+    assert asyncio.as_completed is original
+
+
+def test_tasks_that_are_iterated_asynchronously_keep_their_order():
+    async def value(n):
+        await asyncio.sleep((2 - n) / 50)
+        return n
+
+    async def take():
+        tasks = [asyncio.create_task(value(n)) for n in range(3)]
+        return [(await each, each in tasks) async for each in asyncio.as_completed(tasks)]
+
+    undo = WorkerArrival().control(Control())
+    try:
+        assert asyncio.run(take()) == [(0, True), (1, True), (2, True)]
+    finally:
+        undo()

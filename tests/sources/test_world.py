@@ -75,6 +75,14 @@ def test_a_loop_with_a_time_limit_ends_after_the_same_number_of_turns(controlled
     assert turns in (99, 100)
 
 
+def test_the_made_up_clock_shows_the_same_date_in_every_way(controlled):
+    controlled(clock)
+    year = {time.localtime().tm_year, time.gmtime().tm_year, int(time.strftime("%Y")), time.ctime()[-4:]}
+    assert year - {2025, 2026} == {time.asctime()[-4:]}
+    assert time.strftime("%Y", time.gmtime(0)) == "1970"
+    assert time.clock_gettime(time.CLOCK_MONOTONIC) < time.process_time() < time.thread_time()
+
+
 def test_libraries_keep_the_real_clock(controlled):
     import logging
 
@@ -113,9 +121,17 @@ def test_clock_reads_are_noted(observed):
     time.perf_counter()
     time.localtime(0)
     time.sleep(0)
+    time.strftime("%H:%M")
+    time.strftime("%H:%M", time.gmtime(0))
+    time.clock_gettime(time.CLOCK_MONOTONIC)
+    time.thread_time_ns()
+    time.asctime()
+    time.asctime(time.gmtime(0))
     datetime.datetime.now(tz=datetime.timezone.utc)
     datetime.date.today()  # reads time.time
-    expected = ["time.time", "time.perf_counter", "datetime.now", "time.time"]
+    expected = ["time.time", "time.perf_counter"]
+    expected += ["time.strftime", "time.clock_gettime", "time.thread_time_ns", "time.asctime"]
+    expected += ["datetime.now", "time.time"]
     assert [note.name for note in notes.of("clock")] == expected
     assert notes.rows[0].call_site.startswith("tests/sources/test_world.py:")
 
@@ -241,6 +257,20 @@ def test_the_line_of_code_tells(tmp_path, source, line):
         other.recognise(batch(a=seeded(digest=ONE, **given), b=seeded(digest=TWO, **given)))
         for other in others
     )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "hours = [datetime.datetime.fromtimestamp(at).hour for at in times]",
+        "values = time.mktime(then) + then.time()",
+        "time.sleep(0.1)",
+    ],
+)
+def test_a_line_about_other_times_than_now_is_not_blamed(tmp_path, line):
+    (tmp_path / "train.py").write_text(f"{line}\n")
+    at = batch(a=side(cwd=str(tmp_path)), b=side(cwd=str(tmp_path)), call_site="train.py:1")
+    assert clock.recognise(at) is None
 
 
 def test_a_clock_that_only_measures_is_not_blamed():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from samerun.runs.plan import Plan
@@ -25,6 +26,7 @@ class Journal:
         self.recorder: Recorder | None = None
         self.draws: Draws | None = None
         self.early: list[dict[str, Any]] = []
+        self._held: list[tuple[dict[str, Any], Callable[[], bool]]] = []  # rows, each with its `unless`
         self._count = 0
         self._busy = False
 
@@ -38,8 +40,12 @@ class Journal:
         value: float | None = None,
         detail: str | None = None,
         user_only: bool = False,
+        unless: Callable[[], bool] | None = None,
     ) -> None:
-        """Write one evidence record, with the line of the user's code that led to it."""
+        """Write one evidence record, with the line of the user's code that led to it.
+
+        With `unless` it is written a little later, and dropped where that is true by then.
+        """
         if self._busy or self._count >= _KEPT or self.is_paused():
             return
         self._busy = True
@@ -57,7 +63,11 @@ class Journal:
                 value=value,
                 detail=detail,
             )
-            self.write(row)
+            if unless is None:
+                self.write(row)
+            else:
+                step, phase = self.where()
+                self._held.append((row | {"step": step, "phase": phase}, unless))
         except Exception as error:  # evidence must never hurt the training
             self.fail(error)
         finally:
@@ -65,10 +75,20 @@ class Journal:
 
     def write(self, row: dict[str, Any]) -> None:
         """Write one row of evidence, or keep it until there is a trace."""
-        if self.recorder is None:
-            self.early.append(row)
-        else:
-            self.recorder.evidence(row)
+        for each in (*self._settled(), row):
+            if self.recorder is None:
+                self.early.append(each)
+            else:
+                self.recorder.evidence(each)
+
+    def settle(self) -> None:
+        """Write what was held back and is not to be dropped."""
+        for row in self._settled():
+            self.write(row)
+
+    def _settled(self) -> list[dict[str, Any]]:
+        held, self._held = self._held, []
+        return [row for row, unless in held if not unless()]
 
     def fail(self, error: BaseException) -> None:
         """Our own error: the recording ends, the training goes on."""
@@ -90,6 +110,7 @@ class Journal:
     def forget(self) -> None:
         """In a forked child: what the parent kept is the parent's to write."""
         self.early.clear()
+        self._held.clear()
         if self.draws is not None:
             self.draws.forget()
         self._count = 0

@@ -1,6 +1,7 @@
-"""Results of pools in the order in which they happen to be ready: `as_completed`, `imap_unordered`.
+"""Results of pools and tasks in the order in which they happen to be ready.
 
 https://docs.python.org/3/library/concurrent.futures.html#concurrent.futures.as_completed
+https://docs.python.org/3/library/asyncio-task.html#asyncio.as_completed
 https://docs.python.org/3/library/multiprocessing.html#multiprocessing.pool.Pool.imap_unordered
 """
 
@@ -16,7 +17,11 @@ from typing import Any
 from samerun.sources import _patch
 from samerun.sources.source import Journal, Undo
 
-MODULES = {"concurrent.futures": "as_completed", "multiprocessing.pool": "Pool"}  # and what they have for it
+MODULES = {  # and what they have for it
+    "concurrent.futures": "as_completed",
+    "asyncio": "as_completed",
+    "multiprocessing.pool": "Pool",
+}
 
 
 def note_uses(module: str, journal: Journal) -> Undo:
@@ -29,6 +34,8 @@ def keep_order(module: str) -> Undo:
     if module == "multiprocessing.pool":
         pool: Any = sys.modules[module].Pool
         return _patch.replace(pool, "imap_unordered", pool.imap)
+    if module == "asyncio":
+        return _patch.replace(sys.modules[module], "as_completed", _Awaited)
     return _futures_in_order(sys.modules[module])
 
 
@@ -68,9 +75,39 @@ def _futures_in_order(futures: Any) -> Undo:
         for number, each in enumerate(waiting):
             left = None if end is None else max(0.0, end - time.monotonic())
             if futures.wait([each], timeout=left).not_done:
-                raise TimeoutError(f"{len(waiting) - number} (of {len(waiting)}) futures unfinished")
+                raise futures.TimeoutError(f"{len(waiting) - number} (of {len(waiting)}) futures unfinished")
             yield each
 
     return _patch.all_of(
         [_patch.replace(future, "__init__", init), _patch.replace(futures, "as_completed", as_completed)]
     )
+
+
+class _Awaited:
+    """`asyncio.as_completed` in the order in which it was given them, for both ways to go through it."""
+
+    def __init__(self, fs: Iterable[Any], *, timeout: float | None = None) -> None:
+        asyncio: Any = sys.modules["asyncio"]
+        self._wait, self._timeout = asyncio.wait, asyncio.TimeoutError  # before 3.11 not the built-in one
+        self._left = [asyncio.ensure_future(each) for each in dict.fromkeys(fs)][::-1]
+        self._end = None if timeout is None else time.monotonic() + timeout
+
+    def __iter__(self) -> Iterator[Any]:
+        while self._left:
+            yield self._next(self._left.pop())
+
+    def __aiter__(self) -> _Awaited:
+        return self
+
+    async def __anext__(self) -> Any:
+        if not self._left:
+            raise StopAsyncIteration
+        each = self._left.pop()
+        await self._next(each)
+        return each
+
+    async def _next(self, each: Any) -> Any:
+        left = None if self._end is None else max(0.0, self._end - time.monotonic())
+        if not (await self._wait([each], timeout=left))[0]:
+            raise self._timeout
+        return each.result()

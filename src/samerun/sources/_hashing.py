@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from samerun.editing.file import last_name
 from samerun.runs.difference import Side
 
 Kind = Literal["text", "object", "unknown"]  # what is in a set
@@ -35,7 +36,8 @@ class Hashing:
     """The lines (`path.py:line`) of the user's files that hash.
 
     `values`: sets and hashes of what may be strings, which follow PYTHONHASHSEED. `objects`: sets of
-    instances of a class of the user's own that is hashed by its address, and sorting by `id`. `addresses`:
+    instances of a class of the user's own that is hashed by its address, sets of weak references, and sorting
+    by `id`. `addresses`:
     `id()` and `data_ptr()`, most of them harmless. `orders` are the lines that go through a set.
     """
 
@@ -100,6 +102,8 @@ def _read(path: str) -> tuple[list[int], list[int], list[int]] | None:
             (objects if made else values).append(node.lineno)
         elif isinstance(node, ast.Call) and _name(node.func) in ("set", "frozenset", "hash"):
             values.append(node.lineno)
+        elif isinstance(node, ast.Call) and last_name(node) == "WeakSet":
+            objects.append(node.lineno)
         elif isinstance(node, ast.Call) and (_name(node.func) == "id" or _is_address(node.func)):
             addresses.append(node.lineno)
         elif isinstance(node, ast.keyword) and node.arg == "key" and _name(node.value) in ("id", "hash"):

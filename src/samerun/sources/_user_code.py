@@ -23,7 +23,9 @@ _USER: Final = 2
 _THROUGH: Final = 1
 _END: Final = 0
 
-_PASSED_ON = "uuid secrets random glob pathlib os shutil fnmatch datetime _pydatetime time concurrent"
+_PASSED_ON = (
+    "uuid secrets random glob pathlib os shutil fnmatch tempfile datetime _pydatetime time concurrent"
+)
 PASSTHROUGH = frozenset(_PASSED_ON.split())
 _SAMERUN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 _SOURCES = os.path.join(_SAMERUN, "sources", "")

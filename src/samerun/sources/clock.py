@@ -18,10 +18,19 @@ if TYPE_CHECKING:
 
 _START_NS = 1_767_225_600_000_000_000  # 2026-01-01T00:00:00Z
 _STEP_NS = 10_000_000  # ten milliseconds a call, about a small training step
-_SECONDS = ("time", "monotonic", "perf_counter")
-_NANOSECONDS = ("time_ns", "monotonic_ns", "perf_counter_ns")
+_CLOCKS = ("time", "monotonic", "perf_counter", "process_time", "thread_time", "clock_gettime")
+_SECONDS = tuple(name for name in _CLOCKS if hasattr(time, name))  # not all of them everywhere
+_NANOSECONDS = tuple(f"{name}_ns" for name in _SECONDS)
 _YEAR_S: Final = 365 * 86400
-_CALENDAR = ("localtime", "gmtime", "ctime")  # of now, when called without an argument
+# What they make of a number of seconds. With one argument more they are not of now.
+_CALENDAR: dict[str, Callable[..., Any]] = {
+    "localtime": time.localtime,
+    "gmtime": time.gmtime,
+    "ctime": time.ctime,
+    "asctime": time.ctime,
+    "strftime": lambda at, form, real=time.strftime, local=time.localtime: real(form, local(at)),
+}
+_ASKED = {"strftime": 1, "clock_gettime": 1, "clock_gettime_ns": 1}  # arguments of a read; else none
 
 
 class Clock(World):
@@ -39,7 +48,10 @@ class Clock(World):
         "a time, and keep times out of what the training computes"
     )
     evidence = "clock"
-    words = re.compile(r"\btime\.|\bdatetime\b|\bnow\(|\btime\(\)|perf_counter|monotonic")
+    words = re.compile(
+        r"\btime\.time|(?<!\.)\btime(_ns)?\(\)|monotonic|perf_counter|process_time|thread_time|clock_gettime"
+        r"|\b(now|utcnow|today)\(|\b(localtime|gmtime|ctime|asctime)\(\)|time\.strftime|[\"']now[\"']"
+    )
 
     def control(self, control: Control) -> Undo | None:
         """Give the user's own calls the made-up clock."""
@@ -50,11 +62,9 @@ class Clock(World):
             calls += 1
             return _START_NS + calls * _STEP_NS
 
-        undos = [_replaced(name, lambda: now() / 1e9) for name in _SECONDS]
-        undos += [_replaced(name, now) for name in _NANOSECONDS]
-        for name in _CALENDAR:
-            real = getattr(time, name)
-            undos.append(_replaced(name, lambda real=real: real(now() // 10**9)))  # type: ignore[misc]
+        undos = [_replaced(name, lambda *_: now() / 1e9) for name in _SECONDS]
+        undos += [_replaced(name, lambda *_: now()) for name in _NANOSECONDS]
+        undos += [_replaced(name, _dated(name, lambda: now() // 10**9)) for name in _CALENDAR]
         undos.append(_datetime_now.replace(_made_up_date(now)))
         return _patch.all_of(undos)
 
@@ -70,9 +80,7 @@ class Clock(World):
 
         seconds = shifted(time.time, 1)
         undos = [_replaced("time", seconds), _replaced("time_ns", shifted(time.time_ns, 10**9))]
-        for name in _CALENDAR:
-            real = getattr(time, name)
-            undos.append(_replaced(name, lambda real=real: real(seconds())))  # type: ignore[misc]
+        undos += [_replaced(name, _dated(name, seconds)) for name in _CALENDAR]
 
         def date(name: str, original: Callable[..., Any], cls: Any, *args: Any, **kwargs: Any) -> Any:
             found = original(*args, **kwargs)
@@ -108,23 +116,29 @@ class Clock(World):
 
 
 def _noting(journal: Journal, original: Callable[..., Any]) -> Callable[..., Any]:
-    name = f"time.{original.__name__}"
+    name = original.__name__
+    asked = _ASKED.get(name, 0)
 
     def call(*args: Any) -> Any:
-        if not args:
-            journal.note("clock", name, user_only=True)
+        if len(args) == asked:
+            journal.note("clock", f"time.{name}", user_only=True)
         return original(*args)
 
     return call
 
 
-def _replaced(name: str, made_up: Callable[[], Any]) -> Undo:
+def _dated(name: str, seconds: Callable[[], float]) -> Callable[..., Any]:
+    return lambda *args: _CALENDAR[name](seconds(), *args)
+
+
+def _replaced(name: str, made_up: Callable[..., Any]) -> Undo:
     original = getattr(time, name)
+    asked = _ASKED.get(name, 0)
 
     def call(*args: Any) -> Any:
-        if args or not _user_code.called_directly():
+        if len(args) != asked or not _user_code.called_directly():
             return original(*args)
-        return made_up()
+        return made_up(*args)
 
     wrapper = _patch.Wrapper(time, original, call)
     return _patch.all_of([wrapper.release, _patch.replace(time, name, wrapper)])

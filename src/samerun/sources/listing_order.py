@@ -17,7 +17,11 @@ from samerun.sources import _patch, _rows, _user_code
 from samerun.sources.source import Journal, Settings, Source, Undo, Variant
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from samerun.editing.code import Code
+
+_NEAR = 6  # frames between shutil.rmtree and the note of what it listed
 
 
 class ListingOrder(Source):
@@ -179,7 +183,21 @@ class _Noted(_Entries):
         return entry
 
 
+def _is_for_removal() -> bool:
+    """Whether shutil.rmtree lists: in which order it removes files has no effect."""
+    frame: FrameType | None = sys._getframe(2)
+    for _ in range(_NEAR):
+        if frame is None:
+            return False
+        if frame.f_globals.get("__name__") == "shutil" and "rmtree" in frame.f_code.co_name:
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _note(journal: Journal, names: list[Any], path: str) -> None:
+    if _is_for_removal():
+        return
     journal.note(
         "listing",
         "folder",

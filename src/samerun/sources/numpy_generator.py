@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -68,13 +69,33 @@ class NumpyGenerator(Source):
         return [Variant("other seeds", 4242, likely=0.9)]
 
     def observe(self, journal: Journal) -> Undo | None:
-        """Note each generator made without a seed."""
+        """Note each generator made without a seed.
+
+        A RandomState makes its bit generator without one, also where it then seeds it.
+        """
+        from numpy.random import mtrand
+
+        of_state = threading.local()
 
         def randbits(original: Callable[[int], int], k: int) -> int:
-            journal.note("unseeded", self.id, user_only=True)
+            if not getattr(of_state, "making", False):
+                journal.note("unseeded", self.id, user_only=True)
             return original(k)
 
-        return _patch_randbits(randbits)
+        def made(original: Callable[[], Any]) -> Any:
+            of_state.making = True
+            try:
+                bits = original()
+            finally:
+                of_state.making = False
+            journal.note("unseeded", self.id, user_only=True, unless=lambda: bits._seed_seq is None)
+            return bits
+
+        undos = [_patch_randbits(randbits)]
+        legacy: Any = vars(mtrand).get("_MT19937")
+        if legacy is not None:
+            undos.append(_patch.replace(mtrand, "_MT19937", _made_by(made, legacy)))
+        return _patch.all_of([undo for undo in undos if undo is not None])
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """One was made before the difference, and no operation of equal inputs explains it."""
@@ -139,6 +160,19 @@ def _patch_seeded(other: Callable[[Any], Any]) -> list[Undo]:
 def _short(seed: Any) -> Any:
     """A number of 64 bits as the list that RandomState takes."""
     return [seed & 0xFFFFFFFF, seed >> 32] if isinstance(seed, int) and seed >> 32 else seed
+
+
+def _made_by(make: Callable[[Any], Any], kind: type) -> type:
+    """A class whose instances are those of `kind`, and are made by `make(kind)`."""
+
+    class Meta(type):
+        def __call__(cls) -> Any:
+            return make(kind)
+
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, kind)
+
+    return Meta(kind.__name__, (), {})
 
 
 def _patch_randbits(call: Callable[[Callable[[int], int], int], int]) -> Undo | None:

@@ -1,4 +1,7 @@
-"""Python threads that race: https://docs.python.org/3/library/threading.html."""
+"""Python threads that race: https://docs.python.org/3/library/threading.html.
+
+And processes that send what they make through one queue: which of them comes first is not fixed either.
+"""
 
 from __future__ import annotations
 
@@ -10,33 +13,40 @@ from typing import TYPE_CHECKING, Any
 
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
-from samerun.sources import _patch, _rows
+from samerun.sources import _imported, _patch, _rows
 from samerun.sources.source import Journal, Settings, Source, Undo, Variant
 
 if TYPE_CHECKING:
     from samerun.editing.code import Code
 
+_TAKEN = "Queue.get"
+
 
 class ThreadScheduling(Source):
-    """Which of several threads comes first: shared generators, queues and lists filled by a thread pool."""
+    """Which of several comes first: shared generators, queues and lists that threads or processes fill."""
 
     id = "thread-scheduling"
-    summary = "several Python threads ran, and which comes first is not fixed"
+    summary = "several threads or processes ran, and which comes first is not fixed"
     advice = "keep results by index instead of by arrival, and give each thread a generator of its own"
     kind = "order"
     controllable = False
     hooks_into = "threading"
+    also_hooks_into = ("multiprocessing.queues",)
+
+    def __init__(self) -> None:
+        self._observed: set[str] = set()  # the modules that are seen to already
 
     def observe(self, journal: Journal) -> Undo | None:
-        """Note each thread that the user's code starts."""
-        original = threading.Thread.start
-
-        @functools.wraps(original)
-        def start(self_: threading.Thread) -> None:
-            journal.note("threads", "start", value=threading.active_count() + 1, user_only=True)
-            original(self_)
-
-        return _patch.replace(threading.Thread, "start", start)
+        """Note each thread that the user's code starts, and where it takes what several processes send."""
+        undos: list[Undo] = []
+        for module, holds, watch in (
+            ("threading", "Thread", _note_threads),
+            ("multiprocessing.queues", "SimpleQueue", _note_queues),
+        ):
+            if module not in self._observed and _imported.has(module, holds):
+                self._observed.add(module)
+                undos += [functools.partial(self._observed.discard, module), watch(journal)]
+        return _patch.all_of(undos)
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Let Python switch between threads every `value` seconds; in play once there are several."""
@@ -60,14 +70,17 @@ class ThreadScheduling(Source):
         origin = difference.origin
         if origin is not None and (origin.inputs_equal or origin.draws):
             return None
-        most = max((row.value or 0 for row in difference.a.rows("threads")), default=0)
-        if most <= 1 or _rows.rng_differs(difference):
+        found = max(difference.a.rows("threads"), key=lambda row: row.value or 0, default=None)
+        most = 0.0 if found is None else found.value or 0.0
+        if found is None or most <= 1 or _rows.rng_differs(difference):
             return None
         if any(_rows.first_differing(difference, what) for what in ("seed", "opened", "listing")):
             return None
-        site = difference.a.rows("threads")[0].call_site
-        text = f"{most:.0f} Python threads were alive, and nothing else that was recorded explains it"
-        return Evidence(self.id, 0.5, text, site)
+        alive = f"{most:.0f} Python threads were alive"
+        if (found.name or "").endswith(_TAKEN):
+            alive = f"{most:.0f} processes were alive where {found.name} takes what they send as it comes"
+        text = f"{alive}, and nothing else that was recorded explains it"
+        return Evidence(self.id, 0.5, text, found.call_site)
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Results as they were asked for; one thread at a time where they share something."""
@@ -80,3 +93,38 @@ class ThreadScheduling(Source):
             reason = "threads that wait for each other cannot be put into an order by an edit"
             raise NoEdit(f"{reason}: {self.advice}")
         return edits
+
+
+def _note_threads(journal: Journal) -> Undo:
+    original = threading.Thread.start
+
+    @functools.wraps(original)
+    def start(self: threading.Thread) -> None:
+        journal.note("threads", "start", value=threading.active_count() + 1, user_only=True)
+        original(self)
+
+    return _patch.replace(threading.Thread, "start", start)
+
+
+def _note_queues(journal: Journal) -> Undo:
+    """Once, and again when there are more processes; how many of them send is not known."""
+    import multiprocessing
+    from multiprocessing import queues
+
+    most = 0
+
+    def wrapped(kind: type) -> Undo:
+        original = kind.get  # type: ignore[attr-defined]
+
+        @functools.wraps(original)
+        def get(self: Any, *args: Any, **kwargs: Any) -> Any:
+            nonlocal most
+            if journal.from_user() and (alive := len(multiprocessing.active_children())) > most:
+                most = alive
+                name = "multiprocessing." + kind.__name__.replace("Queue", _TAKEN)
+                journal.note("threads", name, value=alive, user_only=True)
+            return original(self, *args, **kwargs)
+
+        return _patch.replace(kind, "get", get)
+
+    return _patch.all_of([wrapped(queues.Queue), wrapped(queues.SimpleQueue)])

@@ -51,7 +51,7 @@ def _reads_clock(code: Code, file: File, test: ast.expr) -> bool:
 
 
 def _counter(file: File, loop: ast.While) -> str | None:
-    """A name that begins at 0 before the loop and gains 1 in each round."""
+    """A name that begins at 0 each time before the loop is entered, and gains 1 in each round."""
     for item in loop.body:
         counts = isinstance(item, ast.AugAssign) and isinstance(item.op, ast.Add) and _is(item.value, 1)
         target = item.target if isinstance(item, ast.AugAssign) else None
@@ -63,7 +63,7 @@ def _counter(file: File, loop: ast.While) -> str | None:
 def _begins_at_zero(file: File, loop: ast.While, name: str) -> bool:
     for node in file.every(ast.Assign):
         for target, value in pairs(node):
-            if isinstance(target, ast.Name) and target.id == name and file.scope(node) is file.scope(loop):
+            if isinstance(target, ast.Name) and target.id == name and file.parent(node) is file.parent(loop):
                 return _is(value, 0) and node.lineno < loop.lineno
     return False
 

@@ -27,7 +27,7 @@ Volatile = Callable[[File, ast.expr], bool]
 _ARGUMENTS = ("seed", "a", "entropy", "random_state", "x")
 # Calls whose value is a number, so that 0 can stand in its place wherever it goes.
 _NUMBERS = re.compile(
-    r"^(int|abs|round|hash|id|sum|(time\.)?(time|monotonic|perf_counter|process_time)(_ns)?|getpid|getppid|randbits"
+    r"^(int|abs|round|hash|id|sum|getrandbits|randint|randrange|(time\.)?(time|monotonic|perf_counter|process_time)(_ns)?|getpid|getppid|randbits"
     r"|randbelow|timestamp|from_bytes|crc32|adler32|get_ident|toordinal|get_native_id)$"
 )
 
@@ -103,6 +103,8 @@ def largest(file: File, node: ast.expr, volatile: Volatile, top: ast.expr | None
     """The largest expression around a volatile one that is made of nothing but it and constants."""
     while node is not top:
         parent = file.parent(node)
+        if isinstance(parent, ast.FormattedValue):  # which has no place of its own in the text
+            parent = file.parent(parent)
         if not isinstance(parent, ast.expr) or not _is_pure(file, parent, volatile):
             return node
         if isinstance(parent, ast.Call) and parent.func is not node and is_seeding(parent):

@@ -16,9 +16,14 @@ CLOCK = frozenset(
         "time.perf_counter_ns",
         "time.process_time",
         "time.process_time_ns",
+        "time.thread_time",
+        "time.thread_time_ns",
+        "time.clock_gettime",
+        "time.clock_gettime_ns",
         "time.localtime",
         "time.gmtime",
         "time.ctime",
+        "time.asctime",
         "time.strftime",
         "datetime.datetime.now",
         "datetime.datetime.utcnow",
@@ -57,13 +62,16 @@ ENTROPY = frozenset(
         "torch.random.seed",
     ]
 )
-_OF_NOW = frozenset({"time.localtime", "time.gmtime", "time.ctime"})  # when called without an argument
+_SYSTEM = ("getrandbits", "randint", "randrange", "random")  # methods of SystemRandom that give a number
+# of now, when called with fewer arguments than these
+_OF_THEN = {"time.localtime": 1, "time.gmtime": 1, "time.ctime": 1, "time.asctime": 1, "time.strftime": 2}
 
 
 def clock(file: File, node: ast.expr) -> bool:
     """Reads a clock."""
     name = file.called(node)
-    return name in CLOCK and not (name in _OF_NOW and isinstance(node, ast.Call) and bool(node.args))
+    given = len(node.args) if isinstance(node, ast.Call) else 0
+    return name in CLOCK and not (name in _OF_THEN and given >= _OF_THEN[name])
 
 
 def identity(file: File, node: ast.expr) -> bool:
@@ -73,6 +81,10 @@ def identity(file: File, node: ast.expr) -> bool:
 
 def entropy(file: File, node: ast.expr) -> bool:
     """Reads the operating system's entropy."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        of = node.func.value
+        if file.called(of) == "random.SystemRandom":
+            return node.func.attr in _SYSTEM
     return file.called(node) in ENTROPY
 
 
