@@ -138,6 +138,35 @@ def test_where_threads_race_runs_that_part_later_prove_nothing() -> None:
     assert names(agreeing)["confirmed"] == ["clock"]
 
 
+def test_what_next_to_nothing_points_to_must_hold_in_six_runs() -> None:
+    class Lucky(Trials):
+        def __call__(self, sources: tuple[str, ...], count: int) -> Comparison:
+            super().__call__(sources, count)
+            return SAME if count < 6 else STILL
+
+    weak = evidence("hash-seed", strength=0.1)
+    lucky = confirm(HERE, weak, Lucky(lambda on: True), lambda source: True)
+    assert names(lucky)["ruled out"] == ["hash-seed"]
+    trials = Trials(lambda on: True)
+    sure = confirm(HERE, weak, trials, lambda source: True)
+    assert names(sure)["confirmed"] == ["hash-seed"]
+    assert [count for _, count in trials.tried] == [3, 6]
+    both = [*evidence("torch-cpu", strength=0.7), *weak]
+    together = Lucky(lambda on: True)
+    together.cure = lambda on: len(on) == 2
+
+    def alone(sources: tuple[str, ...], count: int) -> Comparison:
+        return together(sources, count) if len(sources) == 2 else STILL
+
+    assert not names(confirm(HERE, both, alone, lambda source: True))["confirmed"]
+
+
+def test_where_nothing_points_anywhere_only_whole_runs_are_proof() -> None:
+    partings = [Difference(step=step, phase="data", what="input") for step in (0, 2)]
+    assert races(partings, evidence())
+    assert not races(partings[:1] * 2, evidence())
+
+
 @pytest.mark.parametrize(
     "places, sources, race",
     [

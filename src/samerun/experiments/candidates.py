@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from samerun.comparing.comparison import Comparison
 from samerun.control import is_contradicted
 from samerun.experiments.closer import Closer
+from samerun.explaining import lines
 from samerun.explaining.cause import Cause, Findings, cause_of
-from samerun.explaining.confirm import judge
+from samerun.explaining.confirm import SURE, is_free, judge, points
 from samerun.explaining.patch import Patch, patch
 from samerun.explaining.placing import placed
 from samerun.explaining.smallest import smallest
@@ -23,8 +24,6 @@ from samerun.sources.catalogue import catalogue
 if TYPE_CHECKING:
     from samerun.experiments.search import Proven, Search
 
-_RIVAL = 0.3  # how strong the evidence for another candidate must be to be in doubt
-_SURE = 6  # runs that must agree where nothing that was recorded points to a source
 _BY_CHANCE = "runs with {} controlled agreed at first, and then did not: by chance"
 _LITTLE = 2.0  # times a run that stops; two of these are saved where whole ones are the proof
 _START_S = 3.0  # until a script has imported torch and trains
@@ -84,7 +83,24 @@ class Candidates:
     def trial(self, sources: tuple[str, ...], count: int) -> Comparison:
         """Runs with these controlled, whole where that is likely to be the proof already."""
         likely = not self._proven or (len(sources) == 1 and self._is_short())
-        return self._record(sources, count, None if likely else self._closer.stop_after).comparison
+        return self._told(self._record(sources, count, None if likely else self._closer.stop_after))
+
+    def _told(self, proven: Proven) -> Comparison:
+        """What runs say, at the lines of the code of now: an edit of theirs may have moved them."""
+        difference, search = proven.comparison.difference, self._search
+        if difference is None or proven.patch is None or difference.call_site is None:
+            return proven.comparison
+        path, _, line = difference.call_site.rpartition(":")
+        edited = proven.patch.files.get(path)
+        if edited is None or not line.isdecimal():
+            return proven.comparison
+        folder = search.trials.request.folder
+        now = patch(search.patched, folder, search.by_edit())
+        text = None if now is None else now.files.get(path)
+        if text is None:
+            text = (folder / path).read_text("utf-8", "replace")
+        site = f"{path}:{lines.before(int(line), text, edited)}"
+        return replace(proven.comparison, difference=replace(difference, call_site=site))
 
     def _is_short(self) -> bool:
         """Whether a whole run takes little longer than one that stops at the difference."""
@@ -96,10 +112,10 @@ class Candidates:
     def _mends(self, comparison: Comparison) -> bool:
         return judge(comparison, self._closer.difference, to_the_end=self._to_the_end) == "mended"
 
-    def _record(self, sources: Sequence[str], count: int, stop: int | None, *, at_least: int = 0) -> Proven:
+    def _record(self, sources: Sequence[str], count: int, stop: int | None) -> Proven:
         search = self._search
         stop = None if self._to_the_end else stop
-        count = max(self._needed(count), at_least)
+        count = self._needed(count)
         before = self._proven.get(frozenset(sources))
         agreed: Sequence[Run] = ()
         if self._certain and before is not None and before.comparison.verdict == "same":
@@ -121,7 +137,7 @@ class Candidates:
         return proven
 
     def _needed(self, count: int) -> int:
-        return self._search.needed(2 if self._certain else count)
+        return self._search.needed(2 if self._certain and count < SURE else count)
 
     def patched(self) -> Findings | None:
         """The best candidate, when the code with its edits and those of all causes before repeats itself.
@@ -135,7 +151,7 @@ class Candidates:
                 return None
             if proven.comparison.verdict == "same":
                 return Findings((cause_of(item, confirmed=True),), (), tuple(map(cause_of, self._refuted)))
-            if judge(proven.comparison, self._closer.difference, to_the_end=self._to_the_end) != "still":
+            if judge(self._told(proven), self._closer.difference, to_the_end=self._to_the_end) != "still":
                 return None
             self._refuted.append(item)
         return None
@@ -152,6 +168,7 @@ class Candidates:
         with scratch_copy(search.start) as copy:
             made.apply(copy)
             search.trials.within = copy
+            search.applied, applied = made, search.applied
             try:
                 proven = search.further(
                     f"checking the code with a patch for {item.source}",
@@ -161,7 +178,7 @@ class Candidates:
                     None,
                 )
             finally:
-                search.trials.within = None
+                search.trials.within, search.applied = None, applied
         if proven.comparison.verdict == "same":
             search.patch = replace(made, verified=True, runs=tuple(run.id for run in proven.runs))
             search.edited.add(item.source)
@@ -182,7 +199,7 @@ class Candidates:
         source = known[best.source]
         read = isinstance(source, World) and source.is_read_in(difference, _changed(made))
         for item in self._evidence.values():
-            if item is best or item in self._refuted or item.strength < _RIVAL:
+            if item is best or item in self._refuted or not points(item):
                 continue
             if read and known[item.source].kind == "rng":
                 continue
@@ -207,7 +224,8 @@ class Candidates:
 
     def read(self, findings: Findings) -> Findings:
         """What the system gives, where the code reads it before the runs part: mostly it does no harm."""
-        if self._to_the_end or any(item.strength >= 1 for item in self._evidence.values()):
+        evidence = list(self._evidence.values())
+        if (self._to_the_end and is_free(evidence)) or any(item.strength >= 1 for item in evidence):
             return findings
         for id_, source in catalogue().items():
             if id_ in self._evidence or not isinstance(source, World) or self._search.way(id_) != "control":
@@ -238,10 +256,11 @@ class Candidates:
         known = {
             next(iter(key))
             for key, proven in self._proven.items()
-            if len(key) == 1 and judge(proven.comparison, self._closer.difference) == "still"
+            if len(key) == 1 and judge(self._told(proven), self._closer.difference) == "still"
         }
         needed = smallest(ids, lambda part: self._mends(self.trial(tuple(part), 3)), fail_alone=known)
-        if not all(id_ in self._evidence for id_ in needed) and not self._is_sure(needed):
+        pointed = all(id_ in self._evidence and points(self._evidence[id_]) for id_ in needed)
+        if not pointed and not self._is_sure(needed):
             return replace(findings, notes=(*findings.notes, _BY_CHANCE.format(" and ".join(needed))))
         causes = [
             cause_of(
@@ -256,8 +275,8 @@ class Candidates:
 
     def _is_sure(self, sources: Sequence[str]) -> bool:
         """Whether as many runs agree as it takes where nothing that was recorded points to a source."""
-        proven = self._record(sources, _SURE, self._closer.stop_after, at_least=_SURE)
-        return self._mends(proven.comparison)
+        proven = self._record(sources, SURE, self._closer.stop_after)
+        return self._mends(self._told(proven))
 
     def _unseen(self, id_: str) -> Evidence:
         """What is known of a source that nothing pointed to: where the code reads it, or would be edited."""
@@ -277,7 +296,7 @@ class Candidates:
         if proven.whole:
             return proven
         again = self._record(ids, 2, None)
-        return again if self._mends(again.comparison) else None
+        return again if self._mends(self._told(again)) else None
 
 
 def _changed(made: Patch) -> set[str]:

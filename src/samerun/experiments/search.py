@@ -18,6 +18,7 @@ from samerun.experiments.check import first_parting
 from samerun.experiments.closer import Closer, look_closer, stop_after, window
 from samerun.experiments.diagnosis import Found, Proof
 from samerun.experiments.trials import Trials
+from samerun.explaining import openings
 from samerun.explaining.cause import Cause, Findings, cause_of
 from samerun.explaining.confirm import confirm, judge, position, races
 from samerun.explaining.explain import explain, suspects
@@ -58,7 +59,7 @@ class Search:
         self._controlled: tuple[str, ...] = ()
         self.patched: list[tuple[Difference, Cause]] = []
         self.edited: set[str] = set()  # controlled by a patch, since their control does not reach the cause
-        self._applied: Patch | None = None  # what the code has been edited with for the runs of now
+        self.applied: Patch | None = None  # what the code has been edited with for the runs of now
         self._fresh = trials.request.scratch
         self._proof: Proven | None = None
         self._last: Difference | None = None
@@ -124,7 +125,8 @@ class Search:
             )
             self._proof = proven
             self.patch = self.patch or self._patch_of(proven)
-        notes = (*(note for note in (closer.note,) if note), *findings.notes)
+        opened = None if proof is not None else openings.told(difference)
+        notes = (*(note for note in (closer.note, opened) if note), *findings.notes)
         found = Found(
             difference,
             closer.pair,
@@ -278,20 +280,20 @@ class Search:
         patched = [*self.patched, *causes]
         fresh = self._fresh or bool(_FILES & set(sources))
         base = self.start or self.trials.request.folder
-        before = self.trials.fresh, self.trials.within, self._applied
+        before = self.trials.fresh, self.trials.within, self.applied
         with contextlib.ExitStack() as stack:
             if patched:
                 base = stack.enter_context(scratch_copy(base))
                 made = patch(patched, self.trials.request.folder, self.by_edit())
                 if made is not None:
                     made.apply(base)
-                    self._applied = made
+                    self.applied = made
             self.trials.fresh = base if fresh else None
             self.trials.within = base if patched and not fresh else None
             try:
                 yield
             finally:
-                self.trials.fresh, self.trials.within, self._applied = before
+                self.trials.fresh, self.trials.within, self.applied = before
 
     def further(
         self,
@@ -324,13 +326,13 @@ class Search:
             parted = first_parting(runs, comparisons)
             if parted is not None:
                 pair = (runs[0], runs[parted + 1])
-                return Proven(comparisons[parted], pair, at, stop is None, self._applied)
+                return Proven(comparisons[parted], pair, at, stop is None, self.applied)
         reason = outcomes.failure(runs, parted=False)
         if reason is not None:
             unknown = Comparison("unknown", Scope((runs[0].id, runs[-1].id)), reason)
-            return Proven(unknown, tuple(runs), at, stop is None, self._applied)
+            return Proven(unknown, tuple(runs), at, stop is None, self.applied)
         chosen = next((item for item in comparisons if item.verdict == "unknown"), comparisons[0])
-        return Proven(chosen, tuple(runs), at, stop is None, self._applied)
+        return Proven(chosen, tuple(runs), at, stop is None, self.applied)
 
     def needed(self, count: int) -> int:
         """How many runs must agree: more for a difference that is rare."""

@@ -17,6 +17,8 @@ Trial = Callable[[tuple[str, ...], int], Comparison]
 Outcome = Literal["mended", "still", "unclear"]
 
 MOST_CANDIDATES = 4
+SURE = 6  # runs that must agree where nothing that was recorded points to a source
+_POINTS = 0.3  # how strong evidence is that does
 _FLOW = ("flow", "ended")
 
 
@@ -27,13 +29,19 @@ def position(difference: Difference) -> tuple[int, int]:
 
 
 def races(differences: Sequence[Difference], evidence: Sequence[Evidence]) -> bool:
-    """Whether runs part at another place each time, and something that has no control may be the reason.
+    """Whether runs part at another place each time, and it is open why.
 
+    That is where something without a control may be the reason, or nothing that was recorded points to any.
     Runs that part later with something controlled prove nothing then: they may have been lucky.
     """
+    unclear = is_free(evidence) or not any(map(points, evidence))
+    return unclear and len(set(map(position, differences))) > 1
+
+
+def is_free(evidence: Sequence[Evidence]) -> bool:
+    """Whether something that has no control may be the reason."""
     known = catalogue()
-    free = any(item.source in known and not known[item.source].controllable for item in evidence)
-    return free and len(set(map(position, differences))) > 1
+    return any(item.source in known and not known[item.source].controllable for item in evidence)
 
 
 def judge(comparison: Comparison, original: Difference, *, to_the_end: bool = False) -> Outcome:
@@ -72,15 +80,22 @@ def confirm(
     """Try the best candidates in turn, then all of them together; the first that mends is the cause.
 
     Evidence that is not seen directly must hold in three runs instead of two, since a difference that is
-    not there every time can be absent by luck. With `to_the_end` (as
-    for `judge`) the trials are whole runs.
+    not there every time can be absent by luck; next to none must hold in six. With `to_the_end` (as for
+    `judge`) the trials are whole runs.
     """
+
+    def mends(items: Sequence[Evidence], count: int) -> bool:
+        comparison = trial(tuple(item.source for item in items), count)
+        return judge(comparison, original, to_the_end=to_the_end) == "mended"
+
     candidates = [item for item in evidence if controllable(item.source)][:MOST_CANDIDATES]
     refuted: list[Evidence] = []
     notes: list[str] = []
     for item in candidates:
         comparison = trial((item.source,), 2 if item.strength >= 1 else 3)
         outcome = judge(comparison, original, to_the_end=to_the_end)
+        if outcome == "mended" and not points(item) and not mends([item], SURE):
+            outcome = "still"
         if outcome == "mended":
             return _findings([item], evidence, refuted, notes)
         if outcome == "still":
@@ -88,25 +103,20 @@ def confirm(
         else:
             notes.append(f"{item.source} could not be tested: {comparison.reason}")
     if len(refuted) >= 2:
-        needed = _smallest(refuted, original, trial, to_the_end)
-        if needed:
+        # Each of them failed alone; best evidence first, so that it is kept.
+        needed = (
+            smallest(refuted, lambda part: mends(part, 2), fail_alone=refuted) if mends(refuted, 2) else []
+        )
+        if needed and (all(map(points, needed)) or mends(needed, SURE)):
             rest = [item for item in refuted if item not in needed]
             return _findings(needed, evidence, rest, notes)
     unconfirmed = tuple(cause_of(item) for item in evidence if item not in refuted)
     return Findings(unconfirmed, (), tuple(map(cause_of, refuted)), tuple(notes))
 
 
-def _smallest(
-    candidates: Sequence[Evidence], original: Difference, trial: Trial, to_the_end: bool
-) -> list[Evidence]:
-    """The candidates that must be controlled together to mend it; [] when all of them do not."""
-
-    def mends(items: Sequence[Evidence]) -> bool:
-        comparison = trial(tuple(item.source for item in items), 2)
-        return judge(comparison, original, to_the_end=to_the_end) == "mended"
-
-    # Each of them failed alone; best evidence first, so that it is kept.
-    return smallest(candidates, mends, fail_alone=candidates) if mends(candidates) else []
+def points(item: Evidence) -> bool:
+    """Whether anything that was recorded points to a source: if not, it must hold in more runs."""
+    return item.strength >= _POINTS
 
 
 def _findings(
