@@ -30,6 +30,13 @@ def test_a_parent_that_never_stepped_is_not_waited_for_and_one_that_did_is(tmp_p
     assert not Following(tmp_path).all_stopped()
 
 
+def test_a_child_that_never_stepped_is_not_waited_for_once_its_parent_stopped(tmp_path, touch):
+    touch("rank0.trace.arrow", "rank0.Process-1.trace.arrow", "rank0.stopped")
+    assert Following(tmp_path).all_stopped()
+    (tmp_path / "rank0.Process-1.progress").write_text("3 nan")
+    assert not Following(tmp_path).all_stopped()
+
+
 def test_the_last_ones_are_not_waited_for_forever(tmp_path, touch, monkeypatch):
     touch("rank0.trace.arrow", "rank1.trace.arrow", "rank0.stopped")
     follows = Following(tmp_path)

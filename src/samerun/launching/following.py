@@ -51,7 +51,7 @@ class Following:
         if self._first_stop is None:
             self._first_stop = time.monotonic()
         seen = {_stem(path, _TRACE) for path in self._training(_TRACE)}
-        waiting = {stem for stem in seen - stopped if not self._only_waits(stem, stopped)}
+        waiting = {stem for stem in seen - stopped if not self._needs_no_stop(stem, stopped)}
         return not waiting or time.monotonic() - self._first_stop >= _LAST_ONES_S
 
     def forget(self) -> None:
@@ -63,10 +63,10 @@ class Following:
     def _training(self, kind: str) -> list[Path]:
         return sorted(path for path in self._run.glob(f"rank*{kind}") if ".worker" not in path.name)
 
-    def _only_waits(self, stem: str, stopped: set[str]) -> bool:
-        """A process that has made no step, of which a child has stopped: it waits for its children."""
-        has_children = any(other.startswith(f"{stem}.") for other in stopped)
-        return has_children and _read(self._run / f"{stem}{_PROGRESS}")[0] is None
+    def _needs_no_stop(self, stem: str, stopped: set[str]) -> bool:
+        """A process that has made no step: it waits for a child that has stopped, or helps one that has."""
+        related = any(other.startswith(f"{stem}.") or stem.startswith(f"{other}.") for other in stopped)
+        return related and _read(self._run / f"{stem}{_PROGRESS}")[0] is None
 
 
 def _stem(path: Path, kind: str) -> str:
