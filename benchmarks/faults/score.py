@@ -37,13 +37,23 @@ def score(case: Case, number: int) -> Score:
     with tempfile.TemporaryDirectory(prefix="fault") as temporary:
         place = Path(temporary)
         copy(case, place / "plain")
-        plain = min(run(case, place / "plain", witness=False).seconds for _ in range(2))
+        plain = min(_seconds(case, place / "plain") for _ in range(2))
         lines = copy(case, place / "work")
         scored = judge(case, diagnose(case, place / "work"), lines)
         patched = None
         if scored.answer.patch and number == 0:
             patched = try_patch(case, scored.answer.patch, place / "patched")
         return dataclasses.replace(scored, plain=plain, patched=patched)
+
+
+def _seconds(case: Case, folder: Path, tries: int = 3) -> float:
+    """How long a plain run takes; gloo's threads now and then abort a process that has done its work."""
+    try:
+        return run(case, folder, witness=False).seconds
+    except RuntimeError:
+        if tries == 1:
+            raise
+        return _seconds(case, folder, tries - 1)
 
 
 def main() -> int:
@@ -69,6 +79,8 @@ def main() -> int:
         scores = []
         for made in pool.map(lambda item: score(*item), rounds):
             scores.append(made)
+            if chosen.json:  # after each, so that a run that is broken off is not lost
+                chosen.json.write_text(json.dumps(_values(scores, []), indent=1))
             print(f"{len(scores)}/{len(rounds)} {made.case.name}: {_brief(made)}", file=sys.stderr)
         compared = list(pool.map(baselines, cases)) if chosen.baselines else []
     show(scores, console)
