@@ -39,3 +39,37 @@ def test_memory_that_is_written_in_part_is_told_with_its_line(rows):
     assert [(row.name, row.call_site) for row in rows if row.what == "unwritten"] == [
         ("torch.empty", "train.py:7")
     ]
+
+
+COPIED = """
+import copy, os, sys, torch
+torch.manual_seed(0)
+model = torch.nn.Linear(50, 1)
+model.weight.data.view(torch.int32)[0, 7] ^= int(sys.argv[1])
+garbage = [torch.frombuffer(bytearray(os.urandom(n)), dtype=torch.float32).clone() for n in [200, 400] * 20]
+held = torch.ones(50)
+del garbage
+kept = copy.deepcopy(model.state_dict())
+held.resize_(100)
+held[50:] = 2
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+(held[:50] * kept["weight"] + model(held[50:])).sum().backward()
+optimizer.step()
+"""
+
+
+def test_what_new_memory_happened_to_hold_is_no_difference(tmp_path):
+    trainer = Trainer(tmp_path)
+    trainer.script(COPIED)
+
+    def moved(*args):
+        rows = trainer.rows(trainer.record("train.py", *args, tier="ops"), "operation")
+        start = next(n for n, row in enumerate(rows) if row.name == "aten.set_.source_Storage")
+        return [(row.name, row.call_site, row.digest, row.inputs) for row in rows[start - 1 :]]
+
+    first, second, other = moved("0"), moved("0"), moved("1")
+    assert first == second
+    assert ("aten.resize_.default", "train.py:10") in [row[:2] for row in first]
+    assert ("aten.copy_.default", "train.py:9") in [row[:2] for row in first]
+    assert [row[:2] for row in other] == [row[:2] for row in first]
+    assert other != first  # one bit of the model

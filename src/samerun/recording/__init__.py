@@ -49,7 +49,7 @@ def imported(plan: Plan, journal: Journal, module: str) -> None:
 
 def start(plan: Plan, journal: Journal) -> None:
     """Record this process from here on; called once, right after torch was imported."""
-    from samerun.recording import groups, loading, modules, operations, training
+    from samerun.recording import groups, loading, modules, training, window
     from samerun.recording.recorder import Recorder
 
     recorder = Recorder(plan, journal)
@@ -58,5 +58,5 @@ def start(plan: Plan, journal: Journal) -> None:
     named = modules.observe(recorder)
     training.observe(recorder, named)
     loading.observe(recorder)
-    operations.observe(recorder, named.path)
+    window.observe(recorder, named.path)
     groups.observe()

@@ -136,6 +136,8 @@ class Memory:
         """The digest of all the bytes of a storage that an operation is given, whatever wrote them."""
         if storage.device.type == "meta" or not storage.nbytes() or not storage.data_ptr():
             return digests.NOTHING
+        if storage.data_ptr() in self.unwritten:
+            return _GARBAGE
         if storage.device.type == "cpu":
             return digest_memory(storage.data_ptr(), storage.nbytes())
         with quiet():
@@ -212,6 +214,12 @@ class Memory:
             self._known.pop(tensor.data_ptr(), None)
             storage = tensor.untyped_storage()
             (self._workspaces if workspace else self.unwritten)[storage.data_ptr()] = storage
+
+    def overwrites(self, storage: torch.UntypedStorage) -> None:
+        """A copy is about to be made into all of it: what it holds until then is nobody's."""
+        if storage.device.type != "meta" and storage.nbytes():
+            self.lose(storage)
+            self.unwritten[storage.data_ptr()] = storage
 
     def lose(self, storage: torch.UntypedStorage) -> None:
         """Something else wrote there: know nothing of it."""

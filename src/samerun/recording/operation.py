@@ -32,6 +32,7 @@ _WORKSPACES = {
     "miopen_rnn": 3,
     "cudnn_batch_norm": 3,
 }
+_MOVES = frozenset({"set_", "resize_", "resize_as_"})
 _COPIES = ("aten._to_copy.", "aten.copy_.")  # those that can return before the host has the copy
 _COLLECTIVE = ("c10d", "_c10d_functional", "_c10d_functional_autograd")
 TENSORS = frozenset({torch.Tensor, torch.nn.Parameter})
@@ -49,6 +50,7 @@ class Operation:
     outs: frozenset[str] = frozenset()  # the arguments that it overwrites whatever they held
     new: tuple[int, ...] = ()  # which of its results, besides the arguments that it writes to, are new
     unsaid: tuple[int, ...] = ()  # positions of the arguments that it writes to without saying so
+    moves: bool = False  # it says which memory its tensor is, or how much, and writes nothing there
     trusted: bool = False  # its schema names everything else that it writes to
     workspace: int | None = None  # which of its results is not compared, since not all of it is written
     draws: bool = False
@@ -100,6 +102,7 @@ def learn(func: Any) -> Operation:
             for position, argument in enumerate(schema_.arguments)
             if argument.name in _STATISTICS and argument.alias_info is None and "backward" not in rest
         ),
+        moves=namespace == "aten" and rest.split(".")[0] in _MOVES,
         trusted=namespace in ("aten", "prims") and not rest.startswith(_WORKSPACE),
         workspace=_WORKSPACES.get(rest.split(".")[0]) if namespace == "aten" else None,
         copies=name.startswith(_COPIES),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import CodeType
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
+from torch.utils._python_dispatch import TorchDispatchMode
 from xxhash import xxh3_128_digest
 
 from samerun.recording import compiler
@@ -104,9 +105,26 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return result
 
     def _meet(self, func: Any) -> Operation:
-        operation = self._operations[id(func)] = learn(func)
+        operation = learn(func)
+        if operation.moves:
+            operation = replace(operation, call=self._told_of_growth(operation.call))
+        self._operations[id(func)] = operation
         self._functions.append(func)
         return operation
+
+    def _told_of_growth(self, call: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        """A resize that knows whether there is memory now that nothing has written."""
+
+        def moved(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+            before = _storage(tensor)
+            nbytes = 0 if before is None else before.nbytes()
+            result = call(tensor, *args, **kwargs)
+            if before is not None and _storage(tensor) is before and before.nbytes() > nbytes:
+                self.memory.left_unwritten(tensor)
+                self._unwritten_at[before.data_ptr()] = self._place()[1]
+            return result
+
+        return moved
 
     def _is_probed(
         self, prober: Prober, operation: Operation, before: _Before, args: Any, kwargs: dict[str, Any]
@@ -210,6 +228,8 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             for tensor in tensors_in(result):
                 memory.left_unwritten(tensor)
                 self._unwritten_at[tensor.untyped_storage().data_ptr()] = site
+        elif operation.moves and memory.unwritten and memory.is_unwritten(args[0]):
+            flags |= schema.NEVER_WRITTEN
         elif operation.written and (put_out := operation.writes_to(args, kwargs)):
             if memory.unwritten:
                 self._writes(put_out)
@@ -331,6 +351,13 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         )
 
 
+def _storage(tensor: torch.Tensor) -> torch.UntypedStorage | None:
+    try:
+        return tensor.untyped_storage()
+    except (RuntimeError, NotImplementedError):  # sparse and the like have none
+        return None
+
+
 def _device(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     """The type of the device that an operation is about to draw on."""
     for value in (*args, *kwargs.values()):  # out=, too
@@ -353,80 +380,3 @@ def _is_on_its_way(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -
 
 if _compiling is not None:
     compiler.skip(Operations.__torch_dispatch__.__code__)
-
-
-class Window:
-    """Turns tier ops on and off as the steps go by."""
-
-    def __init__(self, recorder: Recorder, path: Callable[[], str | None]) -> None:
-        self.recorder = recorder
-        self.mode = Operations(recorder, path)
-        if recorder.plan.window is not None:  # the whole of a run is not hashed twice
-            self.mode.watch = recorder.watch = Watch(recorder.tensors, self.mode.memory, recorder.named)
-        self._on = False
-        self.move()
-
-    def move(self) -> None:
-        """After each step, and once at the start."""
-        self.mode.forget()
-        first, last = self.recorder.plan.window or (-1, 1 << 62)
-        step = self.recorder.step
-        due = max(first, 0) <= step <= last + 1  # the evaluation after `last` still belongs to it
-        if due and not self._on and not _get_current_dispatch_mode_stack():
-            self.mode.__enter__()  # type: ignore[no-untyped-call]
-            self._on = True
-            self.recorder.row("window", "open")
-        elif self._on and not due and _get_current_dispatch_mode_stack()[-1:] == [self.mode]:
-            self.mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
-            self._on = False
-            self.recorder.row("window", "close")
-        if self.mode.watch is not None:
-            self.mode.watch.turn(on=self._on, next_=not self._on and max(first, 0) <= step + 1 <= last + 1)
-
-
-def _observe_entry(mode: Operations, name: str) -> None:
-    """Record where data comes into torch past the dispatcher, as an operation whose inputs are not known."""
-    recorder = mode.recorder
-    function: Callable[..., torch.Tensor] = getattr(torch, name)
-
-    def enter(tensor: torch.Tensor) -> None:
-        if mode in _get_current_dispatch_mode_stack():
-            frame = _user_code.user_frame(4)
-            site = None if frame is None else _user_code.call_site(frame)
-            module = mode.path()
-            if mode.watch is not None:
-                mode.watch.enters(tensor, Place(f"torch.{name}", module, site, recorder.where()[0]))
-                recorder.gaps(mode.watch.take())
-            recorder.operation(f"torch.{name}", None, module, site, [mode.memory.output(tensor)], [], [], 0)
-
-    guarded = recorder.guard(enter)
-
-    @functools.wraps(function)
-    def wrapped(*arguments: Any, **keywords: Any) -> torch.Tensor:
-        tensor = function(*arguments, **keywords)
-        guarded(tensor)
-        return tensor
-
-    setattr(torch, name, wrapped)
-
-
-def observe(recorder: Recorder, path: Callable[[], str | None]) -> None:
-    """With a plan of tier ops: record operations in its window."""
-    if recorder.plan.tier != "ops":
-        return
-    window = Window(recorder, path)
-    recorder.after_step.append(window.move)
-    recorder.after_batch.append(window.mode.memory.doubt)
-    for name in ("from_numpy", "frombuffer", "as_tensor", "from_dlpack"):
-        _observe_entry(window.mode, name)
-    compile_ = torch.compile
-
-    def compiled(*arguments: Any, **keywords: Any) -> Any:
-        recorder.journal.note(
-            "note",
-            "compile-eager",
-            detail="torch.compile runs in eager mode while operations are recorded",
-        )
-        return compile_(*arguments, **keywords)
-
-    torch.compile = compiled

@@ -24,7 +24,8 @@ _THROUGH: Final = 1
 _END: Final = 0
 
 _PASSED_ON = (
-    "uuid secrets random glob pathlib os shutil fnmatch tempfile datetime _pydatetime time concurrent"
+    "uuid secrets random glob pathlib os shutil fnmatch tempfile datetime _pydatetime time concurrent "
+    "copy contextlib functools"
 )
 PASSTHROUGH = frozenset(_PASSED_ON.split())
 _SAMERUN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
