@@ -44,11 +44,14 @@ def main():
         if step == 1 and "shared" in more: random.random()  # shared
         if step == 1 and "object" in more: python.random()  # object
         if step == 1 and "global" in more: np.random.rand()  # global
+        if step == 1 and "hidden" in more: np.random.mtrand._rand.rand()  # hidden
         if step == 1 and "numpy" in more: numpy.random()  # numpy
         if step == 1 and "legacy" in more: legacy.rand()  # legacy
         if step == 1 and "torch" in more: torch.rand(1)  # torch
         if step == 1 and "own" in more: torch.rand(1, generator=own)  # own
         values += [random.uniform(0, 1), gauss(0, 1), python.gauss(0, 1), np.random.uniform(), numpy.normal()]
+        values += [np.random.randn(), np.random.mtrand._rand.randn(), np.random.mtrand._rand.randn()]
+        values += [np.random.ranf(), np.random.mtrand._rand.choice(9), len(np.random.get_state()[1])]
         values += [legacy.normal(), philox.normal(), torch.rand(1, generator=own).item(), copied.normal()]
         order = list(range(9)); python.shuffle(order); values += order
         optimizer.zero_grad()
@@ -60,6 +63,12 @@ def main():
         again = pickle.loads(pickle.dumps(rng))
         print(repr(type(rng)), isinstance(rng, (np.random.Generator, np.random.RandomState, random.Random)))
         print(type(again).__name__, again.random() == rng.random(), len(pickle.dumps(rng)))
+    state = np.random.get_state()
+    kept = np.random.normal(), pickle.loads(pickle.dumps(np.random.mtrand._rand)).normal(), np.random.normal()
+    np.random.set_state(state)
+    print(kept, np.random.normal(), np.random.mtrand._rand.normal(), np.random.get_state()[3:])
+    np.random.seed(3)
+    print(np.random.get_state()[3:], np.random.rand(), np.random.mtrand.rand())
     print(type(numpy) is np.random.Generator, type(legacy) is np.random.RandomState)
     print(numpy.spawn(1)[0].random())
     print(isinstance(np.random.mtrand._rand, np.random.RandomState), np.random.default_rng(numpy) is numpy)
@@ -78,7 +87,7 @@ def line(word: str) -> str:
     return f"train.py:{found}"
 
 
-WORDS = ["shared", "object", "global", "numpy", "legacy", "torch", "own", "worker"]
+WORDS = ["shared", "object", "global", "hidden", "numpy", "legacy", "torch", "own", "worker"]
 
 
 @pytest.fixture(scope="module", params=["fork", pytest.param("spawn", marks=pytest.mark.slow)])
@@ -102,6 +111,7 @@ def drawn(runs):
         ("python-random", "random.random", "# shared"),
         ("python-random:generator", "random.Random.random", "# object"),
         ("numpy-global", "numpy.random.rand", "# global"),
+        ("numpy-global", "numpy.random.RandomState.rand", "# hidden"),
         ("numpy-generator", "numpy.random.Generator.random", "# numpy"),
         ("numpy-global:generator", "numpy.random.RandomState.rand", "# legacy"),
         ("torch-cpu", "aten.rand.default", "# torch"),

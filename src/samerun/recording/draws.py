@@ -162,11 +162,10 @@ def observe_numpy(draws: Draws, module: types.ModuleType) -> None:
     from samerun.sources.numpy_global import NumpyGlobal
 
     shared = Generator("numpy-global", NumpyGlobal().digest)
-    hidden = module.mtrand._rand
-    for name, function in list(vars(module).items()):
-        if _draws(name) and callable(function) and getattr(function, "__self__", None) is hidden:
-            setattr(module, name, _function(draws, shared, function, f"numpy.random.{name}"))
-    _observe_class(draws, module, "RandomState", "numpy-global:generator", ("mtrand", "_pickle"))
+    states = _observe_class(
+        draws, module, "RandomState", "numpy-global:generator", ("mtrand", "_pickle"), shared
+    )
+    _observe_shared(draws, module, shared, states)
     recording = _observe_class(draws, module, "Generator", "numpy-generator", ("_generator", "_pickle"))
     default_rng = module.default_rng
 
@@ -178,8 +177,37 @@ def observe_numpy(draws: Draws, module: types.ModuleType) -> None:
     module.default_rng = made  # type: ignore[attr-defined]
 
 
+def _observe_shared(draws: Draws, module: types.ModuleType, shared: Generator, recording: Any) -> None:
+    """Wrap the functions, and put an object that records its draws in the place of the hidden one they are of.
+
+    Libraries draw from that one without the functions: it is scikit-learn's and SciPy's
+    `check_random_state(None)`.
+    """
+    mtrand = module.mtrand
+    hidden = mtrand._rand
+    functions = {
+        (place, name): function
+        for place in (module, mtrand)
+        for name, function in vars(place).items()
+        if callable(function) and getattr(function, "__self__", None) is hidden
+    }
+    # Before NumPy 1.24 some of the functions keep to the old one without being its methods.
+    if type(hidden) is recording.__base__ and not hasattr(mtrand.seed, "__self__"):
+        mtrand._rand = recording(hidden._bit_generator)
+        mtrand._rand.set_state(hidden.get_state(legacy=False))
+    for (place, name), function in functions.items():
+        function = getattr(super(recording, mtrand._rand), name) if mtrand._rand is not hidden else function
+        drawn = _function(draws, shared, function, f"numpy.random.{name}") if _draws(name) else function
+        setattr(place, name, drawn)
+
+
 def _observe_class(
-    draws: Draws, module: types.ModuleType, name: str, source: str, within: tuple[str, ...]
+    draws: Draws,
+    module: types.ModuleType,
+    name: str,
+    source: str,
+    within: tuple[str, ...],
+    shared: Generator | None = None,
 ) -> Any:
     """Put a class that records its draws in the place of one of NumPy's, wherever NumPy makes its objects.
 
@@ -189,6 +217,8 @@ def _observe_class(
     base = getattr(module, name)
 
     def generator(self: Any) -> Generator:
+        if shared is not None and self is module.mtrand._rand:
+            return shared
         return Generator(source, lambda: digest.digest_value(_state(self)))
 
     methods = {

@@ -124,7 +124,7 @@ def _digest() -> bytes:
     rand = numpy.random.mtrand._rand
     bits = rand._bit_generator
     read = _readers.get(id(bits))
-    if read is None or read.bits is not bits:
+    if read is None or read.bits is not bits or read.rand is not rand:
         _readers.clear()
         read = _readers[id(bits)] = _Reader(rand, bits)
     return read()
@@ -138,7 +138,7 @@ class _Reader:
 
     def __init__(self, rand: Any, bits: Any) -> None:
         self.bits = bits
-        self._rand = rand
+        self.rand = rand
         self._words: Any = None
         offset = _gauss_offset() if type(bits).__name__ == "MT19937" else None
         if offset is not None:
@@ -149,7 +149,7 @@ class _Reader:
 
     def __call__(self) -> bytes:
         if self._words is None:
-            return digest_bytes(repr(_plain(self._rand.get_state(legacy=False))).encode())
+            return digest_bytes(repr(_plain(self.rand.get_state(legacy=False))).encode())
         return digest_bytes(self._words, self._gauss.value.hex() if self._flag.value else "")
 
 
