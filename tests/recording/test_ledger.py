@@ -48,6 +48,7 @@ def main():
         if step == 1 and "numpy" in more: numpy.random()  # numpy
         if step == 1 and "legacy" in more: legacy.rand()  # legacy
         if step == 1 and "torch" in more: torch.rand(1)  # torch
+        if step == 1 and "given" in more: torch.rand(1, generator=torch.default_generator)  # given
         if step == 1 and "own" in more: torch.rand(1, generator=own)  # own
         values += [random.uniform(0, 1), gauss(0, 1), python.gauss(0, 1), np.random.uniform(), numpy.normal()]
         values += [np.random.randn(), np.random.mtrand._rand.randn(), np.random.mtrand._rand.randn()]
@@ -87,7 +88,7 @@ def line(word: str) -> str:
     return f"train.py:{found}"
 
 
-WORDS = ["shared", "object", "global", "hidden", "numpy", "legacy", "torch", "own", "worker"]
+WORDS = ["shared", "object", "global", "hidden", "numpy", "legacy", "torch", "given", "own", "worker"]
 
 
 @pytest.fixture(scope="module", params=["fork", pytest.param("spawn", marks=pytest.mark.slow)])
@@ -115,6 +116,7 @@ def drawn(runs):
         ("numpy-generator", "numpy.random.Generator.random", "# numpy"),
         ("numpy-global:generator", "numpy.random.RandomState.rand", "# legacy"),
         ("torch-cpu", "aten.rand.default", "# torch"),
+        ("torch-cpu", "aten.rand.generator", "# given"),
         ("torch-cpu:generator", "aten.rand.generator", "# own"),
     ],
 )

@@ -178,7 +178,7 @@ def observe_numpy(draws: Draws, module: types.ModuleType) -> None:
 
 
 def _observe_shared(draws: Draws, module: types.ModuleType, shared: Generator, recording: Any) -> None:
-    """Wrap the functions, and put an object that records its draws in the place of the hidden one they are of.
+    """Wrap the functions, and put one that records its draws in the place of the hidden object.
 
     Libraries draw from that one without the functions: it is scikit-learn's and SciPy's
     `check_random_state(None)`.

@@ -126,6 +126,23 @@ def came_of(func: Any) -> Callable[[Sequence[Any], dict[str, Any], Any], list[An
     return came
 
 
+def own_generator(kwargs: dict[str, Any]) -> torch.Generator | None:
+    """The generator that an operation is given, unless it is the one it would draw from anyway.
+
+    `torch.utils.data.random_split` and its like give that one, too.
+    """
+    given: Any = kwargs.get("generator")  # Any: torch does not type the name of a generator
+    if given is None:
+        return None
+    kind = given.device.type
+    default = (
+        [torch.default_generator]
+        if kind == "cpu"
+        else getattr(getattr(torch, kind, None), "default_generators", ())
+    )
+    return None if any(given._cdata == one._cdata for one in default) else given
+
+
 def tensors_in(value: Any) -> list[torch.Tensor]:
     """A tensor, or those in lists and tuples, as operations take and give them."""
     if isinstance(value, torch.Tensor):

@@ -14,7 +14,7 @@ from xxhash import xxh3_128_digest
 
 from samerun.recording import compiler
 from samerun.recording.memory import Memory
-from samerun.recording.operation import TENSORS, Operation, came_of, learn, tensors_in
+from samerun.recording.operation import TENSORS, Operation, came_of, learn, own_generator, tensors_in
 from samerun.recording.probe import Prober
 from samerun.recording.recorder import Recorder
 from samerun.recording.tensors import Slot
@@ -261,7 +261,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._watch(self.watch, here, operation, (args, kwargs, result), put_out, parts)
         detail = None
         if flags & schema.DRAWS:
-            detail, drew = self._drew(kwargs.get("generator"), own, put_out)
+            detail, drew = self._drew(own_generator(kwargs), own, put_out)
             flags ^= 0 if drew else schema.DRAWS  # dropout of nothing, attention in evaluation
         self.recorder.operation(
             operation.name, operation.phase, module, site, parts, tensors, values, flags, detail
@@ -320,7 +320,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _generator(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes | Slot | None:
         """Write the state that is about to be drawn from; that of the script's own generator."""
-        generator: torch.Generator | None = kwargs.get("generator")
+        generator = own_generator(kwargs)
         if generator is None:
             self.recorder.rng(f"torch-{_device(args, kwargs)}")
             return None

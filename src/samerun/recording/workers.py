@@ -14,6 +14,7 @@ from torch.utils.data._utils import fetch
 from samerun import digest
 from samerun.recording import compiler
 from samerun.recording.draws import Draws, Generator
+from samerun.recording.operation import own_generator
 from samerun.recording.recorder import Recorder
 
 
@@ -37,7 +38,7 @@ class _TorchDraws(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kwargs = kwargs or {}
         if torch.Tag.nondeterministic_seeded not in func.tags:
             return func(*args, **kwargs)
-        own = kwargs.get("generator")
+        own = own_generator(kwargs)
         source = own or torch.default_generator
         name = f"torch-{source.device.type}" + (":generator" if own is not None else "")
         drawn = (
