@@ -135,12 +135,10 @@ def own_generator(kwargs: dict[str, Any]) -> torch.Generator | None:
     if given is None:
         return None
     kind = given.device.type
-    default = (
-        [torch.default_generator]
-        if kind == "cpu"
-        else getattr(getattr(torch, kind, None), "default_generators", ())
-    )
-    return None if any(given._cdata == one._cdata for one in default) else given
+    defaults: Any = getattr(getattr(torch, kind, None), "default_generators", ())
+    if kind == "cpu":
+        defaults = [torch.default_generator]
+    return None if any(given._cdata == one._cdata for one in defaults) else given
 
 
 def tensors_in(value: Any) -> list[torch.Tensor]:
