@@ -7,9 +7,8 @@ export PYTHONDONTWRITEBYTECODE :=
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-PEERS := .venv-peers/.ready
 
-.PHONY: demo test check bench faults gpu thorough no-false-alarm peers clean
+.PHONY: demo test check bench faults frameworks gpu thorough no-false-alarm peers clean
 
 demo: $(READY)
 	@rm -rf .samerun/demo && mkdir -p .samerun/demo && cp examples/digits_cnn.py .samerun/demo/
@@ -36,13 +35,16 @@ bench: $(READY)  ## the figures of the README
 faults: $(READY)  ## diagnose on scripts with planted faults: what is found, what it takes; under an hour
 	$(BIN)/python benchmarks/faults/score.py
 
+frameworks: .venv-frameworks/.ready  ## the same with Lightning, transformers and others, installed into .venv-frameworks
+	.venv-frameworks/bin/python benchmarks/faults/score.py with_
+
 no-false-alarm: $(READY)  ## check -n 20 on a controlled example at 2 threads, 5 times in a row
 	$(BIN)/python benchmarks/no_false_alarm.py
 
 thorough: $(READY)  ## every way to load with workers and ranks, everything that a checkpoint may lack
 	$(BIN)/pytest -n 2 -m slow
 
-peers: $(PEERS)  ## what other libraries get wrong, beside samerun; installs them into .venv-peers
+peers: .venv-peers/.ready  ## what other libraries get wrong, beside samerun; installs them into .venv-peers
 	PYTHONPATH=tests .venv-peers/bin/python -m peers
 
 gpu:  ## on a machine with a CUDA device: its tests and benchmarks, in 9 minutes, with the Python and torch found there
@@ -53,10 +55,10 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,examples]'
 	@touch $@
 
-$(PEERS): pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,examples,peers]'
+.venv-%/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,examples,$*]'
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-peers .samerun
+	rm -rf .venv .venv-peers .venv-frameworks .samerun

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from samerun.comparing.compare import compare
+
 MODEL = """
 import torch, torch.nn.functional as F
 from torch import nn
@@ -196,3 +198,31 @@ if __name__ == "__main__":
     run = trainer.record("train.py", tier="ops")
     made = [row.name for stem in run.traces() for row in trainer.rows(run, "operation", stem=stem)]
     assert made.count("aten.mul.Tensor") == 5
+
+
+NAMED_LIKE_OURS = """
+import os, torch.multiprocessing as mp
+from model import *
+
+def work(seed):
+    torch.manual_seed(0)
+    train(nn.Linear(3, 1), seed)
+
+if __name__ == "__main__":
+    for name in ("worker0", "helper-1"):
+        process = mp.get_context("spawn").Process(target=work, args=(int(os.environ["SEED"]),), name=name)
+        process.start()
+        process.join()
+"""
+
+
+def test_a_process_that_the_script_calls_a_worker_is_compared(trainer, monkeypatch):
+    trainer.script(MODEL, "model.py")
+    trainer.script(NAMED_LIKE_OURS)
+    runs = []
+    for seed in ("0", "0", "1"):
+        monkeypatch.setenv("SEED", seed)
+        runs.append(trainer.record("train.py"))
+    assert stems(runs[0]) == ["rank0.process-helper-1", "rank0.process-worker0"]
+    assert compare(runs[0], runs[1]).verdict == "same"
+    assert compare(runs[0], runs[2]).verdict == "differs"

@@ -79,3 +79,12 @@ def test_a_file_that_only_the_second_run_read():
     assert resume.recognise(other).strength == 0.2  # another order, perhaps
     rng = dict(rng_first={"python-random": 0}, drawn=frozenset({"python-random"}))
     assert resume.recognise(batch(a=side(), b=side(opened("img7.png")), **rng)) is None
+
+
+def test_a_file_that_a_helping_program_makes_is_a_consequence():
+    made = row("written", "open", detail="data.bin", process="rank0.helper-12345678")
+    a, b = side(opened(), made), side(opened(digest=TWO), made)
+    assert data.recognise(batch(a=a, b=b)) is None
+    assert resume.recognise(batch(a=a, b=b)) is None  # though run A wrote what run B read
+    left = side(opened(), written())
+    assert resume.recognise(batch(a=left, b=b)).strength == 1.0

@@ -1,6 +1,6 @@
 """memory-address and thread-scheduling: named when nothing else explains a difference."""
 
-import multiprocessing
+import multiprocessing.queues  # the source waits for its import
 
 import pytest
 

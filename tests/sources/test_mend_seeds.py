@@ -728,3 +728,16 @@ def test_workers_that_seed_themselves(tmp_path: Path, old: str) -> None:
 def test_workers_seeded_from_a_main_generator_without_a_seed(tmp_path: Path) -> None:
     program = Program(tmp_path, "import torch\n\nloader = torch.utils.data.DataLoader([1], num_workers=2)\n")
     assert program.mended("worker-seeds") == "+torch.manual_seed(0)"
+
+
+def test_a_helping_program_is_seeded_in_its_own_file(tmp_path):
+    prepare = """
+        import sys
+        import numpy as np
+
+        np.save(sys.argv[1], np.random.rand(4))
+        """
+    program = Program(tmp_path, "import os\nos.system('python prepare.py')", files={"prepare.py": prepare})
+    site = program.at("np.random.rand", "prepare.py")
+    drew = differing("draw", "numpy-global", site, process="rank0.helper-12345678")
+    assert program.mended("numpy-global", drew, path="prepare.py") == "+np.random.seed(0)"

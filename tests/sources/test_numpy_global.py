@@ -7,7 +7,7 @@ from samerun.runs.plan import Control
 from samerun.sources import numpy_global
 from samerun.sources.numpy_global import NumpyGlobal
 
-from .differences import batch
+from .differences import ONE, TWO, batch, row, side
 
 source = NumpyGlobal()
 
@@ -138,3 +138,14 @@ def test_recognises_what_was_drawn_from_and_no_other():
     )
     assert source.recognise(batch(rng_first={"numpy-global": 0})) is None
     assert source.recognise(batch(rng_first={"python-random": 0}, drawn=frozenset({"python-random"}))) is None
+
+
+def test_recognises_what_a_helping_program_drew():
+    def helped(digest, process="rank0.helper-12345678"):
+        return side(row("draw", "numpy-global", call_site="prepare.py:5", process=process, digest=digest))
+
+    found = source.recognise(batch(a=helped(ONE), b=helped(TWO)))
+    assert (found.strength, found.call_site) == (0.7, "prepare.py:5")
+    assert source.recognise(batch(a=helped(ONE), b=helped(ONE))) is None
+    workers = "rank0.worker0"
+    assert source.recognise(batch(a=helped(ONE, workers), b=helped(TWO, workers))) is None

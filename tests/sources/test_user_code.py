@@ -1,5 +1,6 @@
 import concurrent.futures
 import glob
+import gzip
 import subprocess
 import sys
 import timeit
@@ -44,6 +45,7 @@ def test_a_thread_started_by_the_standard_library_ends_at_the_users_function():
     ("name", "kind"),
     [
         (glob.__file__, _user_code._THROUGH),
+        (gzip.__file__, _user_code._THROUGH),
         (subprocess.__file__, _user_code._END),
         (torch.__file__, _user_code._THROUGH),
         (_user_code.__file__, _user_code._THROUGH),

@@ -6,6 +6,7 @@ A case is a folder `cases/<name>/`: a script with the modules beside it, and `tr
     script = "train.py"               # the default
     threads = 2                       # OMP_NUM_THREADS; default 1
     needs = ["/dev/shm"]              # paths without which it is left out
+    packages = ["lightning"]          # modules without which it is left out; `make frameworks` installs them
     leaves_files = true               # a run reads what the one before it left: pairs start in a fresh folder
     rare = true                       # fires in fewer than 9 of 10 pairs: never counted as a false `same`
     hard = "late start"               # why it is hard, if it is
@@ -27,6 +28,7 @@ are taken out of the copy that is run, so that nothing under test can profit fro
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,6 +72,7 @@ class Case:
     script: str = "train.py"
     threads: int = 1
     needs: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
     leaves_files: bool = False
     rare: bool = False
     hard: str | None = None
@@ -83,7 +86,8 @@ class Case:
     @property
     def missing(self) -> list[str]:
         """What this machine lacks to run it."""
-        return [path for path in self.needs if not Path(path).exists()]
+        paths = [path for path in self.needs if not Path(path).exists()]
+        return paths + [name for name in self.packages if importlib.util.find_spec(name) is None]
 
 
 def load(names: list[str] | None = None) -> list[Case]:
@@ -106,7 +110,7 @@ def read(folder: Path) -> Case:
     """The case in a folder; ValueError when its truth has a key or a value that has no meaning."""
     values = tomllib.loads((folder / "truth.toml").read_text())
     faults = tuple(_fault(folder, item) for item in values.pop("fault", []))
-    for key in ("style", "needs", "unseen"):
+    for key in ("style", "needs", "packages", "unseen"):
         values[key] = tuple(values.get(key, ()))
     try:
         return Case(folder.name, folder, faults=faults, **values)

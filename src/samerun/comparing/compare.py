@@ -18,7 +18,7 @@ from samerun.comparing.unheeded import unheeded
 from samerun.runs.complaints import complaints, why_broken
 from samerun.runs.difference import Difference
 from samerun.runs.reading import Trace
-from samerun.runs.schema import PHASES
+from samerun.runs.schema import PHASES, only_helps
 from samerun.runs.store import Run
 
 _WHOLE = {"finished", "stopped"}  # outcomes of a run that did what it was asked to
@@ -201,7 +201,7 @@ def _cut_short(a: Recorded, b: Recorded) -> str | None:
     """Which process left no record that decides because its trace was cut; None when there is none."""
     for name, recorded in (("A", a), ("B", b)):
         for trace in recorded.other:
-            if not trace.complete and not str(trace.meta.get("role", "")).startswith("worker"):
+            if not trace.complete and not only_helps(trace.stem):
                 return f"the records of {trace.stem} stop before the end of the process in run {name}"
     return None
 

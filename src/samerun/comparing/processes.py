@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from samerun.errors import TraceError
 from samerun.runs.reading import Trace, read_trace
-from samerun.runs.schema import COMPARED
+from samerun.runs.schema import COMPARED, only_helps
 from samerun.runs.store import Run
 
 
@@ -35,8 +35,7 @@ def read(run: Run) -> Recorded:
         except TraceError as error:
             recorded.unreadable[path.name] = str(error)
             continue
-        worker = str(trace.meta.get("role", "")).startswith("worker")
-        decides = not worker and not set(trace.words("what")).isdisjoint(COMPARED)
+        decides = not only_helps(trace.stem) and not set(trace.words("what")).isdisjoint(COMPARED)
         (recorded.compared if decides else recorded.other).append(trace)
     return recorded
 

@@ -35,12 +35,14 @@ class Wrap:
 class Opening:
     """A line for the script that was started, run once, before it draws or computes anything.
 
-    `name` is written as the script has imported it: "numpy.random.seed" may become "np.random.seed".
+    With `site`, a call site, for the file of that line instead. `name` is written as the script has imported
+    it: "numpy.random.seed" may become "np.random.seed".
     """
 
     name: str
     rest: str  # of the line: "(0)" or " = True"
     comment: str = ""
+    site: str | None = None
 
 
 Edit = Change | Wrap | Opening

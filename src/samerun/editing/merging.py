@@ -33,15 +33,18 @@ def merged(code: Code, edits: Iterable[Edit]) -> dict[str, str]:
     changes: dict[str, list[Change]] = defaultdict(list)
     for place in _outermost([item for item in every if not isinstance(item, Opening)]):
         changes[place.path] += _plain(place)
-    openings = [item for item in every if isinstance(item, Opening)]
-    begin = beginning(code) if openings else None
-    if begin is not None:
-        changes[begin.file.path] += []
+    begins: dict[str, Spot] = {}
+    openings: dict[str, list[Opening]] = defaultdict(list)
+    for item in every:
+        if isinstance(item, Opening):
+            begin = beginning(code) if item.site is None else spot(code.at(item.site)[0])
+            begins[begin.file.path] = begin
+            openings[begin.file.path].append(item)
+            changes[begin.file.path] += []
     texts = {}
     for path, items in changes.items():
         file = code.file(path)
-        here = begin if begin is not None and begin.file.path == path else None
-        text = _applied(file, [*items, *_lines(file, items, openings if here else [], here)])
+        text = _applied(file, [*items, *_lines(file, items, openings[path], begins.get(path))])
         if parsed(text) is None:
             raise NoEdit(f"the edit of {path} could not be made without breaking its syntax")
         texts[path] = text

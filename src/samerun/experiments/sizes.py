@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from samerun.comparing.growth import growth
 from samerun.experiments.vary_result import Size
+from samerun.runs.schema import only_helps
 from samerun.runs.store import Run
 
 Losses = Mapping[int, tuple[float, ...]]
@@ -57,6 +58,6 @@ def _ordinal(value: float) -> int:
 
 def _losses(run: Run) -> Losses:
     for stem, trace in sorted(run.traces().items()):
-        if ".worker" not in stem and (losses := trace.losses()):
+        if not only_helps(stem) and (losses := trace.losses()):
             return losses
     return {}

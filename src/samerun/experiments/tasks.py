@@ -17,7 +17,7 @@ from samerun.experiments.varied import without
 from samerun.launching.run import record
 from samerun.launching.scratch import scratch_copy
 from samerun.runs.plan import Control
-from samerun.runs.schema import COMPARED
+from samerun.runs.schema import COMPARED, only_helps
 from samerun.runs.store import Run, Store
 
 
@@ -115,7 +115,7 @@ def fingerprint(run: Run) -> str:
     """32 hex digits over all that `check` compares, "" for a run without records."""
     words = []
     for stem, trace in sorted(run.traces().items()):
-        if ".worker" in stem:
+        if only_helps(stem):
             continue
         kept = trace.is_one_of("what", set(COMPARED))
         digests, there = trace.digests

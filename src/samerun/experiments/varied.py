@@ -17,6 +17,7 @@ from samerun.launching.marks import took_effect
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Control, Tier
 from samerun.runs.reading import Trace
+from samerun.runs.schema import only_helps
 from samerun.runs.store import Run
 from samerun.sources.source import Variant
 
@@ -155,7 +156,7 @@ def _failed(run: Run, failure: str) -> str:
 def _weights(base: Run, run: Run, steps: int | None) -> Held:
     """The first step after which the weights of a process that both runs have are not equal."""
     one, other = base.traces(), run.traces()
-    shared = [stem for stem in one if stem in other and ".worker" not in stem]
+    shared = [stem for stem in one if stem in other and not only_helps(stem)]
     compared = False
     for stem in shared:
         a, b = _groups(one[stem], steps), _groups(other[stem], steps)

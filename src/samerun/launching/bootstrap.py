@@ -138,6 +138,14 @@ class _Process:
                 "so nothing was recorded",
                 broken=True,
             )
+        if self._journal is not None and "torch" not in sys.modules:
+            self._try("telling of a program that does not train", functools.partial(_leave, self._journal))
+
+
+def _leave(journal: Journal) -> None:
+    from samerun.recording import helper
+
+    helper.leave(journal)
 
 
 def _end_with(error: UsageError) -> NoReturn:

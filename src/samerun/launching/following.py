@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from samerun.runs.complaints import BROKEN
+from samerun.runs.schema import only_helps
 
 _TRACE, _PROGRESS, _STOPPED = ".trace.arrow", ".progress", ".stopped"
 _LAST_ONES_S = 10.0
@@ -61,7 +62,7 @@ class Following:
                 path.unlink(missing_ok=True)
 
     def _training(self, kind: str) -> list[Path]:
-        return sorted(path for path in self._run.glob(f"rank*{kind}") if ".worker" not in path.name)
+        return sorted(path for path in self._run.glob(f"rank*{kind}") if not only_helps(path.name))
 
     def _needs_no_stop(self, stem: str, stopped: set[str]) -> bool:
         """A process that has made no step: it waits for a child that has stopped, or helps one that has."""

@@ -9,12 +9,13 @@ from typing import Any
 
 from samerun.errors import RunError
 from samerun.runs.reading import Trace
+from samerun.runs.schema import only_helps
 from samerun.runs.store import Run
 
 
 def told(path: Path) -> dict[str, Any]:
     """The fields of the manifest that the traces in the run's folder `path` know; those of one rank."""
-    traces = [trace for trace in _readable(path) if ".worker" not in trace.stem]
+    traces = [trace for trace in _readable(path) if not only_helps(trace.stem)]
     if not traces:
         return {}
     steps = [_steps(trace) for trace in traces]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ class Journal:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
+        self.born = os.getpid()
         self.recorder: Recorder | None = None
         self.draws: Draws | None = None
         self.early: list[dict[str, Any]] = []

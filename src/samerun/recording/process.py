@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from samerun.runs.schema import HELPER, WORKER
+
 _born = os.getpid()
 
 
@@ -40,10 +42,11 @@ def role() -> str:
     """
     worker = sys.modules.get("torch.utils.data._utils.worker")
     if worker is not None and (info := worker.get_worker_info()) is not None:
-        return f"worker{info.id}"
+        return f"{WORKER}{info.id}"
     multiprocessing = sys.modules.get("multiprocessing.process")
     if multiprocessing is not None and (name := multiprocessing.current_process().name) != "MainProcess":
-        return re.sub(r"[^A-Za-z0-9_-]+", "_", name)
+        name = re.sub(r"[^A-Za-z0-9_-]+", "_", name)
+        return f"process-{name}" if name.startswith((WORKER, HELPER)) else name  # the user's word for it
     return "fork" if os.getpid() != _born else ""
 
 
@@ -53,21 +56,20 @@ def argv_key() -> str:
     return hashlib.sha256("\0".join(arguments).encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
 
-def _stems() -> Iterator[str]:
+def _stems(role_: str) -> Iterator[str]:
     base = f"rank{rank()}"
-    role_ = role()
     yield f"{base}.{role_}" if role_ else base
     base = f"{base}.{role_ or argv_key()}"
     for n in range(1, 100_000):
         yield f"{base}.{n}"
 
 
-def claim(run: Path) -> str:
-    """The stem of this process's trace, claimed for it alone by creating the file.
+def claim(run: Path, as_role: str | None = None) -> str:
+    """The stem of this process's trace, claimed for it alone by creating the file; by its role, or another.
 
     Raises OSError when the run's folder cannot be written.
     """
-    for stem in _stems():
+    for stem in _stems(role() if as_role is None else as_role):
         try:
             os.close(os.open(run / f"{stem}.trace.arrow", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
         except FileExistsError:

@@ -67,6 +67,10 @@ EVIDENCE = (
     "note",  # name: a short key such as "compile-eager"; detail: text for people
 )
 
+# What the roles of processes begin with that have no record of their own to compare.
+WORKER = "worker"  # of a DataLoader
+HELPER = "helper-"  # a program that the command runs and that never trains
+
 # Flags of an operation.
 DRAWS = 1  # it draws random numbers
 UNINITIALIZED = 2  # it read memory that nothing had written
@@ -75,3 +79,8 @@ LOADER = 8  # it ran inside a DataLoader: compared last, since its timing varies
 NEVER_WRITTEN = 16  # its output is not initialised (torch.empty): not compared
 # Flag of any other record.
 BESIDE = 32  # a thread wrote it that does not train: when it comes is not compared, and not in which order
+
+
+def only_helps(stem: str) -> bool:
+    """Whether a trace of this name is of a DataLoader worker or a helping program: evidence, and no more."""
+    return f".{WORKER}" in stem or f".{HELPER}" in stem

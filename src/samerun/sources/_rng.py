@@ -78,9 +78,17 @@ class Rng(Source):
         if origin is not None and shared and (not origin.draws or origin.generator_differs):
             return None  # a kernel's doing, or a draw from another generator
         first = difference.rng_first.get(self.id)
-        if first is None or first > difference.step or self.id not in difference.drawn:
+        if first is not None and first <= difference.step and self.id in difference.drawn:
+            return self._from_state(difference, first)
+        return self._in_a_helper(difference)
+
+    def _in_a_helper(self, difference: Difference) -> Evidence | None:
+        """Drawn from by a program that the command runs, whose files the training may read."""
+        draw = _first_draw(self.id, difference)
+        if draw is None or not _rows.in_a_helper(draw):
             return None
-        return self._from_state(difference, first)
+        text = f"a program that the command runs drew other numbers from it{_at(draw.call_site)}"
+        return Evidence(self.id, 0.7 if difference.phase in self.feeds else 0.4, text, draw.call_site)
 
     def _from_state(self, difference: Difference, first: int) -> Evidence | None:
         reseeded = self._reseeded(difference)

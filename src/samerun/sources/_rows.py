@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from samerun.runs.difference import Difference, Row, Side
+from samerun.runs.schema import HELPER
 
 Pair = tuple[Row | None, Row | None]
 
@@ -37,6 +38,11 @@ def first_differing(difference: Difference, what: str, name: str | None = None) 
         if a is not None and b is not None and (a.digest, a.value) != (b.digest, b.value):
             return a
     return None
+
+
+def in_a_helper(row: Row) -> bool:
+    """Whether a program wrote it that the command runs and that never trains."""
+    return f".{HELPER}" in row.process
 
 
 def line_number(site: str | None) -> tuple[str, int] | None:

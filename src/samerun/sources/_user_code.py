@@ -25,7 +25,7 @@ _END: Final = 0
 
 _PASSED_ON = (
     "uuid secrets random glob pathlib os shutil fnmatch tempfile datetime _pydatetime time concurrent "
-    "copy contextlib functools"
+    "copy contextlib functools zipfile gzip bz2 lzma tarfile shelve dbm fileinput wave"
 )
 PASSTHROUGH = frozenset(_PASSED_ON.split())
 _SAMERUN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")

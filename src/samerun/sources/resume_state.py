@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from samerun.runs.difference import Difference, Evidence, Row, Side
-from samerun.sources._rows import rng_differs
+from samerun.sources._rows import in_a_helper, rng_differs
 from samerun.sources.source import Source
 
 
@@ -22,7 +22,7 @@ class ResumeState(Source):
         if origin is not None and origin.inputs_equal:
             return None
         a, b = _found(difference.a), _found(difference.b)
-        left = {row.detail for row in difference.a.rows("written")}
+        left = {row.detail for row in difference.a.rows("written") if not in_a_helper(row)}
         for path, row in b.items():
             same = path in a and (a[path].digest, a[path].value) == (row.digest, row.value)
             if path in left and not same:
@@ -42,8 +42,8 @@ def _found(side: Side) -> dict[str, Row]:
     made: set[str] = set()
     found: dict[str, Row] = {}
     for row in side.evidence:
-        if row.detail is None or row.detail.endswith((".py", ".pyc")):
-            continue
+        if row.detail is None or row.detail.endswith((".py", ".pyc")) or in_a_helper(row):
+            continue  # a helper's rows are not in one order with these
         if row.what == "written":
             made.add(row.detail)
         elif row.what == "opened" and row.detail not in made:

@@ -40,7 +40,9 @@ def seeded(
         own = _own_generators(code)
         needed = needed and not (own and seeds.is_seeded(difference, "torch.manual_seed"))
         edits += own
-    return [*edits, Opening(function, "(0)")] if needed else edits
+    draw = _rows.first_differing(difference, "draw", id_)
+    site = draw.call_site if draw is not None and _rows.in_a_helper(draw) else None
+    return [*edits, Opening(function, "(0)", site=site)] if needed else edits
 
 
 def _seeded(code: Code, file: File, call: ast.Call, id_: str, in_worker: bool) -> list[Edit]:

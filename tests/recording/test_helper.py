@@ -1,0 +1,64 @@
+"""Programs that a command runs and that never train: what they drew and wrote is evidence, and no more."""
+
+from __future__ import annotations
+
+from samerun.comparing.compare import compare
+
+PREPARE = """
+import os, sys, time
+import numpy as np
+rng = np.random.default_rng(SEED)
+drawn = np.random.rand(4) if SEED is None else np.random.RandomState(SEED).rand(4)
+np.savez("data.npz", x=rng.random(4) + drawn)
+if os.fork() == 0:
+    sys.exit(0)
+os.wait()
+"""
+TRAIN = """
+import subprocess, sys
+subprocess.run([sys.executable, "-c", "print(1)"], check=True)
+subprocess.run([sys.executable, "prepare.py"], check=True)
+import numpy as np, torch
+torch.set_num_threads(1)
+x = torch.tensor(np.load("data.npz")["x"], dtype=torch.float32)
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for _ in range(2):
+    optimizer.zero_grad()
+    model(x).sum().backward()
+    optimizer.step()
+"""
+
+
+def stems(run):
+    return sorted(run.traces())
+
+
+def test_what_a_helper_drew_is_the_trainings_evidence(trainer):
+    trainer.script(PREPARE.replace("SEED", "None"), "prepare.py")
+    trainer.script(TRAIN)
+    runs = [trainer.record("train.py", tier="ops") for _ in range(2)]
+    assert len(stems(runs[0])) == 2  # none of `python -c`, none of the fork
+    assert stems(runs[0]) == stems(runs[1])
+    training, helper = stems(runs[0])
+    assert training == "rank0"
+    assert helper.startswith("rank0.helper-")
+    rows = trainer.rows(runs[0], stem=helper)
+    assert {(row.what, row.call_site) for row in rows} >= {
+        ("unseeded", "prepare.py:4"),
+        ("draw", "prepare.py:5"),
+        ("written", "prepare.py:6"),
+    }
+    assert runs[0].manifest.steps == 2
+    difference = compare(*runs).difference
+    assert difference is not None
+    assert {row.process for row in difference.a.rows("draw")} == {helper}
+
+
+def test_what_it_drew_is_not_compared(trainer):
+    trainer.script(PREPARE.replace("SEED", "3") + "np.random.rand(2)", "prepare.py")
+    trainer.script(TRAIN)
+    runs = [trainer.record("train.py", tier="ops") for _ in range(2)]
+    assert len(stems(runs[0])) == 2
+    assert compare(*runs).verdict == "same"
