@@ -49,13 +49,18 @@ def _observe_entry(mode: Operations, name: str) -> None:
 
 def _observe_copies_of_storages(mode: Operations) -> None:
     """Know what copy.deepcopy() does: it copies into new memory, after an operation has been given it."""
-    overwrites = mode.recorder.guard(mode.memory.overwrites)
+    begins = mode.recorder.guard(mode.memory.overwrites)
+    ends = mode.recorder.guard(mode.memory.overwritten)
     copy_: Callable[..., torch.UntypedStorage] = torch.UntypedStorage.copy_
 
     @functools.wraps(copy_)
     def wrapped(self: torch.UntypedStorage, source: Any, *args: Any, **kwargs: Any) -> torch.UntypedStorage:
-        if mode in _get_current_dispatch_mode_stack():
-            overwrites(self)
-        return copy_(self, source, *args, **kwargs)
+        if mode not in _get_current_dispatch_mode_stack():
+            return copy_(self, source, *args, **kwargs)
+        begins(self)
+        try:
+            return copy_(self, source, *args, **kwargs)
+        finally:
+            ends(self)
 
     torch.UntypedStorage.copy_ = wrapped  # type: ignore[assignment, method-assign]

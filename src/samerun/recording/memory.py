@@ -221,6 +221,10 @@ class Memory:
             self.lose(storage)
             self.unwritten[storage.data_ptr()] = storage
 
+    def overwritten(self, storage: torch.UntypedStorage) -> None:
+        """That copy was made, or refused."""
+        self.unwritten.pop(storage.data_ptr(), None)
+
     def lose(self, storage: torch.UntypedStorage) -> None:
         """Something else wrote there: know nothing of it."""
         start, nbytes = storage.data_ptr(), storage.nbytes()
