@@ -73,3 +73,34 @@ def test_what_new_memory_happened_to_hold_is_no_difference(tmp_path):
     assert ("aten.copy_.default", "train.py:9") in [row[:2] for row in first]
     assert [row[:2] for row in other] == [row[:2] for row in first]
     assert other != first  # one bit of the model
+
+
+WITHOUT_STORAGE = """
+import copy, torch
+held = torch.empty(4)
+sparse = torch.eye(3).to_sparse()
+sparse.add_(sparse)
+sparse.sparse_resize_((4, 4), 2, 0)
+torch.empty((2, 2), layout=torch.sparse_coo).mul_(2)
+copy.deepcopy(torch.empty(3, device="meta")).resize_(9)
+try:
+    torch.UntypedStorage(4).copy_(torch.UntypedStorage(8))
+except RuntimeError:
+    pass
+with torch.inference_mode():
+    copy.deepcopy(torch.ones(3)).resize_(40)
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+model(torch.ones(2, 3)).sum().backward()
+optimizer.step()
+"""
+
+
+def test_tensors_without_storage_do_not_break_it_off(tmp_path):
+    trainer = Trainer(tmp_path)
+    trainer.script(WITHOUT_STORAGE)
+    run = trainer.record("train.py", tier="ops")
+    assert run.manifest.outcome == "finished", (run.path / "output.txt").read_text()
+    assert [row.detail for row in trainer.rows(run, "note") if row.name == "recorder-error"] == []
+    assert any(row.name == "aten.sparse_resize_.default" for row in trainer.rows(run, "operation"))
+    assert run.manifest.steps == 1

@@ -206,13 +206,14 @@ class Memory:
         for storages in (self.unwritten, self._workspaces):
             if storages:
                 for tensor in tensors:
-                    storages.pop(tensor.untyped_storage().data_ptr(), None)
+                    if (storage := storage_of(tensor)) is not None:
+                        storages.pop(storage.data_ptr(), None)
 
     def left_unwritten(self, tensor: torch.Tensor, workspace: bool = False) -> None:
         """An operation put this tensor out and did not write all of it; a `workspace` is read with care."""
-        if tensor.numel():
+        storage = storage_of(tensor)
+        if storage is not None and tensor.numel():
             self._known.pop(tensor.data_ptr(), None)
-            storage = tensor.untyped_storage()
             (self._workspaces if workspace else self.unwritten)[storage.data_ptr()] = storage
 
     def overwrites(self, storage: torch.UntypedStorage) -> None:
@@ -223,7 +224,8 @@ class Memory:
 
     def overwritten(self, storage: torch.UntypedStorage) -> None:
         """That copy was made, or refused."""
-        self.unwritten.pop(storage.data_ptr(), None)
+        if storage.device.type != "meta":
+            self.unwritten.pop(storage.data_ptr(), None)
 
     def lose(self, storage: torch.UntypedStorage) -> None:
         """Something else wrote there: know nothing of it."""
@@ -238,11 +240,17 @@ class Memory:
         return _is_in(self.unwritten, tensor)
 
 
-def _is_in(storages: dict[int, torch.UntypedStorage], tensor: torch.Tensor) -> bool:
+def storage_of(tensor: torch.Tensor) -> torch.UntypedStorage | None:
+    """What holds the bytes of a tensor; None for those that are sparse and the like."""
     try:
-        return tensor.untyped_storage().data_ptr() in storages
-    except (RuntimeError, NotImplementedError):  # sparse and the like have no storage
-        return False
+        return tensor.untyped_storage()
+    except (RuntimeError, NotImplementedError):
+        return None
+
+
+def _is_in(storages: dict[int, torch.UntypedStorage], tensor: torch.Tensor) -> bool:
+    storage = storage_of(tensor)
+    return storage is not None and storage.data_ptr() in storages
 
 
 def _in_use(storages: dict[int, torch.UntypedStorage]) -> dict[int, torch.UntypedStorage]:

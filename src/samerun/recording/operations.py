@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from xxhash import xxh3_128_digest
 
 from samerun.recording import compiler
-from samerun.recording.memory import Memory
+from samerun.recording.memory import Memory, storage_of
 from samerun.recording.operation import TENSORS, Operation, came_of, learn, own_generator, tensors_in
 from samerun.recording.probe import Prober
 from samerun.recording.recorder import Recorder
@@ -116,10 +116,10 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """A resize that knows whether there is memory now that nothing has written."""
 
         def moved(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
-            before = _storage(tensor)
+            before = storage_of(tensor)
             nbytes = 0 if before is None else before.nbytes()
             result = call(tensor, *args, **kwargs)
-            if before is not None and _storage(tensor) is before and before.nbytes() > nbytes:
+            if before is not None and storage_of(tensor) is before and before.nbytes() > nbytes:
                 self.memory.left_unwritten(tensor)
                 self._unwritten_at[before.data_ptr()] = self._place()[1]
             return result
@@ -227,7 +227,8 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             flags |= schema.NEVER_WRITTEN
             for tensor in tensors_in(result):
                 memory.left_unwritten(tensor)
-                self._unwritten_at[tensor.untyped_storage().data_ptr()] = site
+                if (storage := storage_of(tensor)) is not None:
+                    self._unwritten_at[storage.data_ptr()] = site
         elif operation.moves and memory.unwritten and memory.is_unwritten(args[0]):
             flags |= schema.NEVER_WRITTEN
         elif operation.written and (put_out := operation.writes_to(args, kwargs)):
@@ -349,13 +350,6 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             for value in (*args, *kwargs.values())
             for tensor in tensors_in(value)
         )
-
-
-def _storage(tensor: torch.Tensor) -> torch.UntypedStorage | None:
-    try:
-        return tensor.untyped_storage()
-    except (RuntimeError, NotImplementedError):  # sparse and the like have none
-        return None
 
 
 def _device(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
