@@ -96,10 +96,11 @@ optimizer.step()
 """
 
 
-def test_tensors_without_storage_do_not_break_it_off(tmp_path):
+@pytest.mark.parametrize("window", [None, (-1, 2)], ids=["whole", "a window"])
+def test_tensors_without_storage_do_not_break_it_off(tmp_path, window):
     trainer = Trainer(tmp_path)
     trainer.script(WITHOUT_STORAGE)
-    run = trainer.record("train.py", tier="ops")
+    run = trainer.record("train.py", tier="ops", window=window)
     assert run.manifest.outcome == "finished", (run.path / "output.txt").read_text()
     assert [row.detail for row in trainer.rows(run, "note") if row.name == "recorder-error"] == []
     assert any(row.name == "aten.sparse_resize_.default" for row in trainer.rows(run, "operation"))
