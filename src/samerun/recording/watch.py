@@ -191,7 +191,7 @@ class Watch:
 
     def left_unwritten(self, tensor: torch.Tensor, here: Place) -> None:
         """An operation put this tensor out and wrote nothing to it: what it holds now is what it held."""
-        if digests.is_on_host(tensor) and tensor.nbytes <= _UNWRITTEN:
+        if digests.is_on_host(tensor) and plain_device(tensor) and tensor.nbytes <= _UNWRITTEN:
             self.wrote(tensor, self._tensors.digest(tensor), here)
 
     def enters(self, tensor: torch.Tensor, here: Place) -> None:
