@@ -65,7 +65,7 @@ def shown(source: str) -> str | None:
 def masked(text: str) -> str:
     """The text without what is new each time: losses, distances, ids, counts, and how lines wrap."""
     text = re.sub(r"\d{8}T\d{6}\.\d{3}Z-[0-9a-f]{6}", "RUN", text)
-    text = re.sub(r"-?\d+\.\d+(e[-+]?\d+)?|\d+ ulps?|\b[\d.]+ after step", "N", text)
+    text = re.sub(r"\d+(\.\d+)?(e[-+]?\d+)?\s+ulps?|-?\d+\.\d+(e[-+]?\d+)?|\b[\d.]+ after step", "N", text)
     text = re.sub(r"(?m)^[→ ]+\d+ +N.*$|^ +… *$", "", text)  # the losses
     text = re.sub(r"\d+ results? in \d+ runs?(,\s+never\s+that\s+of\s+the\s+training)?", "N results", text)
     return " ".join(text.split())
