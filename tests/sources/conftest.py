@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -35,6 +36,12 @@ class Notes:
             return
         site = None if frame is None else _user_code.call_site(frame)
         self._rows.append((SimpleNamespace(what=what, name=name, call_site=site, **columns), unless))
+
+    @contextmanager
+    def unheard(self) -> Iterator[None]:
+        kept = list(self._rows)
+        yield
+        self._rows = kept
 
     def from_user(self) -> bool:
         return _user_code.user_frame(2) is not None

@@ -138,6 +138,7 @@ def origin(paired: Paired, parting: Parting, both: Window) -> Origin | None:
         first_of_process=both[0] <= -1 and _is_first(paired.a, parting.a),
         own_generator=draws and OWN in (row.detail or ""),
         generator=(row.detail or "").split(OWN)[0] or None if draws else None,
+        made_at=row.detail if flags & UNINITIALIZED and not draws else None,
     )
 
 

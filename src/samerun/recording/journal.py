@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from samerun.runs.plan import Plan
@@ -104,6 +105,15 @@ class Journal:
     def where(self) -> tuple[int, str]:
         """The step and phase of what happens now."""
         return (0, "setup") if self.recorder is None else self.recorder.where()
+
+    @contextmanager
+    def unheard(self) -> Iterator[None]:
+        """While what happens is no evidence."""
+        before, self._busy = self._busy, True
+        try:
+            yield
+        finally:
+            self._busy = before
 
     def from_user(self) -> bool:
         """Whether the observed call was made by the user's code."""

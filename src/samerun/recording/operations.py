@@ -264,6 +264,8 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if flags & schema.DRAWS:
             detail, drew = self._drew(own_generator(kwargs), own, put_out)
             flags ^= 0 if drew else schema.DRAWS  # dropout of nothing, attention in evaluation
+        elif flags & schema.UNINITIALIZED:
+            detail = self._made_at(args, kwargs)
         self.recorder.operation(
             operation.name, operation.phase, module, site, parts, tensors, values, flags, detail
         )
@@ -342,6 +344,14 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return None, True
         name = f"torch-{put_out[0].device.type}"
         return name, self.recorder.rng_moved(name) is not False
+
+    def _made_at(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+        """The line that allocated the memory which an operation read though nothing had written it."""
+        for value in (*args, *kwargs.values()):
+            for tensor in tensors_in(value):
+                if self.memory.is_unwritten(tensor):
+                    return self._unwritten_at.get(tensor.untyped_storage().data_ptr())
+        return None
 
     def _reads_unwritten(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         written = {id(tensor) for tensor in operation.writes_to(args, kwargs)}

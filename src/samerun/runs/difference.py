@@ -65,6 +65,7 @@ class Origin:
     first_of_process: bool  # the first operation of this name in its process
     own_generator: bool = False  # it draws from a generator object that the script made
     generator: str | None = None  # the source that it draws from, where the record says so
+    made_at: str | None = None  # the line that allocated the uninitialized memory, where the record says so
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,8 @@ class NumpyGenerator(Source):
         def randbits(original: Callable[[int], int], k: int) -> int:
             if not getattr(of_state, "making", False):
                 journal.note("unseeded", self.id, user_only=True)
-            return original(k)
+            with journal.unheard():  # it reads entropy, as it is said just now
+                return original(k)
 
         def made(original: Callable[[], Any]) -> Any:
             of_state.making = True

@@ -58,6 +58,9 @@ class Journal(Protocol):
         later, and dropped where that is true by then.
         """
 
+    def unheard(self) -> AbstractContextManager[None]:
+        """While what happens is no evidence: an observed call's own doings, which it was noted for."""
+
     def from_user(self) -> bool:
         """Whether the call being observed was made by the user's code (see `user_only`)."""
 

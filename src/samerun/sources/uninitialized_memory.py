@@ -93,6 +93,8 @@ class UninitializedMemory(Setting):
         origin = difference.origin
         if origin is not None and origin.reads_uninitialized:
             text = f"{origin.op} read memory that nothing had written"
+            if origin.made_at is not None:
+                return Evidence(self.id, 1.0, f"{text}, made at {origin.made_at}", origin.made_at)
             return Evidence(self.id, 1.0, text, origin.call_site or _next_origin(difference))
         if (origin is not None and origin.inputs_equal) or _rows.explained(difference):
             return None
