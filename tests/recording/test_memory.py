@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from trainer import Trainer
 
+from samerun.runs.schema import UNINITIALIZED
+
 SCRIPT = """
 import torch
 for name, value in (("a", 1.0), ("b", 2.0), ("c", 1.0)):
@@ -105,3 +107,21 @@ def test_tensors_without_storage_do_not_break_it_off(tmp_path, window):
     assert [row.detail for row in trainer.rows(run, "note") if row.name == "recorder-error"] == []
     assert any(row.name == "aten.sparse_resize_.default" for row in trainer.rows(run, "operation"))
     assert run.manifest.steps == 1
+
+
+def test_what_reads_unwritten_memory_says_which_line_made_it(tmp_path):
+    trainer = Trainer(tmp_path)
+    trainer.script(
+        """
+        import copy, torch
+        weight = torch.nn.Parameter(torch.empty(3))
+        kept = copy.deepcopy(weight)
+        optimizer = torch.optim.SGD([weight], 0.1)
+        (weight * kept).sum().backward()
+        optimizer.step()
+        """
+    )
+    rows = trainer.rows(trainer.record("train.py", tier="ops"), "operation")
+    read = [(row.name, row.call_site, row.detail) for row in rows if row.flags & UNINITIALIZED]
+    assert read[0] == ("aten.clone.default", "train.py:4", "train.py:3")
+    assert {detail for *_, detail in read} == {"train.py:3"}

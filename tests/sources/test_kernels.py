@@ -10,6 +10,7 @@ import torch
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Control
 from samerun.sources.catalogue import catalogue
+from samerun.sources.uninitialized_memory import UninitializedMemory
 
 from .differences import batch, operation, origin, side
 
@@ -177,6 +178,8 @@ def test_unequal_inputs_are_not():
 def test_uninitialised_memory_comes_before_kernels():
     found = strengths(operation(origin=origin("aten::add", reads_uninitialized=True)))
     assert found == {"uninitialized-memory": 1.0}
+    made = origin("aten::add", reads_uninitialized=True, made_at="model.py:7")
+    assert UninitializedMemory().recognise(operation(origin=made)).call_site == "model.py:7"
 
 
 def test_parameters_that_no_generator_explains_may_be_memory():

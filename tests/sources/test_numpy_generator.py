@@ -1,8 +1,11 @@
+import secrets
+
 import numpy as np
 import pytest
 
 from samerun.runs.plan import Control
 from samerun.sources.numpy_generator import NumpyGenerator
+from samerun.sources.os_entropy import OsEntropy
 
 from .differences import batch, operation, row, side
 
@@ -74,3 +77,13 @@ def test_a_seeded_random_state_is_not_unseeded(observed):
     np.random.RandomState()
     np.random.RandomState(np.random.MT19937())
     assert len(notes.of("unseeded", "numpy-generator")) == 2
+
+
+def test_the_entropy_that_numpy_reads_to_seed_itself_is_not_the_scripts(observed):
+    observed(OsEntropy())
+    notes = observed(source)
+    np.random.default_rng()
+    np.random.RandomState(3)
+    assert notes.of("entropy") == []
+    secrets.randbits(128)
+    assert len(notes.of("entropy")) == 1
