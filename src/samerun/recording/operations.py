@@ -115,13 +115,22 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _told_of_growth(self, call: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
         """A resize that knows whether there is memory now that nothing has written."""
 
-        def moved(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
-            before = storage_of(tensor)
-            nbytes = 0 if before is None else before.nbytes()
-            result = call(tensor, *args, **kwargs)
-            if before is not None and storage_of(tensor) is before and before.nbytes() > nbytes:
+        def measure(tensor: torch.Tensor) -> tuple[torch.UntypedStorage, int] | None:
+            storage = storage_of(tensor)
+            return None if storage is None else (storage, storage.nbytes())
+
+        def compare(tensor: torch.Tensor, before: torch.UntypedStorage, nbytes: int) -> None:
+            if storage_of(tensor) is before and before.nbytes() > nbytes:
                 self.memory.left_unwritten(tensor)
                 self._unwritten_at[before.data_ptr()] = self._place()[1]
+
+        measured, compared = self.recorder.guard(measure), self.recorder.guard(compare)
+
+        def moved(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+            before = measured(tensor)
+            result = call(tensor, *args, **kwargs)
+            if before is not None:
+                compared(tensor, *before)
             return result
 
         return moved
