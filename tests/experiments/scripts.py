@@ -47,6 +47,7 @@ class Script:
     reaches: Mapping[str, str] = field(default_factory=dict)  # source: another that its control controls too
     reads: tuple[str, ...] = ()  # what the system gives that it reads at the start, whatever for
     seconds: float = 1.0  # that a whole run takes; one that stops takes 1
+    arrivals: str = ""  # by which of its threads each run's batches came first, a letter for a run
     caches: bool = False  # it keeps a file, and draws one more number from numpy where there is none
     calls: list[dict[str, Any]] = field(default_factory=list)
 
@@ -108,6 +109,8 @@ class _Play:
         self._rng(0, (*script.init, *script.batches, *script.bystanders))
         self._operation(-1, "setup", "aten.normal_", b"", self.weights, flags=DRAWS)
         self._row(0, "setup", "parameters", "SGD", self.weights)
+        if script.arrivals:
+            self._row(0, "setup", "threads", "start", b"", call_site="train.py:4", value=3.0)
         for source in script.reads:
             self._row(0, "setup", catalogue()[source].evidence, f"{source}()", b"", call_site="train.py:3")
         for step in range(script.steps):
@@ -143,6 +146,7 @@ class _Play:
         script = self.script
         later = tuple(source for source, first in script.from_step.items() if step >= first)
         batch = self._value("batch", step, (*script.batches, *later)) + found
+        batch += script.arrivals[self.number - 1 : self.number].encode()
         self._row(step, "data", "batch", None, batch)
         out = _digest(self.weights, batch)
         self._operation(step, "forward", "aten.mm", self.weights + batch, out)

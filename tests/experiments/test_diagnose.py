@@ -137,6 +137,18 @@ def test_what_no_control_mends_is_left_open(tmp_path: Path) -> None:
     assert any("with every source controlled" in note for note in diagnosis.check.notes)
 
 
+def test_threads_that_race_alike_a_few_times_confirm_nothing(tmp_path: Path) -> None:
+    """Two runs that agreed were enough: for hash-seed, and then for sixty runs in search of the least."""
+    script = Script(arrivals="abcddeffg")
+    diagnosis = diagnosed(script, tmp_path)
+    assert sources(diagnosis) == [[]]
+    assert diagnosis.found[0].causes[0].source == "thread-scheduling"
+    assert any("with every source controlled" in note for note in diagnosis.check.notes)
+    controlled = [call["control"].only for call in script.calls if call["control"]]
+    assert controlled[:3] == [("hash-seed",)] * 3
+    assert len(controlled) == 6 and min(map(len, controlled[3:])) > 10
+
+
 @pytest.mark.parametrize("step", [0, 1])
 def test_what_does_not_come_back_is_not_confirmed_by_luck(step: int, tmp_path: Path) -> None:
     script = Script(flips=frozenset({(2, step, "gradients")}), bystanders=("python-random",))

@@ -66,6 +66,17 @@ class Candidates:
             return False
         return way == "fresh" or bool(self._edits((source,)))
 
+    def can_try_alone(self, source: str) -> bool:
+        """Whether it can be tried, and has better evidence than what may be by luck.
+
+        Where something races, what hardly anything points to is tried with all the others: that they do not
+        help tells as much in fewer runs.
+        """
+        found = self._evidence.values()
+        return self.can_try(source) and (
+            points(self._evidence[source]) or not is_free(list(filter(points, found)))
+        )
+
     def _edits(self, sources: Sequence[str]) -> list[tuple[Difference, Cause]]:
         """The causes among these that only a patch controls; [] when no edit can."""
         difference = self._closer.difference
@@ -245,7 +256,8 @@ class Candidates:
             return findings  # seen directly, and there is no way to control it
         ids = [id_ for id_ in catalogue() if self._search.way(id_) == "control" and self.can_try(id_)]
         ids.sort(key=lambda id_: (id_ not in self._evidence, id_))
-        if not ids or not self._mends(self.trial(tuple(ids), 3)):
+        by_luck = self._to_the_end or is_free(list(self._evidence.values()))  # that few of the runs agree
+        if not ids or not self._mends(self.trial(tuple(ids), SURE if by_luck else 3)):
             return replace(
                 findings,
                 notes=(

@@ -91,7 +91,11 @@ class Search:
         to_the_end = races((*self._partings, closer.difference), evidence)
         attempts = Candidates(self, closer, evidence, certain=certain, to_the_end=to_the_end)
         findings = attempts.patched() or confirm(
-            closer.difference, attempts.in_turn(), attempts.trial, attempts.can_try, to_the_end=to_the_end
+            closer.difference,
+            attempts.in_turn(),
+            attempts.trial,
+            attempts.can_try_alone,
+            to_the_end=to_the_end,
         )
         if not any(cause.confirmed for cause in findings.causes):
             findings = attempts.edited(findings)

@@ -80,8 +80,9 @@ def confirm(
     """Try the best candidates in turn, then all of them together; the first that mends is the cause.
 
     Evidence that is not seen directly must hold in three runs instead of two, since a difference that is
-    not there every time can be absent by luck; next to none must hold in six. With `to_the_end` (as for
-    `judge`) the trials are whole runs.
+    not there every time can be absent by luck; next to none must hold in six, and so must evidence no
+    better than that for something without a control: what races may agree a few times. With `to_the_end`
+    (as for `judge`) the trials are whole runs.
     """
 
     def mends(items: Sequence[Evidence], count: int) -> bool:
@@ -94,7 +95,9 @@ def confirm(
     for item in candidates:
         comparison = trial((item.source,), 2 if item.strength >= 1 else 3)
         outcome = judge(comparison, original, to_the_end=to_the_end)
-        if outcome == "mended" and not points(item) and not mends([item], SURE):
+        rivals = [other for other in evidence if points(other) and other.strength >= item.strength]
+        doubtful = not points(item) or (item.strength < 1 and is_free(rivals))
+        if outcome == "mended" and doubtful and not mends([item], SURE):
             outcome = "still"
         if outcome == "mended":
             return _findings([item], evidence, refuted, notes)
