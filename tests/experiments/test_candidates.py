@@ -15,7 +15,7 @@ from samerun.comparing.comparison import Comparison, Scope
 from samerun.experiments.candidates import Candidates
 from samerun.experiments.search import Proven, Search
 from samerun.experiments.why import _can_be_controlled
-from samerun.explaining.cause import cause_of
+from samerun.explaining.cause import Findings, cause_of
 from samerun.explaining.patch import patch
 from samerun.runs.difference import Evidence
 
@@ -158,3 +158,40 @@ def test_runs_that_had_exactly_the_patch_and_no_more_verify_it(tmp_path: Path) -
     assert search._patch_of(replace(proven, patch=replace(made, files={"train.py": "other"}))) is None
     search._controlled = ("clock",)  # the runs had a control beside it
     assert search._patch_of(proven) is None
+
+
+@pytest.mark.parametrize(
+    ("agree", "left"), [(False, ["thread-scheduling"]), (True, ["thread-scheduling", "hash-seed"])]
+)
+def test_what_hardly_points_to_the_difference_goes_when_controlling_all_does_not_help(
+    agree: bool, left: list[str], monkeypatch
+) -> None:
+    free, weak = Evidence("thread-scheduling", 0.5, "3 alive"), Evidence("hash-seed", 0.1, "not set")
+    search: Any = SimpleNamespace(
+        controlled=frozenset,
+        way=lambda source: "control" if source != "thread-scheduling" else "patch",
+        trials=SimpleNamespace(request=SimpleNamespace(control=None)),
+    )
+    closer: Any = SimpleNamespace(difference=batch())
+    candidates = Candidates(search, closer, [free, weak], certain=True, to_the_end=False)
+    assert not candidates.can_try_alone("hash-seed")
+    later = replace(batch(), step=9)
+    said = (
+        Comparison("same", Scope(("a", "b")))
+        if agree
+        else Comparison("differs", Scope(("a", "b")), difference=later)
+    )
+    asked: list[tuple[int, int | None]] = []
+
+    def record(sources: Any, count: int, stop: int | None) -> Proven:
+        asked.append((count, stop))
+        return Proven(said, (), None, True)
+
+    monkeypatch.setattr(candidates, "_record", record)
+    monkeypatch.setattr("samerun.experiments.candidates.smallest", lambda ids, does, fail_alone: ids[:1])
+    monkeypatch.setattr(candidates, "_is_sure", lambda needed: False)
+    causes = tuple(map(cause_of, (free, weak)))
+    found = candidates.everything(Findings(causes))
+    assert [cause.source for cause in found.causes] == left
+    assert asked[0] == (6, None)  # parting later is luck, too
+    assert any("with every source controlled" in note for note in found.notes) is not agree

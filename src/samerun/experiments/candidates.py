@@ -24,6 +24,7 @@ from samerun.sources.catalogue import catalogue
 if TYPE_CHECKING:
     from samerun.experiments.search import Proven, Search
 
+_NOT_ALL = "with every source controlled that has a control, the runs still part"
 _BY_CHANCE = "runs with {} controlled agreed at first, and then did not: by chance"
 _LITTLE = 2.0  # times a run that stops; two of these are saved where whole ones are the proof
 _START_S = 3.0  # until a script has imported torch and trains
@@ -256,15 +257,10 @@ class Candidates:
             return findings  # seen directly, and there is no way to control it
         ids = [id_ for id_ in catalogue() if self._search.way(id_) == "control" and self.can_try(id_)]
         ids.sort(key=lambda id_: (id_ not in self._evidence, id_))
-        by_luck = self._to_the_end or is_free(list(self._evidence.values()))  # that few of the runs agree
-        if not ids or not self._mends(self.trial(tuple(ids), SURE if by_luck else 3)):
-            return replace(
-                findings,
-                notes=(
-                    *findings.notes,
-                    "with every source controlled that has a control, the runs still part there",
-                ),
-            )
+        if not ids or not self._all_mend(tuple(ids)):
+            left = [cause for cause in findings.causes if cause.source not in ids or self._points(cause)]
+            causes = tuple(left) or findings.causes
+            return replace(findings, causes=causes, notes=(*findings.notes, _NOT_ALL))
         known = {
             next(iter(key))
             for key, proven in self._proven.items()
@@ -284,6 +280,15 @@ class Candidates:
         ]
         ruled_out = tuple(cause for cause in findings.ruled_out if cause.source not in needed)
         return replace(findings, causes=tuple(causes), ruled_out=ruled_out)
+
+    def _points(self, cause: Cause) -> bool:
+        return points(self._evidence[cause.source])
+
+    def _all_mend(self, sources: tuple[str, ...]) -> bool:
+        """Whether runs agree with all these controlled; where something races, many of them, to their end."""
+        if self._to_the_end or is_free(list(self._evidence.values())):
+            return self._record(sources, SURE, None).comparison.verdict == "same"
+        return self._mends(self.trial(sources, 3))
 
     def _is_sure(self, sources: Sequence[str]) -> bool:
         """Whether as many runs agree as it takes where nothing that was recorded points to a source."""
