@@ -270,7 +270,7 @@ class Candidates:
         pointed = all(id_ in self._evidence and points(self._evidence[id_]) for id_ in needed)
         if not pointed and not self._is_sure(needed):
             return replace(findings, notes=(*findings.notes, _BY_CHANCE.format(" and ".join(needed))))
-        causes = [
+        named = [
             cause_of(
                 self._evidence.get(id_) or self._unseen(id_),
                 confirmed=True,
@@ -279,7 +279,7 @@ class Candidates:
             for id_ in needed
         ]
         ruled_out = tuple(cause for cause in findings.ruled_out if cause.source not in needed)
-        return replace(findings, causes=tuple(causes), ruled_out=ruled_out)
+        return replace(findings, causes=tuple(named), ruled_out=ruled_out)
 
     def _points(self, cause: Cause) -> bool:
         return points(self._evidence[cause.source])
