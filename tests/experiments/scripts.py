@@ -22,6 +22,7 @@ KERNEL = "nondeterministic-kernels"
 EDITS = {
     "torch-cpu": "torch.manual_seed",
     "python-random": "\nrandom.seed",
+    "clock": "while step < ",
     KERNEL: "torch.use_deterministic_algorithms",
 }
 
@@ -47,6 +48,8 @@ class Script:
     reaches: Mapping[str, str] = field(default_factory=dict)  # source: another that its control controls too
     reads: tuple[str, ...] = ()  # what the system gives that it reads at the start, whatever for
     seconds: float = 1.0  # that a whole run takes; one that stops takes 1
+    limit: Mapping[int, int] = field(default_factory=dict)  # steps that a run makes
+    limited_by: str = "clock"  # what really decides that
     arrivals: str = ""  # by which of its threads each run's batches came first, a letter for a run
     caches: bool = False  # it keeps a file, and draws one more number from numpy where there is none
     calls: list[dict[str, Any]] = field(default_factory=list)
@@ -113,7 +116,9 @@ class _Play:
             self._row(0, "setup", "threads", "start", b"", call_site="train.py:4", value=3.0)
         for source in script.reads:
             self._row(0, "setup", catalogue()[source].evidence, f"{source}()", b"", call_site="train.py:3")
-        for step in range(script.steps):
+        for step in range(self._limit()):
+            if script.limit:
+                self._row(step, "setup", "clock", "time.time", b"", call_site="train.py:3")
             if script.crashes.get(self.number) == step:
                 self._row(step, "end", "end", "raised ValueError", str(step).encode())
                 return "failed"
@@ -126,9 +131,13 @@ class _Play:
                 return "stopped"
             self._step(step, found)
         if script.evaluates:
-            self._row(script.steps - 1, "evaluation", "output", "Net", self.weights)
-        self._row(script.steps, "end", "end", "finished", str(script.steps).encode())
+            self._row(self.done - 1, "evaluation", "output", "Net", self.weights)
+        self._row(self.done, "end", "end", "finished", str(self.done).encode())
         return "finished"
+
+    def _limit(self) -> int:
+        controlled = self._entropy(self.script.limited_by) == b"controlled"
+        return self.script.steps if controlled else self.script.limit.get(self.number, self.script.steps)
 
     def _cache(self) -> bytes:
         folder: Path = self.how["copy"] or self.how["cwd"]

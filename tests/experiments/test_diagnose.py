@@ -13,9 +13,13 @@ from samerun.runs.store import Store
 
 from .scripts import KERNEL, Script
 
+TIMED = "import time\nstep = 0\nwhile time.time() < 9:\n    step += 1\n"
 
-def diagnosed(script: Script, folder: Path, *, rare: bool = False, **asked: Any) -> Diagnosis:
-    (folder / "train.py").write_text("import torch\n")
+
+def diagnosed(
+    script: Script, folder: Path, *, code: str = "import torch\n", rare: bool = False, **asked: Any
+) -> Diagnosis:
+    (folder / "train.py").write_text(code)
     request = Request(("python", "train.py"), folder, Store(folder / ".samerun"), **asked)
     return diagnose(request, None, script.record, rare=rare)
 
@@ -135,6 +139,27 @@ def test_what_no_control_mends_is_left_open(tmp_path: Path) -> None:
     assert sources(diagnosis) == [[]]
     assert not diagnosis.complete
     assert any("with every source controlled" in note for note in diagnosis.check.notes)
+
+
+def test_a_loop_that_ends_by_the_clock_needs_no_closer_look(tmp_path: Path) -> None:
+    """Runs part at another step each time: four runs looked for a difference at the step of the first."""
+    script = Script(steps=9, limit=dict(enumerate([6, 4, 8, 5, 7, 9, 3, 6, 8] * 3, 1)), evaluates=False)
+    diagnosis = diagnosed(script, tmp_path, code=TIMED)
+    assert sources(diagnosis) == [["clock"]]
+    assert diagnosis.complete
+    assert len(script.calls) == 2 + 3
+    assert diagnosis.patch is not None and diagnosis.patch.verified
+    assert "+while step < " in diagnosis.patch.diff
+
+
+def test_a_clock_that_only_looks_like_the_reason_gets_the_closer_look(tmp_path: Path) -> None:
+    """A difference that does not go when it is controlled."""
+    never = dict(enumerate([6, 4, 8, 5, 7, 9, 3, 6, 8] * 9, 1))
+    script = Script(steps=9, limit=never, limited_by="memory-address", evaluates=False)
+    diagnosis = diagnosed(script, tmp_path, code=TIMED)
+    assert sources(diagnosis) == [[]]
+    assert any(call["window"] == (3, 4) for call in script.calls)
+    assert "clock" in [cause.source for cause in diagnosis.found[0].ruled_out]
 
 
 def test_threads_that_race_alike_a_few_times_confirm_nothing(tmp_path: Path) -> None:

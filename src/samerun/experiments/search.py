@@ -28,6 +28,7 @@ from samerun.launching.scratch import scratch_copy
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Control
 from samerun.runs.store import Run
+from samerun.sources._world import World
 from samerun.sources.catalogue import catalogue
 
 _FILES = frozenset({"resume-state", "input-data"})  # controlled by starting from the folder as it was
@@ -79,15 +80,29 @@ class Search:
         left = self._left_behind(difference, recorded)
         if left is not None:
             return self._found(Closer(difference, (pair[0].id, pair[1].id), True, recorded, None), pair, left)
+        if not _is_within(difference, recorded) and _branches_by_what_it_reads(difference):
+            closer = Closer(difference, (pair[0].id, pair[1].id), True, None, None)
+            findings, proven = self._held(closer, certain=False, best_only=True)
+            if proven is not None:
+                return self._found(closer, pair, (findings, proven))
         closer = self._closer(difference, pair, recorded)
         if not closer.reproduced:
             closer = self._again(closer)
         self._last = closer.difference
-        evidence, notes = explain(closer.difference)
         if not closer.reproduced:
+            evidence, notes = explain(closer.difference)
             findings = Findings(tuple(map(cause_of, evidence)), notes=tuple(notes))
             return self._found(closer, pair, (findings, None))
         certain = self._always_parts(pair, closer, difference)
+        return self._found(closer, pair, self._held(closer, certain=certain))
+
+    def _held(
+        self, closer: Closer, *, certain: bool, best_only: bool = False
+    ) -> tuple[Findings, Proven | None]:
+        """What further runs say of the candidates for a difference that comes back."""
+        evidence, notes = explain(closer.difference)
+        if best_only:
+            evidence = evidence[:1]
         to_the_end = races((*self._partings, closer.difference), evidence)
         attempts = Candidates(self, closer, evidence, certain=certain, to_the_end=to_the_end)
         findings = attempts.patched() or confirm(
@@ -97,15 +112,10 @@ class Search:
             attempts.can_try_alone,
             to_the_end=to_the_end,
         )
-        if not any(cause.confirmed for cause in findings.causes):
-            findings = attempts.edited(findings)
-        if not any(cause.confirmed for cause in findings.causes):
-            findings = attempts.read(findings)
-        if not any(cause.confirmed for cause in findings.causes):
-            findings = attempts.everything(findings)
-        return self._found(
-            closer, pair, (replace(findings, notes=(*findings.notes, *notes)), attempts.proof(findings))
-        )
+        for more in () if best_only else (attempts.edited, attempts.read, attempts.everything):
+            if not any(cause.confirmed for cause in findings.causes):
+                findings = more(findings)
+        return replace(findings, notes=(*findings.notes, *notes)), attempts.proof(findings)
 
     def _found(
         self, closer: Closer, pair: tuple[Run, Run], outcome: tuple[Findings, Proven | None]
@@ -186,9 +196,10 @@ class Search:
         self, difference: Difference, pair: tuple[Run, Run], recorded: tuple[int, int] | None
     ) -> Closer:
         ids = pair[0].id, pair[1].id
-        close = recorded is not None and recorded[0] <= difference.step <= recorded[1]
         # What is not seen directly must show again first: any control seems to mend what is rare.
-        if close and (_is_seen(difference) or self._parts_from_both(difference, pair)):
+        if _is_within(difference, recorded) and (
+            _is_seen(difference) or self._parts_from_both(difference, pair)
+        ):
             return Closer(difference, ids, True, window(difference), stop_after(difference))
         with self.prepared():
             return look_closer(self.trials, difference, ids, self.control())
@@ -365,6 +376,21 @@ class Search:
         if not self.complete or self._proof is None:
             return None
         return confidence.phrase(len(self._proof.runs))
+
+
+def _is_within(difference: Difference, recorded: tuple[int, int] | None) -> bool:
+    return recorded is not None and recorded[0] <= difference.step <= recorded[1]
+
+
+def _branches_by_what_it_reads(difference: Difference) -> bool:
+    """Whether the best evidence is a clock or the like, read on a line like `while time.time() < end:`.
+
+    Runs part at another step each time then, so that no window of operations could be aimed at it.
+    """
+    for item in explain(difference)[0][:1]:
+        source = catalogue()[item.source]
+        return isinstance(source, World) and source.branching(difference) is not None
+    return False
 
 
 def _is_seen(difference: Difference) -> bool:

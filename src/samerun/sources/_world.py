@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from samerun.editing.code import Code
 
 _FEEDS = re.compile(r"seed|default_rng|RandomState|Random\(|Generator|shuffle", re.IGNORECASE)
+_BRANCHES = re.compile(r"^\s*(while|if|elif)\b")
 _NEAR = 10  # lines between a read and the seeding that it feeds
 
 
@@ -81,11 +82,22 @@ class World(Source):
         reads = [row for row in self.reads(difference) if not _is_unseeded(difference, row)]
         if not reads or _rows.rng_differs(difference):
             return None
-        last = reads[-1]
+        last = self.branching(difference) or reads[-1]
         said = f"{last.name} was read at {last.call_site or 'an unknown line'} before the difference"
         if difference.kind in ("flow", "ended"):
             return Evidence(self.id, 0.4, f"{said}, and the runs took another way", last.call_site)
         return Evidence(self.id, self.unexplained, said, last.call_site) if self.unexplained else None
+
+    def branching(self, difference: Difference) -> Row | None:
+        """The last read, not before the step before the difference, on a line where the code branches."""
+        if difference.kind not in ("flow", "ended"):
+            return None
+        for row in reversed(self.reads(difference)):
+            if row.step < difference.step - 1:
+                return None
+            if _BRANCHES.search(_rows.source_line(difference.a, row.call_site)):
+                return row
+        return None
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """A constant in the place of what it gives to a seed, and the like."""
