@@ -49,19 +49,22 @@ def test_what_the_users_environment_contradicts_is_not_tried(own, tried, monkeyp
 
 
 @pytest.mark.parametrize(
-    ("other", "rivalled"),
+    ("strength", "other", "rivalled"),
     [
-        (Evidence("hash-seed", 0.5, "a set of words", call_site="train.py:3"), True),
-        (Evidence("hash-seed", 0.2, "a set of words", call_site="train.py:3"), False),  # hardly a candidate
-        (Evidence("python-random", 0.5, "drawn from", call_site="train.py:5"), False),  # mends another line
+        (0.6, Evidence("hash-seed", 0.5, "a set of words", call_site="train.py:3"), True),
+        (0.6, Evidence("hash-seed", 0.2, "a set of words", call_site="train.py:3"), False),  # hardly one
+        (0.6, Evidence("python-random", 0.5, "drawn from", call_site="train.py:5"), False),  # another line
+        (1.0, Evidence("hash-seed", 0.5, "a set of words", call_site="train.py:3"), False),
+        (1.0, Evidence("hash-seed", 1.0, "a set of words", call_site="train.py:3"), True),
+        (1.0, Evidence("hash-seed", 0.5, "a set of words", call_site="train.py:4"), True),
     ],
-    ids=["the-same-line", "weak", "another-line"],
+    ids=["the-same-line", "weak", "another-line", "seen", "both-seen", "seen-elsewhere"],
 )
 def test_a_patch_whose_line_another_candidate_would_change_proves_neither(
-    other: Evidence, rivalled: bool, tmp_path: Path
+    strength: float, other: Evidence, rivalled: bool, tmp_path: Path
 ) -> None:
     difference = Program(tmp_path, TRAIN).difference()
-    best = Evidence("memory-address", 0.6, "a set of objects", call_site="train.py:3")
+    best = Evidence("memory-address", strength, "a set of objects", call_site="train.py:3")
     search: Any = SimpleNamespace(
         causes=[],
         trials=SimpleNamespace(request=SimpleNamespace(folder=tmp_path)),

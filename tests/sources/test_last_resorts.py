@@ -1,8 +1,11 @@
 """memory-address and thread-scheduling: named when nothing else explains a difference."""
 
 import multiprocessing.queues  # the source waits for its import
+import threading
 
 import pytest
+import torch
+from torch.utils.data import DataLoader, TensorDataset
 
 from samerun.sources.memory_address import MemoryAddress
 from samerun.sources.thread_scheduling import ThreadScheduling
@@ -127,6 +130,29 @@ def test_taking_from_a_queue_of_processes_is_noted(observed):
         ("multiprocessing.Queue.get", 2)
     ]
     assert not [note for note in notes.of("threads") if note.name == "multiprocessing.SimpleQueue.get"]
+
+
+@pytest.mark.parametrize(
+    ("module", "counts"),
+    [("tqdm._monitor", False), ("torch.utils.data._utils.pin_memory", False), ("tqdmlike", True)],
+)
+def test_threads_that_only_look_on_are_not_noted(module, counts, observed):
+    """A progress bar's: it was named whenever nothing else explained a difference."""
+    notes = observed(threads)
+    started = {"__name__": module, "threading": threading}
+    exec(
+        "def start():\n    thread = threading.Thread(target=int)\n    thread.start()\n    thread.join()",
+        started,
+    )
+    started["start"]()
+    assert bool(notes.of("threads")) is counts
+
+
+def test_the_queue_of_torchs_own_loader_is_not_noted(observed):
+    notes = observed(threads)
+    data = TensorDataset(torch.arange(8.0))
+    assert len(list(DataLoader(data, batch_size=2, num_workers=2))) == 4
+    assert not notes.of("threads")
 
 
 def test_threads_are_not_blamed_when_something_else_explains_it():

@@ -204,7 +204,8 @@ class Candidates:
     def _rivalled(self, best: Evidence, made: Patch) -> bool:
         """Whether the patch for another candidate changes a line of this one: either may mend both.
 
-        Not where the line reads a clock or the like: it feeds a generator, which is no reason beside it.
+        Not where the line reads a clock or the like: it feeds a generator, which is no reason beside it. Nor
+        where that is weaker evidence from the very line at which this one was seen directly.
         """
         search, difference = self._search, self._closer.difference
         known = catalogue()
@@ -214,6 +215,8 @@ class Candidates:
             if item is best or item in self._refuted or not points(item):
                 continue
             if read and known[item.source].kind == "rng":
+                continue
+            if best.strength >= 1 > item.strength and item.call_site == best.call_site is not None:
                 continue
             wanted = [*search.causes, (difference, cause_of(item))]
             other = patch(wanted, search.trials.request.folder, search.by_edit())

@@ -9,6 +9,7 @@ import functools
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from samerun.editing.edit import Edit, NoEdit
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
     from samerun.editing.code import Code
 
 _TAKEN = "Queue.get"
+# Whose threads and queues decide nothing: progress bars, logs of metrics, debuggers. And torch's own loader,
+# which puts batches into their order, or leaves it to worker-arrival to say that it does not.
+_BARS_AND_LOGS = "tqdm wandb tensorboard tensorboardX mlflow comet_ml neptune clearml"
+_BYSTANDERS = frozenset(f"{_BARS_AND_LOGS} IPython ipykernel debugpy".split())
+_LOADER = "torch.utils.data."
 
 
 class ThreadScheduling(Source):
@@ -100,7 +106,8 @@ def _note_threads(journal: Journal) -> Undo:
 
     @functools.wraps(original)
     def start(self: threading.Thread) -> None:
-        journal.note("threads", "start", value=threading.active_count() + 1, user_only=True)
+        if not _stands_by(sys._getframe(1)):
+            journal.note("threads", "start", value=threading.active_count() + 1, user_only=True)
         original(self)
 
     return _patch.replace(threading.Thread, "start", start)
@@ -119,7 +126,9 @@ def _note_queues(journal: Journal) -> Undo:
         @functools.wraps(original)
         def get(self: Any, *args: Any, **kwargs: Any) -> Any:
             nonlocal most
-            if journal.from_user() and (alive := len(multiprocessing.active_children())) > most:
+            if _stands_by(sys._getframe(1)) or not journal.from_user():
+                return original(self, *args, **kwargs)
+            if (alive := len(multiprocessing.active_children())) > most:
                 most = alive
                 name = "multiprocessing." + kind.__name__.replace("Queue", _TAKEN)
                 journal.note("threads", name, value=alive, user_only=True)
@@ -128,3 +137,9 @@ def _note_queues(journal: Journal) -> Undo:
         return _patch.replace(kind, "get", get)
 
     return _patch.all_of([wrapped(queues.Queue), wrapped(queues.SimpleQueue)])
+
+
+def _stands_by(caller: FrameType) -> bool:
+    """Whether a call comes from code whose threads and queues decide nothing."""
+    module = str(caller.f_globals.get("__name__"))
+    return module.partition(".")[0] in _BYSTANDERS or module.startswith(_LOADER)
