@@ -256,3 +256,23 @@ def test_a_run_that_is_a_few_draws_ahead(build: Builder) -> None:
 
     assert difference(build, rows("uabc"), rows("vab")).rng_first == {}  # seeded after "u" and "v"
     assert difference(build, rows("uabc"), rows("vabd")).rng_first == {"torch-cpu": 0}
+
+
+@pytest.mark.parametrize("reseeded", [True, False])
+def test_draws_from_a_seed_that_is_given_after_the_difference_had_no_part_in_it(
+    build: Builder, reseeded: bool
+) -> None:
+    """They were taken for draws from the state that differed before, and the generator for the reason."""
+
+    def rows(text: str) -> list[Record]:
+        def state(of: str) -> Record:
+            return record(0, "setup", "rng", "torch-cpu", digest=d(of))
+
+        parts = record(0, "setup", "parameters", "CNN", digest=d(text))
+        seed = record(0, "setup", "seed", "torch.manual_seed", digest=d("0"))
+        later = [seed, state("s"), state("t")] if reseeded else [state(f"{text} 1"), state(f"{text} 2")]
+        return [state(text), parts, *later, *training()]
+
+    found = difference(build, rows("a"), rows("b"))
+    assert (found.what, found.rng_first) == ("parameters", {"torch-cpu": 0})
+    assert ("torch-cpu" in found.drawn) is not reseeded

@@ -173,6 +173,7 @@ class _States:
         changes: dict[str, int] = {}
         drawn: set[str] = set()
         seeded: dict[str, list[bytes]] = {}
+        over: set[str] = set()  # seeded after the difference: what is drawn from then on had no part in it
         for at, row in zip(np.flatnonzero(mask).tolist(), trace.rows(mask), strict=True):
             if row.name is None or row.digest is None:
                 continue
@@ -187,9 +188,10 @@ class _States:
                 if row.what == "seed":
                     seeded.setdefault(name, []).append(row.digest)
                     changes[name] = -1  # the next state written is what the seed made of it
+                    over.update([name] if at >= before else [])
                 else:
                     changes[name] = changes.get(name, -1) + 1
-                    drawn.update([name] if changes[name] > 0 else [])
+                    drawn.update([name] if changes[name] > 0 and name not in over else [])
                 if row.step <= step and (at < before or name not in by_step):
                     known = by_step.setdefault(name, {})
                     seeds = seeded.get(name)
