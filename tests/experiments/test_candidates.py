@@ -65,10 +65,12 @@ def test_a_patch_whose_line_another_candidate_would_change_proves_neither(
 ) -> None:
     difference = Program(tmp_path, TRAIN).difference()
     best = Evidence("memory-address", strength, "a set of objects", call_site="train.py:3")
+    ways = {"memory-address": "patch"}
     search: Any = SimpleNamespace(
         causes=[],
         trials=SimpleNamespace(request=SimpleNamespace(folder=tmp_path)),
         by_edit=lambda: frozenset(),
+        way=lambda source: ways.get(source, "control"),
     )
     closer: Any = SimpleNamespace(difference=difference)
     candidates = Candidates(search, closer, [best, other], certain=True, to_the_end=False)
@@ -76,6 +78,8 @@ def test_a_patch_whose_line_another_candidate_would_change_proves_neither(
     assert made is not None
     assert "-unique = list(" in made.diff
     assert candidates._rivalled(best, made) is rivalled
+    ways[other.source] = "patch"  # then no runs could tell them apart
+    assert not candidates._rivalled(best, made)
 
 
 SEEDED = """\
@@ -103,6 +107,7 @@ def test_the_generator_that_a_clock_seeds_is_no_other_reason(
         causes=[],
         trials=SimpleNamespace(request=SimpleNamespace(folder=tmp_path)),
         by_edit=lambda: frozenset(),
+        way=lambda source: "control",
     )
     difference = program.difference(row("clock", "time.time", call_site=program.at(words)), pair)
     closer: Any = SimpleNamespace(difference=difference)

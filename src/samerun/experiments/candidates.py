@@ -205,16 +205,20 @@ class Candidates:
         """Whether the patch for another candidate changes a line of this one: either may mend both.
 
         Not where the line reads a clock or the like: it feeds a generator, which is no reason beside it. Nor
-        where that is weaker evidence from the very line at which this one was seen directly.
+        where that is weaker evidence from the very line at which this one was seen directly, or where no runs
+        could tell them apart: neither has another way to be controlled than an edit of that line.
         """
         search, difference = self._search, self._closer.difference
         known = catalogue()
         source = known[best.source]
+        edited = search.way(best.source) == "patch"
         read = isinstance(source, World) and source.is_read_in(difference, _changed(made))
         for item in self._evidence.values():
             if item is best or item in self._refuted or not points(item):
                 continue
             if read and known[item.source].kind == "rng":
+                continue
+            if edited and search.way(item.source) == "patch":
                 continue
             if best.strength >= 1 > item.strength and item.call_site == best.call_site is not None:
                 continue
