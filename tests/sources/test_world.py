@@ -286,6 +286,30 @@ def test_a_clock_before_another_way_is_plausible():
     assert clock.recognise(batch(a=timed, b=timed, kind="flow", **rng)) is None
 
 
+@pytest.mark.parametrize(
+    ("line", "kind", "step", "branches"),
+    [
+        ("while time.time() < end:", "ended", 5, True),
+        ("    if time.time() - last > 60:", "flow", 5, True),
+        ("    elif time.time() > end:", "flow", 5, True),
+        ("if time.time() > end:", "value", 5, False),
+        ("spent = time.time() - start", "flow", 5, False),
+        ("difference = time.time() - start", "flow", 5, False),
+        ("while time.time() < end:", "flow", 9, False),  # long before: the loop of another stage
+    ],
+)
+def test_a_read_where_the_code_branches(tmp_path, line, kind, step, branches):
+    (tmp_path / "train.py").write_text(f"import time\n{line}\n    print(time.time())\n")
+    read = row("clock", "time.time", step=4, call_site="train.py:2")
+    logged = row("clock", "time.time", step=4, call_site="train.py:3")
+    timed = side(read, logged, cwd=str(tmp_path))
+    difference = batch(a=timed, b=timed, kind=kind, step=step)
+    assert (clock.branching(difference) == read) is branches
+    found = clock.recognise(difference)
+    if kind != "value":
+        assert found.call_site == ("train.py:2" if branches else "train.py:3")
+
+
 def test_a_seed_that_is_not_seen_is_found_by_its_line(tmp_path):
     (tmp_path / "train.py").write_text("rng = np.random.default_rng(time.time_ns())\n")
     timed = side(row("clock", "time.time_ns", call_site="train.py:1"), cwd=str(tmp_path))
