@@ -292,7 +292,11 @@ def test_a_clock_before_another_way_is_plausible():
         ("while time.time() < end:", "ended", 5, True),
         ("    if time.time() - last > 60:", "flow", 5, True),
         ("    elif time.time() > end:", "flow", 5, True),
+        ("def up(): return time.time() - start > 60", "ended", 5, True),
+        ("over = time.time() >= end", "flow", 5, True),
         ("if time.time() > end:", "value", 5, False),
+        ("print(f'{time.time():>12}')", "flow", 5, False),
+        ("at = f'{time.time():>12}'", "flow", 5, False),
         ("spent = time.time() - start", "flow", 5, False),
         ("difference = time.time() - start", "flow", 5, False),
         ("while time.time() < end:", "flow", 9, False),  # long before: the loop of another stage

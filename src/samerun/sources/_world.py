@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from samerun.editing.code import Code
 
 _FEEDS = re.compile(r"seed|default_rng|RandomState|Random\(|Generator|shuffle", re.IGNORECASE)
-_BRANCHES = re.compile(r"^\s*(while|if|elif)\b")
+_BRANCHES = re.compile(r"^\s*(while|if|elif)\b|(\breturn|[^<>=!]=)\s.*\s[<>]=?\s")
 _NEAR = 10  # lines between a read and the seeding that it feeds
 
 
@@ -89,7 +89,7 @@ class World(Source):
         return Evidence(self.id, self.unexplained, said, last.call_site) if self.unexplained else None
 
     def branching(self, difference: Difference) -> Row | None:
-        """The last read, not before the step before the difference, on a line where the code branches."""
+        """The last read, not before the step before the difference, on a line that branches or compares."""
         if difference.kind not in ("flow", "ended"):
             return None
         for row in reversed(self.reads(difference)):
