@@ -136,6 +136,8 @@ class _Play:
         return "finished"
 
     def _limit(self) -> int:
+        if not self.script.limit:
+            return self.script.steps
         controlled = self._entropy(self.script.limited_by) == b"controlled"
         return self.script.steps if controlled else self.script.limit.get(self.number, self.script.steps)
 

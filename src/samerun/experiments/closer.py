@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from samerun.comparing.compare import compare
 from samerun.experiments.trials import Trials
 from samerun.explaining.confirm import position
-from samerun.explaining.explain import is_seen
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Control
 from samerun.runs.store import Run
@@ -32,25 +31,21 @@ class Closer:
 def look_closer(trials: Trials, first: Difference, pair: tuple[str, str], control: Control | None) -> Closer:
     """The first difference as seen by further runs at tier ops around it.
 
-    Runs that are not repeatable can part elsewhere the next time: the window follows them, unless the reason
-    was seen directly. Then one look at the operations is enough, and they need not part there again.
+    Runs that are not repeatable can part elsewhere the next time: the window follows them.
     """
     latest, at = first, pair
-    seen = is_seen(first)
     note: str | None = None
     for _ in range(_MOVES):
         recorded = window(latest), stop_after(latest)
-        found, at_ = _part(trials, latest, control, 2 if seen else _MOST_RUNS)
+        found, at_ = _part(trials, latest, control)
         if found is None or at_ is None:
-            if seen:
-                return Closer(first, pair, True, None, recorded[1])
             rare = (
                 f"the difference at step {latest.step} did not come back in {_MOST_RUNS} further runs: "
                 "it is rare, or what it came from has changed since"
             )
             return Closer(latest, at, False, *recorded, rare)
         latest, at = found, at_
-        if seen or found.step >= recorded[0][0]:
+        if found.step >= recorded[0][0]:
             break
     else:
         note = "each further pair of runs parts at an earlier step"
@@ -79,11 +74,11 @@ def stop_after(difference: Difference) -> int | None:
 
 
 def _part(
-    trials: Trials, where: Difference, control: Control | None, most: int
+    trials: Trials, where: Difference, control: Control | None
 ) -> tuple[Difference, tuple[str, str]] | tuple[None, None]:
     """The first difference, not after `where`, between runs at tier ops; nothing when they do not part."""
     runs: list[Run] = []
-    while len(runs) < most:
+    while len(runs) < _MOST_RUNS:
         runs += trials.record(
             f"looking closer at step {where.step}",
             1 if runs else 2,
