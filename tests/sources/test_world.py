@@ -314,6 +314,15 @@ def test_a_read_where_the_code_branches(tmp_path, line, kind, step, branches):
         assert found.call_site == ("train.py:2" if branches else "train.py:3")
 
 
+def test_entropy_that_an_unseeded_generator_reads_is_no_branch_of_the_scripts(tmp_path):
+    (tmp_path / "train.py").write_text("if np.random.default_rng().random() < 0.5:\n    pass\n")
+    read = row("entropy", "os.urandom", call_site="train.py:1")
+    made = row("unseeded", "numpy-generator", call_site="train.py:1")
+    for rows, branches in (((read,), True), ((read, made), False)):
+        sides = side(*rows, cwd=str(tmp_path))
+        assert (entropy.branching(batch(a=sides, b=sides, kind="flow")) == read) is branches
+
+
 def test_a_seed_that_is_not_seen_is_found_by_its_line(tmp_path):
     (tmp_path / "train.py").write_text("rng = np.random.default_rng(time.time_ns())\n")
     timed = side(row("clock", "time.time_ns", call_site="train.py:1"), cwd=str(tmp_path))

@@ -21,7 +21,7 @@ from samerun.experiments.trials import Trials
 from samerun.explaining import openings
 from samerun.explaining.cause import Cause, Findings, cause_of
 from samerun.explaining.confirm import confirm, judge, position, races
-from samerun.explaining.explain import explain, is_seen, suspects
+from samerun.explaining.explain import explain, suspects
 from samerun.explaining.patch import Patch, patch
 from samerun.explaining.placing import placed
 from samerun.launching.scratch import scratch_copy
@@ -198,7 +198,7 @@ class Search:
         ids = pair[0].id, pair[1].id
         # What is not seen directly must show again first: any control seems to mend what is rare.
         if _is_within(difference, recorded) and (
-            is_seen(difference) or self._parts_from_both(difference, pair)
+            _is_seen(difference) or self._parts_from_both(difference, pair)
         ):
             return Closer(difference, ids, True, window(difference), stop_after(difference))
         with self.prepared():
@@ -220,7 +220,7 @@ class Search:
     def _always_parts(self, pair: tuple[Run, Run], closer: Closer, where: Difference) -> bool:
         """Whether no two of the runs that are there agree, so that two that do are no luck."""
         near = [self.trials.recorded[run] for run in closer.pair]
-        if not closer.reproduced or is_seen(closer.difference):
+        if not closer.reproduced or _is_seen(closer.difference):
             return closer.reproduced
         if {run.id for run in near} == {run.id for run in pair}:
             return True  # a third one parted from both
@@ -391,3 +391,8 @@ def _branches_by_what_it_reads(difference: Difference) -> bool:
         source = catalogue()[item.source]
         return isinstance(source, World) and source.branching(difference) is not None
     return False
+
+
+def _is_seen(difference: Difference) -> bool:
+    """Whether the reason was seen directly."""
+    return any(item.strength >= 1 for item in explain(difference)[0][:1])

@@ -33,11 +33,6 @@ def explain(
     return found, notes
 
 
-def is_seen(difference: Difference) -> bool:
-    """Whether the best evidence for its reason is that it was seen directly."""
-    return any(item.strength >= 1 for item in explain(difference)[0][:1])
-
-
 def suspects(difference: Difference, known: Collection[str]) -> list[Cause]:
     """RNGs that also part and are drawn from, but the `known` ones: behind later differences, perhaps."""
     first = sorted(difference.rng_first.items(), key=lambda item: (item[1], item[0]))

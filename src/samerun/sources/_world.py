@@ -95,7 +95,8 @@ class World(Source):
         for row in reversed(self.reads(difference)):
             if row.step < difference.step - 1:
                 return None
-            if _BRANCHES.search(_rows.source_line(difference.a, row.call_site)):
+            line = _rows.source_line(difference.a, row.call_site)
+            if _BRANCHES.search(line) and not _is_unseeded(difference, row):
                 return row
         return None
 
