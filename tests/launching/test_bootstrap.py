@@ -218,7 +218,9 @@ def test_torchrun_reaches_its_workers(tmp_path: Path, method):
     run.mkdir()
     script = tmp_path / "train.py"
     script.write_text(
-        "import os, sys; print('rank', os.environ['RANK'], 'samerun.launching.hooks' in sys.modules)\n"
+        "import os, sys; rank, there = os.environ['RANK'], 'samerun.launching.hooks' in sys.modules\n"
+        # in one piece: where the environment asks for no buffer, each word is a write of its own
+        "print(f'rank {rank} {there}\\n', end='')\n"
     )
     torchrun = {
         "torchrun": [str(Path(sys.executable).parent / "torchrun")],

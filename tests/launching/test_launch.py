@@ -84,11 +84,30 @@ def test_stdin_is_empty_unless_the_command_is_in_front_of_a_person(launched):
 
 def test_the_child_gets_the_plan_our_folder_first_and_what_controls_need(launched):
     program = (
-        "import os; print(os.environ['FAKE_SETTING'], os.environ['MINE'], os.environ['PYTHONUNBUFFERED'],"
+        "import os; print(os.environ['FAKE_SETTING'], os.environ['MINE'],"
         " os.environ['PYTHONPATH'].split(os.pathsep)[0].endswith('inject'), os.getcwd() == os.environ['PWD'])"
     )
     launched("python", "-c", program, control=Control(mode="seeded", only=()), env={"MINE": "kept"})
-    assert launched.output == "seeded kept 1 True True\n"
+    assert launched.output == "seeded kept True True\n"
+
+
+def test_whole_lines_are_printed_at_once_and_words_of_a_line_together(launched, monkeypatch):
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    program = (
+        "import os; print('a', 'line'); os.write(1, b'<'); print('a', 'word', end=''); os.write(1, b'>')"
+    )
+    launched("python", "-c", program)
+    assert launched.output == "a line\n<>a word"
+
+
+def test_a_program_that_asked_for_no_buffer_has_none(launched):
+    launched("python", "-u", "-c", "import os; print('a word', end=''); os.write(1, b'>')")
+    assert launched.output == "a word>"
+
+
+def test_a_program_without_standard_output_is_left_alone(launched):
+    outcome = launched("sh", "-c", f"{sys.executable} -c 'import os; os.write(2, b\"on\")' >&-")
+    assert (outcome.exit_code, launched.output) == (0, "on")
 
 
 def test_a_launch_inside_a_launch_names_our_folder_once(tmp_path, monkeypatch):

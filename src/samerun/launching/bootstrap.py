@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import io
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
@@ -35,7 +36,17 @@ def start(plan: Plan) -> None:
     Raises SystemExit(2) when a control comes too late.
     """
     mark(plan.run, PYTHON_SEEN)
+    _print_by_lines()
     _Process(plan).begin()
+
+
+def _print_by_lines() -> None:
+    """Pass on what is printed line by line, as a terminal shows it: our pipe would hold it back.
+
+    Not unbuffered: a print of several words would then be torn by what other processes print.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
 
 
 def _modules(source: Source) -> tuple[str, ...]:

@@ -104,7 +104,6 @@ def child_environment(plan: Plan, cwd: Path, env: Mapping[str, str]) -> dict[str
         entry for entry in environ.get("PYTHONPATH", "").split(os.pathsep) if entry not in ("", _INJECT)
     ]
     environ["PYTHONPATH"] = os.pathsep.join([_INJECT, *others])
-    environ["PYTHONUNBUFFERED"] = "1"
     environ["PWD"] = str(cwd)
     environ[VARIABLE] = plan.to_json()
     return environ
