@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from samerun.comparing.compare import compare
+from samerun.comparing.processes import read as read_run
+from samerun.comparing.unheeded import reads_unwritten
+from samerun.runs.schema import UNINITIALIZED
 
 from .build import Builder, Record, d, record, training
 
@@ -49,3 +52,13 @@ def test_memory_that_nothing_had_written_is_named(build: Builder) -> None:
     (note,) = result.notes
     assert "without effect in these runs" in note
     assert "uninitialized-memory (numpy.empty at train.py:17)" in note
+
+
+def test_an_operation_that_read_such_memory_is_named_and_one_that_did_not_is_not(build: Builder) -> None:
+    tanh = {"name": "aten.tanh", "call_site": "train.py:21"}
+    for flags, notes in ((UNINITIALIZED, 1), (0, 0)):
+        run = build([record(0, "forward", "operation", flags=flags, **tanh), *training()])
+        result = compare(run, run)
+        assert len(result.notes) == notes
+        assert all("uninitialized-memory (aten.tanh at train.py:21)" in note for note in result.notes)
+        assert reads_unwritten(read_run(run)) == bool(notes)

@@ -47,6 +47,7 @@ class Script:
     from_step: Mapping[str, int] = field(default_factory=dict)  # sources that feed batches from then on
     reaches: Mapping[str, str] = field(default_factory=dict)  # source: another that its control controls too
     reads: tuple[str, ...] = ()  # what the system gives that it reads at the start, whatever for
+    unwritten: bool = False  # it reads memory that nothing has written
     seconds: float = 1.0  # that a whole run takes; one that stops takes 1
     limit: Mapping[int, int] = field(default_factory=dict)  # steps that a run makes
     limited_by: str = "clock"  # what really decides that
@@ -116,6 +117,8 @@ class _Play:
             self._row(0, "setup", "threads", "start", b"", call_site="train.py:4", value=3.0)
         for source in script.reads:
             self._row(0, "setup", catalogue()[source].evidence, f"{source}()", b"", call_site="train.py:3")
+        if script.unwritten:
+            self._row(0, "setup", "unwritten", "numpy.empty", b"", call_site="train.py:3")
         for step in range(self._limit()):
             if script.limit:
                 self._row(step, "setup", "clock", "time.time", b"", call_site="train.py:3")

@@ -37,6 +37,16 @@ def test_a_training_that_repeats_has_nothing_to_diagnose(tmp_path: Path) -> None
     assert len(script.calls) == diagnosis.recorded == 2
 
 
+def test_runs_that_read_unwritten_memory_and_agree_are_tried_again(tmp_path: Path) -> None:
+    script = Script(unwritten=True)
+    diagnosis = diagnosed(script, tmp_path)
+    assert diagnosis.check.verdict == "same"
+    assert any("uninitialized-memory (numpy.empty at train.py:3)" in note for note in diagnosis.check.notes)
+    assert len(script.calls) == 4
+    script = Script(unwritten=True, flips=frozenset({(3, 0, "batch")}))
+    assert diagnosed(script, tmp_path).check.verdict == "differs"
+
+
 def test_one_cause_takes_four_runs_which_prove_its_patch_too(tmp_path: Path) -> None:
     script = Script(init=("torch-cpu",))
     diagnosis = diagnosed(script, tmp_path)

@@ -41,6 +41,20 @@ def test_control_comes_after_observe_and_before_recording(launched):
     assert "control loader" not in said
 
 
+def test_what_torch_brings_is_out_of_the_garbage_collectors_way_and_the_users_is_not(launched):
+    program = (
+        "import gc, torch; print(gc.get_freeze_count() > 0)\n"
+        "class Mine:\n"
+        "    def __init__(self): self.me = self\n"
+        "    def __del__(self): print('collected')\n"
+        "Mine(); gc.collect(); print('trained')\n"
+    )
+    launched("python", "-c", program)
+    assert launched.output == "True\ncollected\ntrained\n"
+    launched("python", "-c", "import gc; print(gc.get_freeze_count())")
+    assert launched.output == "0\n"
+
+
 def test_a_source_that_raises_is_written_down_and_the_command_goes_on(launched):
     outcome = launched("python", "-c", "import torch; print('trained')")
     assert (outcome.outcome, launched.output) == ("finished", "trained\n")

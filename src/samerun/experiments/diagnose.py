@@ -6,11 +6,14 @@ stays controlled, and what still differs then is the next first difference; unti
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import replace
 
 from samerun.comparing.compare import compare, compare_whole
 from samerun.comparing.comparison import Comparison
+from samerun.comparing.processes import read
+from samerun.comparing.unheeded import reads_unwritten
 from samerun.experiments import confidence, saved
 from samerun.experiments.beginning import beginning
 from samerun.experiments.check import agreeing, agreement, first_parting, undecided
@@ -26,6 +29,7 @@ from samerun.runs.store import Run
 # The setup and the first step: most differences begin there, and are then seen closely at once.
 FIRST_WINDOW = (-1, 0)
 _MOST_SOURCES = 12
+_BY_LUCK = 2  # more runs where the first agreed that need not: one pair of nine did on such a script
 
 
 def diagnose(
@@ -91,19 +95,23 @@ def _diagnose(trials: Trials, rare: bool) -> Diagnosis:
 def _first_runs(trials: Trials, rare: bool) -> list[Run]:
     request = trials.request
     last = None if request.steps is None else request.steps - 1
+    record = functools.partial(
+        trials.record,
+        control=request.control,
+        tier="ops",
+        window=FIRST_WINDOW,
+        stop_after=last,
+        values=True,
+    )
     runs: list[Run] = []
     while len(runs) < request.runs:
-        runs += trials.record(
-            "recording",
-            1 if runs else 2 if rare else request.runs,
-            control=request.control,
-            tier="ops",
-            window=FIRST_WINDOW,
-            stop_after=last,
-            values=True,
-        )
+        runs += record("recording", 1 if runs else 2 if rare else request.runs)
         if rare and any(item.difference is not None for item in compare_whole(runs, steps=request.steps)):
-            break
+            return runs
+    if rare or not reads_unwritten(read(runs[0])):
+        return runs
+    if all(item.verdict == "same" for item in compare_whole(runs, steps=request.steps)):
+        runs += record("recording again: memory was read that nothing had written", _BY_LUCK)
     return runs
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import gc
 import io
 import sys
 from collections.abc import Callable
@@ -94,6 +95,10 @@ class _Process:
             mark(self._plan.run, TORCH_SEEN)
         if module in recording.watched(self._plan):
             self._try("the recorder", lambda: self._record(module), broken=True)
+        if module == "torch" and self._journal is not None:
+            # Half a million objects, which stay: without them the collections that recording brings about,
+            # and those at the end of the process, are short.
+            gc.freeze()
 
     def _act(self, module: str) -> None:
         """Observe, then control, each source that waits for `module` ("": for nothing)."""

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -18,7 +18,7 @@ from samerun.recording.operation import TENSORS, Operation, came_of, learn, own_
 from samerun.recording.probe import Prober
 from samerun.recording.recorder import Recorder
 from samerun.recording.tensors import Slot
-from samerun.recording.watch import Place, Watch
+from samerun.recording.watch import Place, Read, Watch
 from samerun.runs import schema
 from samerun.sources import _user_code
 
@@ -31,7 +31,19 @@ _number = torch._C._autograd._get_sequence_nr
 _grad_is_on = torch.is_grad_enabled
 
 _compiling: Callable[[], Any] | None = getattr(torch._C._dynamo.eval_frame, "get_eval_frame_callback", None)
-_Before = tuple[list[bytes | Slot], list[Any], int, str | None, str | None, bytes | Slot | None]
+
+
+class _Before(NamedTuple):
+    """What is known of an operation before it runs."""
+
+    inputs: list[bytes | Slot]
+    plain: list[Any]  # the arguments that are no tensors
+    flags: int
+    module: str | None
+    site: str | None
+    own: bytes | Slot | None  # the state of a generator that it is given
+    here: Place | None  # where a window is watched
+    read: list[Read]  # there: the tensors as they were when they were read
 
 
 class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -139,12 +151,13 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self, prober: Prober, operation: Operation, before: _Before, args: Any, kwargs: dict[str, Any]
     ) -> bool:
         """Whether this is the operation to run again; its inputs are kept then."""
-        _, _, _, module, site, _ = before
         local = self.recorder.local
         local.paused = True
         try:
             step, phase = self.recorder.where()
-            here = prober.is_here((step, operation.phase or phase, module, site, operation.name))
+            here = prober.is_here(
+                (step, operation.phase or phase, before.module, before.site, operation.name)
+            )
             if here:
                 prober.before(args, kwargs)
             return here
@@ -158,7 +171,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         assert self.prober is not None
         said = self.prober.after(func, came_of(func), args, kwargs, result)
         name = self._operations[id(func)].name
-        self.recorder.row("probe", name, module=before[3], call_site=before[4], detail=said)
+        self.recorder.row("probe", name, module=before.module, call_site=before.site, detail=said)
 
     def _before(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Before:
         """Digests of the inputs, flags, module, call site, and the state of a generator that it is given."""
@@ -170,13 +183,15 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             own = self._generator(args, kwargs)
         module, site = self._place()
         digested: Callable[[torch.Tensor], bytes | Slot] = memory.input
+        here: Place | None = None
+        read: list[Read] = []
         if self.watch is not None:
             here = Place(operation.name, module, site, recorder.where()[0])
-            digested = functools.partial(self._watched, self.watch, here)
+            digested = functools.partial(self._watched, self.watch, here, read)
         inputs: list[bytes | Slot] = []
         plain: list[Any] = []
-        read = [value for name, value in kwargs.items() if name not in operation.outs] if kwargs else ()
-        for value in (*args, *read) if read else args:
+        more = [value for name, value in kwargs.items() if name not in operation.outs] if kwargs else ()
+        for value in (*args, *more) if more else args:
             kind = type(value)
             if kind in TENSORS or isinstance(value, torch.Tensor):
                 inputs.append(digested(value))
@@ -196,7 +211,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             flags |= schema.UNINITIALIZED
         if self._local.loading:
             flags |= schema.LOADER
-        return inputs, plain, flags, module, site, own
+        return _Before(inputs, plain, flags, module, site, own, here, read)
 
     def _place(self) -> tuple[str | None, str | None]:
         """The module that is running, and the line of the user's code."""
@@ -209,9 +224,11 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._made.setdefault(_number() - 1, place)
         return place
 
-    def _watched(self, watch: Watch, here: Place, tensor: torch.Tensor) -> bytes | Slot:
+    def _watched(self, watch: Watch, here: Place, read: list[Read], tensor: torch.Tensor) -> bytes | Slot:
         """The digest of an input that is hashed again, whatever is known of it."""
         fresh = watch.read(tensor, here)
+        if fresh is not None:
+            read.append((tensor, fresh))
         if isinstance(fresh, Slot) and not self.memory.is_unwritten(tensor):
             return fresh
         return self.memory.input(tensor)  # as it is without a window, so that both can be compared
@@ -224,7 +241,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         result: Any,
         before: _Before,
     ) -> None:
-        tensors, values, flags, module, site, own = before
+        tensors, values, flags, module, site, own, here, read = before
         memory = self.memory
         parts: list[bytes | Slot] = []
         put_out: list[torch.Tensor] = []  # what the parts are digests of
@@ -266,9 +283,8 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             for tensor in tensors_in(args[number]) if number < len(args) else ():
                 put_out.append(tensor)
                 parts.append(memory.output(tensor))
-        if self.watch is not None:
-            here = Place(operation.name, module, site, self.recorder.where()[0])
-            self._watch(self.watch, here, operation, (args, kwargs, result), put_out, parts)
+        if self.watch is not None and here is not None:
+            self._watch(self.watch, here, operation, result, put_out, parts, read)
         detail = None
         if flags & schema.DRAWS:
             detail, drew = self._drew(own_generator(kwargs), own, put_out)
@@ -294,22 +310,19 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         watch: Watch,
         here: Place,
         operation: Operation,
-        called: tuple[tuple[Any, ...], dict[str, Any], Any],
+        result: Any,
         put_out: Sequence[torch.Tensor],
         parts: Sequence[bytes | Slot],
+        read: Sequence[Read],
     ) -> None:
         """What an operation left in memory, and the gaps that it met."""
-        args, kwargs, result = called
         for tensor, digest in zip(put_out, parts, strict=False):  # a number is a part too, the last one
             watch.wrote(tensor, digest, here)
         if operation.unwritten:
             for tensor in tensors_in(result):
                 watch.left_unwritten(tensor, here)
         known = set(map(id, put_out))
-        for value in (*args, *kwargs.values()):
-            for tensor in tensors_in(value):
-                if id(tensor) not in known:
-                    watch.left(tensor, here, may_write=not operation.trusted)
+        watch.left([item for item in read if id(item[0]) not in known], here, not operation.trusted)
         self.recorder.gaps(watch.take())
 
     def _hold(self, *values: Any) -> None:

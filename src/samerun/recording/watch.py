@@ -25,6 +25,7 @@ _UNWRITTEN = 1 << 28  # bytes: of larger memory that nothing wrote, it is not fo
 _MOST = 20_000  # rows of one process
 
 Named = tuple[str, torch.Tensor]
+Read = tuple[torch.Tensor, "bytes | Slot"]  # a tensor, and its digest when it was read
 _Key = tuple[int, torch.dtype, torch.Size, tuple[int, ...]]
 
 
@@ -144,6 +145,9 @@ class Watch:
             history.views.clear()
             return fresh
         known = history.views.get(key)
+        if known is not None and known.digest == fresh and history.gap is None:  # mostly
+            history.seen = here
+            return fresh
         if known is None:
             if not self._covered(history, tensor):
                 self._gap(history, tensor, here, fresh)
@@ -159,20 +163,21 @@ class Watch:
             history.views[key] = _Seen(tensor, fresh)
         return fresh
 
-    def left(self, tensor: torch.Tensor, here: Place, may_write: bool) -> None:
-        """An operation that read this has returned; with `may_write`, it can have written to it unsaid."""
-        if not digests.is_on_host(tensor) or not plain_device(tensor) or not tensor.numel():
-            return
-        history, key = self._history(tensor)
-        known = history.views.get(key)
-        if known is None or known.digest == (fresh := self._tensors.digest(tensor)):
-            return
-        if may_write:
-            self._memory.lose(tensor.untyped_storage())
-            self.wrote(tensor, fresh, here)
-        else:
-            self._gap(history, tensor, here, fresh)
-            history.views[key] = _Seen(tensor, fresh)
+    def left(self, read: Iterable[Read], here: Place, may_write: bool) -> None:
+        """An operation that read these has returned; with `may_write`, it can have written to them unsaid."""
+        for tensor, before in read:
+            if not digests.is_on_host(tensor) or (fresh := self._tensors.digest(tensor)) == before:
+                continue
+            history, key = self._history(tensor)
+            known = history.views.get(key)
+            if known is None or known.digest == fresh:
+                continue
+            if may_write:
+                self._memory.lose(tensor.untyped_storage())
+                self.wrote(tensor, fresh, here)
+            else:
+                self._gap(history, tensor, here, fresh)
+                history.views[key] = _Seen(tensor, fresh)
 
     def wrote(self, tensor: torch.Tensor, digest: bytes | Slot, here: Place) -> None:
         """An operation put this tensor out, or wrote to it."""
@@ -181,9 +186,10 @@ class Watch:
         history, key = self._history(tensor)
         start, end = key[0], key[0] + _span(tensor)
         for other in self._at[history.address]:
-            apart = [item for item in other.views.items() if item[1].end <= start or end <= item[1].start]
-            other.views = dict(apart)
-            if not apart:
+            if other.views:
+                views = other.views.items()
+                other.views = {view: was for view, was in views if was.end <= start or end <= was.start}
+            if not other.views:
                 other.gap = None
             other.written = other.seen = here
         if not history.held and digest != FINGERPRINT:
@@ -247,7 +253,7 @@ class Watch:
     def _history(self, tensor: torch.Tensor) -> tuple[_History, _Key]:
         storage = tensor.untyped_storage()
         history = self._histories.get(storage._cdata)
-        if history is None or history.gone() or history.moved(storage):
+        if history is None or history.moved(storage):  # what is held weakly is no other storage
             history = self._histories[storage._cdata] = _History(storage)
             there = self._at.get(history.address, ())
             self._at[history.address] = [*(other for other in there if not other.gone()), history]
