@@ -26,6 +26,7 @@ check: $(READY)
 	$(BIN)/python docs/check_links.py
 
 bench: $(READY)  ## the figures of the README
+	$(BIN)/python benchmarks/bench_start.py
 	$(BIN)/python benchmarks/bench_recording.py
 	$(BIN)/python benchmarks/bench_diff.py
 	$(BIN)/python benchmarks/bench_loader.py

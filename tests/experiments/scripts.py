@@ -45,6 +45,7 @@ class Script:
     imports_torch: bool = True
     prints: Mapping[int, str] = field(default_factory=dict)
     from_step: Mapping[str, int] = field(default_factory=dict)  # sources that feed batches from then on
+    sooner: Mapping[int, int] = field(default_factory=dict)  # run: how many steps before that they do in it
     reaches: Mapping[str, str] = field(default_factory=dict)  # source: another that its control controls too
     reads: tuple[str, ...] = ()  # what the system gives that it reads at the start, whatever for
     unwritten: bool = False  # it reads memory that nothing has written
@@ -158,7 +159,10 @@ class _Play:
 
     def _step(self, step: int, found: bytes) -> None:
         script = self.script
-        later = tuple(source for source, first in script.from_step.items() if step >= first)
+        sooner = script.sooner.get(self.number, 0)
+        later = tuple(source for source, first in script.from_step.items() if step >= first - sooner)
+        for source in script.from_step if script.sooner else ():  # whatever comes of it
+            self._row(step, "data", "draw", source, self._entropy(source), call_site="train.py:6")
         batch = self._value("batch", step, (*script.batches, *later)) + found
         batch += script.arrivals[self.number - 1 : self.number].encode()
         self._row(step, "data", "batch", None, batch)

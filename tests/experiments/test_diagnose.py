@@ -77,6 +77,24 @@ def test_a_reason_not_seen_directly_takes_one_run_more_when_all_of_them_part(tmp
     assert [call["stop_after"] for call in script.calls] == [None, None, 0, None, None]
 
 
+def test_a_reason_that_is_seen_is_not_followed_to_an_earlier_step(tmp_path: Path) -> None:
+    script = Script(steps=6, from_step={"python-random": 4}, bystanders=("python-random",), sooner={3: 2})
+    diagnosis = diagnosed(script, tmp_path)
+    assert sources(diagnosis) == [["python-random"]]
+    assert diagnosis.found[0].difference.step == 2
+    assert [call["stop_after"] for call in script.calls] == [None, None, 4, 4, None, None]
+    assert any("recorded again they part at step 2 already" in note for note in diagnosis.check.notes)
+
+
+def test_where_what_is_seen_does_not_explain_it_the_earlier_step_is_looked_at_too(tmp_path: Path) -> None:
+    # what differs at step 2 is a kernel's doing, whose operation only a window there can show
+    script = Script(steps=6, from_step={"python-random": 4}, bystanders=("python-random",), sooner={3: 0})
+    script.flips = frozenset((run, 2, "gradients") for run in range(3, 99, 2))
+    diagnosis = diagnosed(script, tmp_path)
+    assert (1, 2) in [call["window"] for call in script.calls]
+    assert not any(cause.confirmed for found in diagnosis.found for cause in found.causes)
+
+
 def test_every_cause_is_found_in_the_order_of_time_and_none_invented(tmp_path: Path) -> None:
     script = Script(
         init=("torch-cpu",), from_step={"python-random": 2}, kernel=3, bystanders=("numpy-global",)

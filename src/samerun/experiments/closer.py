@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from samerun.comparing.compare import compare
@@ -28,10 +28,18 @@ class Closer:
     note: str | None = None
 
 
-def look_closer(trials: Trials, first: Difference, pair: tuple[str, str], control: Control | None) -> Closer:
+def look_closer(
+    trials: Trials,
+    first: Difference,
+    pair: tuple[str, str],
+    control: Control | None,
+    *,
+    is_enough: Callable[[Difference], bool] = lambda difference: False,
+) -> Closer:
     """The first difference as seen by further runs at tier ops around it.
 
-    Runs that are not repeatable can part elsewhere the next time: the window follows them.
+    Runs that are not repeatable can part elsewhere the next time: the window follows them, unless what is
+    seen of a difference without its operations `is_enough`.
     """
     latest, at = first, pair
     note: str | None = None
@@ -45,12 +53,13 @@ def look_closer(trials: Trials, first: Difference, pair: tuple[str, str], contro
             )
             return Closer(latest, at, False, *recorded, rare)
         latest, at = found, at_
-        if found.step >= recorded[0][0]:
+        if found.step >= recorded[0][0] or is_enough(found):
             break
     else:
         note = "each further pair of runs parts at an earlier step"
     if latest.step != first.step and note is None:
-        note = f"recorded again, operation by operation, they part at step {latest.step} already"
+        how = ", operation by operation," if latest.step >= recorded[0][0] else ""
+        note = f"recorded again{how} they part at step {latest.step} already"
     return Closer(latest, at, True, *recorded, note)
 
 

@@ -94,7 +94,14 @@ class Search:
             findings = Findings(tuple(map(cause_of, evidence)), notes=tuple(notes))
             return self._found(closer, pair, (findings, None))
         certain = self._always_parts(pair, closer, difference)
-        return self._found(closer, pair, self._held(closer, certain=certain))
+        outcome = self._held(closer, certain=certain)
+        if outcome[1] is None and closer.window and not _is_within(closer.difference, closer.window):
+            with self.prepared():  # what was seen did not explain it
+                again = look_closer(self.trials, closer.difference, closer.pair, self.control())
+            if again.reproduced:
+                closer, self._last = again, again.difference
+                outcome = self._held(closer, certain=certain)
+        return self._found(closer, pair, outcome)
 
     def _held(
         self, closer: Closer, *, certain: bool, best_only: bool = False
@@ -202,7 +209,7 @@ class Search:
         ):
             return Closer(difference, ids, True, window(difference), stop_after(difference))
         with self.prepared():
-            return look_closer(self.trials, difference, ids, self.control())
+            return look_closer(self.trials, difference, ids, self.control(), is_enough=_is_seen)
 
     def _parts_from_both(self, difference: Difference, pair: tuple[Run, Run]) -> bool:
         """Whether one more run parts from both of the pair where they part."""
