@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -33,17 +33,13 @@ _grad_is_on = torch.is_grad_enabled
 _compiling: Callable[[], Any] | None = getattr(torch._C._dynamo.eval_frame, "get_eval_frame_callback", None)
 
 
-class _Before(NamedTuple):
-    """What is known of an operation before it runs."""
-
-    inputs: list[bytes | Slot]
-    plain: list[Any]  # the arguments that are no tensors
-    flags: int
-    module: str | None
-    site: str | None
-    own: bytes | Slot | None  # the state of a generator that it is given
-    here: Place | None  # where a window is watched
-    read: list[Read]  # there: the tensors as they were when they were read
+# In a window: where an operation is, and what it read there, as it was then.
+_Watched = tuple[Place, list[Read]]
+# What is known of an operation before it runs: the digests of its inputs, its arguments that are no tensors,
+# flags, module, call site, the state of a generator that it is given.
+_Before = tuple[
+    list[bytes | Slot], list[Any], int, str | None, str | None, bytes | Slot | None, _Watched | None
+]
 
 
 class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -155,9 +151,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         local.paused = True
         try:
             step, phase = self.recorder.where()
-            here = prober.is_here(
-                (step, operation.phase or phase, before.module, before.site, operation.name)
-            )
+            here = prober.is_here((step, operation.phase or phase, before[3], before[4], operation.name))
             if here:
                 prober.before(args, kwargs)
             return here
@@ -171,7 +165,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         assert self.prober is not None
         said = self.prober.after(func, came_of(func), args, kwargs, result)
         name = self._operations[id(func)].name
-        self.recorder.row("probe", name, module=before.module, call_site=before.site, detail=said)
+        self.recorder.row("probe", name, module=before[3], call_site=before[4], detail=said)
 
     def _before(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Before:
         """Digests of the inputs, flags, module, call site, and the state of a generator that it is given."""
@@ -183,11 +177,10 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             own = self._generator(args, kwargs)
         module, site = self._place()
         digested: Callable[[torch.Tensor], bytes | Slot] = memory.input
-        here: Place | None = None
-        read: list[Read] = []
+        watched: _Watched | None = None
         if self.watch is not None:
-            here = Place(operation.name, module, site, recorder.where()[0])
-            digested = functools.partial(self._watched, self.watch, here, read)
+            watched = Place(operation.name, module, site, recorder.where()[0]), []
+            digested = functools.partial(self._watched, self.watch, watched)
         inputs: list[bytes | Slot] = []
         plain: list[Any] = []
         more = [value for name, value in kwargs.items() if name not in operation.outs] if kwargs else ()
@@ -211,7 +204,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             flags |= schema.UNINITIALIZED
         if self._local.loading:
             flags |= schema.LOADER
-        return _Before(inputs, plain, flags, module, site, own, here, read)
+        return inputs, plain, flags, module, site, own, watched
 
     def _place(self) -> tuple[str | None, str | None]:
         """The module that is running, and the line of the user's code."""
@@ -224,8 +217,9 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._made.setdefault(_number() - 1, place)
         return place
 
-    def _watched(self, watch: Watch, here: Place, read: list[Read], tensor: torch.Tensor) -> bytes | Slot:
+    def _watched(self, watch: Watch, watched: _Watched, tensor: torch.Tensor) -> bytes | Slot:
         """The digest of an input that is hashed again, whatever is known of it."""
+        here, read = watched
         fresh = watch.read(tensor, here)
         if fresh is not None:
             read.append((tensor, fresh))
@@ -241,7 +235,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         result: Any,
         before: _Before,
     ) -> None:
-        tensors, values, flags, module, site, own, here, read = before
+        tensors, values, flags, module, site, own, watched = before
         memory = self.memory
         parts: list[bytes | Slot] = []
         put_out: list[torch.Tensor] = []  # what the parts are digests of
@@ -283,8 +277,8 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             for tensor in tensors_in(args[number]) if number < len(args) else ():
                 put_out.append(tensor)
                 parts.append(memory.output(tensor))
-        if self.watch is not None and here is not None:
-            self._watch(self.watch, here, operation, result, put_out, parts, read)
+        if self.watch is not None and watched is not None:
+            self._watch(self.watch, watched, operation, result, put_out, parts)
         detail = None
         if flags & schema.DRAWS:
             detail, drew = self._drew(own_generator(kwargs), own, put_out)
@@ -308,14 +302,14 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _watch(
         self,
         watch: Watch,
-        here: Place,
+        watched: _Watched,
         operation: Operation,
         result: Any,
         put_out: Sequence[torch.Tensor],
         parts: Sequence[bytes | Slot],
-        read: Sequence[Read],
     ) -> None:
         """What an operation left in memory, and the gaps that it met."""
+        here, read = watched
         for tensor, digest in zip(put_out, parts, strict=False):  # a number is a part too, the last one
             watch.wrote(tensor, digest, here)
         if operation.unwritten:
