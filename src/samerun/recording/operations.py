@@ -53,9 +53,8 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.memory = Memory(recorder.tensors)
         self.watch: Watch | None = None
         self.prober = None if recorder.plan.probe is None else Prober(recorder.plan.probe)
-        self._operations: dict[int, Operation] = {}  # by the id of the function
+        self._operations: dict[Any, Operation] = {}  # not by id(), which tells all audit hooks each time
         self._apart: Callable[..., Any] | None = None  # itself, out of the compiler's sight
-        self._functions: list[Any] = []  # kept alive: an id stays its own
         self._sites: dict[tuple[CodeType, int], str] = {}
         self._unwritten_at: dict[int, str | None] = {}  # address of memory as it was allocated → line
         self._partly: set[str | None] = set()  # lines whose memory was written in part only, as told so far
@@ -85,7 +84,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 never_compiled: Callable[..., Any] = torch.compiler.disable
                 self._apart = never_compiled(self.__torch_dispatch__)
             return self._apart(func, types, args, kwargs)
-        operation = self._operations.get(id(func))
+        operation = self._operations.get(func)
         if operation is None:
             operation = self._meet(func)
         recorder, here = self.recorder, self._local.__dict__  # found once: each access finds the thread
@@ -116,8 +115,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         operation = learn(func)
         if operation.moves:
             operation = replace(operation, call=self._told_of_growth(operation.call))
-        self._operations[id(func)] = operation
-        self._functions.append(func)
+        self._operations[func] = operation
         return operation
 
     def _told_of_growth(self, call: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
@@ -164,7 +162,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _probe(self, func: Any, before: _Before, args: Any, kwargs: dict[str, Any], result: Any) -> None:
         assert self.prober is not None
         said = self.prober.after(func, came_of(func), args, kwargs, result)
-        name = self._operations[id(func)].name
+        name = self._operations[func].name
         self.recorder.row("probe", name, module=before[3], call_site=before[4], detail=said)
 
     def _before(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Before:
@@ -315,8 +313,10 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if operation.unwritten:
             for tensor in tensors_in(result):
                 watch.left_unwritten(tensor, here)
-        known = set(map(id, put_out))
-        watch.left([item for item in read if id(item[0]) not in known], here, not operation.trusted)
+        if put_out:
+            known = set(map(id, put_out))
+            read = [item for item in read if id(item[0]) not in known]
+        watch.left(read, here, not operation.trusted)
         self.recorder.gaps(watch.take())
 
     def _hold(self, *values: Any) -> None:

@@ -49,6 +49,10 @@ def user_frame(depth: int = 1) -> FrameType | None:
     frame: FrameType | None = sys._getframe(depth)
     kinds = _kinds
     while frame is not None:
+        # The code of a frame is asked for last: each time tells all audit hooks.
+        if kinds.get(frame.f_globals.get("__file__", "")) == _THROUGH:
+            frame = frame.f_back
+            continue
         name = frame.f_code.co_filename
         kind = kinds.get(name)
         if kind is None:
