@@ -96,8 +96,8 @@ class _Process:
         if module in recording.watched(self._plan):
             self._try("the recorder", lambda: self._record(module), broken=True)
         if module == "torch" and self._journal is not None:
-            # Half a million objects, which stay: without them the collections that recording brings about,
-            # and those at the end of the process, are short.
+            # What it leaves stays: passed over, it makes collections short, those that recording brings about
+            # and those at the end of the process. See docs/decisions/0011.
             gc.freeze()
 
     def _act(self, module: str) -> None:
