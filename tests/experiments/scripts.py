@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,8 @@ EDITS = {
     "python-random": "\nrandom.seed",
     "clock": "while step < ",
     KERNEL: "torch.use_deterministic_algorithms",
+    "thread-scheduling": ".start()\n    thread.join()",
+    "worker-arrival": "in_order=True",
 }
 
 
@@ -53,6 +56,8 @@ class Script:
     limit: Mapping[int, int] = field(default_factory=dict)  # steps that a run makes
     limited_by: str = "clock"  # what really decides that
     arrivals: str = ""  # by which of its threads each run's batches came first, a letter for a run
+    tells_its_code: bool = False  # runs hold which files they were made with
+    unordered: int | None = None  # from this step on its workers' batches come as they are ready
     caches: bool = False  # it keeps a file, and draws one more number from numpy where there is none
     calls: list[dict[str, Any]] = field(default_factory=list)
 
@@ -101,9 +106,14 @@ class _Play:
             steps=self.done,
             mode=None if self.control is None else self.control.mode,
             plan={key: how[key] for key in ("tier", "window", "stop_after")},
+            settings=self._settings(),
         ).write(self.path)
         how["on_progress"](Progress(self.done or None, 0.5, 1.0))
         return Run(self.path)
+
+    def _settings(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"code": {"train.py": ""}} if self.script.tells_its_code else {}
+        return found if self.script.unordered is None else {**found, "worker-arrival": {"in_order": False}}
 
     def _train(self) -> str:
         script = self.script
@@ -164,7 +174,13 @@ class _Play:
         for source in script.from_step if script.sooner else ():  # whatever comes of it
             self._row(step, "data", "draw", source, self._entropy(source), call_site="train.py:6")
         batch = self._value("batch", step, (*script.batches, *later)) + found
-        batch += script.arrivals[self.number - 1 : self.number].encode()
+        if script.arrivals and self._entropy("thread-scheduling") != b"controlled":
+            batch += script.arrivals[self.number - 1 : self.number].encode()
+        if script.unordered is not None:
+            came = self._entropy("worker-arrival") if step >= script.unordered else b"in order"
+            batch += came
+            detail = json.dumps({"workers": 2, "samples": 2, "batch": step})
+            self._row(step, "data", "indices", "loader", came, inputs=step, detail=detail)
         self._row(step, "data", "batch", None, batch)
         out = _digest(self.weights, batch)
         self._operation(step, "forward", "aten.mm", self.weights + batch, out)

@@ -15,6 +15,16 @@ from .scripts import KERNEL, Script
 
 TIMED = "import time\nstep = 0\nwhile time.time() < 9:\n    step += 1\n"
 
+THREADED = """import threading
+def work():
+    print()
+threads = [threading.Thread(target=work) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
 
 def diagnosed(
     script: Script, folder: Path, *, code: str = "import torch\n", rare: bool = False, **asked: Any
@@ -188,6 +198,33 @@ def test_a_clock_that_only_looks_like_the_reason_gets_the_closer_look(tmp_path: 
     assert sources(diagnosis) == [[]]
     assert any(call["window"] == (3, 4) for call in script.calls)
     assert "clock" in [cause.source for cause in diagnosis.found[0].ruled_out]
+
+
+def test_a_race_is_tried_with_a_patch_at_once(tmp_path: Path) -> None:
+    """It parts the runs at another step each time, which made for four runs in search of one of them."""
+    script = Script(arrivals="ab" + "?" * 20, tells_its_code=True)
+    diagnosis = diagnosed(script, tmp_path, code=THREADED)
+    assert sources(diagnosis) == [["thread-scheduling"]]
+    assert diagnosis.patch is not None and diagnosis.patch.verified
+    assert "+    thread.join()" in diagnosis.patch.diff
+    assert [call["stop_after"] for call in script.calls] == [None] * 5
+
+
+def test_a_race_that_the_patch_does_not_end_is_looked_at_closer(tmp_path: Path) -> None:
+    script = Script(arrivals="abcd", batches=("memory-address",), tells_its_code=True)
+    diagnosis = diagnosed(script, tmp_path, code=THREADED)
+    assert sources(diagnosis) == [[]]
+    assert any(call["stop_after"] == 0 for call in script.calls)
+
+
+def test_batches_that_came_in_another_order_need_no_closer_look(tmp_path: Path) -> None:
+    """No operation of the process that trains made them."""
+    script = Script(unordered=2)
+    diagnosis = diagnosed(script, tmp_path, code="import torch\nloader = DataLoader(data, in_order=False)\n")
+    assert sources(diagnosis) == [["worker-arrival"]]
+    assert diagnosis.found[0].difference.step == 2
+    assert [call["stop_after"] for call in script.calls] == [None] * 4
+    assert diagnosis.patch is not None and diagnosis.patch.verified
 
 
 def test_threads_that_race_alike_a_few_times_confirm_nothing(tmp_path: Path) -> None:

@@ -101,6 +101,12 @@ def test_several_threads_and_nothing_else():
     assert threads.recognise(batch()) is None
 
 
+def test_threads_whose_results_are_taken_as_they_come_are_worker_arrival_s():
+    """One patch mends both: which it was could not be told by it."""
+    taken = alive(4.0, row("arrival", "as_completed", call_site="train.py:8"))
+    assert threads.recognise(batch(a=taken, b=taken)).strength == 0.2
+
+
 def test_several_processes_that_fill_one_queue():
     taken = side(row("threads", "multiprocessing.Queue.get", value=2.0, call_site="train.py:30"))
     found = threads.recognise(batch(a=taken, b=taken))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from samerun.runs.difference import Difference, Evidence
 from samerun.sources.hash_seed import HashSeed
 from samerun.sources.memory_address import MemoryAddress
@@ -90,3 +92,56 @@ def test_sets_that_are_only_looked_into_are_no_order(tmp_path: Path) -> None:
 def test_a_set_of_weak_references_is_gone_through_by_address(tmp_path: Path) -> None:
     text = "import weakref\nseen = weakref.WeakSet()\nfor node in nodes:\n    seen.add(node)\n"
     assert told(seen(Program(tmp_path, text))[1]) == (0.7, "train.py:2")
+
+
+NODE = """
+from dataclasses import dataclass
+@dataclass(eq=False)
+class Node:
+    name: str
+nodes = [Node(f"n{i}") for i in range(9)]
+"""
+POOL = """
+class Pool:
+    def __init__(self):
+        self.parts = []
+    def add(self, nodes):
+        self.parts.append(nodes)
+    def unique(self):
+        return list({node for nodes in self.parts for node in nodes})
+pool = Pool()
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (POOL + "pool.add(nodes[:5])\npool.add(nodes[3:])\n", "object"),
+        (POOL + "pool.add(['a', 'b'])\n", "text"),
+        (POOL + "pool.add(['a', 'b'])\npool.add(nodes)\n", "unknown"),
+        (POOL + "pool.add(nodes)\npool.add(read())\n", "unknown"),
+        (POOL, "unknown"),  # nothing is put in
+        ("order = list({nodes[0], nodes[-1]})\n", "object"),
+        ("order = list({node.name for node in nodes})\n", "text"),
+        ("order = list(set('b a'.split()) | {'c'})\n", "text"),
+        ("order = list(set('b a'.split()) | {3})\n", "unknown"),
+        ("order = list({'a'} | set(nodes))\n", "unknown"),
+        ("order = list({'a'} - set(nodes))\n", "text"),
+        ("both = nodes\norder = list({both[0], *both})\n", "object"),
+        ("order = list({{'a': 3}['a'], 4})\n", "unknown"),
+        ("order = list({number for number, _ in enumerate('abc')})\n", "unknown"),
+        ("order = list({letter for letter in 'abc'})\n", "text"),
+        ("def f(word: str):\n    return list({word})\n", "text"),
+        ("rest = nodes\nrest = rest[1:]\norder = list(set(rest))\n", "object"),
+        ("rest = rest\norder = list({rest})\n", "unknown"),
+    ],
+)
+def test_what_is_in_a_set(code: str, kind: str, tmp_path: Path) -> None:
+    hashed, address = seen(Program(tmp_path, NODE + code))
+    strengths = {
+        "text": (0.4, None),
+        "object": (0.1, 0.7),
+        "unknown": (0.4, 0.3),
+    }
+    found = tuple(None if item is None else item.strength for item in (hashed, address))
+    assert found == strengths[kind]

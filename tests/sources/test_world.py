@@ -21,6 +21,7 @@ from samerun.sources.os_entropy import OsEntropy
 from samerun.sources.process_id import ProcessId
 
 from .differences import ONE, TWO, batch, operation, row, side
+from .mending import Program
 
 clock, entropy, identity = Clock(), OsEntropy(), ProcessId()
 
@@ -276,6 +277,58 @@ def test_a_line_about_other_times_than_now_is_not_blamed(tmp_path, line):
 def test_a_clock_that_only_measures_is_not_blamed():
     timed = side(row("clock", "time.time", call_site="train.py:8"))
     assert clock.recognise(batch(a=timed, b=timed)) is None
+
+
+SCHEDULE = """
+import time
+began = time.monotonic()
+def rate():
+    spent = time.monotonic() - began
+    return 0.1 / (1 + spent)
+def log(loss):
+    print(time.time(), loss)
+for step in range(9):
+    {set}
+    loss = {loss}
+    optimizer.step()
+    log(loss)
+"""
+
+
+@pytest.mark.parametrize(
+    ("set_", "loss", "phase", "line"),
+    [
+        ("group['lr'] = rate()", "net(x)", "optimizer", "spent ="),
+        ("group.update(lr=rate())", "net(x)", "optimizer", "spent ="),
+        ("LambdaLR(optimizer, lambda epoch: time.time() / 1e9)", "net(x)", "optimizer", "lambda epoch"),
+        ("LambdaLR(optimizer, lr_lambda=rate)", "net(x)", "optimizer", "spent ="),
+        ("pass", "net(x) * rate()", "forward", "spent ="),
+        ("pass", "net(x)", "forward", None),
+        ("pass", "net(x)", "optimizer", None),
+        ("group['lr'] = 0.1", "net(x) * rate()", "optimizer", None),
+        ("group['lr'] = rate()", "net(x)", "forward", None),
+    ],
+)
+def test_a_clock_that_goes_into_what_differs(tmp_path, set_, loss, phase, line):
+    program = Program(tmp_path, SCHEDULE.format(set=set_, loss=loss))
+    rows = [
+        row("clock", "time.time", call_site=program.at(words)) for words in ("began =", "spent =", "print")
+    ]
+    if "time.time() / 1e9" in set_:
+        rows.append(row("clock", "time.time", call_site=program.at("LambdaLR")))
+    site = program.at("optimizer.step" if phase == "optimizer" else "loss = ")
+    found = clock.recognise(program.difference(*rows, what="operation", phase=phase, call_site=site))
+    if line is None:
+        assert found is None
+    else:
+        assert (found.strength, found.call_site) == (0.7, program.at(line))
+
+
+def test_a_clock_beside_a_generator_that_differs_is_not_blamed_for_what_it_goes_into(tmp_path):
+    program = Program(tmp_path, SCHEDULE.format(set="group['lr'] = rate()", loss="net(x)"))
+    read, at = row("clock", "time.time", call_site=program.at("spent =")), program.at("optimizer.step")
+    rng = dict(rng_first={"torch-cpu": 0}, drawn=frozenset({"torch-cpu"}))
+    assert clock.recognise(program.difference(read, phase="optimizer", call_site=at, **rng)) is None
 
 
 def test_a_clock_before_another_way_is_plausible():

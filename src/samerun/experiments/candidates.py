@@ -186,7 +186,7 @@ class Candidates:
                     f"checking the code with a patch for {item.source}",
                     self._needed(2 if item.strength >= 1 else 3),
                     search.trials.request.control,
-                    self._closer.window,
+                    None if self._is_late() and item.strength >= 1 else self._closer.window,
                     None,
                 )
             finally:
@@ -196,6 +196,10 @@ class Candidates:
             search.edited.add(item.source)
             self._proven[frozenset([item.source])] = proven
         return proven
+
+    def _is_late(self) -> bool:
+        """Whether the window is behind the first step: its operations take time, and are no longer needed."""
+        return self._closer.window is not None and self._closer.window[1] > 0
 
     def in_turn(self) -> list[Evidence]:
         """The candidates, those last whose patch did not help: their controls reach further."""

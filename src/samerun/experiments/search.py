@@ -20,7 +20,7 @@ from samerun.experiments.diagnosis import Found, Proof
 from samerun.experiments.trials import Trials
 from samerun.explaining import openings
 from samerun.explaining.cause import Cause, Findings, cause_of
-from samerun.explaining.confirm import confirm, judge, position, races
+from samerun.explaining.confirm import confirm, is_free, judge, points, position, races
 from samerun.explaining.explain import explain, suspects
 from samerun.explaining.patch import Patch, patch
 from samerun.explaining.placing import placed
@@ -85,6 +85,12 @@ class Search:
             findings, proven = self._held(closer, certain=False, best_only=True)
             if proven is not None:
                 return self._found(closer, pair, (findings, proven))
+        if _is_a_race_alone(difference):
+            within = recorded if _is_within(difference, recorded) else None
+            closer = Closer(difference, (pair[0].id, pair[1].id), True, within, None)
+            outcome = self._patched(closer)
+            if outcome is not None:
+                return self._found(closer, pair, outcome)
         closer = self._closer(difference, pair, recorded)
         if not closer.reproduced:
             closer = self._again(closer)
@@ -122,6 +128,15 @@ class Search:
         for more in () if best_only else (attempts.edited, attempts.read, attempts.everything):
             if not any(cause.confirmed for cause in findings.causes):
                 findings = more(findings)
+        return replace(findings, notes=(*findings.notes, *notes)), attempts.proof(findings)
+
+    def _patched(self, closer: Closer) -> tuple[Findings, Proven | None] | None:
+        """What the code with a patch for the best candidate says; None where it does not repeat itself."""
+        evidence, notes = explain(closer.difference)
+        attempts = Candidates(self, closer, evidence[:1], certain=False, to_the_end=True)
+        findings = attempts.patched()
+        if findings is None:
+            return None
         return replace(findings, notes=(*findings.notes, *notes)), attempts.proof(findings)
 
     def _found(
@@ -208,6 +223,8 @@ class Search:
             _is_seen(difference) or self._parts_from_both(difference, pair)
         ):
             return Closer(difference, ids, True, window(difference), stop_after(difference))
+        if difference.what == "batch" and difference.in_workers and _is_seen(difference):
+            return Closer(difference, ids, True, None, None)  # no operation of this process made it
         with self.prepared():
             return look_closer(self.trials, difference, ids, self.control(), is_enough=_is_seen)
 
@@ -398,6 +415,15 @@ def _branches_by_what_it_reads(difference: Difference) -> bool:
         source = catalogue()[item.source]
         return isinstance(source, World) and source.branching(difference) is not None
     return False
+
+
+def _is_a_race_alone(difference: Difference) -> bool:
+    """Whether all that points to anything is a race, which no control holds.
+
+    It parts runs at another place each time: a closer look at one of these places tells no more of it.
+    """
+    best = [item for item in explain(difference)[0] if points(item)]
+    return len(best) == 1 and catalogue()[best[0].source].kind == "order" and is_free(best)
 
 
 def _is_seen(difference: Difference) -> bool:

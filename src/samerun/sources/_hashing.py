@@ -11,6 +11,7 @@ from typing import Literal
 
 from samerun.editing.file import last_name
 from samerun.runs.difference import Side
+from samerun.sources import _rows
 
 Kind = Literal["text", "object", "unknown"]  # what is in a set
 
@@ -65,15 +66,15 @@ def hashing(side: Side) -> Hashing | None:
     if not found:
         return None
     lines = [tuple(f"{path}:{n}" for path, seen in found for n in seen[which]) for which in range(3)]
-    return Hashing(lines[0], lines[1], lines[2], _orders(Path(folder), side))
+    return Hashing(lines[0], lines[1], lines[2], _orders(side))
 
 
-def _orders(folder: Path, side: Side) -> tuple[Order, ...]:
-    from samerun.editing.code import Code
+def _orders(side: Side) -> tuple[Order, ...]:
     from samerun.sources._mending import sets
 
-    command = tuple(map(str, side.manifest.get("command") or ()))
-    code = Code(folder, command, dict.fromkeys(side.settings.get("code", {}), ""))
+    code = _rows.code(side)
+    if code is None:
+        return ()
     try:
         return tuple(
             Order(f"{file.path}:{node.lineno}", sets.kind(code, (file, node)), file.path, *file.reach(node))

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from samerun.runs.difference import Difference, Row, Side
 from samerun.runs.schema import HELPER
+
+if TYPE_CHECKING:
+    from samerun.editing.code import Code
 
 Pair = tuple[Row | None, Row | None]
 
@@ -65,6 +69,17 @@ def source_line(side: Side, site: str | None) -> str:
     except OSError:
         pass
     return ""
+
+
+def code(side: Side) -> Code | None:
+    """The user's files as they are now, None when it is not known where they are."""
+    from samerun.editing.code import Code
+
+    folder = side.manifest.get("cwd")
+    if not isinstance(folder, str):
+        return None
+    command = tuple(map(str, side.manifest.get("command") or ()))
+    return Code(Path(folder), command, dict.fromkeys(side.settings.get("code", {}), ""))
 
 
 def rng_differs(difference: Difference) -> bool:

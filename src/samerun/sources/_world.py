@@ -82,11 +82,25 @@ class World(Source):
         reads = [row for row in self.reads(difference) if not _is_unseeded(difference, row)]
         if not reads or _rows.rng_differs(difference):
             return None
+        used = self._used(difference, reads)
+        if used is not None:
+            return used
         last = self.branching(difference) or reads[-1]
         said = f"{last.name} was read at {last.call_site or 'an unknown line'} before the difference"
         if difference.kind in ("flow", "ended"):
             return Evidence(self.id, 0.4, f"{said}, and the runs took another way", last.call_site)
         return Evidence(self.id, self.unexplained, said, last.call_site) if self.unexplained else None
+
+    def _used(self, difference: Difference, reads: Sequence[Row]) -> Evidence | None:
+        from samerun.sources._mending import world
+
+        code = _rows.code(difference.a)
+        found = None if code is None else world.used(code, self.evidence, reads, difference)
+        if found is None:
+            return None
+        site, computed = found
+        text = f"what is read at {site} goes into what differs, by way of {computed}"
+        return Evidence(self.id, 0.7, text, site)
 
     def branching(self, difference: Difference) -> Row | None:
         """The last read, not before the step before the difference, on a line that branches or compares."""

@@ -85,6 +85,9 @@ class ThreadScheduling(Source):
         alive = f"{most:.0f} Python threads were alive"
         if (found.name or "").endswith(_TAKEN):
             alive = f"{most:.0f} processes were alive where {found.name} takes what they send as it comes"
+        if difference.a.rows("arrival"):  # the order in which results are taken is another source's
+            text = f"{alive}, which may share more than the order in which their results are taken"
+            return Evidence(self.id, 0.2, text, found.call_site)
         text = f"{alive}, and nothing else that was recorded explains it"
         return Evidence(self.id, 0.5, text, found.call_site)
 

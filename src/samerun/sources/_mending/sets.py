@@ -11,10 +11,10 @@ from samerun.editing.changes import replaced
 from samerun.editing.code import Code
 from samerun.editing.edit import Edit, NoEdit
 from samerun.editing.file import File, last_name
-from samerun.editing.index import index
 from samerun.editing.values import Place, behind, functions, given
 from samerun.editing.writing import written
 from samerun.sources._mending import seeds, sorting
+from samerun.sources._mending.elements import are_objects, are_texts, binds, is_text
 
 _MAKERS = frozenset({"set", "frozenset"})
 _OPERATIONS = frozenset({"union", "intersection", "difference", "symmetric_difference"})
@@ -26,37 +26,9 @@ _TAKE_SETS = frozenset(  # in any order: methods of sets and lists, and what onl
     put debug info""".split()  # noqa: SIM905 - words, as they are read
 )
 _TYPES = frozenset(["set", "frozenset", "Set", "FrozenSet", "AbstractSet", "MutableSet"])
-_PASS_ON = (*_MAKERS, "list", "tuple", "sorted", "dict.fromkeys", "iter", "reversed")
 _IN_ORDER = frozenset(["list", "tuple", "iter", "enumerate", "zip", "map", "filter", "next"])
 _METHODS = frozenset(
     {"join", "extend", "fromkeys", "array", "fromiter", "chain", "from_iterable", "deque", "Series"}
-)
-_OF_MODULES = frozenset({"parameters", "modules", "children", "buffers"})
-_TEXT = frozenset(
-    [
-        "split",
-        "splitlines",
-        "strip",
-        "lower",
-        "upper",
-        "replace",
-        "join",
-        "format",
-        "decode",
-        "read",
-        "read_text",
-        "readline",
-        "group",
-        "title",
-        "casefold",
-        "lstrip",
-        "rstrip",
-        "removesuffix",
-        "removeprefix",
-        "capitalize",
-        "hex",
-        "hexdigest",
-    ]
 )
 _DEEPEST = 5
 
@@ -158,7 +130,7 @@ def kind(code: Code, place: Place) -> Literal["text", "object", "unknown"]:
     """What the elements of a set can be seen to be: strings, objects hashed by their address, or neither."""
     if place[0].called(place[1]) == "hash" or are_texts(code, place):
         return "text"
-    return "object" if _are_objects(code, place) else "unknown"
+    return "object" if are_objects(code, place) else "unknown"
 
 
 def popped_in_order(code: Code) -> list[Edit]:
@@ -196,7 +168,7 @@ def constant_hashes(code: Code, *, all_of_them: bool) -> list[Edit]:
         said = file.said(call.args[0])
         plain = isinstance(call.args[0], (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
         text = said if plain else f"({said})"
-        if not _is_text(code, (file, call.args[0])):
+        if not is_text(code, (file, call.args[0])):
             text = f"str({said})"
         elif isinstance(call.args[0], (ast.Constant, ast.JoinedStr)):
             text = said
@@ -254,16 +226,12 @@ def _is_view(node: ast.expr) -> bool:
 def _is_loop_variable(file: File, name: ast.Name) -> bool:
     """Whether a name stands for the elements of something rather than for the thing."""
     for outer in file.around(name):
-        if isinstance(outer, (ast.For, ast.AsyncFor)) and _binds(outer.target, name.id):
+        if isinstance(outer, (ast.For, ast.AsyncFor)) and binds(outer.target, name.id):
             return True
         generators = getattr(outer, "generators", [])
-        if any(_binds(item.target, name.id) for item in generators):
+        if any(binds(item.target, name.id) for item in generators):
             return True
     return False
-
-
-def _binds(target: ast.expr, name: str) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(target))
 
 
 def _is_annotated(file: File, value: ast.expr) -> bool:
@@ -273,141 +241,3 @@ def _is_annotated(file: File, value: ast.expr) -> bool:
 
 def _bare(annotation: ast.expr) -> ast.expr:
     return annotation.value if isinstance(annotation, ast.Subscript) else annotation
-
-
-def are_texts(code: Code, place: Place, seen: frozenset[int] = frozenset()) -> bool:
-    """Whether the elements of something can be seen to be strings, each of them."""
-    file, node = place
-    if id(node) in seen:
-        return False
-    seen = seen | {id(node)}
-    if isinstance(node, (ast.Set, ast.List, ast.Tuple)):
-        return bool(node.elts) and all(_is_text(code, (file, item), seen) for item in node.elts)
-    if isinstance(node, (ast.SetComp, ast.ListComp, ast.GeneratorExp)):
-        return _is_text(code, (file, node.elt), seen)
-    if isinstance(node, ast.Dict):
-        keys = [key for key in node.keys if key is not None]
-        return bool(keys) and all(_is_text(code, (file, key), seen) for key in keys)
-    if isinstance(node, ast.BinOp):
-        return all(are_texts(code, (file, item), seen) for item in (node.left, node.right))
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, str)  # its letters
-    if isinstance(node, ast.Call):
-        if last_name(node) in ("split", "splitlines", "listdir"):
-            return True
-        if file.called(node) in _PASS_ON and len(node.args) == 1:
-            return are_texts(code, (file, node.args[0]), seen)
-        if isinstance(node.func, ast.Attribute) and node.func.attr in (*_OPERATIONS, "copy", "keys"):
-            return are_texts(code, (file, node.func.value), seen)
-    if not isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
-        return False
-    values = [item for item in given(code, place) if not _is_empty(*item)]
-    added = _added(file, node)
-    if not values and not added:
-        return False
-    return all(are_texts(code, item, seen) for item in values) and all(
-        _is_text(code, item, seen) for item in added
-    )
-
-
-def _are_objects(code: Code, place: Place, seen: frozenset[int] = frozenset()) -> bool:
-    """Whether each element can be seen to be an object that is hashed by its address."""
-    file, node = place
-    if id(node) in seen:
-        return False
-    seen = seen | {id(node)}
-    if isinstance(node, (ast.Set, ast.List, ast.Tuple)):
-        return bool(node.elts) and all(_is_object(code, (file, item), seen) for item in node.elts)
-    if isinstance(node, (ast.SetComp, ast.ListComp, ast.GeneratorExp)):
-        return _is_object(code, (file, node.elt), seen)
-    if isinstance(node, ast.BinOp):
-        return _are_objects(code, (file, node.left), seen)
-    if isinstance(node, ast.Call):
-        if last_name(node) in _OF_MODULES:
-            return True
-        if file.called(node) in _PASS_ON and len(node.args) == 1:
-            return _are_objects(code, (file, node.args[0]), seen)
-        if isinstance(node.func, ast.Attribute) and node.func.attr in (*_OPERATIONS, "copy", "values"):
-            return _are_objects(code, (file, node.func.value), seen)
-    if not isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
-        return False
-    values = [item for item in given(code, place) if not _is_empty(*item)]
-    added = _added(file, node)
-    some = [_are_objects(code, item, seen) for item in values]
-    some += [_is_object(code, item, seen) for item in added]
-    return bool(some) and all(some)
-
-
-def _is_object(code: Code, place: Place, seen: frozenset[int]) -> bool:
-    file, node = place
-    if isinstance(node, ast.Call):
-        classes = (item for other in code.files for item in other.every(ast.ClassDef))
-        return any(item.name == last_name(node) and _by_address(item) for item in classes)
-    if not isinstance(node, ast.Name) or id(node) in seen:
-        return False
-    seen = seen | {id(node)}
-    gone_through = _gone_through_by(file, node)
-    if gone_through is not None:
-        return _are_objects(code, (file, gone_through), seen)
-    values = given(code, place)
-    return bool(values) and all(_is_object(code, item, seen) for item in values)
-
-
-def _by_address(made: ast.ClassDef) -> bool:
-    """Whether instances are hashed by their address, as modules are and plain classes."""
-    methods = {item.name for item in made.body if isinstance(item, ast.FunctionDef)}
-    decorators = [ast.unparse(item).replace(" ", "") for item in made.decorator_list]
-    plain = all("eq=False" in item for item in decorators)
-    bases = {last_name(base) for base in made.bases}
-    return plain and bases <= {"Module", "object", "Dataset", "ABC"} and not methods & {"__hash__", "__eq__"}
-
-
-def _is_empty(file: File, node: ast.expr) -> bool:
-    return file.called(node) in ("set", "list") and isinstance(node, ast.Call) and not node.args
-
-
-def _added(file: File, node: ast.expr) -> list[Place]:
-    """What `.add(…)` or `.append(…)` puts into something of this name in the file."""
-    return [(file, value) for value in index(file).added[ast.unparse(node)]]
-
-
-def _is_text(code: Code, place: Place, seen: frozenset[int] = frozenset()) -> bool:
-    file, node = place
-    if isinstance(node, ast.JoinedStr):
-        return True
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, str)
-    if isinstance(node, ast.Call):
-        return file.called(node) in ("str", "repr") or last_name(node) in _TEXT
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mod)):
-        parts = [node.left, *([node.right] if isinstance(node.op, ast.Add) else [])]
-        return any(_is_text(code, (file, item), seen) for item in parts)
-    if not isinstance(node, ast.Name) or id(node) in seen:
-        return False
-    seen = seen | {id(node)}
-    if _annotation(file, node) == "str":
-        return True
-    gone_through = _gone_through_by(file, node)
-    if gone_through is not None:
-        return are_texts(code, (file, gone_through), seen)
-    values = given(code, place)
-    return bool(values) and all(_is_text(code, item, seen) for item in values)
-
-
-def _annotation(file: File, name: ast.Name) -> str:
-    function = file.function(name)
-    for item in ast.walk(function.args) if function is not None else []:
-        if isinstance(item, ast.arg) and item.arg == name.id and item.annotation is not None:
-            return ast.unparse(item.annotation)
-    return ""
-
-
-def _gone_through_by(file: File, name: ast.Name) -> ast.expr | None:
-    """What a loop goes through whose variable a name is."""
-    for outer in file.around(name):
-        loops = [outer] if isinstance(outer, ast.For) else getattr(outer, "generators", [])
-        for loop in reversed(loops):
-            if isinstance(loop.target, ast.Name) and loop.target.id == name.id and loop.iter is not name:
-                found: ast.expr = loop.iter
-                return found
-    return None

@@ -1,19 +1,24 @@
-"""The edits that make constant what the operating system gives to a seed."""
+"""Where the user's code uses what the operating system gives, and the edits that make it constant in a seed."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from samerun.editing.code import Code
 from samerun.editing.edit import Edit, NoEdit
-from samerun.editing.file import File
+from samerun.editing.file import File, last_name
+from samerun.editing.index import index
+from samerun.editing.values import Place, behind, functions, returns
 from samerun.runs.difference import Difference, Row
 from samerun.sources import _rows
 from samerun.sources._mending import entropy, loops, seeds, volatile
 
 # The word of the evidence that a source reads → how one sees in the code that it is read.
 _READ = {"clock": volatile.clock, "identity": volatile.identity, "entropy": volatile.entropy}
+# What a step of an optimizer computes with, as its groups of parameters call it.
+_OPTIONS = ("lr", "momentum", "weight_decay", "betas", "eps", "alpha", "dampening")
+_SCHEDULES = ("LambdaLR", "MultiplicativeLR")
 
 
 def mended(
@@ -41,6 +46,44 @@ def mended(
     if not edits:
         raise NoEdit(reason)
     return list(dict.fromkeys(edits))
+
+
+def used(code: Code, evidence: str, reads: Sequence[Row], difference: Difference) -> tuple[str, str] | None:
+    """(the line that reads it, what is computed of it) where the line that differs computes with it.
+
+    In a step of an optimizer that is what its options are set to. None where assignments, arguments and
+    returns do not lead from there to one of the `reads`.
+    """
+    sites = {row.call_site for row in reads}
+    for place in _computed_with(code, difference):
+        for file, node in behind(code, place, _READ[evidence]):
+            site = f"{file.path}:{node.lineno}"
+            if site in sites:
+                return site, place[0].said(place[1])
+    return None
+
+
+def _computed_with(code: Code, difference: Difference) -> list[Place]:
+    if difference.phase == "optimizer":
+        return [place for file in code.files for place in _options(code, file)]
+    try:
+        file, found = code.expressions(difference.call_site)
+    except NoEdit:
+        return []
+    return [(file, node) for node in found if not isinstance(file.parent(node), ast.expr)]
+
+
+def _options(code: Code, file: File) -> Iterator[Place]:
+    """What options of optimizers are set to: as items, as arguments, or by a function of a schedule."""
+    for key in _OPTIONS:
+        yield from ((file, value) for value in index(file).keys[key])
+    for call in file.every(ast.Call):
+        yield from ((file, item.value) for item in call.keywords if item.arg in _OPTIONS)
+        if last_name(call) in _SCHEDULES:
+            for item in (*call.args, *(keyword.value for keyword in call.keywords)):
+                yield file, item
+                for other, function in functions(code, file, ast.Call(item, [], [])):
+                    yield from ((other, value) for value in returns(function))
 
 
 def _seeded(code: Code, row: Row, kind: Callable[[File, ast.expr], bool]) -> list[Edit]:

@@ -1,0 +1,206 @@
+"""What is in a set, a list or another container, as far as the code that fills it tells."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+
+from samerun.editing.code import Code
+from samerun.editing.file import File, last_name
+from samerun.editing.index import index
+from samerun.editing.values import Place, given
+
+_PASS_ON = frozenset("set frozenset list tuple sorted dict.fromkeys iter reversed".split())  # noqa: SIM905 - words
+_SAME_ELEMENTS = frozenset({"union", "intersection", "difference", "symmetric_difference", "copy", "keys"})
+_LEFT_ONES = (ast.Sub, ast.BitAnd, ast.Mult)  # operators that give nothing of their right side
+_OF_TEXTS = frozenset({"split", "splitlines", "listdir"})
+_OF_MODULES = frozenset({"parameters", "modules", "children", "buffers"})
+_TEXT = frozenset(
+    """split splitlines listdir strip lower upper replace join format decode read read_text readline group
+    title casefold lstrip rstrip removesuffix removeprefix capitalize hex hexdigest""".split()  # noqa: SIM905 - words
+)
+_UNHASHED_BASES = frozenset({"Module", "object", "Dataset", "ABC"})
+
+
+def are_texts(code: Code, place: Place) -> bool:
+    """Whether the elements of something can be seen to be strings, each of them."""
+    return _are(_is_text, code, _Search(code).elements(place))
+
+
+def are_objects(code: Code, place: Place) -> bool:
+    """Whether the elements of something can be seen to be objects hashed by their address, each of them."""
+    return _are(_is_object, code, _Search(code).elements(place))
+
+
+def is_text(code: Code, place: Place) -> bool:
+    """Whether an expression can be seen to be a string."""
+    return _are(_is_text, code, _Search(code).values(place))
+
+
+def _are(kind: Callable[[Code, Place], bool], code: Code, places: list[Place] | None) -> bool:
+    return bool(places) and all(kind(code, place) for place in places or ())
+
+
+class _Search:
+    """Reads backwards from one expression to those that give it its values, each of them once.
+
+    What cannot be followed makes the whole unknown: None.
+    """
+
+    def __init__(self, code: Code) -> None:
+        self._code = code
+        self._seen: set[tuple[int, bool]] = set()
+
+    def elements(self, place: Place) -> list[Place] | None:
+        """The expressions of the elements of a container."""
+        file, node = place
+        if self._has_been_seen(node, True):
+            return []
+        if isinstance(node, (ast.Set, ast.List, ast.Tuple)):
+            return self._all(self.values, file, node.elts)
+        if isinstance(node, (ast.SetComp, ast.ListComp, ast.GeneratorExp)):
+            return self.values((file, node.elt))
+        if isinstance(node, ast.Dict):
+            return self._all(self.values, file, [key for key in node.keys if key is not None])
+        if isinstance(node, ast.BinOp):
+            sides = [node.left] if isinstance(node.op, _LEFT_ONES) else [node.left, node.right]
+            return self._all(self.elements, file, sides)
+        if isinstance(node, ast.IfExp):
+            return self._all(self.elements, file, [node.body, node.orelse])
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return [place]  # its letters
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+            return self.elements((file, node.value))
+        if isinstance(node, ast.Call):
+            if last_name(node) in _OF_TEXTS | _OF_MODULES:
+                return [place]
+            if file.called(node) in _PASS_ON and len(node.args) == 1:
+                return self.elements((file, node.args[0]))
+            if isinstance(node.func, ast.Attribute) and node.func.attr in _SAME_ELEMENTS:
+                return self.elements((file, node.func.value))
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
+            return self._of_container(place)
+        return None
+
+    def values(self, place: Place) -> list[Place] | None:
+        """The expressions whose value a name or an element has, else the expression itself."""
+        file, node = place
+        if isinstance(node, ast.Starred):
+            return self.elements((file, node.value))
+        if isinstance(node, ast.Subscript) and _is_number(node.slice):
+            return self.elements((file, node.value))
+        if not isinstance(node, (ast.Name, ast.Attribute)) or _is_annotated_text(file, node):
+            return [place]
+        if self._has_been_seen(node, False):
+            return []
+        if isinstance(node, ast.Name) and (through := _gone_through(file, node)) is not None:
+            return self.elements((file, through)) if through is not node else None
+        made = given(self._code, place)
+        return self._concatenated(map(self.values, made)) if made else None
+
+    def _of_container(self, place: Place) -> list[Place] | None:
+        file, node = place
+        if isinstance(node, ast.Name) and (through := _gone_through(file, node)) is not None:
+            each = self.elements((file, through)) if through is not node else None
+            return None if each is None else self._concatenated(map(self.elements, each))
+        made = [item for item in given(self._code, place) if not _is_empty(*item)]
+        added = [(file, value) for value in index(file).added[ast.unparse(node)]]
+        if not made and not added:
+            return None
+        return self._concatenated([*map(self.elements, made), *map(self.values, added)])
+
+    def _all(
+        self, read: Callable[[Place], list[Place] | None], file: File, nodes: Iterable[ast.expr]
+    ) -> list[Place] | None:
+        return self._concatenated(read((file, node)) for node in nodes)
+
+    def _concatenated(self, parts: Iterable[list[Place] | None]) -> list[Place] | None:
+        found: list[Place] = []
+        for part in parts:
+            if part is None:
+                return None
+            found += part
+        return found
+
+    def _has_been_seen(self, node: ast.expr, as_container: bool) -> bool:
+        key = id(node), as_container
+        known = key in self._seen
+        self._seen.add(key)
+        return known
+
+
+def _gone_through(file: File, name: ast.Name) -> ast.expr | None:
+    """What a loop goes through whose variable a name is; the name itself where it is only a part of one."""
+    for outer in file.around(name):
+        loops = [outer] if isinstance(outer, (ast.For, ast.AsyncFor)) else getattr(outer, "generators", [])
+        for loop in reversed(loops):
+            if loop.iter is name or not binds(loop.target, name.id):
+                continue
+            through: ast.expr = loop.iter
+            return through if isinstance(loop.target, ast.Name) else name
+    return None
+
+
+def binds(target: ast.expr, name: str) -> bool:
+    """Whether a loop's variable, or one of them, has this name."""
+    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(target))
+
+
+def _is_text(code: Code, place: Place) -> bool:
+    file, node = place
+    if isinstance(node, (ast.JoinedStr, ast.Name, ast.Attribute)):
+        return True  # a name that is left is annotated as a text
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str)
+    if isinstance(node, ast.Call):
+        return file.called(node) in ("str", "repr") or last_name(node) in _TEXT
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mod)):
+        parts = [node.left, *([node.right] if isinstance(node.op, ast.Add) else [])]
+        return any(is_text(code, (file, item)) for item in parts)
+    return False
+
+
+def _is_object(code: Code, place: Place) -> bool:
+    _, node = place
+    if not isinstance(node, ast.Call):
+        return False
+    if last_name(node) in _OF_MODULES:
+        return True
+    classes = (item for other in code.files for item in other.every(ast.ClassDef))
+    return any(item.name == last_name(node) and _by_address(item) for item in classes)
+
+
+def _by_address(made: ast.ClassDef) -> bool:
+    """Whether instances are hashed by their address, as modules are and plain classes."""
+    methods = {item.name for item in made.body if isinstance(item, ast.FunctionDef)}
+    decorators = [ast.unparse(item).replace(" ", "") for item in made.decorator_list]
+    plain = all("eq=False" in item for item in decorators)
+    bases = {last_name(base) for base in made.bases}
+    return plain and bases <= _UNHASHED_BASES and not methods & {"__hash__", "__eq__"}
+
+
+def _is_empty(file: File, node: ast.expr) -> bool:
+    if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+        return not node.elts
+    return file.called(node) in ("set", "list") and isinstance(node, ast.Call) and not node.args
+
+
+def _is_number(node: ast.expr) -> bool:
+    number = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(number, ast.Constant) and isinstance(number.value, int)
+
+
+def _is_annotated_text(file: File, node: ast.expr) -> bool:
+    """Whether a parameter, or a field of a class, is said to be a `str`."""
+    if isinstance(node, ast.Attribute):
+        fields = (item for item in file.every(ast.AnnAssign) if isinstance(file.parent(item), ast.ClassDef))
+        return any(last_name(item.target) == node.attr and _is_str(item.annotation) for item in fields)
+    function = file.function(node)
+    return any(
+        isinstance(item, ast.arg) and item.arg == last_name(node) and _is_str(item.annotation)
+        for item in (ast.walk(function.args) if function is not None else ())
+    )
+
+
+def _is_str(annotation: ast.expr | None) -> bool:
+    return annotation is not None and ast.unparse(annotation) == "str"
