@@ -13,7 +13,7 @@ from sources.mending import Program
 
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.experiments.candidates import Candidates
-from samerun.experiments.search import Proven, Search
+from samerun.experiments.settled import Proven, Settled
 from samerun.experiments.why import _can_be_controlled
 from samerun.explaining.cause import Findings, cause_of
 from samerun.explaining.patch import patch
@@ -35,13 +35,13 @@ def test_what_the_users_environment_contradicts_is_not_tried(own, tried, monkeyp
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     if own is not None:
         monkeypatch.setenv("OMP_NUM_THREADS", own)
-    search: Any = SimpleNamespace(
+    settled: Any = SimpleNamespace(
         controlled=frozenset,
         way=lambda source: "control",
         trials=SimpleNamespace(request=SimpleNamespace(control=None)),
     )
     closer: Any = SimpleNamespace()
-    candidates = Candidates(search, closer, [], certain=True, to_the_end=False)
+    candidates = Candidates(settled, closer, [], certain=True, to_the_end=False)
     assert candidates.can_try("threads") is tried
     assert candidates.can_try("clock")
     assert _can_be_controlled("threads", None) is tried
@@ -66,14 +66,14 @@ def test_a_patch_whose_line_another_candidate_would_change_proves_neither(
     difference = Program(tmp_path, TRAIN).difference()
     best = Evidence("memory-address", strength, "a set of objects", call_site="train.py:3")
     ways = {"memory-address": "patch"}
-    search: Any = SimpleNamespace(
+    settled: Any = SimpleNamespace(
         causes=[],
         trials=SimpleNamespace(request=SimpleNamespace(folder=tmp_path)),
         by_edit=lambda: frozenset(),
         way=lambda source: ways.get(source, "control"),
     )
     closer: Any = SimpleNamespace(difference=difference)
-    candidates = Candidates(search, closer, [best, other], certain=True, to_the_end=False)
+    candidates = Candidates(settled, closer, [best, other], certain=True, to_the_end=False)
     made = patch([(difference, cause_of(best))], tmp_path, frozenset())
     assert made is not None
     assert "-unique = list(" in made.diff
@@ -103,7 +103,7 @@ def test_the_generator_that_a_clock_seeds_is_no_other_reason(
     known = program.difference(row("clock", "time.time", call_site=program.at("moment = ")), pair)
     made = patch([(known, cause_of(best))], tmp_path, frozenset())
     assert made is not None and "-moment = int(time.time())" in made.diff
-    search: Any = SimpleNamespace(
+    settled: Any = SimpleNamespace(
         causes=[],
         trials=SimpleNamespace(request=SimpleNamespace(folder=tmp_path)),
         by_edit=lambda: frozenset(),
@@ -111,7 +111,7 @@ def test_the_generator_that_a_clock_seeds_is_no_other_reason(
     )
     difference = program.difference(row("clock", "time.time", call_site=program.at(words)), pair)
     closer: Any = SimpleNamespace(difference=difference)
-    candidates = Candidates(search, closer, [best, other], certain=True, to_the_end=False)
+    candidates = Candidates(settled, closer, [best, other], certain=True, to_the_end=False)
     assert candidates._rivalled(best, made) is rivalled
 
 
@@ -135,8 +135,8 @@ def test_when_the_patch_for_the_best_candidate_does_not_help_the_next_has_its_tu
 def test_a_patch_with_which_the_code_fails_rules_nothing_out(monkeypatch) -> None:
     best, other = Evidence("torch-cpu", 0.7, "drawn from"), Evidence("worker-arrival", 0.4, "as they come")
     closer: Any = SimpleNamespace(difference=batch())
-    search: Any = SimpleNamespace()
-    candidates = Candidates(search, closer, [best, other], certain=True, to_the_end=False)
+    settled: Any = SimpleNamespace()
+    candidates = Candidates(settled, closer, [best, other], certain=True, to_the_end=False)
     unknown = Comparison("unknown", Scope(("a", "b")), "run 2 failed")
     monkeypatch.setattr(candidates, "_with_patch", lambda item: Proven(unknown, (), None, True))
     assert candidates.patched() is None
@@ -152,20 +152,20 @@ def test_runs_that_had_exactly_the_patch_and_no_more_verify_it(tmp_path: Path) -
     assert made is not None
     request = SimpleNamespace(folder=tmp_path, control=None, scratch=False)
     trials: Any = SimpleNamespace(request=request)
-    search = Search(trials, tmp_path)
-    search.causes = [(difference, cause)]
-    search.patched = [(difference, cause)]
+    settled = Settled(trials, tmp_path)
+    settled.causes = [(difference, cause)]
+    settled.patched = [(difference, cause)]
     same = Comparison("same", Scope(("a", "b")))
     runs: Any = (SimpleNamespace(id="a"), SimpleNamespace(id="b"))
     proven = Proven(same, runs, None, True, made)
-    verified = search._patch_of(proven)
+    verified = settled.patch_of(proven)
     assert verified is not None and verified.verified
     assert (verified.diff, verified.runs) == (made.diff, ("a", "b"))
-    assert search._patch_of(replace(proven, whole=False)) is None
-    assert search._patch_of(replace(proven, comparison=replace(same, verdict="differs"))) is None
-    assert search._patch_of(replace(proven, patch=replace(made, files={"train.py": "other"}))) is None
-    search._controlled = ("clock",)  # the runs had a control beside it
-    assert search._patch_of(proven) is None
+    assert settled.patch_of(replace(proven, whole=False)) is None
+    assert settled.patch_of(replace(proven, comparison=replace(same, verdict="differs"))) is None
+    assert settled.patch_of(replace(proven, patch=replace(made, files={"train.py": "other"}))) is None
+    settled._controlled = ("clock",)  # the runs had a control beside it
+    assert settled.patch_of(proven) is None
 
 
 @pytest.mark.parametrize(
@@ -175,13 +175,13 @@ def test_what_hardly_points_to_the_difference_goes_when_controlling_all_does_not
     agree: bool, left: list[str], monkeypatch
 ) -> None:
     free, weak = Evidence("thread-scheduling", 0.5, "3 alive"), Evidence("hash-seed", 0.1, "not set")
-    search: Any = SimpleNamespace(
+    settled: Any = SimpleNamespace(
         controlled=frozenset,
         way=lambda source: "control" if source != "thread-scheduling" else "patch",
         trials=SimpleNamespace(request=SimpleNamespace(control=None)),
     )
     closer: Any = SimpleNamespace(difference=batch())
-    candidates = Candidates(search, closer, [free, weak], certain=True, to_the_end=False)
+    candidates = Candidates(settled, closer, [free, weak], certain=True, to_the_end=False)
     assert not candidates.can_try_alone("hash-seed")
     later = replace(batch(), step=9)
     said = (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from samerun.comparing.comparison import Comparison
 from samerun.control import is_contradicted
 from samerun.experiments.closer import Closer
+from samerun.experiments.settled import Proven, Settled
 from samerun.explaining import lines
 from samerun.explaining.cause import Cause, Findings, cause_of
 from samerun.explaining.confirm import SURE, is_free, judge, points
@@ -20,9 +20,6 @@ from samerun.runs.difference import Difference, Evidence
 from samerun.runs.store import Run
 from samerun.sources._world import World
 from samerun.sources.catalogue import catalogue
-
-if TYPE_CHECKING:
-    from samerun.experiments.search import Proven, Search
 
 _NOT_ALL = "with every source controlled that has a control, the runs still part"
 _BY_CHANCE = "runs with {} controlled agreed at first, and then did not: by chance"
@@ -37,14 +34,14 @@ class Candidates:
 
     def __init__(
         self,
-        search: Search,
+        settled: Settled,
         closer: Closer,
         evidence: Sequence[Evidence],
         *,
         certain: bool,
         to_the_end: bool,
     ) -> None:
-        self._search = search
+        self._settled = settled
         self._closer = closer
         self._certain = certain  # the difference is always there: two runs without it are enough
         self._to_the_end = to_the_end  # runs that part later prove nothing
@@ -54,16 +51,16 @@ class Candidates:
 
     def can_try(self, source: str) -> bool:
         """Whether a trial can tell something: it can be controlled, and is not yet."""
-        search = self._search
+        settled = self._settled
         known = catalogue().get(source)
-        if known is None or source in search.controlled():
+        if known is None or source in settled.controlled():
             return False
-        way, base = search.way(source), search.trials.request.control
+        way, base = settled.way(source), settled.trials.request.control
         if way == "control":
             if is_contradicted(source):
                 return False
             return base is None or not (known.is_controlled_in(base.mode) or source in base.extra)
-        if search.start is None:
+        if settled.start is None:
             return False
         return way == "fresh" or bool(self._edits((source,)))
 
@@ -84,10 +81,10 @@ class Candidates:
         causes = [
             (difference, cause_of(self._evidence[source]))
             for source in sources
-            if source in self._evidence and self._search.way(source) == "patch"
+            if source in self._evidence and self._settled.way(source) == "patch"
         ]
-        search = self._search
-        made = patch([*search.patched, *causes], search.trials.request.folder, search.by_edit())
+        settled = self._settled
+        made = patch([*settled.patched, *causes], settled.trials.request.folder, settled.by_edit())
         if not causes or made is None or any(cause.source in made.cannot for _, cause in causes):
             return []
         return causes
@@ -99,15 +96,15 @@ class Candidates:
 
     def _told(self, proven: Proven) -> Comparison:
         """What runs say, at the lines of the code of now: an edit of theirs may have moved them."""
-        difference, search = proven.comparison.difference, self._search
+        difference, settled = proven.comparison.difference, self._settled
         if difference is None or proven.patch is None or difference.call_site is None:
             return proven.comparison
         path, _, line = difference.call_site.rpartition(":")
         edited = proven.patch.files.get(path)
         if edited is None or not line.isdecimal():
             return proven.comparison
-        folder = search.trials.request.folder
-        now = patch(search.patched, folder, search.by_edit())
+        folder = settled.trials.request.folder
+        now = patch(settled.patched, folder, settled.by_edit())
         text = None if now is None else now.files.get(path)
         if text is None:
             text = (folder / path).read_text("utf-8", "replace")
@@ -116,7 +113,7 @@ class Candidates:
 
     def _is_short(self) -> bool:
         """Whether a whole run takes little longer than one that stops at the difference."""
-        runs = self._search.trials.recorded.values()
+        runs = self._settled.trials.recorded.values()
         whole = [run.duration_s for run in runs if run.outcome == "finished"]
         stopped = [run.duration_s for run in runs if run.outcome == "stopped"]
         return bool(whole) and min(whole) < _LITTLE * min(stopped, default=_START_S)
@@ -125,7 +122,7 @@ class Candidates:
         return judge(comparison, self._closer.difference, to_the_end=self._to_the_end) == "mended"
 
     def _record(self, sources: Sequence[str], count: int, stop: int | None) -> Proven:
-        search = self._search
+        settled = self._settled
         stop = None if self._to_the_end else stop
         count = self._needed(count)
         before = self._proven.get(frozenset(sources))
@@ -136,11 +133,11 @@ class Candidates:
             if len(agreed) >= count:
                 return before
         named = sources if len(sources) < 5 else (*sources[:3], f"{len(sources) - 3} more")
-        with search.prepared(sources, self._edits(sources)):
-            proven = search.further(
+        with settled.prepared(sources, self._edits(sources)):
+            proven = settled.further(
                 f"confirming {' + '.join(named)}",
                 count,
-                search.control(*sources),
+                settled.control(*sources),
                 self._closer.window,
                 stop,
                 agreed,
@@ -149,7 +146,7 @@ class Candidates:
         return proven
 
     def _needed(self, count: int) -> int:
-        return self._search.needed(2 if self._certain and count < SURE else count)
+        return self._settled.needed(2 if self._certain and count < SURE else count)
 
     def patched(self) -> Findings | None:
         """The best candidate, when the code with its edits and those of all causes before repeats itself.
@@ -170,30 +167,30 @@ class Candidates:
 
     def _with_patch(self, item: Evidence) -> Proven | None:
         """Runs of the code with the edits for a candidate and all causes before; None: that tells nothing."""
-        search, difference = self._search, self._closer.difference
-        if search.start is None or item.source in search.controlled():
+        settled, difference = self._settled, self._closer.difference
+        if settled.start is None or item.source in settled.controlled():
             return None
-        wanted = [*search.causes, (difference, cause_of(item))]
-        made = patch(wanted, search.trials.request.folder, search.by_edit())
+        wanted = [*settled.causes, (difference, cause_of(item))]
+        made = patch(wanted, settled.trials.request.folder, settled.by_edit())
         if made is None or not made.diff or made.cannot or self._rivalled(item, made):
             return None
-        with scratch_copy(search.start) as copy:
+        with scratch_copy(settled.start) as copy:
             made.apply(copy)
-            search.trials.within = copy
-            search.applied, applied = made, search.applied
+            settled.trials.within = copy
+            settled.applied, applied = made, settled.applied
             try:
-                proven = search.further(
+                proven = settled.further(
                     f"checking the code with a patch for {item.source}",
                     self._needed(2 if item.strength >= 1 else 3),
-                    search.trials.request.control,
+                    settled.trials.request.control,
                     None if self._is_late() and item.strength >= 1 else self._closer.window,
                     None,
                 )
             finally:
-                search.trials.within, search.applied = None, applied
+                settled.trials.within, settled.applied = None, applied
         if proven.comparison.verdict == "same":
-            search.patch = replace(made, verified=True, runs=tuple(run.id for run in proven.runs))
-            search.edited.add(item.source)
+            settled.patch = replace(made, verified=True, runs=tuple(run.id for run in proven.runs))
+            settled.edited.add(item.source)
             self._proven[frozenset([item.source])] = proven
         return proven
 
@@ -212,37 +209,37 @@ class Candidates:
         where that is weaker evidence from the very line at which this one was seen directly, or where no runs
         could tell them apart: neither has another way to be controlled than an edit of that line.
         """
-        search, difference = self._search, self._closer.difference
+        settled, difference = self._settled, self._closer.difference
         known = catalogue()
         source = known[best.source]
-        edited = search.way(best.source) == "patch"
+        edited = settled.way(best.source) == "patch"
         read = isinstance(source, World) and source.is_read_in(difference, _changed(made))
         for item in self._evidence.values():
             if item is best or item in self._refuted or not points(item):
                 continue
             if read and known[item.source].kind == "rng":
                 continue
-            if edited and search.way(item.source) == "patch":
+            if edited and settled.way(item.source) == "patch":
                 continue
             if best.strength >= 1 > item.strength and item.call_site == best.call_site is not None:
                 continue
-            wanted = [*search.causes, (difference, cause_of(item))]
-            other = patch(wanted, search.trials.request.folder, search.by_edit())
+            wanted = [*settled.causes, (difference, cause_of(item))]
+            other = patch(wanted, settled.trials.request.folder, settled.by_edit())
             if other is not None and _changed(other) & _changed(made):
                 return True
         return False
 
     def edited(self, findings: Findings) -> Findings:
         """A patch reaches what the control of a source may not, such as a generator of the script's own."""
-        search = self._search
-        if search.start is None:
+        settled = self._settled
+        if settled.start is None:
             return findings
         for cause in findings.ruled_out[:_MOST_EDITED]:
-            search.edited.add(cause.source)
+            settled.edited.add(cause.source)
             if self._edits((cause.source,)) and self._mends(self.trial((cause.source,), 3)):
                 left = tuple(other for other in findings.ruled_out if other is not cause)
                 return replace(findings, causes=(replace(cause, confirmed=True),), ruled_out=left)
-            search.edited.discard(cause.source)
+            settled.edited.discard(cause.source)
         return findings
 
     def read(self, findings: Findings) -> Findings:
@@ -251,7 +248,7 @@ class Candidates:
         if (self._to_the_end and is_free(evidence)) or any(item.strength >= 1 for item in evidence):
             return findings
         for id_, source in catalogue().items():
-            if id_ in self._evidence or not isinstance(source, World) or self._search.way(id_) != "control":
+            if id_ in self._evidence or not isinstance(source, World) or self._settled.way(id_) != "control":
                 continue
             reads = source.reads(self._closer.difference)
             if not reads or not self.can_try(id_) or not self._mends(self.trial((id_,), 3)):
@@ -266,7 +263,7 @@ class Candidates:
         """Controls all that can be controlled, then as little of it as mends the difference."""
         if findings.causes and self._evidence[findings.causes[0].source].strength >= 1:
             return findings  # seen directly, and there is no way to control it
-        ids = [id_ for id_ in catalogue() if self._search.way(id_) == "control" and self.can_try(id_)]
+        ids = [id_ for id_ in catalogue() if self._settled.way(id_) == "control" and self.can_try(id_)]
         ids.sort(key=lambda id_: (id_ not in self._evidence, id_))
         if not ids or not self._all_mend(tuple(ids)):
             left = [cause for cause in findings.causes if cause.source not in ids or self._points(cause)]
@@ -312,7 +309,7 @@ class Candidates:
         found = Evidence(id_, 0.2, _UNSEEN)
         reads = source.reads(difference) if isinstance(source, World) else []
         site = reads[-1].call_site if reads else None
-        folder = self._search.trials.request.folder
+        folder = self._settled.trials.request.folder
         return replace(found, call_site=site or placed(difference, cause_of(found), folder))
 
     def proof(self, findings: Findings) -> Proven | None:

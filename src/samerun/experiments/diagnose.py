@@ -22,6 +22,7 @@ from samerun.experiments.listener import Listener
 from samerun.experiments.mending import mend
 from samerun.experiments.request import Request
 from samerun.experiments.search import Search
+from samerun.experiments.settled import Settled
 from samerun.experiments.trials import Record, Trials
 from samerun.launching.run import record as recording
 from samerun.runs.store import Run
@@ -68,11 +69,12 @@ def _diagnose(trials: Trials, rare: bool) -> Diagnosis:
         else:
             pair = runs[0], runs[parted + 1]
         seen_in = None if parted is None else 1 / (len(runs) - 1)  # the share of pairs that part
-        search = Search(trials, start, share=seen_in if rare else None)
-        found = _all(search, pair)
-        patch = search.patch
+        settled = Settled(trials, start, share=seen_in if rare else None)
+        search = Search(settled)
+        found = _all(search, pair, request.steps)
+        patch = settled.patch
         if patch is None:
-            patch, more = mend(trials, found, start, search.by_edit())
+            patch, more = mend(trials, found, start, settled.by_edit())
             found += more
     causes = tuple(cause for item in found for cause in item.causes)
     notes = (*result.notes, *agreement(comparisons), *(note for item in found for note in item.notes))
@@ -115,10 +117,10 @@ def _first_runs(trials: Trials, rare: bool) -> list[Run]:
     return runs
 
 
-def _all(search: Search, pair: tuple[Run, Run]) -> list[Found]:
+def _all(search: Search, pair: tuple[Run, Run], steps: int | None) -> list[Found]:
     """What is behind each first difference, in the order of time."""
     found: list[Found] = []
-    comparison: Comparison = compare(*pair, steps=search.trials.request.steps)
+    comparison: Comparison = compare(*pair, steps=steps)
     runs: Sequence[Run] = pair
     window: tuple[int, int] | None = FIRST_WINDOW
     while comparison.difference is not None and len(found) < _MOST_SOURCES:

@@ -2,71 +2,41 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Collection
+from dataclasses import replace
 
-from samerun.comparing.compare import compare, compare_all, compare_whole
-from samerun.comparing.comparison import Comparison, Scope
+from samerun.comparing.compare import compare
 from samerun.comparing.growth import growth
 from samerun.comparing.ledger import ledger
 from samerun.comparing.probe import Probed, aim, probed
-from samerun.experiments import confidence, outcomes
+from samerun.experiments import confidence
 from samerun.experiments.candidates import Candidates
-from samerun.experiments.check import first_parting
 from samerun.experiments.closer import Closer, look_closer, stop_after, window
 from samerun.experiments.diagnosis import Found, Proof
-from samerun.experiments.trials import Trials
+from samerun.experiments.settled import FILES, Proven, Settled
 from samerun.explaining import openings
 from samerun.explaining.cause import Cause, Findings, cause_of
 from samerun.explaining.confirm import confirm, is_free, judge, points, position, races
 from samerun.explaining.explain import explain, suspects
-from samerun.explaining.patch import Patch, patch
 from samerun.explaining.placing import placed
-from samerun.launching.scratch import scratch_copy
 from samerun.runs.difference import Difference
-from samerun.runs.plan import Control
 from samerun.runs.store import Run
 from samerun.sources._world import World
 from samerun.sources.catalogue import catalogue
 
-_FILES = frozenset({"resume-state", "input-data"})  # controlled by starting from the folder as it was
 _AGAIN = 3  # runs that a difference may take to come back
-_MOST_RUNS = 30  # that one proof of a rare difference may take
-
-
-@dataclass(frozen=True)
-class Proven:
-    """Further runs, and how they compare."""
-
-    comparison: Comparison
-    runs: tuple[Run, ...]  # the two that part, else all of them
-    window: tuple[int, int] | None  # the steps at tier ops
-    whole: bool  # not stopped at the difference
-    patch: Patch | None = None  # the edits that the code had
 
 
 class Search:
-    """What was found so far stays controlled in all runs that are recorded from then on."""
+    """Explains one first difference after the other."""
 
-    def __init__(self, trials: Trials, start: Path | None, share: float | None = None) -> None:
-        self.trials = trials
+    def __init__(self, settled: Settled) -> None:
         self.complete = False
-        self.patch: Patch | None = None  # that for all causes, once its runs agreed to their end
-        self.start = start  # the folder as it was before the first run; None: too big to be copied
-        self._share = share  # of pairs of runs that differ, where that is not all of them
-        self.causes: list[tuple[Difference, Cause]] = []  # all that were proved
-        self._controlled: tuple[str, ...] = ()
-        self.patched: list[tuple[Difference, Cause]] = []
-        self.edited: set[str] = set()  # controlled by a patch, since their control does not reach the cause
-        self.applied: Patch | None = None  # what the code has been edited with for the runs of now
-        self._fresh = trials.request.scratch
+        self._settled = settled
+        self._trials = settled.trials
         self._proof: Proven | None = None
         self._last: Difference | None = None
         self._partings: list[Difference] = []  # where runs with all that was found controlled part
-
-    # --- one first difference ----------------------------------------------------------------------
 
     def explain(
         self, difference: Difference, pair: tuple[Run, Run], recorded: tuple[int, int] | None
@@ -77,20 +47,9 @@ class Search:
         """
         self._last = difference
         self._partings = [difference]
-        left = self._left_behind(difference, recorded)
-        if left is not None:
-            return self._found(Closer(difference, (pair[0].id, pair[1].id), True, recorded, None), pair, left)
-        if not _is_within(difference, recorded) and _branches_by_what_it_reads(difference):
-            closer = Closer(difference, (pair[0].id, pair[1].id), True, None, None)
-            findings, proven = self._held(closer, certain=False, best_only=True)
-            if proven is not None:
-                return self._found(closer, pair, (findings, proven))
-        if _is_a_race_alone(difference):
-            within = recorded if _is_within(difference, recorded) else None
-            closer = Closer(difference, (pair[0].id, pair[1].id), True, within, None)
-            outcome = self._patched(closer)
-            if outcome is not None:
-                return self._found(closer, pair, outcome)
+        at_once = self._at_once(difference, (pair[0].id, pair[1].id), recorded)
+        if at_once is not None:
+            return self._found(at_once[0], pair, at_once[1])
         closer = self._closer(difference, pair, recorded)
         if not closer.reproduced:
             closer = self._again(closer)
@@ -102,12 +61,28 @@ class Search:
         certain = self._always_parts(pair, closer, difference)
         outcome = self._held(closer, certain=certain)
         if outcome[1] is None and closer.window and not _is_within(closer.difference, closer.window):
-            with self.prepared():  # what was seen did not explain it
-                again = look_closer(self.trials, closer.difference, closer.pair, self.control())
+            with self._settled.prepared():  # what was seen did not explain it
+                again = look_closer(self._trials, closer.difference, closer.pair, self._settled.control())
             if again.reproduced:
                 closer, self._last = again, again.difference
                 outcome = self._held(closer, certain=certain)
         return self._found(closer, pair, outcome)
+
+    def _at_once(
+        self, difference: Difference, pair: tuple[str, str], recorded: tuple[int, int] | None
+    ) -> tuple[Closer, tuple[Findings, Proven]] | None:
+        """What is proved without looking closer, where that would cost runs and tell no more."""
+        seen = Closer(difference, pair, True, recorded if _is_within(difference, recorded) else None, None)
+        left = self._left_behind(difference, recorded)
+        if left is not None:
+            return seen, left
+        if _is_a_race_alone(difference):
+            findings, proven = self._patched(seen)
+        elif seen.window is None and _branches_by_what_it_reads(difference):
+            findings, proven = self._held(seen, certain=False, best_only=True)
+        else:
+            return None
+        return None if proven is None else (seen, (findings, proven))
 
     def _held(
         self, closer: Closer, *, certain: bool, best_only: bool = False
@@ -117,7 +92,7 @@ class Search:
         if best_only:
             evidence = evidence[:1]
         to_the_end = races((*self._partings, closer.difference), evidence)
-        attempts = Candidates(self, closer, evidence, certain=certain, to_the_end=to_the_end)
+        attempts = Candidates(self._settled, closer, evidence, certain=certain, to_the_end=to_the_end)
         findings = attempts.patched() or confirm(
             closer.difference,
             attempts.in_turn(),
@@ -130,13 +105,11 @@ class Search:
                 findings = more(findings)
         return replace(findings, notes=(*findings.notes, *notes)), attempts.proof(findings)
 
-    def _patched(self, closer: Closer) -> tuple[Findings, Proven | None] | None:
-        """What the code with a patch for the best candidate says; None where it does not repeat itself."""
+    def _patched(self, closer: Closer) -> tuple[Findings, Proven | None]:
+        """What runs of the code with a patch for the best candidate say."""
         evidence, notes = explain(closer.difference)
-        attempts = Candidates(self, closer, evidence[:1], certain=False, to_the_end=True)
-        findings = attempts.patched()
-        if findings is None:
-            return None
+        attempts = Candidates(self._settled, closer, evidence[:1], certain=False, to_the_end=True)
+        findings = attempts.patched() or Findings(())
         return replace(findings, notes=(*findings.notes, *notes)), attempts.proof(findings)
 
     def _found(
@@ -144,23 +117,22 @@ class Search:
     ) -> tuple[Found, Proven | None]:
         findings, proven = outcome
         difference = closer.difference
-        seen = tuple(self.trials.recorded[run] for run in closer.pair)
+        seen = tuple(self._trials.recorded[run] for run in closer.pair)
         confirmed = tuple(cause for cause in findings.causes if cause.confirmed)
         alone = self._alone(difference, seen[0])
         proof = None
         if proven is not None:
-            way = self._keep(difference, confirmed)
-            self.causes += [(difference, cause) for cause in confirmed]
+            way = self._settled.keep(difference, confirmed)
             parted = proven.comparison.difference
             proof = Proof(
                 tuple(run.id for run in proven.runs),
-                self.controlled(),
+                self._settled.controlled(),
                 way,
                 None if parted is None else parted.step,
                 min(run.steps for run in proven.runs),
             )
             self._proof = proven
-            self.patch = self.patch or self._patch_of(proven)
+            self._settled.patch = self._settled.patch or self._settled.patch_of(proven)
         opened = None if proof is not None else openings.told(difference)
         notes = (*(note for note in (closer.note, opened) if note), *findings.notes)
         found = Found(
@@ -176,23 +148,11 @@ class Search:
         )
         return found, proven
 
-    def _patch_of(self, proven: Proven) -> Patch | None:
-        """The patch for all causes, where the proof is runs of the code with no more than that."""
-        request = self.trials.request
-        if proven.patch is None or not proven.whole or proven.comparison.verdict != "same":
-            return None
-        if self.control() != request.control or self._fresh != request.scratch:
-            return None
-        wanted = patch(self.causes, request.folder, self.by_edit())
-        if wanted is None or wanted.cannot or wanted.files != proven.patch.files:
-            return None
-        return replace(wanted, verified=True, runs=tuple(run.id for run in proven.runs))
-
     def _placed(self, difference: Difference, cause: Cause) -> Cause:
         """With the line that an edit would change, or that draws, where no record has one."""
         if cause.call_site or difference.call_site:
             return cause
-        return replace(cause, call_site=placed(difference, cause, self.trials.request.folder))
+        return replace(cause, call_site=placed(difference, cause, self._trials.request.folder))
 
     def _alone(self, difference: Difference, run: Run) -> Probed | None:
         """The operation that put out something else of equal inputs, run again by itself in a further run."""
@@ -202,11 +162,11 @@ class Search:
         probe = aim(run, difference)
         if probe is None:
             return None
-        with self.prepared():
-            (again,) = self.trials.record(
+        with self._settled.prepared():
+            (again,) = self._trials.record(
                 "running the operation alone",
                 1,
-                control=self.control(),
+                control=self._settled.control(),
                 tier="ops",
                 window=window(difference),
                 stop_after=stop_after(difference),
@@ -225,16 +185,16 @@ class Search:
             return Closer(difference, ids, True, window(difference), stop_after(difference))
         if difference.what == "batch" and difference.in_workers and _is_seen(difference):
             return Closer(difference, ids, True, None, None)  # no operation of this process made it
-        with self.prepared():
-            return look_closer(self.trials, difference, ids, self.control(), is_enough=_is_seen)
+        with self._settled.prepared():
+            return look_closer(self._trials, difference, ids, self._settled.control(), is_enough=_is_seen)
 
     def _parts_from_both(self, difference: Difference, pair: tuple[Run, Run]) -> bool:
         """Whether one more run parts from both of the pair where they part."""
-        with self.prepared():
-            (third,) = self.trials.record(
+        with self._settled.prepared():
+            (third,) = self._trials.record(
                 f"looking closer at step {difference.step}",
                 1,
-                control=self.control(),
+                control=self._settled.control(),
                 tier="ops",
                 window=window(difference),
                 stop_after=stop_after(difference),
@@ -243,7 +203,7 @@ class Search:
 
     def _always_parts(self, pair: tuple[Run, Run], closer: Closer, where: Difference) -> bool:
         """Whether no two of the runs that are there agree, so that two that do are no luck."""
-        near = [self.trials.recorded[run] for run in closer.pair]
+        near = [self._trials.recorded[run] for run in closer.pair]
         if not closer.reproduced or _is_seen(closer.difference):
             return closer.reproduced
         if {run.id for run in near} == {run.id for run in pair}:
@@ -259,8 +219,8 @@ class Search:
 
     def _again(self, closer: Closer) -> Closer:
         """Recording every operation takes time: what depends on the clock may show only without it."""
-        with self.prepared():
-            proven = self.further("recording again", _AGAIN, self.control(), None, None)
+        with self._settled.prepared():
+            proven = self._settled.further("recording again", _AGAIN, self._settled.control(), None, None)
         found = proven.comparison.difference
         if found is None:
             return closer
@@ -270,126 +230,21 @@ class Search:
         self, difference: Difference, recorded: tuple[int, int] | None
     ) -> tuple[Findings, Proven] | None:
         """What one run left and the other found cannot show in further runs: they all find it."""
-        files = (item for item in explain(difference)[0] if item.source in _FILES and item.strength >= 0.7)
+        files = (item for item in explain(difference)[0] if item.source in FILES and item.strength >= 0.7)
         best = next(files, None)
-        if best is None or self.start is None or self._fresh:
+        if best is None or self._settled.start is None or self._settled.fresh:
             return None
-        with self.prepared((best.source,)):
-            proven = self.further(
-                f"starting from the folder as it was: {best.source}", 2, self.control(), recorded, None
+        with self._settled.prepared((best.source,)):
+            proven = self._settled.further(
+                f"starting from the folder as it was: {best.source}",
+                2,
+                self._settled.control(),
+                recorded,
+                None,
             )
         if judge(proven.comparison, difference) != "mended":
             return None
         return Findings((cause_of(best, confirmed=True),)), proven
-
-    # --- recording under what is known ---------------------------------------------------------------
-
-    def controlled(self) -> tuple[str, ...]:
-        """The ids of all that is controlled, in whatever way."""
-        return (*self._controlled, *(cause.source for _, cause in self.patched))
-
-    def control(self, *more: str) -> Control | None:
-        """That of the request, and the sources found so far, and these."""
-        ids = tuple(id_ for id_ in (*self._controlled, *more) if self.way(id_) == "control")
-        base = self.trials.request.control
-        if base is not None:
-            return replace(base, extra=(*base.extra, *ids))
-        return Control(only=ids) if ids else None
-
-    def by_edit(self) -> frozenset[str]:
-        """The sources that are controlled by edits of the code in all runs from here on."""
-        return frozenset(cause.source for _, cause in self.patched)
-
-    def way(self, source: str) -> str:
-        """How a source is controlled: by its control, by a patch of the code, or by a fresh folder."""
-        known = catalogue().get(source)
-        if source in _FILES:
-            return "fresh"
-        controlled = known is not None and known.controllable and source not in self.edited
-        return "control" if controlled else "patch"
-
-    @contextlib.contextmanager
-    def prepared(
-        self, sources: Collection[str] = (), causes: Sequence[tuple[Difference, Cause]] = ()
-    ) -> Iterator[None]:
-        """Runs are in a copy of the folder where a source found, or one of these, asks for it.
-
-        An edited copy is the same for all of them: what one leaves there, the next one finds, as it did.
-        """
-        patched = [*self.patched, *causes]
-        fresh = self._fresh or bool(_FILES & set(sources))
-        base = self.start or self.trials.request.folder
-        before = self.trials.fresh, self.trials.within, self.applied
-        with contextlib.ExitStack() as stack:
-            if patched:
-                base = stack.enter_context(scratch_copy(base))
-                made = patch(patched, self.trials.request.folder, self.by_edit())
-                if made is not None:
-                    made.apply(base)
-                    self.applied = made
-            self.trials.fresh = base if fresh else None
-            self.trials.within = base if patched and not fresh else None
-            try:
-                yield
-            finally:
-                self.trials.fresh, self.trials.within, self.applied = before
-
-    def further(
-        self,
-        stage: str,
-        count: int,
-        control: Control | None,
-        at: tuple[int, int] | None,
-        stop: int | None,
-        agreed: Sequence[Run] = (),
-    ) -> Proven:
-        """Up to `count` runs, fewer when two of them part; at tier ops in the steps `at`, where given.
-
-        `agreed` are runs recorded in this way before, which did not part: they count among them.
-        """
-        request = self.trials.request
-        last = None if request.steps is None else request.steps - 1
-        runs = list(agreed)
-        while len(runs) < count:
-            runs += self.trials.record(
-                stage,
-                1 if runs else 2,
-                control=control,
-                tier="steps" if at is None else "ops",
-                window=at,
-                stop_after=last if stop is None else stop,
-                values=stop is None,
-            )
-            compared = compare_whole if stop is None else compare_all
-            comparisons = compared(runs, steps=request.steps)
-            parted = first_parting(runs, comparisons)
-            if parted is not None:
-                pair = (runs[0], runs[parted + 1])
-                return Proven(comparisons[parted], pair, at, stop is None, self.applied)
-        reason = outcomes.failure(runs, parted=False)
-        if reason is not None:
-            unknown = Comparison("unknown", Scope((runs[0].id, runs[-1].id)), reason)
-            return Proven(unknown, tuple(runs), at, stop is None, self.applied)
-        chosen = next((item for item in comparisons if item.verdict == "unknown"), comparisons[0])
-        return Proven(chosen, tuple(runs), at, stop is None, self.applied)
-
-    def needed(self, count: int) -> int:
-        """How many runs must agree: more for a difference that is rare."""
-        if self._share is None:
-            return count
-        return min(max(count, confidence.runs_needed(self._share) + 1), _MOST_RUNS)
-
-    def _keep(self, difference: Difference, causes: Sequence[Cause]) -> str:
-        ways = [self.way(cause.source) for cause in causes]
-        for cause, way in zip(causes, ways, strict=True):
-            if way == "patch":
-                self.patched.append((difference, cause))
-            else:
-                self._fresh = self._fresh or way == "fresh"
-                self._controlled = (*self._controlled, cause.source)
-        return " and ".join(dict.fromkeys(ways))
-
-    # --- about the whole -------------------------------------------------------------------------------
 
     def suspects(self, known: Collection[str]) -> tuple[Cause, ...]:
         """RNGs that also part, where the search ended before all was found."""

@@ -11,6 +11,7 @@ from samerun.editing.edit import Change, Edit
 from samerun.editing.file import File, last_name
 from samerun.editing.values import Place, given
 from samerun.sources._mending import sets, volatile
+from samerun.sources._mending.elements import are_texts
 
 _BY = frozenset({"id", "hash", "object.__hash__"})
 
@@ -87,9 +88,9 @@ def _has_address_keys(code: Code, place: Place) -> bool:
 def _gone_through(code: Code) -> Iterator[Place]:
     """The sets of what may be objects whose order is followed, `.pop()` included."""
     for file, node in sets.ordered_sets(code):
-        if not sets.are_texts(code, (file, node)):
+        if not are_texts(code, (file, node)):
             yield file, node
-    yield from (place for place in sets.popped(code) if not sets.are_texts(code, place))
+    yield from (place for place in sets.popped(code) if not are_texts(code, place))
 
 
 def _kept_in_order(file: File, maker: ast.expr) -> list[Edit]:

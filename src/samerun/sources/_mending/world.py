@@ -1,4 +1,4 @@
-"""Where the user's code uses what the operating system gives, and the edits that make it constant in a seed."""
+"""Where the code uses what the operating system gives, and the edits that make it constant in a seed."""
 
 from __future__ import annotations
 
