@@ -14,7 +14,7 @@ from samerun.digest.keyed import combine, tensor_seed
 from samerun.digest.layouts import walk
 from samerun.digest.mix128 import finalise, lanes
 from samerun.digest.quiet import quiet
-from samerun.errors import DigestError
+from samerun.errors import DigestError, is_the_scripts
 
 # A dense tensor is a slot; a tensor of another kind is a key and the nodes of its parts; a part that is on
 # another device is digested at once.
@@ -149,7 +149,9 @@ def _guarded(launch: _AddLanes) -> _AddLanes:
                 with _on(t.device):
                     launch(t, rows, slot, seed)
                 return
-            except Exception:  # triton raises whatever its compiler does; nothing was added to the row
+            except Exception as error:  # triton raises whatever its compiler does; nothing was added so far
+                if is_the_scripts(error):
+                    raise
                 _kernel_fails = True
         _add_lanes_in_torch(t, rows, slot, seed)
 

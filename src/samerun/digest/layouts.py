@@ -14,7 +14,7 @@ from samerun.digest.host import dispatch_key_names, require_memory
 from samerun.digest.keyed import tensor_key
 from samerun.digest.quiet import quiet
 from samerun.digest.values import digest_value, type_name
-from samerun.errors import DigestError
+from samerun.errors import DigestError, is_the_scripts
 
 Node = TypeVar("Node")
 Leaf = Callable[[torch.Tensor], Node]
@@ -41,6 +41,8 @@ def walk(t: torch.Tensor, leaf: Leaf[Node], join: Join[Node]) -> Node:
     except DigestError:
         raise
     except Exception as error:  # torch has no kernel or no memory, or a subclass's own code fails
+        if is_the_scripts(error):
+            raise
         raise DigestError(
             f"a {type_name(type(t))} could not be read ({type(error).__name__}: {_first_line(error)}). "
             "Digest a plain copy of it, or leave it out."

@@ -17,7 +17,7 @@ from typing import Any
 from xxhash import xxh3_128_digest
 
 from samerun.digest.keyed import seed_of
-from samerun.errors import DigestError
+from samerun.errors import DigestError, is_the_scripts
 
 MAX_DEPTH = 100
 
@@ -68,6 +68,8 @@ def digest_value(obj: object) -> bytes:
     except DigestError:
         raise
     except Exception as error:  # an image that is cut short, a property that raises
+        if is_the_scripts(error):
+            raise
         raise DigestError(
             f"a {type_name(type(obj))} could not be read ({type(error).__name__}: {error}). "
             "Digest the parts of it that can."

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
 from samerun import recording
-from samerun.errors import UsageError
+from samerun.errors import UsageError, is_the_scripts
 from samerun.launching.hooks import ImportHook
 from samerun.launching.marks import PYTHON_SEEN, TORCH_SEEN, mark, took_effect
 from samerun.runs.complaints import complain
@@ -144,6 +144,8 @@ class _Process:
         try:
             act()
         except Exception as error:
+            if is_the_scripts(error):
+                raise
             complain(self._plan.run, f"{what} failed: {type(error).__name__}: {error}", broken=broken)
 
     def _at_exit(self) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from xxhash import xxh3_128
 
 from samerun import digest
+from samerun.errors import is_the_scripts
 from samerun.sources import _user_code
 
 if TYPE_CHECKING:
@@ -126,7 +127,9 @@ class Draws:
 def _digest(value: Any) -> bytes:
     try:
         return digest.digest_value(value)
-    except Exception:  # the script's own object, which cannot be read
+    except Exception as error:  # the script's own object, which cannot be read
+        if is_the_scripts(error):
+            raise
         return bytes(16)
 
 

@@ -8,6 +8,8 @@ import sysconfig
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from samerun.errors import is_the_scripts
+
 if TYPE_CHECKING:
     from samerun.recording.journal import Journal
 
@@ -37,8 +39,9 @@ class Files:
         self._busy = True
         try:
             self._opened(arguments[0], arguments[1], arguments[2])
-        except Exception:  # an unreadable file is the script's own affair
-            pass
+        except Exception as error:  # an unreadable file is the script's own affair
+            if is_the_scripts(error):
+                raise
         finally:
             self._busy = False
 

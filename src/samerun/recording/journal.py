@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from samerun.errors import is_the_scripts
 from samerun.runs.plan import Plan
 from samerun.sources import _user_code
 
@@ -94,7 +95,9 @@ class Journal:
         return [row for row, unless in held if not unless()]
 
     def fail(self, error: BaseException) -> None:
-        """Our own error: the recording ends, the training goes on."""
+        """Our own error: the recording ends, the training goes on. One of the script's is raised again."""
+        if is_the_scripts(error):
+            raise error
         if self.recorder is not None:
             self.recorder.fail(error)
 

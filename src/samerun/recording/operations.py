@@ -13,11 +13,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from xxhash import xxh3_128_digest
 
 from samerun.recording import compiler
-from samerun.recording.memory import Memory, storage_of
+from samerun.recording.memory import Memory
 from samerun.recording.operation import TENSORS, Operation, came_of, learn, own_generator, tensors_in
 from samerun.recording.probe import Prober
 from samerun.recording.recorder import Recorder
 from samerun.recording.tensors import Slot
+from samerun.recording.unwritten import Unwritten
 from samerun.recording.watch import Place, Read, Watch
 from samerun.runs import schema
 from samerun.sources import _user_code
@@ -56,15 +57,14 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._operations: dict[Any, Operation] = {}  # not by id(), which tells all audit hooks each time
         self._apart: Callable[..., Any] | None = None  # itself, out of the compiler's sight
         self._sites: dict[tuple[CodeType, int], str] = {}
-        self._unwritten_at: dict[int, str | None] = {}  # address of memory as it was allocated → line
-        self._partly: set[str | None] = set()  # lines whose memory was written in part only, as told so far
+        self.unwritten = Unwritten(self.memory, recorder, lambda: self._place()[1])
         self._made: dict[int, tuple[str | None, str | None]] = {}  # autograd node → where its forward ran
 
     def forget(self) -> None:
         """At the end of a step."""
         self._made.clear()
         self.memory.forget()
-        self._unwritten_at = {at: self._unwritten_at.get(at) for at in self.memory.unwritten}
+        self.unwritten.forget()
         if self.watch is not None:
             self.watch.forget()
 
@@ -114,32 +114,9 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _meet(self, func: Any) -> Operation:
         operation = learn(func)
         if operation.moves:
-            operation = replace(operation, call=self._told_of_growth(operation.call))
+            operation = replace(operation, call=self.unwritten.told_of_growth(operation.call))
         self._operations[func] = operation
         return operation
-
-    def _told_of_growth(self, call: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-        """A resize that knows whether there is memory now that nothing has written."""
-
-        def measure(tensor: torch.Tensor) -> tuple[torch.UntypedStorage, int] | None:
-            storage = storage_of(tensor)
-            return None if storage is None else (storage, storage.nbytes())
-
-        def compare(tensor: torch.Tensor, before: torch.UntypedStorage, nbytes: int) -> None:
-            if storage_of(tensor) is before and before.nbytes() > nbytes:
-                self.memory.left_unwritten(tensor)
-                self._unwritten_at[before.data_ptr()] = self._place()[1]
-
-        measured, compared = self.recorder.guard(measure), self.recorder.guard(compare)
-
-        def moved(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
-            before = measured(tensor)
-            result = call(tensor, *args, **kwargs)
-            if before is not None:
-                compared(tensor, *before)
-            return result
-
-        return moved
 
     def _is_probed(
         self, prober: Prober, operation: Operation, before: _Before, args: Any, kwargs: dict[str, Any]
@@ -198,7 +175,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 plain.append(value)
             elif isinstance(value, torch.UntypedStorage):  # of set_, by which torch.load brings data in
                 inputs.append(memory.storage(value))
-        if memory.unwritten and self._reads_unwritten(operation, args, kwargs):
+        if memory.unwritten and self.unwritten.is_read_by(operation, args, kwargs):
             flags |= schema.UNINITIALIZED
         if self._local.loading:
             flags |= schema.LOADER
@@ -244,14 +221,12 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         elif operation.unwritten:
             flags |= schema.NEVER_WRITTEN
             for tensor in tensors_in(result):
-                memory.left_unwritten(tensor)
-                if (storage := storage_of(tensor)) is not None:
-                    self._unwritten_at[storage.data_ptr()] = site
+                self.unwritten.made(tensor, site)
         elif operation.moves and memory.unwritten and memory.is_unwritten(args[0]):
             flags |= schema.NEVER_WRITTEN
         elif operation.written and (put_out := operation.writes_to(args, kwargs)):
             if memory.unwritten:
-                self._writes(put_out)
+                self.unwritten.written_to(put_out)
             memory.written(put_out)
             for tensor in put_out:
                 parts.append(memory.output(tensor, 1))  # autograd counts the write after it has returned
@@ -282,20 +257,10 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             detail, drew = self._drew(own_generator(kwargs), own, put_out)
             flags ^= 0 if drew else schema.DRAWS  # dropout of nothing, attention in evaluation
         elif flags & schema.UNINITIALIZED:
-            detail = self._made_at(args, kwargs)
+            detail = self.unwritten.made_at(args, kwargs)
         self.recorder.operation(
             operation.name, operation.phase, module, site, parts, tensors, values, flags, detail
         )
-
-    def _writes(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Tell of memory that is now written in part: what is left may be read with the rest of it."""
-        for tensor in tensors:
-            if self.memory.is_unwritten(tensor):
-                storage = tensor.untyped_storage()
-                site = self._unwritten_at.get(storage.data_ptr())
-                if tensor.nbytes < storage.nbytes() and site not in self._partly:
-                    self._partly.add(site)
-                    self.recorder.row("unwritten", "torch.empty", call_site=site)
 
     def _watch(
         self,
@@ -360,22 +325,6 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return None, True
         name = f"torch-{put_out[0].device.type}"
         return name, self.recorder.rng_moved(name) is not False
-
-    def _made_at(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
-        """The line that allocated the memory which an operation read though nothing had written it."""
-        for value in (*args, *kwargs.values()):
-            for tensor in tensors_in(value):
-                if self.memory.is_unwritten(tensor):
-                    return self._unwritten_at.get(tensor.untyped_storage().data_ptr())
-        return None
-
-    def _reads_unwritten(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        written = {id(tensor) for tensor in operation.writes_to(args, kwargs)}
-        return any(
-            id(tensor) not in written and self.memory.is_unwritten(tensor)
-            for value in (*args, *kwargs.values())
-            for tensor in tensors_in(value)
-        )
 
 
 def _device(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
