@@ -49,6 +49,7 @@ class Script:
     prints: Mapping[int, str] = field(default_factory=dict)
     from_step: Mapping[str, int] = field(default_factory=dict)  # sources that feed batches from then on
     sooner: Mapping[int, int] = field(default_factory=dict)  # run: how many steps before that they do in it
+    made: bool = False  # an operation of the training itself draws the batches
     reaches: Mapping[str, str] = field(default_factory=dict)  # source: another that its control controls too
     reads: tuple[str, ...] = ()  # what the system gives that it reads at the start, whatever for
     unwritten: bool = False  # it reads memory that nothing has written
@@ -181,6 +182,8 @@ class _Play:
             batch += came
             detail = json.dumps({"workers": 2, "samples": 2, "batch": step})
             self._row(step, "data", "indices", "loader", came, inputs=step, detail=detail)
+        if script.made:  # the forward pass has begun for all that is known
+            self._operation(step, "forward", "aten.randn", b"size", batch)
         self._row(step, "data", "batch", None, batch)
         out = _digest(self.weights, batch)
         self._operation(step, "forward", "aten.mm", self.weights + batch, out)

@@ -96,6 +96,17 @@ def test_a_reason_that_is_seen_is_not_followed_to_an_earlier_step(tmp_path: Path
     assert any("recorded again they part at step 2 already" in note for note in diagnosis.check.notes)
 
 
+def test_a_closer_look_finds_the_operation_that_made_the_batch(tmp_path: Path) -> None:
+    """It came "later" than the batch, so that the difference counted as one that did not come back."""
+    script = Script(from_step={KERNEL: 2}, made=True)
+    diagnosis = diagnosed(script, tmp_path)
+    assert sources(diagnosis) == [[KERNEL]]
+    difference = diagnosis.found[0].difference
+    assert (difference.op, difference.phase, difference.shows) == ("aten.randn", "forward", (2, "data"))
+    stops = [call["stop_after"] for call in script.calls if not call["probe"]]
+    assert stops == [None, None, 2, 2, None, None]
+
+
 def test_where_what_is_seen_does_not_explain_it_the_earlier_step_is_looked_at_too(tmp_path: Path) -> None:
     # what differs at step 2 is a kernel's doing, whose operation only a window there can show
     script = Script(steps=6, from_step={"python-random": 4}, bystanders=("python-random",), sooner={3: 0})

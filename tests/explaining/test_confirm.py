@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.explaining.cause import Findings
-from samerun.explaining.confirm import MOST_CANDIDATES, confirm, judge, races
+from samerun.explaining.confirm import MOST_CANDIDATES, confirm, is_not_after, judge, races
 from samerun.runs.difference import Difference, Evidence
 
 HERE = Difference(step=3, phase="forward", what="output")
@@ -36,6 +37,15 @@ def at(step: int, phase: str) -> Comparison:
 )
 def test_mended_is_gone_or_later_than_the_original(comparison: Comparison, outcome: str) -> None:
     assert judge(comparison, HERE) == outcome
+
+
+def test_an_operation_is_where_it_shows_or_before() -> None:
+    batch = Difference(step=3, phase="data", what="batch")
+    made = Difference(step=3, phase="forward", what="operation", shows=(3, "data"))
+    assert is_not_after(batch, batch) and is_not_after(made, batch)
+    assert not is_not_after(replace(made, shows=(3, "forward")), batch)
+    assert not is_not_after(replace(made, shows=None), batch)
+    assert not is_not_after(replace(made, step=4, shows=(4, "data")), batch)
 
 
 class Trials:

@@ -74,6 +74,20 @@ def test_does_not_recognise_what_another_source_explains():
         assert source.recognise(batch(a=a, b=a)).strength == 0.4
 
 
+def test_files_opened_in_another_order_explain_nothing():
+    """They come in the order of the set: the same files, each with the same content."""
+
+    def opened(first, second, digest=TWO):
+        named = ((first, ONE if first == "a.pt" else digest), (second, ONE if second == "a.pt" else digest))
+        rows = [
+            row("opened", "open", call_site="train.py:4", detail=path, digest=held) for path, held in named
+        ]
+        return said(None, *rows)
+
+    assert source.recognise(batch(a=opened("a.pt", "b.pt"), b=opened("b.pt", "a.pt"))).strength == 0.4
+    assert source.recognise(batch(a=opened("a.pt", "b.pt"), b=opened("b.pt", "a.pt", ONE))) is None
+
+
 def test_a_generator_that_nobody_drew_from_does_not_hide_it():
     assert source.recognise(weights(rng_first={"torch-cpu": 0})).strength == 0.4
 

@@ -66,6 +66,13 @@ def test_recognises_one_made_before_the_difference():
     assert source.recognise(operation(a=made, b=made)) is None
 
 
+def test_one_that_the_global_generator_takes_its_seed_from_is_not_its_doing():
+    both = [row("unseeded", id_, call_site="data.py:4") for id_ in ("numpy-generator", "numpy-global")]
+    assert source.recognise(batch(a=side(*both), b=side(*both))) is None
+    more = side(*both, row("unseeded", "numpy-generator", call_site="data.py:6"))
+    assert source.recognise(batch(a=more, b=more)).call_site == "data.py:6"
+
+
 def test_a_seeded_random_state_is_not_unseeded(observed):
     notes = observed(source)
     np.random.RandomState(3)

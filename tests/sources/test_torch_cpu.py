@@ -117,6 +117,20 @@ def test_recognises_other_initial_weights_and_another_order_of_samples():
     assert source.recognise(operation(**DRAWN)) is None  # equal inputs, nothing drawn
 
 
+def test_a_seed_of_the_systems_is_its_doing_where_the_states_were_equal_until_then():
+    drawn = frozenset({"torch-cpu"})
+
+    def recognised(row_step, rng_first):
+        made = side(row("unseeded", "torch-cpu", call_site="train.py:9", step=row_step))
+        found = source.recognise(batch(step=7, a=made, b=made, drawn=drawn, rng_first=rng_first))
+        return found and (found.strength, found.call_site)
+
+    assert recognised(7, {}) == recognised(7, {"torch-cpu": 8}) == (0.7, "train.py:9")
+    assert recognised(7, {"torch-cpu": 0}) == (0.7, "train.py:5")  # they differed long before
+    made = side(row("unseeded", "torch-cpu", call_site="train.py:9"))
+    assert source.recognise(batch(a=made, b=made)) is None  # nothing drew from it
+
+
 def test_steps_back_when_the_seed_itself_differs():
     a, b = (
         side(row("seed", "torch.manual_seed", call_site="train.py:2", digest=digest)) for digest in (ONE, TWO)

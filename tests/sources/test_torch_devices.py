@@ -52,6 +52,17 @@ def test_cuda_seedings_are_noted(observed):
     assert [note.value for note in notes.of("seed", "torch.cuda.manual_seed_all")] == [3.0]
 
 
+def test_what_torch_does_to_cuda_when_it_seeds_everything_is_no_seeding_of_the_scripts(observed):
+    notes = observed(TorchCuda())
+    before = list(torch.cuda._queued_calls)
+    state = torch.get_rng_state()
+    torch.manual_seed(3)
+    torch.seed()
+    torch.set_rng_state(state)
+    torch.cuda._queued_calls[:] = before
+    assert notes.of("seed") == []
+
+
 @pytest.mark.gpu
 @needs_cuda
 def test_cuda_draws_repeat_under_control():

@@ -282,6 +282,9 @@ def test_a_clock_that_only_measures_is_not_blamed():
 SCHEDULE = """
 import time
 began = time.monotonic()
+class Slot:
+    @property
+    def spent(self): return (time.monotonic() - began) / 9
 def rate():
     spent = time.monotonic() - began
     return 0.1 / (1 + spent)
@@ -303,6 +306,7 @@ for step in range(9):
         ("LambdaLR(optimizer, lambda epoch: time.time() / 1e9)", "net(x)", "optimizer", "lambda epoch"),
         ("LambdaLR(optimizer, lr_lambda=rate)", "net(x)", "optimizer", "spent ="),
         ("pass", "net(x) * rate()", "forward", "spent ="),
+        ("pass", "net(x) / Slot().spent", "forward", "def spent"),
         ("pass", "net(x)", "forward", None),
         ("pass", "net(x)", "optimizer", None),
         ("group['lr'] = 0.1", "net(x) * rate()", "optimizer", None),
@@ -312,7 +316,8 @@ for step in range(9):
 def test_a_clock_that_goes_into_what_differs(tmp_path, set_, loss, phase, line):
     program = Program(tmp_path, SCHEDULE.format(set=set_, loss=loss))
     rows = [
-        row("clock", "time.time", call_site=program.at(words)) for words in ("began =", "spent =", "print")
+        row("clock", "time.time", call_site=program.at(words))
+        for words in ("began =", "def spent", "spent =", "print")
     ]
     if "time.time() / 1e9" in set_:
         rows.append(row("clock", "time.time", call_site=program.at("LambdaLR")))

@@ -57,6 +57,7 @@ def describe(found: Compared, runs: tuple[Recorded, Recorded]) -> tuple[Differen
         rank=trace.rank,
         process=trace.stem,
         place=parting.at_a(),
+        shows=_shows(found),
         origin=found.origin,
         gap=None if _told(found) else gap(paired, parting.a, parting.b),
         run=("a" if parting.b is None else "b") if parting.flow and not found.ended else None,
@@ -72,6 +73,13 @@ def describe(found: Compared, runs: tuple[Recorded, Recorded]) -> tuple[Differen
         b=sides[1],
     )
     return difference, notes
+
+
+def _shows(found: Compared) -> tuple[int, str] | None:
+    if found.shows is None:
+        return None
+    trace, at = found.seen(found.shows)
+    return int(trace.steps[at]), str(trace.cell("phase", at))
 
 
 def _told(found: Compared) -> bool:

@@ -38,10 +38,11 @@ class Compared:
     limit: int | None = None  # only steps below it were compared
     unknown: str | None = None  # why it cannot be told whether the process did the same in both
     notes: tuple[str, ...] = ()
+    shows: Parting | None = None  # of operations: where the records of steps part, after them
 
-    def seen(self) -> tuple[Trace, int]:
+    def seen(self, parting: Parting | None = None) -> tuple[Trace, int]:
         """The trace that has the record of the parting, a's where both have it, and its position there."""
-        return _seen(self.paired, self.parting or Parting(0, 0, (0, 0)))
+        return _seen(self.paired, parting or self.parting or Parting(0, 0, (0, 0)))
 
     def instead(self) -> Row | None:
         """Where only one run has the record: the one at which the other run is then."""
@@ -135,7 +136,9 @@ def _with_operations(
     if origin is not None and not origin.inputs_equal and _came_in(paired, first, found):
         return replace(result, origin=origin)
     note = f"among the records of steps it shows first in {_described(paired, first)}"
-    return replace(result, parting=found, ended=False, origin=origin, notes=(*result.notes, note))
+    return replace(
+        result, parting=found, ended=False, origin=origin, notes=(*result.notes, note), shows=first
+    )
 
 
 def _is_before(one: Parting, other: Parting) -> bool:

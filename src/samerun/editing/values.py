@@ -147,7 +147,10 @@ def _of_parameter(code: Code, file: File, scope: Function | ast.Lambda, name: st
 
 
 def _of_attribute(code: Code, file: File, node: ast.Attribute) -> list[Place]:
-    """Assignments to it: in its class, in this file, or else in the others; options and fields count."""
+    """Assignments to it: in its class, in this file, or else in the others; options and fields count.
+
+    Of a property, what it returns.
+    """
     owner = (
         file.owner(node) if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls") else None
     )
@@ -156,6 +159,13 @@ def _of_attribute(code: Code, file: File, node: ast.Attribute) -> list[Place]:
         return [(file, value) for value in own]
     for files in ([file], [other for other in code.files if other is not file]):
         found = [(other, value) for other in files for value in index(other).attributes[node.attr]]
+        found += [(other, value) for other in files for value in _of_property(other, node.attr)]
         if found:
             return found
     return []
+
+
+def _of_property(file: File, name: str) -> Iterator[ast.expr]:
+    for function in index(file).functions[name]:
+        if any("property" in ast.unparse(item) for item in function.decorator_list):
+            yield from returns(function)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from samerun.comparing.compare import compare
 from samerun.experiments.trials import Trials
-from samerun.explaining.confirm import position
+from samerun.explaining.confirm import is_not_after
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Control
 from samerun.runs.store import Run
@@ -106,6 +106,6 @@ def _first(runs: Sequence[Run], where: Difference) -> tuple[Difference, tuple[st
     *others, last = runs
     for other in others:
         difference = compare(other, last).difference
-        if difference is not None and position(difference) <= position(where):
+        if difference is not None and is_not_after(difference, where):
             return difference, (other.id, last.id)
     return None

@@ -16,7 +16,7 @@ from samerun.experiments.diagnosis import Found, Proof
 from samerun.experiments.settled import FILES, Proven, Settled
 from samerun.explaining import openings
 from samerun.explaining.cause import Cause, Findings, cause_of
-from samerun.explaining.confirm import confirm, is_free, judge, points, position, races
+from samerun.explaining.confirm import confirm, is_free, is_not_after, judge, points, races
 from samerun.explaining.explain import explain, suspects
 from samerun.explaining.placing import placed
 from samerun.runs.difference import Difference
@@ -215,7 +215,7 @@ class Search:
         found = compare(one, other).difference
         if found is not None:
             self._partings.append(found)
-        return found is not None and position(found) <= position(where)
+        return found is not None and is_not_after(found, where)
 
     def _again(self, closer: Closer) -> Closer:
         """Recording every operation takes time: what depends on the clock may show only without it."""

@@ -24,8 +24,21 @@ _FLOW = ("flow", "ended")
 
 def position(difference: Difference) -> tuple[int, int]:
     """Where a difference stands in time: (step, phase in the order of a step)."""
-    phase = difference.phase
-    return difference.step, PHASES.index(phase) if phase in PHASES else len(PHASES)
+    return _place(difference.step, difference.phase)
+
+
+def _place(step: int, phase: str) -> tuple[int, int]:
+    return step, PHASES.index(phase) if phase in PHASES else len(PHASES)
+
+
+def is_not_after(found: Difference, other: Difference) -> bool:
+    """Whether one difference is there, or shows, where another one is, or before that.
+
+    An operation that makes a batch is a part of the forward pass for all that is known while it runs.
+    """
+    if position(found) <= position(other):
+        return True
+    return found.shows is not None and _place(*found.shows) <= position(other)
 
 
 def races(differences: Sequence[Difference], evidence: Sequence[Evidence]) -> bool:

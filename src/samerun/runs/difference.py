@@ -125,6 +125,7 @@ class Difference:
     rank: int = 0
     process: str = "rank0"
     place: int = 0
+    shows: tuple[int, str] | None = None  # of an operation: the step and phase where a record of steps parts
     origin: Origin | None = None
     gap: Gap | None = None
     run: Literal["a", "b"] | None = None  # of the kind "flow": the only run that has the record

@@ -78,6 +78,10 @@ class Rng(Source):
         if origin is not None and shared and (not origin.draws or origin.generator_differs):
             return None  # a kernel's doing, or a draw from another generator
         first = difference.rng_first.get(self.id)
+        unseeded = self._unseeded(difference, first)
+        if unseeded is not None:
+            text = f"it was seeded anew by the system, with another seed in each run{_at(unseeded.call_site)}"
+            return Evidence(self.id, 0.7, text, unseeded.call_site)
         if first is not None and first <= difference.step and self.id in difference.drawn:
             return self._from_state(difference, first)
         return self._in_a_helper(difference)
@@ -100,6 +104,14 @@ class Rng(Source):
             return Evidence(self.id, 1.0, text, draw.call_site)
         text = f"its state differs from step {first} on, and it was drawn from"
         return Evidence(self.id, 0.7 if difference.phase in self.feeds else 0.4, text, difference.call_site)
+
+    def _unseeded(self, difference: Difference, first: int | None) -> Row | None:
+        """Where the script has it take a seed of the system's, the states having been equal until then.
+
+        A state is known at the start of each step alone: what comes of it in that step is seen before it.
+        """
+        rows = difference.a.rows("unseeded", self.id) if self.id in difference.drawn else []
+        return next((row for row in rows if first is None or row.step <= first), None)
 
     def _given(self, seeding: Row) -> Evidence:
         """The script seeds it, with another seed each time: the reason is where the seed comes from."""

@@ -19,9 +19,10 @@ Pair = tuple[Row | None, Row | None]
 def pairs(difference: Difference, what: str, name: str | None = None) -> Iterator[Pair]:
     """The rows of one kind of both runs, matched by process, name and line, in the order of each.
 
-    Rows that only one of the runs has come with None.
+    Files and folders are matched by their path as well: in another order they are still the same. Rows that
+    only one of the runs has come with None.
     """
-    waiting: dict[tuple[str, str | None, str | None], list[Row]] = defaultdict(list)
+    waiting: dict[tuple[str | None, ...], list[Row]] = defaultdict(list)
     for row in reversed(difference.b.rows(what, name)):
         waiting[_key(row)].append(row)
     for row in difference.a.rows(what, name):
@@ -32,8 +33,9 @@ def pairs(difference: Difference, what: str, name: str | None = None) -> Iterato
             yield None, row
 
 
-def _key(row: Row) -> tuple[str, str | None, str | None]:
-    return row.process, row.name, row.call_site
+def _key(row: Row) -> tuple[str | None, ...]:
+    path = row.detail if row.what in ("opened", "listing") else None
+    return row.process, row.name, row.call_site, path
 
 
 def first_differing(difference: Difference, what: str, name: str | None = None) -> Row | None:

@@ -26,13 +26,13 @@ def mixed(value: int, id_: str, given: object) -> int:
     return stream_seed(value, id_, "given", repr(given))
 
 
-def noting(journal: Journal, function: str, original: _F) -> _F:
+def noting(journal: Journal, function: str, original: _F, when: Callable[[], bool] = lambda: True) -> _F:
     """The function, noting its first argument as a seed before it runs; no seed is left to the caller."""
 
     @functools.wraps(original)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         seed = args[0] if args else kwargs.get("seed")
-        if seed is not None:
+        if seed is not None and when():
             note_seed(journal, function, seed)
         return original(*args, **kwargs)
 

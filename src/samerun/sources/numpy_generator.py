@@ -103,7 +103,9 @@ class NumpyGenerator(Source):
         origin = difference.origin
         if origin is not None and (origin.inputs_equal or origin.draws):
             return None
-        rows = difference.a.rows("unseeded", self.id)
+        # np.random.seed() without a seed makes one for the global generator
+        globals_ = {row.call_site for row in difference.a.rows("unseeded", "numpy-global")}
+        rows = [row for row in difference.a.rows("unseeded", self.id) if row.call_site not in globals_]
         if not rows:
             return None
         last = rows[-1]

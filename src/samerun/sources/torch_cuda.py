@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from samerun.runs.plan import Control
-from samerun.sources import _patch, _seeding
+from samerun.sources import _patch, _seeding, _user_code
 from samerun.sources._torch_rng import TorchRng
 from samerun.sources.source import Journal, Undo
 
@@ -45,11 +45,12 @@ class TorchCuda(TorchRng):
         return undo
 
     def observe(self, journal: Journal) -> Undo | None:
-        """Note each seeding of CUDA devices."""
+        """Note each seeding of CUDA devices by the script, not those that are a part of torch's."""
         cuda = _cuda()
         undos = []
         for name in ("manual_seed", "manual_seed_all"):
-            noting = _seeding.noting(journal, f"torch.cuda.{name}", getattr(cuda, name))
+            original = getattr(cuda, name)
+            noting = _seeding.noting(journal, f"torch.cuda.{name}", original, _user_code.called_directly)
             undos += [_patch.replace(module, name, noting) for module in (cuda, cuda.random)]
         return _patch.all_of(undos)
 
