@@ -145,3 +145,20 @@ def test_what_is_in_a_set(code: str, kind: str, tmp_path: Path) -> None:
     }
     found = tuple(None if item is None else item.strength for item in (hashed, address))
     assert found == strengths[kind]
+
+
+@pytest.mark.parametrize(
+    ("line", "strength"),
+    [
+        ("part = (id(x) >> 4) % 7", 0.3),
+        ("part = x.data_ptr() // 64 & 7", 0.3),
+        ("part = seen[id(x)]", None),
+        ("part = id(x) == id(y)", None),
+        ("part = x.id % 7", None),
+    ],
+)
+def test_a_number_made_of_an_address(line: str, strength: float | None, tmp_path: Path) -> None:
+    found = seen(Program(tmp_path, f"import torch\nx = y = object()\n{line}\n"), phase="data", what="input")[
+        1
+    ]
+    assert told(found) == (strength and (strength, "train.py:3"))

@@ -13,6 +13,8 @@ from samerun.editing.file import last_name
 from samerun.runs.difference import Side
 from samerun.sources import _rows
 
+_CUTS = (ast.Mod, ast.FloorDiv, ast.RShift, ast.BitAnd)  # what makes a small number of an address
+
 Kind = Literal["text", "object", "unknown"]  # what is in a set
 
 
@@ -38,13 +40,13 @@ class Hashing:
 
     `values`: sets and hashes of what may be strings, which follow PYTHONHASHSEED. `objects`: sets of
     instances of a class of the user's own that is hashed by its address, sets of weak references, and sorting
-    by `id`. `addresses`:
-    `id()` and `data_ptr()`, most of them harmless. `orders` are the lines that go through a set.
+    by `id`. `numbers`: arithmetic with `id()` and `data_ptr()`; to compare them, or to look something up by
+    them, is harmless. `orders` are the lines that go through a set.
     """
 
     values: tuple[str, ...] = ()
     objects: tuple[str, ...] = ()
-    addresses: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
     orders: tuple[Order, ...] = ()
 
     def order(self, kinds: Collection[str], *sites: str | None) -> Order | None:
@@ -95,7 +97,7 @@ def _read(path: str) -> tuple[list[int], list[int], list[int]] | None:
     plain = {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and _by_address(node)}
     values: list[int] = []
     objects: list[int] = []
-    addresses: list[int] = []
+    numbers: list[int] = []
     for node in ast.walk(tree):
         if isinstance(node, (ast.Set, ast.SetComp)):
             elements = node.elts if isinstance(node, ast.Set) else [node.elt]
@@ -105,11 +107,15 @@ def _read(path: str) -> tuple[list[int], list[int], list[int]] | None:
             values.append(node.lineno)
         elif isinstance(node, ast.Call) and last_name(node) == "WeakSet":
             objects.append(node.lineno)
-        elif isinstance(node, ast.Call) and (_name(node.func) == "id" or _is_address(node.func)):
-            addresses.append(node.lineno)
+        elif (
+            isinstance(node, ast.BinOp)
+            and isinstance(node.op, _CUTS)
+            and any(map(_is_address, ast.walk(node)))
+        ):
+            numbers.append(node.lineno)
         elif isinstance(node, ast.keyword) and node.arg == "key" and _name(node.value) in ("id", "hash"):
             objects.append(node.value.lineno)
-    return values, objects, addresses
+    return values, objects, numbers
 
 
 def _by_address(node: ast.ClassDef) -> bool:
@@ -122,5 +128,7 @@ def _name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _is_address(node: ast.expr) -> bool:
-    return isinstance(node, ast.Attribute) and node.attr == "data_ptr"
+def _is_address(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    return _name(node.func) == "id" or (isinstance(node.func, ast.Attribute) and node.func.attr == "data_ptr")

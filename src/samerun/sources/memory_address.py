@@ -51,6 +51,10 @@ class MemoryAddress(Source):
         unsure = None if seen is None else seen.first(("unknown",), ())
         if unsure is not None:
             return self._ordered(unsure, _UNSURE)
+        if seen is not None and seen.numbers:
+            return Evidence(
+                self.id, _UNSURE, f"a number is made of an address at {seen.numbers[0]}", seen.numbers[0]
+            )
         line = _rows.source_line(difference.a, difference.call_site)
         if _same_hash_seed(difference) and _WORDS.search(line):
             return Evidence(self.id, 0.2, f"the line may depend on addresses: {line}", difference.call_site)
