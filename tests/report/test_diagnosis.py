@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import io
+import shlex
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 
 from samerun.comparing.growth import Distance, Growth
@@ -127,3 +129,22 @@ def test_what_a_run_says_cannot_act_on_the_terminal() -> None:
     text = shown(replace(WHOLE, found=(replace(FOUND, causes=(hostile,)),)), colour=True)
     assert "\x1b[2J" not in text
     assert "[bold]gone[/bold]" in text
+
+
+@pytest.mark.parametrize(
+    ("source", "complete", "command"),
+    [
+        ("python-random", True, "samerun run --"),
+        ("clock", True, "samerun run --control clock --"),
+        ("memory-address", True, None),  # nothing controls it
+        ("python-random", False, None),  # there is more that differs
+    ],
+)
+def test_running_under_control_is_offered_where_that_mends_it(
+    source: str, complete: bool, command: str | None
+) -> None:
+    cause = replace(FOUND.causes[0], source=source, confirmed=True)
+    text = shown(replace(WHOLE, found=(replace(FOUND, causes=(cause,)),), complete=complete))
+    offered = [line.strip() for line in text.splitlines() if line.startswith("  samerun run ")]
+    assert offered == ([] if command is None else [f"{command} {shlex.join(DIFFERS.command)}"])
+    assert ("repeatable without an edit" in text) is (command is not None)

@@ -15,6 +15,7 @@ from samerun.report import alone, drawn, place, text
 from samerun.report.causes import NO_SOURCE
 from samerun.report.losses import loss_table
 from samerun.report.plain import Hung, Line, put, styled
+from samerun.sources.catalogue import catalogue
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -160,7 +161,9 @@ def _next(diagnosis: Diagnosis, patch_file: str | None) -> list[Text]:
             steps.append((f"samerun diagnose --patch fix.patch -- {command}", "keep the patch in a file"))
         else:
             steps.append((f"patch -p1 < {patch_file}", "mend the script"))
-    steps.append((f"samerun run -- {command}", "repeatable without an edit"))
+    controls = _controls(diagnosis)
+    if controls is not None:
+        steps.append((f"samerun run {controls}-- {command}", "repeatable without an edit"))
     steps.append((f"samerun report {check.runs[0]}", "all of this as one HTML file"))
     lines = [Text("Next", style="bold")]
     for line, why in steps:
@@ -169,6 +172,16 @@ def _next(diagnosis: Diagnosis, patch_file: str | None) -> list[Text]:
     where = f" in {check.place}" if check.place else ""
     lines.append(styled(f"{diagnosis.recorded} runs recorded{where}", "dim"))
     return lines
+
+
+def _controls(diagnosis: Diagnosis) -> str | None:
+    """What `samerun run` is to be asked for beside its mode; None where it cannot control every cause."""
+    known = catalogue()
+    causes = {cause.source for found in diagnosis.found for cause in found.causes if cause.confirmed}
+    if not diagnosis.complete or any(id_ not in known or not known[id_].controllable for id_ in causes):
+        return None
+    asked = (id_ for id_ in sorted(causes) if not known[id_].is_controlled_in("strict"))
+    return "".join(f"--control {id_} " for id_ in asked)
 
 
 def _labelled(label: str, said: str) -> Line:
