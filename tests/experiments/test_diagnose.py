@@ -221,6 +221,18 @@ def test_a_race_is_tried_with_a_patch_at_once(tmp_path: Path) -> None:
     assert [call["stop_after"] for call in script.calls] == [None] * 5
 
 
+def test_an_edited_code_that_waits_for_ever_is_ended(tmp_path: Path) -> None:
+    """Threads that one does not see wait for each other do, once they run one after the other."""
+    script = Script(arrivals="abcdefgh" * 3, tells_its_code=True, timeouts=frozenset({3, 4}), seconds=7.0)
+    diagnosis = diagnosed(script, tmp_path, code=THREADED)
+    assert [call["timeout"] for call in script.calls[:4]] == [None, None, 70.0, 70.0]
+    assert {call["timeout"] for call in script.calls if call["copy"] is None} == {None}
+    assert diagnosis.check.verdict == "differs"
+    own = Script(arrivals="ab" + "?" * 20, tells_its_code=True)
+    diagnosed(own, tmp_path, code=THREADED, timeout=9.0)
+    assert {call["timeout"] for call in own.calls} == {9.0}
+
+
 def test_a_race_that_the_patch_does_not_end_is_looked_at_closer(tmp_path: Path) -> None:
     script = Script(arrivals="abcd", batches=("memory-address",), tells_its_code=True)
     diagnosis = diagnosed(script, tmp_path, code=THREADED)

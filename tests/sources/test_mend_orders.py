@@ -405,7 +405,15 @@ def test_a_thread_of_the_user_s_own_class(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    ["inbox.get()", "small.put(i)", "event.wait()", "while True:\n        inbox.get()", "lock.acquire()"],
+    [
+        "inbox.get()",
+        "small.put(i)",
+        "event.wait()",
+        "while True:\n        inbox.get()",
+        "lock.acquire()",
+        "while not event.is_set():\n        out.append(i)",
+        "for item in iter(inbox.get, None):\n        out.append(item)",
+    ],
 )
 def test_threads_that_may_wait_for_each_other_are_left_alone(tmp_path: Path, body: str) -> None:
     """One after the other they could wait for ever."""
@@ -432,3 +440,20 @@ def test_arrival(tmp_path: Path, old: str) -> None:
         tmp_path, f"from torch.utils.data import DataLoader\nfrom pools import pool, d, f\n{old}\n"
     )
     assert program.mended("worker-arrival", equal("note", "x")) == f"-{old}\n+{ARRIVAL[old]}"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "while i:\n        i -= 1",
+        "while jobs:\n        out.append(jobs.pop())",
+        "while (i := i - 1) > 0:\n        out.append(i)",
+    ],
+)
+def test_loops_that_end_by_themselves_wait_for_nobody(tmp_path: Path, body: str) -> None:
+    program = Program(
+        tmp_path,
+        f"import threading\njobs, out = [1, 2], []\ndef work(i=3):\n    {body}\n"
+        "t = threading.Thread(target=work)\nt.start()\nout.append(0)\nt.join()\n",
+    )
+    assert program.mended("thread-scheduling") == "+t.join()"

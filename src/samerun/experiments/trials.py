@@ -17,6 +17,9 @@ from samerun.launching.scratch import scratch_copy
 from samerun.runs.plan import Control, Probe, Tier
 from samerun.runs.store import Run
 
+_PATIENCE = 10.0  # times the longest run: threads made to run one after the other take longer
+_PATIENCE_S = 60.0
+
 # launching.run.record, or what stands in for it.
 Record = Callable[..., Run]
 
@@ -106,7 +109,7 @@ class Trials:
                 stop_after=stop_after,
                 control=control,
                 cwd=request.folder,
-                timeout=request.timeout,
+                timeout=self._timeout(),
                 on_progress=self._progress,
                 scratch=request.scratch and copy is None,
                 values=values,
@@ -118,6 +121,13 @@ class Trials:
         if run.outcome == "interrupted":
             raise KeyboardInterrupt
         return run
+
+    def _timeout(self) -> float | None:
+        """That of the request; else a multiple of a run's time, for edited code: it may wait for ever."""
+        whole = [run.duration_s for run in self.recorded.values() if run.outcome == "finished"]
+        if self.request.timeout is not None or self.within is None or not whole:
+            return self.request.timeout
+        return max(_PATIENCE_S, _PATIENCE * max(whole))
 
     def _progress(self, seen: Any) -> None:
         if seen.step is not None:

@@ -29,6 +29,7 @@ _SHARED = frozenset(
 )
 _WAITS = frozenset({"wait", "acquire", "recv", "select", "accept"})
 _WAITS_BARE = frozenset({"get", "join"})  # without an argument, as a dict or a text never has them
+_TAKES = frozenset({"pop", "popleft", "popitem", "remove"})
 _LOOSE = (ast.IfExp, ast.BinOp, ast.BoolOp, ast.Lambda, ast.Starred, ast.NamedExpr)
 _DRAWS = ("random.", "numpy.random.", "torch.rand", "torch.normal", "torch.bernoulli", "torch.multinomial")
 
@@ -197,8 +198,10 @@ def _ends_alone(code: Code, file: File, maker: ast.expr) -> bool:
 
 def _waits(code: Code, file: File, function: Function) -> bool:
     for node in ast.walk(function):
-        if isinstance(node, ast.While) and isinstance(node.test, ast.Constant):
+        if isinstance(node, ast.While) and not _ends_by_itself(node):
             return True
+        if isinstance(node, ast.Call) and file.called(node) == "iter" and len(node.args) == 2:
+            return True  # until another thread says so: iter(queue.get, None)
         if isinstance(node, ast.Call):
             waits = last_name(node) in _WAITS or (last_name(node) in _WAITS_BARE and not node.args)
             if waits and isinstance(node.func, ast.Attribute) and not file.called(node):
@@ -212,3 +215,16 @@ def _waits(code: Code, file: File, function: Function) -> bool:
                 ):
                     return True  # it waits when the queue is full
     return False
+
+
+def _ends_by_itself(loop: ast.While) -> bool:
+    """Whether a loop changes what it goes on by, as far as one sees: else it may wait for another thread."""
+    asked = {node.id for node in ast.walk(loop.test) if isinstance(node, ast.Name)}
+    for node in (item for statement in loop.body for item in ast.walk(statement)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in asked:
+            return True
+        if isinstance(node, ast.Call) and last_name(node) in _TAKES and isinstance(node.func, ast.Attribute):
+            taken = node.func.value
+            if isinstance(taken, ast.Name) and taken.id in asked:
+                return True
+    return any(isinstance(node, ast.NamedExpr) for node in ast.walk(loop.test))
