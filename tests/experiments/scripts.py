@@ -56,6 +56,7 @@ class Script:
     seconds: float = 1.0  # that a whole run takes; one that stops takes 1
     limit: Mapping[int, int] = field(default_factory=dict)  # steps that a run makes
     limited_by: str = "clock"  # what really decides that
+    limited_with: str = "time.time"  # what it asks for that
     arrivals: str = ""  # by which of its threads each run's batches came first, a letter for a run
     tells_its_code: bool = False  # runs hold which files they were made with
     unordered: int | None = None  # from this step on its workers' batches come as they are ready
@@ -133,7 +134,7 @@ class _Play:
             self._row(0, "setup", "unwritten", "numpy.empty", b"", call_site="train.py:3")
         for step in range(self._limit()):
             if script.limit:
-                self._row(step, "setup", "clock", "time.time", b"", call_site="train.py:3")
+                self._row(step, "setup", "clock", script.limited_with, b"", call_site="train.py:3")
             if script.crashes.get(self.number) == step:
                 self._row(step, "end", "end", "raised ValueError", str(step).encode())
                 return "failed"

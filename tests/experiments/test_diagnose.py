@@ -201,6 +201,16 @@ def test_a_loop_that_ends_by_the_clock_needs_no_closer_look(tmp_path: Path) -> N
     assert "+while step < " in diagnosis.patch.diff
 
 
+def test_a_timer_is_named_and_no_run_spent_on_what_nothing_controls(tmp_path: Path) -> None:
+    """It took seventeen runs, and named nothing."""
+    script = Script(steps=9, limit={1: 6, 2: 4}, limited_with="signal.alarm", evaluates=False)
+    diagnosis = diagnosed(script, tmp_path, code="import signal\n\nsignal.alarm(9)\n")
+    assert len(script.calls) == 2
+    assert sources(diagnosis) == [[]]
+    assert [cause.source for cause in diagnosis.found[0].causes] == ["clock"]
+    assert not diagnosis.complete
+
+
 def test_a_clock_that_only_looks_like_the_reason_gets_the_closer_look(tmp_path: Path) -> None:
     """A difference that does not go when it is controlled."""
     never = dict(enumerate([6, 4, 8, 5, 7, 9, 3, 6, 8] * 9, 1))

@@ -7,8 +7,10 @@ import pickle
 import platform
 import random
 import secrets
+import signal
 import socket
 import tempfile
+import threading
 import time
 import uuid
 
@@ -408,3 +410,35 @@ def test_what_samerun_reads_for_itself_is_no_evidence(observed):
     assert notes.rows == []
     exec(compile("import time\ntime.time()\n", "/home/somebody/train.py", "exec"), {})
     assert [note.call_site for note in notes.rows] == ["/home/somebody/train.py:2"]
+
+
+def test_timers_are_noted_where_they_are_set(observed):
+    notes = observed(clock)
+    before = signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    signal.setitimer(signal.ITIMER_REAL, 60)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.alarm(60)
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+    threading.Timer(60, print)
+    assert [row.name for row in notes.of("clock")] == ["signal.setitimer", "signal.alarm", "threading.Timer"]
+
+
+@pytest.mark.parametrize("name", ["signal.setitimer", "signal.alarm", "threading.Timer"])
+def test_a_timer_before_another_way_is_its_doing_and_beyond_its_control(tmp_path, name):
+    (tmp_path / "train.py").write_text("signal.alarm(9)\nwhile time.time() < end:\n    pass\n")
+    timer, read = (
+        row("clock", name, call_site="train.py:1"),
+        row("clock", "time.time", call_site="train.py:2"),
+    )
+    timed, also_read = (side(*rows, cwd=str(tmp_path)) for rows in ((timer,), (read, timer)))
+    found = clock.recognise(batch(a=timed, b=timed, kind="ended"))
+    assert (found.strength, found.call_site, found.beyond_control) == (0.7, "train.py:1", True)
+    assert "steps instead of a time" in found.advice
+    assert not clock.recognise(
+        batch(a=also_read, b=also_read, kind="ended")
+    ).beyond_control  # it is read there
+    assert clock.recognise(batch(a=timed, b=timed)) is None  # other values: of no time limit
+    drawn = dict(drawn=frozenset({"torch-cpu"}), step=3, kind="ended")
+    assert clock.recognise(batch(a=timed, b=timed, rng_first={"torch-cpu": 3}, **drawn)).beyond_control
+    assert clock.recognise(batch(a=timed, b=timed, rng_first={"torch-cpu": 0}, **drawn)) is None

@@ -55,9 +55,7 @@ class Search:
             closer = self._again(closer)
         self._last = closer.difference
         if not closer.reproduced:
-            evidence, notes = explain(closer.difference)
-            findings = Findings(tuple(map(cause_of, evidence)), notes=tuple(notes))
-            return self._found(closer, pair, (findings, None))
+            return self._found(closer, pair, (_unproved(closer.difference), None))
         certain = self._always_parts(pair, closer, difference)
         outcome = self._held(closer, certain=certain)
         if outcome[1] is None and closer.window and not _is_within(closer.difference, closer.window):
@@ -70,12 +68,14 @@ class Search:
 
     def _at_once(
         self, difference: Difference, pair: tuple[str, str], recorded: tuple[int, int] | None
-    ) -> tuple[Closer, tuple[Findings, Proven]] | None:
-        """What is proved without looking closer, where that would cost runs and tell no more."""
+    ) -> tuple[Closer, tuple[Findings, Proven | None]] | None:
+        """What is known without looking closer, where that would cost runs and tell no more."""
         seen = Closer(difference, pair, True, recorded if _is_within(difference, recorded) else None, None)
         left = self._left_behind(difference, recorded)
         if left is not None:
             return seen, left
+        if _is_beyond_control(difference):
+            return seen, (_unproved(difference), None)
         if _is_a_race_alone(difference):
             findings, proven = self._patched(seen)
         elif seen.window is None and _branches_by_what_it_reads(difference):
@@ -279,6 +279,16 @@ def _is_a_race_alone(difference: Difference) -> bool:
     """
     best = [item for item in explain(difference)[0] if points(item)]
     return len(best) == 1 and catalogue()[best[0].source].kind == "order" and is_free(best)
+
+
+def _is_beyond_control(difference: Difference) -> bool:
+    """Whether the best evidence is of what neither a control nor, therefore, a further run can prove."""
+    return any(item.beyond_control for item in explain(difference)[0][:1])
+
+
+def _unproved(difference: Difference) -> Findings:
+    evidence, notes = explain(difference)
+    return Findings(tuple(map(cause_of, evidence)), notes=tuple(notes))
 
 
 def _is_seen(difference: Difference) -> bool:

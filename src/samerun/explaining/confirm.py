@@ -102,7 +102,8 @@ def confirm(
         comparison = trial(tuple(item.source for item in items), count)
         return judge(comparison, original, to_the_end=to_the_end) == "mended"
 
-    candidates = [item for item in evidence if controllable(item.source)][:MOST_CANDIDATES]
+    within_control = (item for item in evidence if not item.beyond_control)
+    candidates = [item for item in within_control if controllable(item.source)][:MOST_CANDIDATES]
     refuted: list[Evidence] = []
     notes: list[str] = []
     for item in candidates:

@@ -154,3 +154,4 @@ class Evidence:
     text: str  # one sentence for people: the values seen
     call_site: str | None = None
     advice: str | None = None  # replaces the source's general advice
+    beyond_control: bool = False  # the control of the source does not reach this

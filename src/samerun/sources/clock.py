@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import re
+import signal
+import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources import _datetime_now, _patch, _user_code
 from samerun.sources._world import World
 from samerun.sources.source import Journal, Settings, Undo, Variant
-
-if TYPE_CHECKING:
-    pass
 
 _START_NS = 1_767_225_600_000_000_000  # 2026-01-01T00:00:00Z
 _STEP_NS = 10_000_000  # ten milliseconds a call, about a small training step
@@ -30,6 +31,7 @@ _CALENDAR: dict[str, Callable[..., Any]] = {
     "asctime": time.ctime,
     "strftime": lambda at, form, real=time.strftime, local=time.localtime: real(form, local(at)),
 }
+_TIMERS = ("signal.setitimer", "signal.alarm", "threading.Timer")
 _ASKED = {"strftime": 1, "clock_gettime": 1, "clock_gettime_ns": 1}  # arguments of a read; else none
 
 
@@ -37,7 +39,7 @@ class Clock(World):
     """The time of day and the time that passes, read by the user's code.
 
     On request the user's own files read a clock that starts on 2026-01-01 and gains ten milliseconds a call;
-    libraries keep the real one.
+    libraries keep the real one, and so do timers.
     """
 
     id = "clock"
@@ -99,9 +101,25 @@ class Clock(World):
             Variant("in another time zone", 0, {"TZ": "Pacific/Auckland"}, likely=0.1),
         ]
 
+    def recognise(self, difference: Difference) -> Evidence | None:
+        """As any value of the system's, or a timer after which the training goes another way."""
+        timers = [row for row in self.reads(difference) if row.name in _TIMERS]
+        earlier = [difference.rng_first.get(id_, difference.step) for id_ in difference.drawn]
+        if (
+            not timers
+            or difference.kind not in ("flow", "ended")
+            or self.branching(difference) is not None
+            or min(earlier, default=difference.step) < difference.step
+        ):
+            return super().recognise(difference)
+        last = timers[-1]
+        text = f"{last.name} at {last.call_site} sets a time limit, and the runs took another way"
+        advice = "end the training after a number of steps instead of a time"
+        return Evidence(self.id, 0.7, text, last.call_site, advice, beyond_control=True)
+
     def observe(self, journal: Journal) -> Undo | None:
-        """Note each read by the user's code."""
-        undos = []
+        """Note each read by the user's code, and each timer that it sets."""
+        undos = _timers_noted(journal)
         for name in (*_SECONDS, *_NANOSECONDS, *_CALENDAR):
             original = getattr(time, name)
             wrapper = _patch.Wrapper(time, original, _noting(journal, original))
@@ -113,6 +131,33 @@ class Clock(World):
 
         undos.append(_datetime_now.replace(date))
         return _patch.all_of(undos)
+
+
+def _timers_noted(journal: Journal) -> list[Undo]:
+    undos = []
+    for name, position in (("setitimer", 1), ("alarm", 0)):
+        original = getattr(signal, name, None)
+        if original is not None:  # not on Windows
+            call = _noting_timer(journal, f"signal.{name}", original, position)
+            wrapper = _patch.Wrapper(signal, original, call)
+            undos += [wrapper.release, _patch.replace(signal, name, wrapper)]
+    made = threading.Timer.__init__
+
+    @functools.wraps(made)
+    def init(self: threading.Timer, *args: Any, **kwargs: Any) -> None:
+        journal.note("clock", "threading.Timer", user_only=True)
+        made(self, *args, **kwargs)
+
+    return [*undos, _patch.replace(threading.Timer, "__init__", init)]
+
+
+def _noting_timer(journal: Journal, name: str, original: Callable[..., Any], position: int) -> Any:
+    def call(*args: Any) -> Any:
+        if len(args) > position and args[position]:  # 0 takes it back
+            journal.note("clock", name, user_only=True)
+        return original(*args)
+
+    return call
 
 
 def _noting(journal: Journal, original: Callable[..., Any]) -> Callable[..., Any]:
