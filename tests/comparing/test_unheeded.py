@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from samerun.comparing.compare import compare
 from samerun.comparing.processes import read as read_run
-from samerun.comparing.unheeded import reads_unwritten
+from samerun.comparing.unheeded import may_agree_by_luck
 from samerun.runs.schema import UNINITIALIZED
+from samerun.runs.store import Run
 
 from .build import Builder, Record, d, record, training
 
@@ -61,4 +66,33 @@ def test_an_operation_that_read_such_memory_is_named_and_one_that_did_not_is_not
         result = compare(run, run)
         assert len(result.notes) == notes
         assert all("uninitialized-memory (aten.tanh at train.py:21)" in note for note in result.notes)
-        assert reads_unwritten(read_run(run)) == bool(notes)
+        assert may_agree_by_luck(read_run(run)) == bool(notes)
+
+
+def controlled(run: Run, mode: str | None, **control: object) -> Run:
+    """The run as if it had been recorded so."""
+    manifest = replace(run.manifest, mode=mode, plan={"control": {"mode": mode, "only": None, **control}})
+    manifest.write(run.path)
+    return Run(run.path)
+
+
+ARRIVAL = "worker-arrival (as_completed at train.py:8)"
+
+
+@pytest.mark.parametrize(
+    ("mode", "control", "named"),
+    [
+        (None, {}, [ARRIVAL, "thread-scheduling (start at train.py:7)", "clock (time.time at train.py:3)"]),
+        ("strict", {}, ["thread-scheduling (start at train.py:7)", "clock (time.time at train.py:3)"]),
+        ("strict", {"extra": ["clock"]}, ["thread-scheduling (start at train.py:7)"]),
+        ("strict", {"only": ["clock"]}, [ARRIVAL, "thread-scheduling (start at train.py:7)"]),
+    ],
+)
+def test_results_as_they_come_and_threads_are_named_unless_controlled(
+    build: Builder, mode: str | None, control: dict[str, object], named: list[str]
+) -> None:
+    reads = [read("time.time", 3), read("start", 7, "threads"), read("as_completed", 8, "arrival")]
+    run = controlled(build(reads + training()), mode, **control)
+    (note,) = compare(run, run).notes
+    assert sorted(note.partition(": ")[2].split("; ")) == sorted(named)
+    assert may_agree_by_luck(read_run(run)) is (ARRIVAL in named)

@@ -15,12 +15,19 @@ _MOST = 3  # places that are named for each source
 
 
 def unheeded(recorded: Recorded) -> str | None:
-    """Clocks, entropy, process ids and unwritten memory that the code used; None when it used none."""
+    """What of this the code used, and nothing controlled; None when it used none.
+
+    Clocks, entropy and process ids; unwritten memory; threads, and results in the order in which they come.
+    """
     evidence = {id_: source.evidence for id_, source in catalogue().items() if isinstance(source, World)}
     used = {id_: _rows(recorded, what) for id_, what in evidence.items()}
     used["uninitialized-memory"] = _unwritten(recorded)
+    used["worker-arrival"] = _rows(recorded, "arrival")
+    used["thread-scheduling"] = _rows(recorded, "threads")
     said = []
     for id_, rows in used.items():
+        if _is_controlled(recorded, id_):
+            continue
         places = list(dict.fromkeys(f"{row.name} at {row.call_site or 'an unknown line'}" for row in rows))
         if places:
             more = f" and {len(places) - _MOST} more" if len(places) > _MOST else ""
@@ -30,9 +37,25 @@ def unheeded(recorded: Recorded) -> str | None:
     return f"used by the script, and without effect in these runs: {'; '.join(said)}"
 
 
-def reads_unwritten(recorded: Recorded) -> bool:
-    """Whether memory was read that nothing had written: runs that agree may have found the same there."""
-    return any(True for _ in _unwritten(recorded))
+def may_agree_by_luck(recorded: Recorded) -> bool:
+    """Whether it read memory that nothing had written, or took results in the order in which they came.
+
+    There are few ways for that to turn out, so that a few runs may agree.
+    """
+    if any(True for _ in _unwritten(recorded)):
+        return True
+    return not _is_controlled(recorded, "worker-arrival") and any(True for _ in _rows(recorded, "arrival"))
+
+
+def _is_controlled(recorded: Recorded, id_: str) -> bool:
+    manifest = recorded.run.manifest
+    control = manifest.plan.get("control") or {}
+    if control.get("only") is not None:
+        return id_ in control["only"]
+    source = catalogue()[id_]
+    return manifest.mode is not None and (
+        source.is_controlled_in(manifest.mode) or id_ in control.get("extra", ())  # type: ignore[arg-type]
+    )
 
 
 def _unwritten(recorded: Recorded) -> Iterator[Row]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from samerun.comparing.compare import compare, compare_whole
 from samerun.comparing.comparison import Comparison
 from samerun.comparing.processes import read
-from samerun.comparing.unheeded import reads_unwritten
+from samerun.comparing.unheeded import may_agree_by_luck
 from samerun.experiments import confidence, saved
 from samerun.experiments.beginning import beginning
 from samerun.experiments.check import agreeing, agreement, first_parting, undecided
@@ -110,10 +110,10 @@ def _first_runs(trials: Trials, rare: bool) -> list[Run]:
         runs += record("recording", 1 if runs else 2 if rare else request.runs)
         if rare and any(item.difference is not None for item in compare_whole(runs, steps=request.steps)):
             return runs
-    if rare or not reads_unwritten(read(runs[0])):
+    if rare or not may_agree_by_luck(read(runs[0])):
         return runs
     if all(item.verdict == "same" for item in compare_whole(runs, steps=request.steps)):
-        runs += record("recording again: memory was read that nothing had written", _BY_LUCK)
+        runs += record("recording again: runs of this script may agree by luck", _BY_LUCK)
     return runs
 
 
