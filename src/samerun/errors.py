@@ -18,7 +18,6 @@ A message says what happened, the value seen, and what to do next.
 from __future__ import annotations
 
 import sys
-from types import FrameType
 
 _RAISED_BY_US = (
     frozenset({"samerun", "torch", "numpy", "pyarrow", "xxhash", "triton"}) | sys.stdlib_module_names
@@ -67,29 +66,3 @@ class StateError(SamerunError):
 
 class RanksDisagree(SamerunError):
     """Ranks that must have the same value, or make the same calls, do not."""
-
-
-def is_the_scripts(error: BaseException) -> bool:
-    """Whether an error that came up in code of ours is the script's: it must go on to the script then.
-
-    The handler of a signal raises it (a time limit: SIGALRM), or another thread has raised it in this one.
-    """
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        if not _is_ours(trace.tb_next.tb_frame) and _was_given(trace.tb_next.tb_frame, trace.tb_frame):
-            return True
-        trace = trace.tb_next
-    raised = type(error).__module__.partition(".")[0]
-    return trace is not None and _is_ours(trace.tb_frame) and raised not in _RAISED_BY_US
-
-
-def _was_given(handler: FrameType, interrupted: FrameType) -> bool:
-    """Whether a function was called with the frame that it interrupted, as handlers of signals are."""
-    for value in handler.f_locals.values():
-        if value is interrupted or (type(value) is tuple and any(item is interrupted for item in value)):
-            return True
-    return False
-
-
-def _is_ours(frame: FrameType) -> bool:
-    return str(frame.f_globals.get("__name__")).partition(".")[0] == "samerun"

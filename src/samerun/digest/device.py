@@ -14,7 +14,8 @@ from samerun.digest.keyed import combine, tensor_seed
 from samerun.digest.layouts import walk
 from samerun.digest.mix128 import finalise, lanes
 from samerun.digest.quiet import quiet
-from samerun.errors import DigestError, is_the_scripts
+from samerun.errors import DigestError
+from samerun.interruption import is_the_scripts
 
 # A dense tensor is a slot; a tensor of another kind is a key and the nodes of its parts; a part that is on
 # another device is digested at once.

@@ -14,7 +14,8 @@ from samerun.digest.host import dispatch_key_names, require_memory
 from samerun.digest.keyed import tensor_key
 from samerun.digest.quiet import quiet
 from samerun.digest.values import digest_value, type_name
-from samerun.errors import DigestError, is_the_scripts
+from samerun.errors import DigestError
+from samerun.interruption import is_the_scripts
 
 Node = TypeVar("Node")
 Leaf = Callable[[torch.Tensor], Node]

@@ -17,7 +17,8 @@ from typing import Any
 from xxhash import xxh3_128_digest
 
 from samerun.digest.keyed import seed_of
-from samerun.errors import DigestError, is_the_scripts
+from samerun.errors import DigestError
+from samerun.interruption import is_the_scripts
 
 MAX_DEPTH = 100
 

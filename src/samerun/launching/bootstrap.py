@@ -15,7 +15,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
 from samerun import recording
-from samerun.errors import UsageError, is_the_scripts
+from samerun.errors import UsageError
+from samerun.interruption import is_the_scripts
 from samerun.launching.hooks import ImportHook
 from samerun.launching.marks import PYTHON_SEEN, TORCH_SEEN, mark, took_effect
 from samerun.runs.complaints import complain

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from xxhash import xxh3_128
 
 from samerun import digest
-from samerun.errors import is_the_scripts
+from samerun.interruption import is_the_scripts
 from samerun.sources import _user_code
 
 if TYPE_CHECKING:

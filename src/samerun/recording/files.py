@@ -8,7 +8,7 @@ import sysconfig
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from samerun.errors import is_the_scripts
+from samerun.interruption import is_the_scripts
 
 if TYPE_CHECKING:
     from samerun.recording.journal import Journal

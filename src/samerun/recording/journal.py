@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from samerun.errors import is_the_scripts
+from samerun.interruption import is_the_scripts
 from samerun.runs.plan import Plan
 from samerun.sources import _user_code
 

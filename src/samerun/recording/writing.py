@@ -17,7 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 import torch
 
 from samerun import digest
-from samerun.errors import is_the_scripts
+from samerun.interruption import is_the_scripts
 from samerun.recording import process
 from samerun.recording.journal import Journal
 from samerun.recording.moment import Moment
