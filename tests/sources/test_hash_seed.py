@@ -86,6 +86,8 @@ def test_files_opened_in_another_order_explain_nothing():
 
     assert source.recognise(batch(a=opened("a.pt", "b.pt"), b=opened("b.pt", "a.pt"))).strength == 0.4
     assert source.recognise(batch(a=opened("a.pt", "b.pt"), b=opened("b.pt", "a.pt", ONE))) is None
+    # in a folder that has another name in each run they can only be matched by their order
+    assert source.recognise(batch(a=opened("a.pt", "b.pt"), b=opened("d.pt", "c.pt"))) is None
 
 
 def test_a_generator_that_nobody_drew_from_does_not_hide_it():

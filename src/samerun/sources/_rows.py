@@ -19,23 +19,29 @@ Pair = tuple[Row | None, Row | None]
 def pairs(difference: Difference, what: str, name: str | None = None) -> Iterator[Pair]:
     """The rows of one kind of both runs, matched by process, name and line, in the order of each.
 
-    Files and folders are matched by their path as well: in another order they are still the same. Rows that
-    only one of the runs has come with None.
+    Files are matched by their path first: opened in another order they are still the same. Rows that only one
+    of the runs has come with None.
     """
-    waiting: dict[tuple[str | None, ...], list[Row]] = defaultdict(list)
-    for row in reversed(difference.b.rows(what, name)):
-        waiting[_key(row)].append(row)
-    for row in difference.a.rows(what, name):
-        others = waiting[_key(row)]
-        yield row, others.pop() if others else None
-    for rest in waiting.values():
-        for row in reversed(rest):
-            yield None, row
+    rows, left = difference.a.rows(what, name), difference.b.rows(what, name)
+    others: list[Row | None] = [None] * len(rows)
+    for key in (_file, _key) if what == "opened" else (_key,):
+        waiting: dict[tuple[str | None, ...], list[Row]] = defaultdict(list)
+        for row in reversed(left):
+            waiting[key(row)].append(row)
+        for number, row in enumerate(rows):
+            if others[number] is None and waiting[key(row)]:
+                others[number] = waiting[key(row)].pop()
+        left = [row for same in waiting.values() for row in reversed(same)]
+    yield from zip(rows, others, strict=True)
+    yield from ((None, row) for row in left)
 
 
 def _key(row: Row) -> tuple[str | None, ...]:
-    path = row.detail if row.what in ("opened", "listing") else None
-    return row.process, row.name, row.call_site, path
+    return row.process, row.name, row.call_site
+
+
+def _file(row: Row) -> tuple[str | None, ...]:
+    return (*_key(row), row.detail)
 
 
 def first_differing(difference: Difference, what: str, name: str | None = None) -> Row | None:
