@@ -231,6 +231,23 @@ def test_a_race_is_tried_with_a_patch_at_once(tmp_path: Path) -> None:
     assert [call["stop_after"] for call in script.calls] == [None] * 5
 
 
+def test_a_race_that_no_edit_ends_is_what_all_controls_together_leave(tmp_path: Path) -> None:
+    script = Script(arrivals="abcdefgh", tells_its_code=True)
+    diagnosis = diagnosed(script, tmp_path)
+    assert sources(diagnosis) == [[]]
+    assert [cause.source for cause in diagnosis.found[0].causes] == ["thread-scheduling"]
+    assert any("with every source controlled" in note for note in diagnosis.check.notes)
+    controlled = [call["control"] is not None and len(call["control"].only) > 10 for call in script.calls]
+    assert controlled == [False, False, True, True]
+
+
+def test_what_looks_like_a_race_and_ends_when_all_is_controlled_is_none(tmp_path: Path) -> None:
+    """Threads were alive, and nothing else was seen: that alone blames them for nothing."""
+    script = Script(arrivals="?" * 99, batches=("clock",), tells_its_code=True)
+    diagnosis = diagnosed(script, tmp_path)
+    assert sources(diagnosis) == [["clock"]]
+
+
 def test_an_edited_code_that_waits_for_ever_is_ended(tmp_path: Path) -> None:
     """Threads that one does not see wait for each other do, once they run one after the other."""
     script = Script(arrivals="abcdefgh" * 3, tells_its_code=True, timeouts=frozenset({3, 4}), seconds=7.0)

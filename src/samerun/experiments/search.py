@@ -77,12 +77,11 @@ class Search:
         if _is_beyond_control(difference):
             return seen, (_unproved(difference), None)
         if _is_a_race_alone(difference):
-            findings, proven = self._patched(seen)
-        elif seen.window is None and _branches_by_what_it_reads(difference):
+            return self._race(seen)
+        if seen.window is None and _branches_by_what_it_reads(difference):
             findings, proven = self._held(seen, certain=False, best_only=True)
-        else:
-            return None
-        return None if proven is None else (seen, (findings, proven))
+            return None if proven is None else (seen, (findings, proven))
+        return None
 
     def _held(
         self, closer: Closer, *, certain: bool, best_only: bool = False
@@ -105,12 +104,18 @@ class Search:
                 findings = more(findings)
         return replace(findings, notes=(*findings.notes, *notes)), attempts.proof(findings)
 
-    def _patched(self, closer: Closer) -> tuple[Findings, Proven | None]:
-        """What runs of the code with a patch for the best candidate say."""
+    def _race(self, closer: Closer) -> tuple[Closer, tuple[Findings, Proven | None]] | None:
+        """A race with a patch for it; where no edit ends one, what all controls together leave of it."""
         evidence, notes = explain(closer.difference)
         attempts = Candidates(self._settled, closer, evidence[:1], certain=False, to_the_end=True)
-        findings = attempts.patched() or Findings(())
-        return replace(findings, notes=(*findings.notes, *notes)), attempts.proof(findings)
+        if attempts.can_try(evidence[0].source):
+            findings = attempts.patched()
+            if findings is None:
+                return None
+        else:
+            findings = attempts.everything(Findings((cause_of(evidence[0]),)))
+        findings = replace(findings, notes=(*findings.notes, *notes))
+        return closer, (findings, attempts.proof(findings))
 
     def _found(
         self, closer: Closer, pair: tuple[Run, Run], outcome: tuple[Findings, Proven | None]
