@@ -41,7 +41,7 @@ _R = TypeVar("_R")
 class Writing(Moment):
     """Writes what happens at each moment.
 
-    Nothing here raises into the training: an error ends the recording, leaves a note, and the run goes on.
+    Nothing of ours raises into the training: an error ends the recording, leaves a note, and the run goes on.
     """
 
     def __init__(self, plan: Plan, journal: Journal) -> None:
