@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+import torch
 from trainer import Trainer
 
+from samerun.digest.host import digest_dense
+from samerun.recording.memory import Memory
+from samerun.recording.tensors import Tensors
 from samerun.runs.schema import UNINITIALIZED
 
 SCRIPT = """
@@ -125,3 +130,31 @@ def test_what_reads_unwritten_memory_says_which_line_made_it(tmp_path):
     read = [(row.name, row.call_site, row.detail) for row in rows if row.flags & UNINITIALIZED]
     assert read[0] == ("aten.clone.default", "train.py:4", "train.py:3")
     assert {detail for *_, detail in read} == {"train.py:3"}
+
+
+def test_a_storage_that_went_is_let_go_and_what_was_known_of_it_with_it():
+    memory = Memory(Tensors())
+    values = np.zeros(100, dtype=np.float32)  # at one address throughout, and written past torch
+    names = []
+    for number in range(50):
+        values[7] = number
+        tensor = torch.from_numpy(values)
+        names.append(tensor.untyped_storage()._cdata)
+        assert memory.input(tensor) == memory.output(tensor) == digest_dense(tensor)
+        del tensor
+        memory.settle()
+    assert len(set(names)) < len(names)  # while one is held, no other storage has its name
+
+
+def test_a_storage_that_is_there_is_known_without_reading_it_again():
+    memory = Memory(Tensors())
+    values = np.zeros(100, dtype=np.float32)
+    tensor = torch.from_numpy(values)
+    known = memory.output(tensor)
+    for _ in range(100):
+        memory.settle()
+        memory.output(torch.zeros(5))
+    values[7] = 1  # past torch, which only a window of steps looks for
+    assert memory.input(tensor) == known
+    tensor[7] = 2
+    assert memory.input(tensor) == digest_dense(tensor) != known

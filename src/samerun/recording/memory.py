@@ -6,6 +6,7 @@ address, size and version counter): its digest is known, and that of any view of
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,20 +25,48 @@ _GARBAGE = bytes(16)  # stands for memory that nothing has written: equal in two
 
 _MOST_VIEWS = 4096
 _MOST_HELD = 20_000
+_MOST_LASTED = 64
 _MOST_LIKES = 8192  # a training with ever new shapes must not grow without end
 _MOST_TIMES = 4  # that one kind is learnt, which comes with several strides
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 
 # Holds on to the name of a storage, not to its memory: while it is there, no other storage has that name.
 weakly: Callable[[torch.UntypedStorage], Any] = StorageWeakRef
+_is_gone: Callable[[int], Any] = torch.UntypedStorage._expired
 _let_go: Callable[[int], None] = torch.UntypedStorage._free_weak_ref
 
-
-# Of the tensor at an address, as long as nothing is written there: its version counter, the name of its
-# storage, its bytes, shape, strides and digest.
-_Known = tuple[int, int, int, torch.Size, tuple[int, ...], "bytes | Slot"]
 _View = tuple[Any, torch.Size, tuple[int, ...]]
 _Kind = tuple[type, torch.dtype, torch.Size]
+
+
+class _Known:
+    """What was left at an address, true as long as nothing is written there.
+
+    One is made for each tensor that a step puts out, and serves in all steps: to make it anew each time would
+    keep Python's collector of garbage busy.
+    """
+
+    __slots__ = ("digest", "hold", "like", "nbytes", "shape", "stride", "version")
+
+    def __init__(self, like: Like | None, nbytes: int, shape: torch.Size, stride: tuple[int, ...]) -> None:
+        self.like = like  # None where only a tensor's size and strides tell whether it is the same
+        self.nbytes = nbytes
+        self.shape = shape
+        self.stride = stride
+        self.version = -1
+        self.hold = 0  # the number of the hold on its storage
+        self.digest: bytes | Slot = b""
+
+    def says(self, version: int, hold: int, digest: bytes | Slot) -> _Known:
+        """That this digest was left, when the version counter was there."""
+        self.version, self.hold, self.digest = version, hold, digest
+        return self
+
+    def is_of(self, tensor: torch.Tensor) -> bool:
+        """Whether a tensor, which looks at the same memory, looks at all of it, and in the same way."""
+        if self.like is not None and self.like.check(tensor):
+            return True
+        return self.shape == tensor.shape and self.stride == tensor.stride() and self.nbytes == tensor.nbytes
 
 
 class Memory:
@@ -46,29 +75,56 @@ class Memory:
     def __init__(self, tensors: Tensors) -> None:
         self._tensors = tensors
         self._known: dict[int, _Known] = {}
-        # Weak references, by name: an address is used anew by memory that comes past the dispatcher.
-        self._held: set[int] = set()
+        # Weak references, by name, each with a number of its own: an address is used anew by memory that
+        # comes past the dispatcher.
+        self._held: dict[int, int] = {}
+        self._holds = 0
+        self._touched: list[int] = []  # names of the storages of the last operation
+        self._lasted: list[int] = []  # and of those before, which were still there after the next one
         self._views: dict[_View, bytes] = {}
         self._likes: dict[_Kind, Like] = {}
         self._learnt: Counter[_Kind] = Counter()
-        self._expected: list[Like] = []  # of the tensors that were put out, in the order of the last step
-        self._at = 0  # how many of them there were in this step so far
+        self._expected: list[_Known] = []  # of the tensors that were put out, in the order of the last step
+        self._places = itertools.count()  # in this step: threads must not share one
         self.unwritten: dict[int, torch.UntypedStorage] = {}  # kept alive: its address stays its own
         self._workspaces: dict[int, torch.UntypedStorage] = {}  # likewise
 
     def forget(self) -> None:
         """At the end of a step."""
         self.doubt()
-        self._at = 0
+        self._places = itertools.count()
         self.unwritten = _in_use(self.unwritten)
         self._workspaces = _in_use(self._workspaces)
 
     def doubt(self) -> None:
         """Know no digest any more: memory may have been written, or used anew, past the dispatcher."""
         self._known.clear()
-        held, self._held = self._held, set()
+        held, self._held = self._held, {}
         for name in held:
             _let_go(name)
+        self._touched.clear()
+        self._lasted.clear()
+
+    def settle(self) -> None:
+        """Before an operation: let go of the storages that went since the last one.
+
+        Most go right after their last use. The few bytes of a storage that is held lie between the blocks
+        that were freed, which then cannot become one: the heap grows, is given back at the end of the step,
+        and is made anew by the kernel, page by page, in the next.
+        """
+        touched, self._touched = self._touched, []
+        self._let_go_of(touched)
+        self._lasted += touched
+        if len(self._lasted) > _MOST_LASTED:
+            lasted, self._lasted = self._lasted, []
+            self._let_go_of(lasted)
+
+    def _let_go_of(self, names: Sequence[int]) -> None:
+        """Release those of these storages that are there no more; what is known of them holds no longer."""
+        held = self._held
+        for name in names:
+            if name in held and _is_gone(name) and held.pop(name, None) is not None:
+                _let_go(name)
 
     def input(self, tensor: torch.Tensor) -> bytes | Slot:
         """The digest of what an operation is about to read."""
@@ -77,16 +133,14 @@ class Memory:
         if self._workspaces and _is_in(self._workspaces, tensor):
             return _GARBAGE
         try:
+            name = tensor.untyped_storage()._cdata
+            self._touched.append(name)
             known = self._known.get(tensor.data_ptr())
-            if known is not None:
-                version, name, nbytes, shape, stride, digest = known
-                if (
-                    version == tensor._version
-                    and name == tensor.untyped_storage()._cdata
-                    and nbytes == tensor.nbytes
-                ):
-                    if shape == tensor.shape and stride == tensor.stride():
-                        return digest
+            if known is not None and known.version == tensor._version and known.hold == self._held.get(name):
+                if known.is_of(tensor):
+                    return known.digest
+                if known.nbytes == tensor.nbytes:
+                    digest = known.digest
                     return self._view(tensor, digest) if type(digest) is bytes else self.output(tensor)
             whole = self._whole(tensor)
             if type(whole) is bytes:
@@ -103,12 +157,17 @@ class Memory:
         storage = tensor.untyped_storage()
         address, nbytes = storage.data_ptr(), storage.nbytes()
         known = self._known.get(address)
-        if known is not None and known[:3] == (tensor._version, storage._cdata, nbytes):
-            return known[5]
+        if (
+            known is not None
+            and known.nbytes == nbytes
+            and known.version == tensor._version
+            and known.hold == self._held.get(storage._cdata)
+        ):
+            return known.digest
         if nbytes == tensor.nbytes and not tensor.is_contiguous() and plain_device(tensor) == "cpu":
             digest = digest_memory(address, nbytes)
-            size = torch.Size([nbytes])
-            self._known[address] = (tensor._version, self._hold(storage), nbytes, size, (1,), digest)
+            known = _Known(None, nbytes, torch.Size([nbytes]), (1,))
+            self._known[address] = known.says(tensor._version, self._hold(storage), digest)
             return digest
         return None
 
@@ -123,14 +182,17 @@ class Memory:
         return xxh3_128_digest(whole + text)
 
     def _hold(self, storage: torch.UntypedStorage) -> int:
-        """The name of a storage, which is no other's as long as it is known."""
+        """The number of the hold on a storage, whose name is no other's as long as that lasts."""
         name: int = storage._cdata
-        if name not in self._held:
+        self._touched.append(name)
+        hold = self._held.get(name)
+        if hold is None:
             if len(self._held) >= _MOST_HELD:
                 self.doubt()
             storage._weak_ref()
-            self._held.add(name)
-        return name
+            hold = self._holds = self._holds + 1
+            self._held[name] = hold
+        return hold
 
     def storage(self, storage: torch.UntypedStorage) -> bytes | Slot:
         """The digest of all the bytes of a storage that an operation is given, whatever wrote them."""
@@ -150,45 +212,42 @@ class Memory:
         try:
             if type(tensor) in _PLAIN and not function_mode_is_on():
                 # what came at this place in the last step tells of most, at a fraction of the price
-                at, self._at = self._at, self._at + 1
-                like = self._expected[at] if at < len(self._expected) else None
-                if like is None or not like.check(tensor):
-                    like = self._like(tensor, at)
-                if like is not None:
+                at = next(self._places)
+                known = self._expected[at] if at < len(self._expected) else None
+                if known is None or (like := known.like) is None or not like.check(tensor):
+                    known = self._expect(tensor, at)
+                if known is not None and (like := known.like) is not None:
                     storage = tensor.untyped_storage()
                     base, offset = storage_address(tensor), tensor.storage_offset() * like.itemsize
                     if base and storage.nbytes() - offset >= like.nbytes:
-                        name = storage._cdata
-                        if name not in self._held:
-                            self._hold(storage)
-                        version, address = tensor._version + bumps, base + offset
+                        hold, address = self._hold(storage), base + offset
                         digest = xxh3_128_digest(like.memory[address], like.seed)
-                        self._known[address] = (version, name, like.nbytes, like.shape, like.stride, digest)
+                        self._known[address] = known.says(tensor._version + bumps, hold, digest)
                         return digest
         except (RuntimeError, NotImplementedError):  # an inference tensor, which has no version
             pass
         digest = self._tensors.digest(tensor)
         try:
-            name = self._hold(tensor.untyped_storage())
-            version = tensor._version + bumps
-            known = version, name, tensor.nbytes, tensor.shape, tensor.stride(), digest
+            known = _Known(None, tensor.nbytes, tensor.shape, tensor.stride())
+            known.says(tensor._version + bumps, self._hold(tensor.untyped_storage()), digest)
             self._known[tensor.data_ptr()] = known
         except (RuntimeError, NotImplementedError):
             pass
         return digest
 
-    def _like(self, tensor: torch.Tensor, at: int) -> Like | None:
+    def _expect(self, tensor: torch.Tensor, at: int) -> _Known | None:
         """How to read a plain tensor, the one of this number in this step, when one like it is known."""
         kind = type(tensor), tensor.dtype, tensor.shape
         like = self._likes.get(kind)
         if like is None or not like.check(tensor):
             self._learn(tensor, kind)
             return None
+        known = _Known(like, like.nbytes, like.shape, like.stride)
         if at < len(self._expected):
-            self._expected[at] = like
+            self._expected[at] = known
         elif at < _MOST_LIKES:
-            self._expected.append(like)
-        return like
+            self._expected.append(known)
+        return known
 
     def _learn(self, tensor: torch.Tensor, kind: _Kind) -> None:
         """Be quicker with the next tensor like this one."""

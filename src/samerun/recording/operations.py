@@ -145,6 +145,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _before(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Before:
         """Digests of the inputs, flags, module, call site, and the state of a generator that it is given."""
         recorder, memory = self.recorder, self.memory
+        memory.settle()
         flags = 0
         own: bytes | Slot | None = None
         if operation.draws:

@@ -51,15 +51,23 @@ Done = tuple[
     str,
     "str | None",
     "str | None",
-    "Sequence[bytes | Slot]",
-    "Sequence[bytes | Slot]",
+    "bytes | Sequence[bytes | Slot]",
+    "bytes | Sequence[bytes | Slot]",
     "Sequence[Any]",
     int,
     "str | None",
 ]
 
 
-def came(parts: Sequence[bytes | Slot]) -> bytes | None:
+def packed(parts: Sequence[bytes | Slot]) -> bytes | Sequence[bytes | Slot]:
+    """Digests in one piece, which no collector of garbage needs to see, unless a device still has some."""
+    try:
+        return b"".join(parts)  # type: ignore[arg-type]
+    except TypeError:  # a slot among them
+        return parts
+
+
+def came(parts: bytes | Sequence[bytes | Slot]) -> bytes | None:
     """The digest of all that an operation put out; None where there is not one byte behind that."""
     joined = join(parts)
     if _is_without_bytes(joined):
@@ -67,7 +75,7 @@ def came(parts: Sequence[bytes | Slot]) -> bytes | None:
     return joined if len(joined) == 16 else xxh3_128_digest(joined)
 
 
-def went(tensors: Sequence[bytes | Slot], values: Sequence[Any]) -> int | None:
+def went(tensors: bytes | Sequence[bytes | Slot], values: Sequence[Any]) -> int | None:
     """The digest of all that it was given."""
     joined = join(tensors)
     if values:
@@ -84,12 +92,10 @@ def filled(part: bytes | Slot) -> bytes:
     return part.value
 
 
-def join(parts: Sequence[bytes | Slot]) -> bytes:
+def join(parts: bytes | Sequence[bytes | Slot]) -> bytes:
     """Digests one after the other, which their devices must have handed over."""
-    try:
-        return b"".join(parts)  # type: ignore[arg-type]
-    except TypeError:  # a slot among them
-        return b"".join(map(filled, parts))
+    joined = parts if isinstance(parts, bytes) else packed(parts)
+    return joined if isinstance(joined, bytes) else b"".join(map(filled, joined))
 
 
 def _is_without_bytes(joined: bytes) -> bool:

@@ -21,7 +21,7 @@ from samerun.interruption import is_the_scripts
 from samerun.recording import process
 from samerun.recording.journal import Journal
 from samerun.recording.moment import Moment
-from samerun.recording.rows import Done, Row, came, went
+from samerun.recording.rows import Done, Row, came, packed, went
 from samerun.recording.sampling import is_sampled
 from samerun.recording.tensors import Slot, Tensors
 from samerun.runs import schema
@@ -117,7 +117,18 @@ class Writing(Moment):
             return
         step, now = self.where()
         self._waiting.append(
-            (step, phase or now, name, module, call_site, parts, tensors, values, flags, detail)
+            (
+                step,
+                phase or now,
+                name,
+                module,
+                call_site,
+                packed(parts),
+                packed(tensors),
+                values or (),
+                flags,
+                detail,
+            )
         )
         if self._writer is None and not self.tensors.waiting:  # opening it has the rest written
             with self._lock:
