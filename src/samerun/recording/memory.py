@@ -25,7 +25,6 @@ _GARBAGE = bytes(16)  # stands for memory that nothing has written: equal in two
 
 _MOST_VIEWS = 4096
 _MOST_HELD = 20_000
-_MOST_LASTED = 64
 _MOST_LIKES = 8192  # a training with ever new shapes must not grow without end
 _MOST_TIMES = 4  # that one kind is learnt, which comes with several strides
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
@@ -80,7 +79,6 @@ class Memory:
         self._held: dict[int, int] = {}
         self._holds = 0
         self._touched: list[int] = []  # names of the storages of the last operation
-        self._lasted: list[int] = []  # and of those before, which were still there after the next one
         self._views: dict[_View, bytes] = {}
         self._likes: dict[_Kind, Like] = {}
         self._learnt: Counter[_Kind] = Counter()
@@ -103,7 +101,6 @@ class Memory:
         for name in held:
             _let_go(name)
         self._touched.clear()
-        self._lasted.clear()
 
     def settle(self) -> None:
         """Before an operation: let go of the storages that went since the last one.
@@ -112,19 +109,11 @@ class Memory:
         that were freed, which then cannot become one: the heap grows, is given back at the end of the step,
         and is made anew by the kernel, page by page, in the next.
         """
-        touched, self._touched = self._touched, []
-        self._let_go_of(touched)
-        self._lasted += touched
-        if len(self._lasted) > _MOST_LASTED:
-            lasted, self._lasted = self._lasted, []
-            self._let_go_of(lasted)
-
-    def _let_go_of(self, names: Sequence[int]) -> None:
-        """Release those of these storages that are there no more; what is known of them holds no longer."""
-        held = self._held
-        for name in names:
+        held, touched = self._held, self._touched
+        for name in touched:
             if name in held and _is_gone(name) and held.pop(name, None) is not None:
                 _let_go(name)
+        touched.clear()
 
     def input(self, tensor: torch.Tensor) -> bytes | Slot:
         """The digest of what an operation is about to read."""
