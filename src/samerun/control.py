@@ -31,19 +31,13 @@ _everything = ExitStack()  # what the last seed_everything did
 def selected(control: Control | None) -> list[Source]:
     """The sources that a control takes hold of, in the order of their ids.
 
-    None and mode `off` select none; `only` selects exactly these; else the mode's own, `extra`, and with
-    `fill` uninitialized-memory. Raises UsageError for an id that is not in the catalogue or has no control.
+    Raises UsageError for an id that is not in the catalogue or has no control.
     """
     if control is None or control.mode == "off":
         return []
     for id_ in (*(control.only or ()), *control.extra):
         _known(id_)
-    if control.only is not None:
-        wanted = set(control.only)
-    else:
-        wanted = {source.id for source in catalogue().values() if source.is_controlled_in(control.mode)}
-        wanted |= {*control.extra, *(("uninitialized-memory",) if control.fill else ())}
-    return [source for id_, source in catalogue().items() if id_ in wanted]
+    return [source for source in catalogue().values() if source.is_controlled_by(control)]
 
 
 def environment(control: Control | None) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from samerun.comparing.compare import compare
 from samerun.comparing.processes import read as read_run
 from samerun.comparing.unheeded import may_agree_by_luck
+from samerun.runs.plan import Control, Plan
 from samerun.runs.schema import UNINITIALIZED
 from samerun.runs.store import Run
 
@@ -69,9 +71,10 @@ def test_an_operation_that_read_such_memory_is_named_and_one_that_did_not_is_not
         assert may_agree_by_luck(read_run(run)) == bool(notes)
 
 
-def controlled(run: Run, mode: str | None, **control: object) -> Run:
+def controlled(run: Run, control: Control | None) -> Run:
     """The run as if it had been recorded so."""
-    manifest = replace(run.manifest, mode=mode, plan={"control": {"mode": mode, "only": None, **control}})
+    plan = json.loads(Plan(run=str(run.path), control=control).to_json())
+    manifest = replace(run.manifest, mode=None if control is None else control.mode, plan=plan)
     manifest.write(run.path)
     return Run(run.path)
 
@@ -80,19 +83,19 @@ ARRIVAL = "worker-arrival (as_completed at train.py:8)"
 
 
 @pytest.mark.parametrize(
-    ("mode", "control", "named"),
+    ("control", "named"),
     [
-        (None, {}, [ARRIVAL, "thread-scheduling (start at train.py:7)", "clock (time.time at train.py:3)"]),
-        ("strict", {}, ["thread-scheduling (start at train.py:7)", "clock (time.time at train.py:3)"]),
-        ("strict", {"extra": ["clock"]}, ["thread-scheduling (start at train.py:7)"]),
-        ("strict", {"only": ["clock"]}, [ARRIVAL, "thread-scheduling (start at train.py:7)"]),
+        (None, [ARRIVAL, "thread-scheduling (start at train.py:7)", "clock (time.time at train.py:3)"]),
+        (Control(), ["thread-scheduling (start at train.py:7)", "clock (time.time at train.py:3)"]),
+        (Control(extra=("clock",)), ["thread-scheduling (start at train.py:7)"]),
+        (Control(only=("clock",)), [ARRIVAL, "thread-scheduling (start at train.py:7)"]),
     ],
 )
 def test_results_as_they_come_and_threads_are_named_unless_controlled(
-    build: Builder, mode: str | None, control: dict[str, object], named: list[str]
+    build: Builder, control: Control | None, named: list[str]
 ) -> None:
     reads = [read("time.time", 3), read("start", 7, "threads"), read("as_completed", 8, "arrival")]
-    run = controlled(build(reads + training()), mode, **control)
+    run = controlled(build(reads + training()), control)
     (note,) = compare(run, run).notes
     assert sorted(note.partition(": ")[2].split("; ")) == sorted(named)
     assert may_agree_by_luck(read_run(run)) is (ARRIVAL in named)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from samerun.comparing.processes import Recorded
 from samerun.runs.difference import Row
+from samerun.runs.plan import Control
 from samerun.runs.reading import Trace
 from samerun.runs.schema import UNINITIALIZED
 from samerun.sources._world import World
@@ -48,14 +49,8 @@ def may_agree_by_luck(recorded: Recorded) -> bool:
 
 
 def _is_controlled(recorded: Recorded, id_: str) -> bool:
-    manifest = recorded.run.manifest
-    control = manifest.plan.get("control") or {}
-    if control.get("only") is not None:
-        return id_ in control["only"]
-    source = catalogue()[id_]
-    return manifest.mode is not None and (
-        source.is_controlled_in(manifest.mode) or id_ in control.get("extra", ())  # type: ignore[arg-type]
-    )
+    control = recorded.run.manifest.plan.get("control")
+    return control is not None and catalogue()[id_].is_controlled_by(Control.from_json(control))
 
 
 def _unwritten(recorded: Recorded) -> Iterator[Row]:

@@ -57,9 +57,7 @@ class Candidates:
             return False
         way, base = settled.way(source), settled.trials.request.control
         if way == "control":
-            if is_contradicted(source):
-                return False
-            return base is None or not (known.is_controlled_in(base.mode) or source in base.extra)
+            return not (is_contradicted(source) or known.is_controlled_by(base))
         if settled.start is None:
             return False
         return way == "fresh" or bool(self._edits((source,)))

@@ -60,7 +60,7 @@ def _can_be_controlled(source: str, base: Control | None) -> bool:
     known = catalogue().get(source)
     if known is None or not known.controllable or is_contradicted(source):
         return False
-    return base is None or not (known.is_controlled_in(base.mode) or source in base.extra)
+    return not known.is_controlled_by(base)
 
 
 def _trial(proof: Proof) -> Trial:

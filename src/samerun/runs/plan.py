@@ -29,6 +29,19 @@ class Control:
     fill: bool = False  # fill uninitialised memory: finds bugs, and is most of the price of strict mode
     disable_cudnn: bool = False
 
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Control:
+        """The control of a plan that was read from JSON."""
+        only = value["only"]
+        return cls(
+            mode=value["mode"],
+            seed=value["seed"],
+            only=None if only is None else tuple(only),
+            extra=tuple(value["extra"]),
+            fill=value["fill"],
+            disable_cudnn=value["disable_cudnn"],
+        )
+
 
 @dataclass(frozen=True)
 class Probe:
@@ -77,18 +90,6 @@ class Plan:
         return cls(
             **value,
             window=None if window is None else (window[0], window[1]),
-            control=None if control is None else _control(control),
+            control=None if control is None else Control.from_json(control),
             probe=None if probe is None else Probe(**probe),
         )
-
-
-def _control(value: Mapping[str, Any]) -> Control:
-    only = value["only"]
-    return Control(
-        mode=value["mode"],
-        seed=value["seed"],
-        only=None if only is None else tuple(only),
-        extra=tuple(value["extra"]),
-        fill=value["fill"],
-        disable_cudnn=value["disable_cudnn"],
-    )

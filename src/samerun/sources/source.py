@@ -85,6 +85,19 @@ class Source(ABC):
         """Whether a mode controls it; `portable` controls all that `strict` does."""
         return mode in self.modes or (mode == "portable" and "strict" in self.modes)
 
+    def is_controlled_by(self, control: Control | None) -> bool:
+        """Whether a control takes hold of it.
+
+        None and mode `off` control nothing; `only` is exactly these; else the mode's own, `extra`, and with
+        `fill` uninitialized-memory.
+        """
+        if control is None or control.mode == "off":
+            return False
+        if control.only is not None:
+            return self.id in control.only
+        filled = control.fill and self.id == "uninitialized-memory"
+        return filled or self.id in control.extra or self.is_controlled_in(control.mode)
+
     # before the process starts
     def environment(self, control: Control) -> Mapping[str, str]:
         """Variables that must exist when the process starts.
