@@ -1,12 +1,14 @@
-"""Operations of the setup decide only where something else differs too."""
+"""What differs in the setup alone decides only where something else differs too."""
 
 from __future__ import annotations
+
+import pytest
 
 from samerun.comparing.compare import compare_all, compare_whole
 from samerun.comparing.comparison import Comparison
 from samerun.runs.store import Run
 
-from .build import Builder, Record, find, flip, operation, training
+from .build import Builder, Record, d, find, flip, operation, record, training
 
 
 def rows(setup: str = "same", later: str = "same", phase: str = "evaluation") -> list[Record]:
@@ -50,3 +52,50 @@ def test_an_operation_of_a_step_always_counts(build: Builder) -> None:
     for phase in ("forward", "backward", "evaluation"):
         found = whole(build, rows(later="one", phase=phase), rows(later="two", phase=phase))
         assert found.verdict == "differs", phase
+
+
+def saved(name: str, content: str = "features") -> Record:
+    return record(0, "setup", "saved", name, digest=d(content))
+
+
+def file(what: str, path: str) -> Record:
+    return record(0, "setup", what, "open", digest=d("bytes"), detail=path, call_site="train.py:4")
+
+
+MAKES = [file("written", "cache/x.pt"), saved("x.pt"), file("written", "cache/y.pt"), saved("y.pt")]
+FINDS = [file("opened", "cache/x.pt")]
+
+
+def test_what_one_run_made_and_the_other_found_is_a_note(build: Builder) -> None:
+    a, b = build([*MAKES, *training()]), build([*FINDS, *training()])
+    assert compare_all([a, b])[0].verdict == "differs"
+    for runs, letter in (((a, b), "A"), ((b, a), "B")):
+        (found,) = compare_whole(runs)
+        assert found.verdict == "same"
+        (note,) = found.notes
+        assert f"run {letter} made files that the other one found (cache/x.pt at train.py:4)" in note
+
+
+@pytest.mark.parametrize(
+    ("makes", "finds"),
+    [
+        (MAKES, []),  # not found: something else kept it from saving them
+        (MAKES, [file("opened", "cache/z.pt")]),
+        (MAKES, [file("written", "cache/x.pt"), *FINDS]),  # its own
+        (MAKES, [*FINDS, saved("more.pt", "more")]),  # the one that found them saved what the other did not
+        ([*MAKES, saved("log.pt", "one")], [*FINDS, saved("log.pt", "two")]),
+    ],
+)
+def test_what_only_one_run_saved_counts_otherwise(
+    build: Builder, makes: list[Record], finds: list[Record]
+) -> None:
+    (found,) = compare_whole([build([*makes, *training()]), build([*finds, *training()])])
+    assert found.verdict == "differs"
+
+
+def test_what_the_other_run_found_counts_where_it_shows(build: Builder) -> None:
+    other = training()
+    flip(other[find(other, "parameters", 2)])
+    (found,) = compare_whole([build([*MAKES, *training()]), build([*FINDS, *other])])
+    assert found.verdict == "differs" and found.difference is not None
+    assert (found.difference.what, found.difference.phase) == ("saved", "setup")

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Row
 from samerun.sources.hash_seed import HashSeed
 from samerun.sources.memory_address import MemoryAddress
 
-from .mending import Program
+from .mending import Program, differing
 
 
-def seen(program: Program, **columns) -> tuple[Evidence | None, Evidence | None]:
-    difference: Difference = program.difference(settings={"hash-seed": {"PYTHONHASHSEED": None}}, **columns)
+def seen(program: Program, *rows: tuple[Row, Row], **columns) -> tuple[Evidence | None, Evidence | None]:
+    settings = {"hash-seed": {"PYTHONHASHSEED": None}}
+    difference: Difference = program.difference(*rows, settings=settings, **columns)
     return HashSeed().recognise(difference), MemoryAddress().recognise(difference)
 
 
@@ -162,3 +164,22 @@ def test_a_number_made_of_an_address(line: str, strength: float | None, tmp_path
         1
     ]
     assert told(found) == (strength and (strength, "train.py:3"))
+
+
+@pytest.mark.parametrize(("other", "strength"), [("2.pt", 0.7), ("1.pt", None)])
+def test_that_another_file_was_read_explains_nothing_and_that_one_has_changed_does(
+    tmp_path: Path, other: str, strength: float | None
+) -> None:
+    program = Program(
+        tmp_path,
+        """
+        import glob, torch
+        shards = set(glob.glob("*.pt")) - {"0.pt"}
+        for path in shards:
+            x = torch.load(path)
+        """,
+    )
+    site = program.at("torch.load")
+    one, two = differing("opened", "open", site, detail="1.pt")
+    hashed, _ = seen(program, (one, replace(two, detail=other)), phase="data", what="input", call_site=site)
+    assert (None if hashed is None else hashed.strength) == strength

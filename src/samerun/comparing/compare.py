@@ -11,6 +11,7 @@ from samerun.comparing import operations
 from samerun.comparing.alignment import Paired
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.comparing.difference import describe, lone
+from samerun.comparing.left import finds
 from samerun.comparing.process import Compared, compare_process
 from samerun.comparing.processes import Recorded, pair, read
 from samerun.comparing.reach import has_stopped, reach
@@ -45,8 +46,9 @@ def compare_all(runs: Sequence[Run], *, steps: int | None = None) -> list[Compar
 
 
 def compare_whole(runs: Sequence[Run], *, steps: int | None = None) -> list[Comparison]:
-    """As `compare_all`, of whole runs: operations of the setup that differ and change nothing do not count.
+    """As `compare_all`, of whole runs: what differs in the setup and changes nothing does not count.
 
+    That is operations, and what the first run saved and the second found, so that it need not save it again.
     Nothing means no record of any step, and no operation that is in both windows. A later operation always
     counts: what it gives may be printed, or decide something, without passing a record again.
     """
@@ -57,14 +59,25 @@ def compare_whole(runs: Sequence[Run], *, steps: int | None = None) -> list[Comp
     for other in others:
         found = compare_read(first, other, steps=steps)
         where = found.difference
-        if where is not None and (where.what, where.phase) == ("operation", "setup"):
+        if where is not None and where.phase == "setup" and where.what in ("operation", "saved"):
             without = compare_read(first, other, steps=steps, setup=False)
             if without.verdict == "same":
-                at = f" at {where.call_site}" if where.call_site else ""
-                note = f"{where.op} differs{at}, without effect on anything else that was recorded"
-                found = replace(without, notes=(*without.notes, note))
+                found = replace(without, notes=(*without.notes, _without_effect(where, first, other)))
         compared.append(found)
     return compared
+
+
+def _without_effect(where: Difference, first: Recorded, other: Recorded) -> str:
+    for letter, left, recorded in (("A", first, other), ("B", other, first)):
+        row = finds(recorded, left)
+        if row is not None:
+            at = f" at {row.call_site}" if row.call_site else ""
+            return (
+                f"run {letter} made files that the other one found ({row.detail}{at}), without effect on "
+                "anything else that was recorded"
+            )
+    at = f" at {where.call_site}" if where.call_site else ""
+    return f"{where.op} differs{at}, without effect on anything else that was recorded"
 
 
 def earliest(comparisons: Sequence[Comparison]) -> int | None:
@@ -78,7 +91,11 @@ def earliest(comparisons: Sequence[Comparison]) -> int | None:
 
 
 def compare_read(a: Recorded, b: Recorded, *, steps: int | None = None, setup: bool = True) -> Comparison:
-    """As `compare`, for traces that are read already; without `setup`, its operations are passed over."""
+    """As `compare`, for traces that are read already.
+
+    Without `setup` its operations are passed over, and what only that run saved there which left files for
+    the other one to find.
+    """
     pairs, only_a, only_b = pair(a.compared, b.compared)
     losses = _losses(pairs, steps)
     runs = a.run.id, b.run.id
@@ -119,10 +136,12 @@ def _one(one: Trace, other: Trace, a: Recorded, b: Recorded, steps: int | None, 
         whole = min(_steps_done(one), _steps_done(other)) - 1
         steps = max(whole, 0) if steps is None else min(steps, max(whole, 0))
     window = operations.common(operations.window(a.run, one), operations.window(b.run, other))
+    left = False, False
     if not setup:
         window = operations.common(window, (0, math.inf))
+        left = finds(b, a) is not None, finds(a, b) is not None
     reaches = reach(one, steps, _stopped(a)), reach(other, steps, _stopped(b))
-    return compare_process(Paired(one, other), reaches, window, steps)
+    return compare_process(Paired(one, other), reaches, window, steps, left)
 
 
 def _steps_done(trace: Trace) -> int:

@@ -58,13 +58,20 @@ class Compared:
 
 
 def compare_process(
-    paired: Paired, reaches: tuple[Reach, Reach], window: Window | None, steps: int | None
+    paired: Paired,
+    reaches: tuple[Reach, Reach],
+    window: Window | None,
+    steps: int | None,
+    left: tuple[bool, bool] = (False, False),
 ) -> Compared:
     """Compare the records of one process, below `steps` where it is given.
 
-    `reaches` say how far each of the two goes, `window` which steps both hold at tier ops.
+    `reaches` say how far each of the two goes, `window` which steps both hold at tier ops. What only one
+    run saved in its setup is passed over where it `left` files there for the other one.
     """
     (a, beside_a), (b, beside_b) = _records(paired.a, steps), _records(paired.b, steps)
+    if any(left):
+        a, b = _without_saved(paired, a, b, left)
     records = align(paired, a, b, _COLUMNS)
     done = None if window is None else operations.compare_operations(paired, window, steps)
     result = _parted(paired, records, reaches)
@@ -190,6 +197,22 @@ def _records(trace: Trace, steps: int | None) -> tuple[Ints, Ints]:
         wanted &= trace.steps < steps
     beside = is_beside(trace)
     return np.flatnonzero(wanted & ~beside), np.flatnonzero(wanted & beside)
+
+
+def _without_saved(paired: Paired, a: Ints, b: Ints, left: tuple[bool, bool]) -> tuple[Ints, Ints]:
+    """The records at these positions, without what only a run that `left` files saved in its setup."""
+    import numpy as np
+
+    saved = [
+        here[trace.is_one_of("what", {"saved"})[here] & trace.is_one_of("phase", {"setup"})[here]]
+        for trace, here in ((paired.a, a), (paired.b, b))
+    ]
+    both = align(paired, saved[0], saved[1], _COLUMNS)
+    kept = [
+        here[~np.isin(here, np.setdiff1d(those, matched))] if did else here
+        for here, those, matched, did in zip((a, b), saved, (both.a, both.b), left, strict=True)
+    ]
+    return kept[0], kept[1]
 
 
 def _counts(paired: Paired, aligned: list[Alignment]) -> Counter[str]:

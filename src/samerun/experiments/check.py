@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from samerun.comparing.compare import compare_all, earliest
+from samerun.comparing.compare import compare_whole, earliest
 from samerun.comparing.comparison import Comparison
 from samerun.experiments import outcomes, scope, stepless
 from samerun.experiments.closer import look_closer
@@ -27,7 +27,7 @@ def check(request: Request, listener: Listener | None = None, record: Record = r
     trials = Trials(request, listener or Listener(), record)
     last = None if request.steps is None else request.steps - 1
     runs = trials.record("recording", request.runs, control=request.control, stop_after=last)
-    comparisons = compare_all(runs, steps=request.steps)
+    comparisons = compare_whole(runs, steps=request.steps)
     result = undecided(request, runs, comparisons)
     parted = first_parting(runs, comparisons)
     if parted is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from samerun.comparing.compare import compare_all, earliest
+from samerun.comparing.compare import compare_all, compare_whole, earliest
 from samerun.comparing.comparison import Comparison
 from samerun.experiments import outcomes, scope
 from samerun.experiments.result import CheckResult
@@ -22,7 +22,8 @@ def diff(store: Store, runs: Sequence[Run]) -> CheckResult:
     `store` is where their names are looked up. Raises SchemaError, and RunError for a damaged manifest.
     """
     manifests = [run.manifest for run in runs]
-    comparisons = compare_all(runs)
+    whole = all(run.outcome == "finished" for run in runs)
+    comparisons = compare_whole(runs) if whole else compare_all(runs)
     result = CheckResult(
         "unknown",
         tuple(run.id for run in runs),

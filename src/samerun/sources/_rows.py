@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import os
+from collections import defaultdict, deque
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,13 +26,14 @@ def pairs(difference: Difference, what: str, name: str | None = None) -> Iterato
     rows, left = difference.a.rows(what, name), difference.b.rows(what, name)
     others: list[Row | None] = [None] * len(rows)
     for key in (_file, _key) if what == "opened" else (_key,):
-        waiting: dict[tuple[str | None, ...], list[Row]] = defaultdict(list)
-        for row in reversed(left):
+        waiting: dict[tuple[str | None, ...], deque[Row]] = defaultdict(deque)
+        for row in left:
             waiting[key(row)].append(row)
         for number, row in enumerate(rows):
             if others[number] is None and waiting[key(row)]:
-                others[number] = waiting[key(row)].pop()
-        left = [row for same in waiting.values() for row in reversed(same)]
+                others[number] = waiting[key(row)].popleft()
+        taken = set(map(id, others))
+        left = [row for row in left if id(row) not in taken]
     yield from zip(rows, others, strict=True)
     yield from ((None, row) for row in left)
 
@@ -97,9 +99,18 @@ def rng_differs(difference: Difference) -> bool:
 
 
 def explained(difference: Difference) -> bool:
-    """Whether a generator, a file or a folder differed first."""
-    rows = (first_differing(difference, what) for what in ("opened", "listing"))
-    return rng_differs(difference) or any(row is not None for row in rows)
+    """Whether a generator, a file or a folder differed first.
+
+    That another file of the same folder was read is none of these: something chose it.
+    """
+    if rng_differs(difference) or first_differing(difference, "listing") is not None:
+        return True
+    return any(
+        (a.digest, a.value) != (b.digest, b.value)
+        and (a.detail == b.detail or os.path.dirname(a.detail or "") != os.path.dirname(b.detail or ""))
+        for a, b in pairs(difference, "opened")
+        if a is not None and b is not None
+    )
 
 
 def every_differing(difference: Difference, what: str, names: Collection[str] | None = None) -> list[Row]:
