@@ -7,7 +7,7 @@ import pytest
 from samerun.runs.plan import Control
 from samerun.sources.hash_seed import HashSeed
 
-from .differences import ONE, TWO, batch, operation, row, side, weights
+from .differences import ONE, TWO, batch, operation, origin, row, side, weights
 
 source = HashSeed()
 
@@ -72,6 +72,14 @@ def test_does_not_recognise_what_another_source_explains():
         a, b = (said(None, row(what, "x", digest=digest)) for digest in (ONE, TWO))
         assert source.recognise(batch(a=a, b=b)) is None
         assert source.recognise(batch(a=a, b=a)).strength == 0.4
+
+
+def test_a_generator_of_the_scripts_own_that_is_seeded_by_a_hash(tmp_path):
+    (tmp_path / "train.py").write_text("g = torch.Generator().manual_seed(hash('cat'))\n")
+    for differs, strength in ((True, 0.7), (False, None)):
+        drawn = origin(draws=True, generator_differs=differs, own_generator=True, call_site="train.py:1")
+        found = source.recognise(operation(origin=drawn, a=said(None, cwd=str(tmp_path)), b=said(None)))
+        assert (None if found is None else found.strength) == strength
 
 
 def test_files_opened_in_another_order_explain_nothing():

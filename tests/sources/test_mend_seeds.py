@@ -286,6 +286,12 @@ def test_the_script_s_own_seeding_without_a_seed(tmp_path: Path, name: str) -> N
     assert program.mended(source, row) == f"-{old}\n+{new}"
 
 
+def test_a_seed_that_is_looked_at_before_there_is_one(tmp_path: Path) -> None:
+    program = Program(tmp_path, "import random\nimport torch\nrandom.seed(torch.initial_seed())\n")
+    row = equal("unseeded", "torch-cpu", program.at("initial_seed"), detail="looked at")
+    assert program.mended("torch-cpu", row) == "+torch.manual_seed(0)"
+
+
 def test_an_option_without_a_default_gets_one(tmp_path: Path) -> None:
     program = Program(
         tmp_path,

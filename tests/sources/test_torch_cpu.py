@@ -88,6 +88,15 @@ def test_observing_notes_seeds_and_their_lines(observed):
     assert notes.of("unseeded", "torch-cpu")[0].call_site.startswith("tests/sources/test_torch_cpu.py:")
 
 
+def test_observing_notes_a_look_at_the_seed_before_there_is_one(observed):
+    notes = observed(source)
+    assert torch.initial_seed() == torch.default_generator.initial_seed()
+    torch.manual_seed(3)
+    assert torch.random.initial_seed() == 3
+    (note,) = notes.of("unseeded", "torch-cpu")
+    assert (note.detail, note.call_site.partition(":")[0]) == ("looked at", "tests/sources/test_torch_cpu.py")
+
+
 def test_recognises_a_draw_from_an_unequal_state():
     dropout = origin("aten::native_dropout", draws=True, generator_differs=True, phase="forward")
     found = source.recognise(operation(origin=dropout))

@@ -80,7 +80,7 @@ class Rng(Source):
         first = difference.rng_first.get(self.id)
         unseeded = self._unseeded(difference, first)
         if unseeded is not None:
-            text = f"it was seeded anew by the system, with another seed in each run{_at(unseeded.call_site)}"
+            text = f"its seed was one that the system gave, another in each run{_at(unseeded.call_site)}"
             return Evidence(self.id, 0.7, text, unseeded.call_site)
         if first is not None and first <= difference.step and self.id in difference.drawn:
             return self._from_state(difference, first)

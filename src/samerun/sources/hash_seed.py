@@ -76,7 +76,8 @@ class HashSeed(Source):
         seeds = [_fixed(difference.a), _fixed(difference.b)]
         if seeds[0] is not None and seeds[0] == seeds[1]:
             return None
-        if difference.origin is not None and difference.origin.inputs_equal:
+        given = difference.origin
+        if given is not None and given.inputs_equal and not (given.draws and given.generator_differs):
             return None
         unset = seeds[0] is seeds[1] is None
         said = f"PYTHONHASHSEED was {seeds[0] or 'unset'} and {seeds[1] or 'unset'}"

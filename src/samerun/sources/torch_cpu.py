@@ -71,18 +71,32 @@ class TorchCpu(TorchRng):
         return _patch.all_of([undo_seed, *undos])
 
     def observe(self, journal: Journal) -> Undo | None:
-        """Note each `torch.manual_seed`, and `torch.seed()` as unseeded."""
+        """Note each `torch.manual_seed`; as unseeded `torch.seed()`, and a look at the seed before that."""
         import torch
 
-        original = torch.seed
+        reseeds, looks_at = torch.seed, torch.initial_seed
+        noting = _seeding.noting(journal, "torch.manual_seed", torch.manual_seed)
+        seeded = False
 
-        @functools.wraps(original)
+        @functools.wraps(reseeds)
         def seed() -> int:
             journal.note("unseeded", self.id, user_only=True)
-            return original()
+            return reseeds()
 
-        noting = _seeding.noting(journal, "torch.manual_seed", torch.manual_seed)
-        return _patch.all_of([_replace("seed", seed), _replace("manual_seed", noting)])
+        @functools.wraps(noting)
+        def manual_seed(*args: Any, **kwargs: Any) -> torch.Generator:
+            nonlocal seeded
+            seeded = True
+            return noting(*args, **kwargs)
+
+        @functools.wraps(looks_at)
+        def initial_seed() -> int:
+            if not seeded:
+                journal.note("unseeded", self.id, detail="looked at", user_only=True)
+            return looks_at()
+
+        replaced = {"seed": seed, "manual_seed": manual_seed, "initial_seed": initial_seed}
+        return _patch.all_of([_replace(name, value) for name, value in replaced.items()])
 
 
 def _varied_generator(value: int, id_: str) -> Any:

@@ -22,7 +22,9 @@ def seeded(
     `names` are its functions as they stand in "seed" rows; `given` is the row of one that was given another
     seed in each run. Raises NoEdit.
     """
-    unseeded = difference.a.rows("unseeded", id_)
+    unseeded = [
+        row for row in difference.a.rows("unseeded", id_) if row.detail is None
+    ]  # not looked at alone
 
     def without(row: Row) -> list[Edit]:
         file, calls = seeds.seed_calls(code, row, (function, "torch.seed", "torch.random.seed"))
