@@ -3,7 +3,7 @@
 from samerun.sources.input_data import InputData
 from samerun.sources.resume_state import ResumeState
 
-from .differences import ONE, TWO, batch, operation, row, side
+from .differences import ONE, TWO, batch, operation, origin, row, side
 
 data, resume = InputData(), ResumeState()
 
@@ -88,3 +88,18 @@ def test_a_file_that_a_helping_program_makes_is_a_consequence():
     assert resume.recognise(batch(a=a, b=b)) is None  # though run A wrote what run B read
     left = side(opened(), written())
     assert resume.recognise(batch(a=left, b=b)).strength == 1.0
+
+
+def test_a_seed_made_of_how_many_runs_there_were():
+    def said(names: int, seed: bytes, line: int = 6):
+        listing = row("listing", "folder", detail="runs", inputs=names, digest=seed, call_site="train.py:5")
+        return side(listing, row("seed", "torch.manual_seed", digest=seed, call_site=f"train.py:{line}"))
+
+    drawn = dict(origin=origin(draws=True, generator_differs=True))
+    found = resume.recognise(operation(a=said(1, ONE), b=said(2, TWO), **drawn))
+    assert (found.strength, found.call_site) == (0.7, "train.py:5")
+    assert resume.recognise(batch(a=said(1, ONE), b=said(2, TWO))).strength == 0.7
+    assert resume.recognise(operation(a=said(1, ONE), b=said(1, TWO), **drawn)) is None  # another order
+    assert resume.recognise(operation(a=said(1, ONE), b=said(2, ONE), **drawn)) is None  # not of the seed
+    assert resume.recognise(operation(a=said(1, ONE, 60), b=said(2, TWO, 60), **drawn)) is None
+    assert resume.recognise(operation(a=said(1, ONE), b=said(2, TWO))) is None  # a kernel's doing

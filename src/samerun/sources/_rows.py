@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from samerun.editing.code import Code
 
 Pair = tuple[Row | None, Row | None]
+NEAR = 10  # lines between a read and the seeding that it feeds
 
 
 def pairs(difference: Difference, what: str, name: str | None = None) -> Iterator[Pair]:
@@ -63,6 +64,14 @@ def line_number(site: str | None) -> tuple[str, int] | None:
     """`path.py:12` as its path and line."""
     path, _, line = (site or "").rpartition(":")
     return (path, int(line)) if path and line.isdecimal() else None
+
+
+def lines_before(row: Row, seed: Row) -> int:
+    """How many lines a read stands before a seeding in the same file and process; very many elsewhere."""
+    read, at = line_number(row.call_site), line_number(seed.call_site)
+    if read is None or at is None or read[0] != at[0] or row.process != seed.process or read[1] > at[1]:
+        return 10**9
+    return at[1] - read[1]
 
 
 def source_line(side: Side, site: str | None) -> str:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 _FEEDS = re.compile(r"seed|default_rng|RandomState|Random\(|Generator|shuffle", re.IGNORECASE)
 _BRANCHES = re.compile(r"^\s*(while|if|elif)\b|(\breturn|[^<>=!]=)\s.*\s[<>]=?\s")
-_NEAR = 10  # lines between a read and the seeding that it feeds
 
 
 class World(Source):
@@ -52,13 +51,13 @@ class World(Source):
     def _feeding(self, difference: Difference, seed: Row) -> Evidence | None:
         said = f"{seed.name} was given another seed in each run, at {seed.call_site}"
         text = _rows.source_line(difference.a, seed.call_site)
-        near = min(self.reads(difference), key=lambda row: _distance(row, seed), default=None)
-        distance = None if near is None else _distance(near, seed)
+        near = min(self.reads(difference), key=lambda row: _rows.lines_before(row, seed), default=None)
+        distance = None if near is None else _rows.lines_before(near, seed)
         if distance == 0:
             return Evidence(self.id, 1.0, f"{said}, a line that reads it", seed.call_site)
         if self.words.search(text):
             return Evidence(self.id, 1.0 if distance is not None else 0.7, f"{said}: {text}", seed.call_site)
-        if near is not None and distance is not None and distance <= _NEAR:
+        if near is not None and distance is not None and distance <= _rows.NEAR:
             return Evidence(
                 self.id, 0.7, f"{said}, and {near.call_site} just before reads it", near.call_site
             )
@@ -119,14 +118,6 @@ class World(Source):
         from samerun.sources._mending import world
 
         return world.mended(self.evidence, self.reads(difference), self.cannot_mend, difference, site, code)
-
-
-def _distance(row: Row, seed: Row) -> int:
-    """How many lines a read stands before a seeding in the same file and process; very many elsewhere."""
-    read, at = _rows.line_number(row.call_site), _rows.line_number(seed.call_site)
-    if read is None or at is None or read[0] != at[0] or row.process != seed.process or read[1] > at[1]:
-        return 10**9
-    return at[1] - read[1]
 
 
 def _is_unseeded(difference: Difference, row: Row) -> bool:

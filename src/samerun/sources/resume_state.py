@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from samerun.runs.difference import Difference, Evidence, Row, Side
-from samerun.sources._rows import in_a_helper, rng_differs
+from samerun.sources import _rows
+from samerun.sources._rows import in_a_helper
 from samerun.sources.source import Source
 
 
@@ -17,17 +18,23 @@ class ResumeState(Source):
     controllable = False
 
     def recognise(self, difference: Difference) -> Evidence | None:
-        """Run B opened, unwritten by itself, a file that A wrote and did not find, or found otherwise."""
+        """Run B opened, unwritten by itself, a file that A wrote and did not find, or found otherwise.
+
+        Or it found more in a folder, and a seed was made of that: the number of runs so far.
+        """
         origin = difference.origin
         if origin is not None and origin.inputs_equal:
-            return None
+            return _counted(difference) if origin.draws else None
         a, b = _found(difference.a), _found(difference.b)
         left = {row.detail for row in difference.a.rows("written") if not in_a_helper(row)}
         for path, row in b.items():
             same = path in a and (a[path].digest, a[path].value) == (row.digest, row.value)
             if path in left and not same:
                 return Evidence(self.id, 1.0, f"run B read {path}, which run A had written", row.call_site)
-        if rng_differs(difference):
+        counted = _counted(difference)
+        if counted is not None:
+            return counted
+        if _rows.rng_differs(difference):
             return None  # other files may be read because another order was drawn
         for path, row in b.items():
             if path not in a and path not in _paths(difference.a):
@@ -35,6 +42,19 @@ class ResumeState(Source):
                 strength = 0.7 if a.keys() <= b.keys() else 0.2
                 return Evidence(self.id, strength, f"run B read {path}, and run A did not", row.call_site)
         return None
+
+
+def _counted(difference: Difference) -> Evidence | None:
+    seed = _rows.first_differing(difference, "seed")
+    if seed is None:
+        return None
+    for a, b in _rows.pairs(difference, "listing"):
+        more = a is not None and b is not None and a.detail == b.detail and a.inputs != b.inputs
+        if a is not None and more and _rows.lines_before(a, seed) <= _rows.NEAR:
+            said = f"{seed.name} was given another seed in each run, at {seed.call_site}"
+            text = f"{said}, and {a.call_site} just before lists {a.detail}, where run B found other names"
+            return Evidence(ResumeState.id, 0.7, text, a.call_site)
+    return None
 
 
 def _found(side: Side) -> dict[str, Row]:
