@@ -55,6 +55,23 @@ def test_what_torch_brings_is_out_of_the_garbage_collectors_way_and_the_users_is
     assert launched.output == "0\n"
 
 
+def test_garbage_is_collected_after_the_import_of_torch_where_it_was_before(launched, tmp_path):
+    launched("python", "-c", "import gc, torch; print(gc.isenabled())")
+    assert launched.output == "True\n"
+    launched("python", "-c", "import gc; gc.disable(); import torch; print(gc.isenabled())")
+    assert launched.output == "False\n"
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "torch.py").write_text("import gc; print(gc.isenabled()); raise ImportError('broken')")
+    program = (
+        f"import gc, sys; sys.path.insert(0, {str(broken)!r})\n"
+        "try:\n    import torch\n"
+        "except ImportError as error:\n    print(error, gc.isenabled())\n"
+    )
+    launched("python", "-c", program)
+    assert launched.output == "False\nbroken True\n"
+
+
 def test_a_source_that_raises_is_written_down_and_the_command_goes_on(launched):
     outcome = launched("python", "-c", "import torch; print('trained')")
     assert (outcome.outcome, launched.output) == ("finished", "trained\n")

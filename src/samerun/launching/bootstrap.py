@@ -7,11 +7,12 @@ exception is a control that can no longer take effect: going on would break the 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import gc
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NoReturn
 
 from samerun import recording
@@ -70,7 +71,7 @@ class _Process:
             self._try("the record of evidence", self._open_journal, broken=True)
         self._try("the catalogue of sources", self._find_sources, broken=True)
         watched = {name for source in self._sources for name in _modules(source) if name}
-        hook = ImportHook(watched | recording.watched(self._plan), self._imported)
+        hook = ImportHook(watched | recording.watched(self._plan), self._imported, self._importing)
         self._act("")
         hook.install()
         atexit.register(self._at_exit)
@@ -90,16 +91,30 @@ class _Process:
 
             self._controlled = {source.id for source in selected(self._plan.control)}
 
+    @contextlib.contextmanager
+    def _importing(self, module: str) -> Iterator[None]:
+        """While torch is imported, no garbage is collected, and what is there then is passed over later.
+
+        It stays, so collections of it take time and free nothing. See docs/decisions/0011.
+        """
+        if module != "torch" or self._journal is None:
+            yield
+            return
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            yield
+            gc.freeze()
+        finally:
+            if collects:
+                gc.enable()
+
     def _imported(self, module: str) -> None:
         self._act(module)
         if module == "torch":
             mark(self._plan.run, TORCH_SEEN)
         if module in recording.watched(self._plan):
             self._try("the recorder", lambda: self._record(module), broken=True)
-        if module == "torch" and self._journal is not None:
-            # What it leaves stays: passed over, it makes collections short, those that recording brings about
-            # and those at the end of the process. See docs/decisions/0011.
-            gc.freeze()
 
     def _act(self, module: str) -> None:
         """Observe, then control, each source that waits for `module` ("": for nothing)."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # each process of a command pays for what is imported here
     from collections.abc import Callable, Iterable, Sequence
+    from contextlib import AbstractContextManager
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
@@ -17,13 +18,20 @@ class ImportHook:
 
     A submodule that is executed while its top-level package still is (numpy.random during `import numpy`)
     is announced when the package is complete, just before the package itself: half a package is of no use.
-    Each name is announced once in a process, a reload included.
+    Each name is announced once in a process, a reload included. A module is executed and announced within
+    what `around(name)` gives.
     """
 
-    def __init__(self, names: Iterable[str], then: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        names: Iterable[str],
+        then: Callable[[str], None],
+        around: Callable[[str], AbstractContextManager[None]],
+    ) -> None:
         self._names = frozenset(names)
         self._watched = self._names | {_top(name) for name in self._names}
         self._then = then
+        self._around = around
         self._lock = threading.Lock()
         self._announced: set[str] = set()
         self._executing: dict[str, list[str]] = {}  # top-level package -> its submodules that wait for it
@@ -56,6 +64,10 @@ class ImportHook:
 
     def execute(self, name: str, run: Callable[[], None]) -> None:
         """Execute a watched module by `run`, and announce it if that went well."""
+        with self._around(name):
+            self._execute(name, run)
+
+    def _execute(self, name: str, run: Callable[[], None]) -> None:
         top = _top(name)
         if name == top:
             self._executing[name] = []

@@ -10,22 +10,18 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
 
 from samerun.errors import UsageError
 from samerun.recording.alone import Call, Generators, digested, take
-from samerun.recording.rerun import PROGRAM, Way, several
+from samerun.recording.fresh import Fresh
+from samerun.recording.rerun import several
 from samerun.runs.plan import Probe
 
-_FRESH = 3  # processes
-_PATIENCE = 30.0  # seconds for each of them, side by side: they import torch
 _clock = time.perf_counter  # taken now: a script (or the clock source) may replace it
 _Came = Callable[[Sequence[Any], dict[str, Any], Any], list[Any]]
 
@@ -38,10 +34,12 @@ class Prober:
         self._seen = 0
         self._call: Call | None = None
         self._why = ""  # the operation could not be copied
+        self._fresh = Fresh()
 
     def is_here(self, place: tuple[int, str, str | None, str | None, str]) -> bool:
         """Whether the operation at (step, phase, module, call site, name) is the one."""
         probe = self._probe
+        self._fresh.start()
         if place != (probe.step, probe.phase, probe.module, probe.call_site, probe.op):
             return False
         self._seen += 1
@@ -71,7 +69,7 @@ class Prober:
                     ways.append(several(name, again, trained, _clock))
         finally:
             generators.restore()
-        fresh, why = _fresh(call, trained)
+        fresh, why = self._fresh.run(call, trained)
         return json.dumps({"why": why, "ways": [*(way._asdict() for way in ways), *fresh]})
 
 
@@ -90,56 +88,3 @@ def _deterministic(fill: bool) -> Iterator[None]:
     finally:
         torch._C._set_deterministic_algorithms(before[0], warn_only=before[1])
         torch._C._set_deterministic_fill_uninitialized_memory(before[2])
-
-
-def _fresh(call: Call, trained: bytes) -> tuple[list[dict[str, Any]], str]:
-    """(what the operation gives in fresh processes, why that is not known)."""
-    said = json.dumps({"path": sys.path, "settings": settings(), "trained": trained.hex()}).encode()
-    sent = len(said).to_bytes(8, "little") + said + call.to_bytes()
-    try:
-        with ThreadPoolExecutor(_FRESH) as pool:
-            found = list(pool.map(_in_process, [sent] * _FRESH))
-    except (OSError, ValueError, subprocess.SubprocessError) as error:
-        return [], f"no fresh process could run it ({type(error).__name__})"
-    return _joined(found), ""
-
-
-def _in_process(sent: bytes) -> list[dict[str, Any]]:
-    command = [sys.executable, "-I", "-c", PROGRAM]
-    done = subprocess.run(command, input=sent, capture_output=True, timeout=_PATIENCE, check=True)
-    found: list[dict[str, Any]] = json.loads(done.stdout)
-    return found
-
-
-def _joined(found: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """The same ways of several processes as one."""
-    joined = []
-    for same in zip(*found, strict=True):
-        results = [result for way in same for result in way["results"]]
-        errors = [way["error"] for way in same if way["error"]]
-        way = Way(
-            same[0]["way"],
-            sum(way["runs"] for way in same),
-            len(set(results)),
-            sum(way["equal"] for way in same),
-            errors[0] if errors else None,
-        )
-        joined.append(way._asdict())
-    return joined
-
-
-def settings() -> dict[str, Any]:
-    """What a fresh process must set to compute as this one."""
-    return {
-        "threads": torch.get_num_threads(),
-        "deterministic": torch._C._get_deterministic_algorithms(),
-        "warn_only": torch._C._get_deterministic_algorithms_warn_only(),
-        "fill": torch._C._get_deterministic_fill_uninitialized_memory(),
-        "precision": torch.get_float32_matmul_precision(),
-        "mkldnn": torch._C._get_mkldnn_enabled(),
-        "cudnn": [
-            torch.backends.cudnn.enabled,
-            torch.backends.cudnn.benchmark,
-            torch.backends.cudnn.deterministic,
-        ],
-    }

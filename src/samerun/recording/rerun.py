@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-# Isolated from the environment and the working directory: it is sent the training's own path first.
+# Isolated from the environment and the working directory: it is sent the training's own path first. What
+# is sent tells its length: a fork of the training may hold the pipe open. It leaves without tidying up, which
+# takes torch half a second.
 PROGRAM = """
-import json, sys
-said = json.loads(sys.stdin.buffer.read(int.from_bytes(sys.stdin.buffer.read(8), "little")))
-sys.path[:] = said["path"]
+import gc, json, os, sys
+gc.disable()
+def sent():
+    return sys.stdin.buffer.read(int.from_bytes(sys.stdin.buffer.read(8), "little"))
+sys.path[:] = json.loads(sent())
 from samerun.recording.rerun import main
-main(said)
+main(sent)
+sys.stdout.flush()
+os._exit(0)
 """
 
 _RUNS = 10
 _SECONDS = 1.0  # for one way: at least twice, then as often as there is time
+
+
+def framed(data: bytes) -> bytes:
+    """As PROGRAM reads it."""
+    return len(data).to_bytes(8, "little") + data
 
 
 class Way(NamedTuple):
@@ -52,16 +62,20 @@ def _results(
     return results, None
 
 
-def main(said: dict[str, Any]) -> None:
-    """Read a call from standard input; write what came of it, in each way, as JSON."""
+def main(sent: Callable[[], bytes]) -> None:
+    """Import torch, then wait for a call to be sent; write what came of it, in each way, as JSON."""
     import torch
 
     from samerun.recording.alone import Call
     from samerun.recording.operation import came_of
 
+    text = sent()
+    if not text:  # the training has ended
+        return
+    said: dict[str, Any] = json.loads(text)
     threads: int = said["settings"]["threads"]
     _set(said["settings"])
-    call = Call.from_bytes(sys.stdin.buffer.read())
+    call = Call.from_bytes(sent())
 
     def again() -> bytes:
         function = call.function()
