@@ -156,6 +156,37 @@ for _ in range(3):
     ]
 
 
+def test_what_a_loss_needs_without_gradients_is_a_part_of_its_forward_pass(trainer):
+    trainer.script(
+        HEAD
+        + """
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+teacher = nn.Linear(4, 2)
+for step in range(2):
+    optimizer.zero_grad()
+    made = model(x)
+    with torch.no_grad(): target = teacher(x).softmax(1).log()
+    F.cross_entropy(made, target.exp()).backward()
+    with torch.no_grad(): teacher(x).sin()  # before the optimizer's step, but the loss is through
+    optimizer.step()
+    model.eval(); model(x); model.train()  # forgot no_grad
+    with torch.no_grad(): teacher(x).cos()
+"""
+    )
+    rows = trainer.rows(trainer.record("train.py", tier="ops"))
+    places = {
+        name: [(row.step, row.phase) for row in rows if row.name == f"aten.{name}.default"]
+        for name in ("log", "sin", "cos")
+    }
+    assert places == {
+        "log": [(0, "forward"), (1, "forward")],
+        "sin": [(0, "evaluation"), (0, "evaluation")],
+        "cos": [(0, "evaluation"), (1, "evaluation")],
+    }
+    outputs = [(row.step, row.phase) for row in rows if row.what == "output" and row.name == "Linear"]
+    assert outputs == [place for step in (0, 1) for place in (places[n][step] for n in places)]
+
+
 def test_a_record_without_one_byte_behind_it_has_no_digest(trainer):
     """Meta tensors have no values: two such runs must not count as equal."""
     trainer.script(

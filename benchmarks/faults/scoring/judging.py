@@ -23,7 +23,9 @@ class Score:
     missed: tuple[str, ...] = ()  # planted, and not named as a cause
     invented: tuple[str, ...] = ()  # named as a cause, and not planted
     patched: str | None = None  # the verdict of `check` with the patch offered; None: none was offered
-    plain: float | None = None  # seconds of one plain run
+    plain: float | None = (
+        None  # seconds of a plain run, the median of two before the diagnosis and two after it
+    )
 
     @property
     def false_same(self) -> bool:

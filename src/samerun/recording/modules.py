@@ -151,8 +151,11 @@ class Modules:
             self._meet(root)
         recorder.begin()
         self.running.phase = recorder.phase
-        if recorder.phase == "forward" and not torch.is_grad_enabled():
-            recorder.phase = "evaluation"
+        if recorder.phase == "forward":
+            if torch.is_grad_enabled():
+                recorder.began |= root.training  # else it may be an evaluation that forgot no_grad
+            elif not recorder.began:
+                recorder.phase = "evaluation"
         recorder.local.inside = True
         if self._counts():
             self._input(self.roots[root], arguments)
@@ -180,10 +183,10 @@ class Modules:
         recorder.row("input", label, parts=recorder.tensors.parts(value), phase=phase)
 
     def _counts(self, leaving: bool = False) -> bool:
-        """Whether this root call is recorded: all of them in evaluation, the first few of a step else."""
+        """Whether this root call is recorded: all without gradients, the first few of a step else."""
         if self.recorder.step != self._step:
             self._step, self._calls = self.recorder.step, 0
-        if self.recorder.where()[1] == "evaluation":
+        if self.recorder.where()[1] == "evaluation" or not torch.is_grad_enabled():
             return True
         self._calls += not leaving
         return self._calls <= _ROOTS_A_STEP

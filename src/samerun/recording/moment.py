@@ -34,6 +34,7 @@ class Moment:
         self.step = 0
         self.local = _Local()
         self._phase = "setup"  # of the threads that train
+        self.began = False  # a forward pass with gradients, whose backward pass is still to come
         self._worker = False
         self.child = process.is_child()  # whether multiprocessing started this process
 
@@ -57,11 +58,11 @@ class Moment:
         """The step and phase of what happens now.
 
         Evaluation belongs to the step that it follows. Outside root modules, code under no_grad counts as
-        evaluation, once training has begun.
+        evaluation, once training has begun; not where a loss is being made, which may need it for targets.
         """
         local = self.local
         phase = local.phase if local.beside else self._phase
-        if phase == "forward" and not (_grad_is_on() or local.inside):
+        if phase == "forward" and not (_grad_is_on() or local.inside or self.began):
             phase = "evaluation"
         if phase == "evaluation" or phase == "end":
             return max(self.step - 1, 0), phase

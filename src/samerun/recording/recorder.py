@@ -112,6 +112,7 @@ class Recorder(Writing):
         """One optimizer step is complete."""
         self.step += 1
         self.phase = "forward"
+        self.began = False
         self.site = None
         self.draws()
         self.rng()

@@ -280,6 +280,7 @@ def _wrap_backward(recorder: Recorder, loss: Callable[..., Any]) -> None:
                 return _original(roots, *arguments, **keywords)
             finally:
                 recorder.phase = phase
+                recorder.began = False
 
         setattr(torch.autograd, name, wrapped)
 
