@@ -261,6 +261,7 @@ def test_stop_after_ends_before_the_next_step(trainer):
     rows = trainer.rows(run)
     assert max(row.step for row in rows if row.what == "parameters") == 4
     assert [row.what for row in rows][-1] == "stopped"
+    assert not [row for row in rows if row.step == 5 and row.what in ("output", "loss")]
 
 
 WORKSPACES = """

@@ -153,7 +153,9 @@ class Modules:
         self.running.phase = recorder.phase
         if recorder.phase == "forward":
             if torch.is_grad_enabled():
-                recorder.began |= root.training  # else it may be an evaluation that forgot no_grad
+                if root.training:  # else it may be an evaluation that forgot no_grad
+                    recorder.began = True
+                    recorder.stop_if_due()
             elif not recorder.began:
                 recorder.phase = "evaluation"
         recorder.local.inside = True
