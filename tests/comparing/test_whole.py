@@ -99,3 +99,57 @@ def test_what_the_other_run_found_counts_where_it_shows(build: Builder) -> None:
     (found,) = compare_whole([build([*MAKES, *training()]), build([*FINDS, *other])])
     assert found.verdict == "differs" and found.difference is not None
     assert (found.difference.what, found.difference.phase) == ("saved", "setup")
+
+
+def frozen() -> list[Record]:
+    """Features of a frozen network, made before the training; where the training has begun is known later."""
+    return [
+        record(0, "setup", "parameters", "Frozen", digest=d("frozen")),
+        record(0, "evaluation", "input", "Frozen", digest=d("images")),
+        operation(0, "aten::conv", "features", phase="evaluation"),
+        record(0, "evaluation", "output", "Frozen", digest=d("features")),
+        *MAKES,
+    ]
+
+
+def score(digest: str) -> Record:
+    return record(0, "evaluation", "output", "Scored", digest=d(digest))
+
+
+def loads() -> list[Record]:
+    return [*FINDS, record(0, "setup", "parameters", "Adam", digest=d("initial"))]
+
+
+def test_a_model_that_one_run_called_for_the_files_is_a_note(build: Builder) -> None:
+    found = whole(build, [*frozen(), *training()], [*loads(), *training()])
+    assert found.verdict == "same"
+    assert any("run A made files that the other one found" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("what", ["input", "output", "loss", "gradients", "parameters", "saved"])
+def test_it_counts_where_one_bit_of_the_training_differs(build: Builder, what: str) -> None:
+    other = training()
+    flip(other[find(other, what, 0 if what == "input" else 1)])
+    assert whole(build, [*frozen(), *training()], [*loads(), *other]).verdict == "differs"
+
+
+@pytest.mark.parametrize(
+    ("makes", "finds"),
+    [
+        (frozen(), loads()[1:]),  # nothing was found
+        ([*frozen(), score("one")], [*loads(), score("two")]),  # both score something first
+        (frozen(), [*loads(), record(0, "evaluation", "output", "Other")]),  # the finder does more
+    ],
+)
+def test_it_counts_where_files_do_not_explain_it(
+    build: Builder, makes: list[Record], finds: list[Record]
+) -> None:
+    assert whole(build, [*makes, *training()], [*finds, *training()]).verdict == "differs"
+
+
+def test_it_counts_where_an_operation_of_the_training_differs(build: Builder) -> None:
+    one, other = training(), training()
+    at = find(one, "loss") + 1
+    one.insert(at, operation(0, "aten::mean", "one"))
+    other.insert(at, operation(0, "aten::mean", "two"))
+    assert whole(build, [*frozen(), *one], [*loads(), *other]).verdict == "differs"

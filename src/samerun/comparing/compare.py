@@ -48,7 +48,7 @@ def compare_all(runs: Sequence[Run], *, steps: int | None = None) -> list[Compar
 def compare_whole(runs: Sequence[Run], *, steps: int | None = None) -> list[Comparison]:
     """As `compare_all`, of whole runs: what differs in the setup and changes nothing does not count.
 
-    That is operations, and what the first run saved and the second found, so that it need not save it again.
+    That is operations, and what one run did there to make files that the other found, and need not make.
     Nothing means no record of any step, and no operation that is in both windows. A later operation always
     counts: what it gives may be printed, or decide something, without passing a record again.
     """
@@ -59,12 +59,18 @@ def compare_whole(runs: Sequence[Run], *, steps: int | None = None) -> list[Comp
     for other in others:
         found = compare_read(first, other, steps=steps)
         where = found.difference
-        if where is not None and where.phase == "setup" and where.what in ("operation", "saved"):
+        if where is not None and _may_be_without_effect(where, first, other):
             without = compare_read(first, other, steps=steps, setup=False)
             if without.verdict == "same":
                 found = replace(without, notes=(*without.notes, _without_effect(where, first, other)))
         compared.append(found)
     return compared
+
+
+def _may_be_without_effect(where: Difference, first: Recorded, other: Recorded) -> bool:
+    if where.phase == "setup" and where.what == "operation":
+        return True
+    return where.step == 0 and any(finds(*runs) is not None for runs in ((first, other), (other, first)))
 
 
 def _without_effect(where: Difference, first: Recorded, other: Recorded) -> str:
@@ -93,8 +99,8 @@ def earliest(comparisons: Sequence[Comparison]) -> int | None:
 def compare_read(a: Recorded, b: Recorded, *, steps: int | None = None, setup: bool = True) -> Comparison:
     """As `compare`, for traces that are read already.
 
-    Without `setup` its operations are passed over, and what only that run saved there which left files for
-    the other one to find.
+    Without `setup` its operations are passed over, and what only that run did before its training which left
+    files for the other one to find.
     """
     pairs, only_a, only_b = pair(a.compared, b.compared)
     losses = _losses(pairs, steps)

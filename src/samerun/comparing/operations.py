@@ -42,13 +42,17 @@ def common(a: Window | None, b: Window | None) -> Window | None:
     return both if both[0] <= both[1] else None
 
 
-def compare_operations(paired: Paired, both: Window, steps: int | None) -> Alignment:
+def compare_operations(
+    paired: Paired, both: Window, steps: int | None, begin: tuple[int, int] = (0, 0)
+) -> Alignment:
     """Align the operations of the steps in the window `both`, and below `steps`, up to where they part.
 
+    `begin` are the positions in the two traces before which none counts.
     Those that a DataLoader runs are left out: their order moves with its workers' timing. What an operation
     leaves uninitialised is not compared.
     """
     a, b = positions(paired.a, both, steps), positions(paired.b, both, steps)
+    a, b = a[a >= begin[0]], b[b >= begin[1]]
     n = min(len(a), len(b))
     never = (paired.a.flags[a[:n]] & paired.b.flags[b[:n]] & NEVER_WRITTEN) != 0
     keys_a, keys_b = paired.keys(a, b, COLUMNS)

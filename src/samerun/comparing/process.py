@@ -67,13 +67,15 @@ def compare_process(
     """Compare the records of one process, below `steps` where it is given.
 
     `reaches` say how far each of the two goes, `window` which steps both hold at tier ops. What only one
-    run saved in its setup is passed over where it `left` files there for the other one.
+    run did before its training is passed over where it `left` files there for the other one.
     """
     (a, beside_a), (b, beside_b) = _records(paired.a, steps), _records(paired.b, steps)
+    begin = 0, 0
     if any(left):
-        a, b = _without_saved(paired, a, b, left)
+        begin = _begins(paired.a), _begins(paired.b)
+        a, b = _without_left(paired, a, b, left, begin)
     records = align(paired, a, b, _COLUMNS)
-    done = None if window is None else operations.compare_operations(paired, window, steps)
+    done = None if window is None else operations.compare_operations(paired, window, steps, begin)
     result = _parted(paired, records, reaches)
     if done is not None and window is not None:
         result = _with_operations(result, done, reaches, window)
@@ -199,19 +201,32 @@ def _records(trace: Trace, steps: int | None) -> tuple[Ints, Ints]:
     return np.flatnonzero(wanted & ~beside), np.flatnonzero(wanted & beside)
 
 
-def _without_saved(paired: Paired, a: Ints, b: Ints, left: tuple[bool, bool]) -> tuple[Ints, Ints]:
-    """The records at these positions, without what only a run that `left` files saved in its setup."""
+def _begins(trace: Trace) -> int:
+    """Where the first record of a training step is: what enters a model with gradients, a loss, gradients."""
+    first = trace.is_one_of("what", {"input"}) & trace.is_one_of("phase", {"data"})
+    first |= trace.is_one_of("what", {"loss", "gradients"})
+    return int(first.argmax()) if first.any() else 0
+
+
+def _without_left(
+    paired: Paired, a: Ints, b: Ints, left: tuple[bool, bool], begin: tuple[int, int]
+) -> tuple[Ints, Ints]:
+    """The records at these positions, without what only a run that `left` files has before its training.
+
+    Neither run needs to have what the setup was found to leave: a model that is called in it ends it.
+    """
     import numpy as np
 
-    saved = [
-        here[trace.is_one_of("what", {"saved"})[here] & trace.is_one_of("phase", {"setup"})[here]]
-        for trace, here in ((paired.a, a), (paired.b, b))
-    ]
-    both = align(paired, saved[0], saved[1], _COLUMNS)
-    kept = [
-        here[~np.isin(here, np.setdiff1d(those, matched))] if did else here
-        for here, those, matched, did in zip((a, b), saved, (both.a, both.b), left, strict=True)
-    ]
+    traces = paired.a, paired.b
+    early = [here[here < at] for here, at in zip((a, b), begin, strict=True)]
+    both = align(paired, early[0], early[1], _COLUMNS)
+    kept = []
+    for trace, here, there, matched, did in zip(traces, (a, b), early, (both.a, both.b), left, strict=True):
+        alone = np.setdiff1d(there, matched)
+        if not did:
+            found = trace.is_one_of("what", {"parameters"}) & trace.is_one_of("phase", {"setup"})
+            alone = alone[found[alone]]
+        kept.append(here[~np.isin(here, alone)])
     return kept[0], kept[1]
 
 
