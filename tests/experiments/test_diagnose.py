@@ -96,6 +96,27 @@ def test_a_reason_that_is_seen_is_not_followed_to_an_earlier_step(tmp_path: Path
     assert any("recorded again they part at step 2 already" in note for note in diagnosis.check.notes)
 
 
+BRANCHING = "import random\nimport torch\n\ntorch.manual_seed(0)\n\nif random.random() < 0.5:\n    print()\n"
+
+
+def test_numbers_drawn_on_a_line_that_branches_need_no_closer_look(tmp_path: Path) -> None:
+    """Runs part by chance there: a closer look at the step of two of them saw others agree."""
+    script = Script(steps=6, from_step={"python-random": 4}, bystanders=("python-random",), sooner={99: 0})
+    diagnosis = diagnosed(script, tmp_path, code=BRANCHING)
+    assert sources(diagnosis) == [["python-random"]]
+    assert diagnosis.complete
+    assert [call["stop_after"] for call in script.calls] == [None] * (2 + 3)
+    assert diagnosis.found[0].causes[0].call_site == "train.py:6"
+
+
+def test_numbers_drawn_there_that_are_not_the_reason_get_the_closer_look(tmp_path: Path) -> None:
+    script = Script(steps=6, from_step={"python-random": 9}, sooner={99: 0}, kernel=4)
+    script.bystanders = ("python-random",)
+    diagnosis = diagnosed(script, tmp_path, code=BRANCHING)
+    assert sources(diagnosis) == [[KERNEL]]
+    assert (3, 4) in [call["window"] for call in script.calls]
+
+
 def test_a_closer_look_finds_the_operation_that_made_the_batch(tmp_path: Path) -> None:
     """It came "later" than the batch, so that the difference counted as one that did not come back."""
     script = Script(from_step={KERNEL: 2}, made=True)

@@ -147,6 +147,31 @@ def test_the_first_differing_draw_is_seen_directly():
     assert other.strength == 0.7
 
 
+@pytest.mark.parametrize(
+    ("line", "drawn", "plain"),
+    [
+        ("x = random.random()", 4, True),
+        ("x = random.random()", 3, True),
+        ("x = random.random()", 2, False),  # it did nothing for a while: something else may be the reason
+        ("if random.random() < 0.5:", 2, True),
+    ],
+)
+def test_a_draw_that_did_nothing_for_a_while_explains_a_difference_where_it_branches(
+    line, drawn, plain, tmp_path
+):
+    (tmp_path / "train.py").write_text(f"import random\n{line}\n")
+
+    def drew(digest):
+        draw = row("draw", "python-random", step=drawn, call_site="train.py:2", digest=digest)
+        return side(draw, cwd=str(tmp_path))
+
+    given = dict(step=4, rng_first={"python-random": 0}, drawn=frozenset({"python-random"}))
+    parted = batch(a=drew(ONE), b=drew(TWO), **given)
+    assert source.is_plain_in(parted) == plain
+    assert not source.is_plain_in(batch(a=drew(ONE), b=drew(ONE), **given))
+    assert not source.is_plain_in(batch(a=drew(ONE), b=drew(TWO), in_workers=True, **given))
+
+
 def test_steps_back_when_the_seed_itself_differs():
     def seeded(digest):
         return side(row("seed", "random.seed", call_site="train.py:2", digest=digest))

@@ -144,7 +144,11 @@ class Candidates:
         return proven
 
     def _needed(self, count: int) -> int:
-        return self._settled.needed(2 if self._certain and count < SURE else count)
+        if self._certain and count < SURE:
+            return self._settled.needed(2)
+        if self._closer.window is None:  # it was seen once, in the two runs that part
+            count = max(count, 3)
+        return self._settled.needed(count)
 
     def patched(self) -> Findings | None:
         """The best candidate, when the code with its edits and those of all causes before repeats itself.

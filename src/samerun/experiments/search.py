@@ -21,7 +21,6 @@ from samerun.explaining.explain import explain, suspects
 from samerun.explaining.placing import placed
 from samerun.runs.difference import Difference
 from samerun.runs.store import Run
-from samerun.sources._world import World
 from samerun.sources.catalogue import catalogue
 
 _AGAIN = 3  # runs that a difference may take to come back
@@ -78,7 +77,7 @@ class Search:
             return seen, (_unproved(difference), None)
         if _is_a_race_alone(difference):
             return self._race(seen)
-        if seen.window is None and _branches_by_what_it_reads(difference):
+        if seen.window is None and _is_plain(difference):
             findings, proven = self._held(seen, certain=False, best_only=True)
             return None if proven is None else (seen, (findings, proven))
         return None
@@ -266,15 +265,9 @@ def _is_within(difference: Difference, recorded: tuple[int, int] | None) -> bool
     return recorded is not None and recorded[0] <= difference.step <= recorded[1]
 
 
-def _branches_by_what_it_reads(difference: Difference) -> bool:
-    """Whether the best evidence is a clock or the like, read on a line like `while time.time() < end:`.
-
-    Runs part at another step each time then, so that no window of operations could be aimed at it.
-    """
-    for item in explain(difference)[0][:1]:
-        source = catalogue()[item.source]
-        return isinstance(source, World) and source.branching(difference) is not None
-    return False
+def _is_plain(difference: Difference) -> bool:
+    """Whether the best evidence says so much that a closer look would cost two runs and tell no more."""
+    return any(catalogue()[item.source].is_plain_in(difference) for item in explain(difference)[0][:1])
 
 
 def _is_a_race_alone(difference: Difference) -> bool:

@@ -105,6 +105,16 @@ class Rng(Source):
         text = f"its state differs from step {first} on, and it was drawn from"
         return Evidence(self.id, 0.7 if difference.phase in self.feeds else 0.4, text, difference.call_site)
 
+    def is_plain_in(self, difference: Difference) -> bool:
+        """Other numbers were drawn, for the first time in the step that differs or right before it.
+
+        Or on a line that branches, where other numbers may do nothing for a while.
+        """
+        seen, draw = self.recognise(difference), _first_draw(self.id, difference)
+        if seen is None or seen.strength < 1 or draw is None or difference.in_workers:
+            return False
+        return draw.step >= difference.step - 1 or _rows.branches(difference.a, draw.call_site)
+
     def _unseeded(self, difference: Difference, first: int | None) -> Row | None:
         """Where the script has it take a seed of the system's, the states having been equal until then.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from samerun.editing.code import Code
 
 Pair = tuple[Row | None, Row | None]
+_BRANCHES = re.compile(r"^\s*(while|if|elif)\b|(\breturn|[^<>=!]=)\s.*\s[<>]=?\s")
 NEAR = 10  # lines between a read and the seeding that it feeds
 
 
@@ -72,6 +74,11 @@ def lines_before(row: Row, seed: Row) -> int:
     if read is None or at is None or read[0] != at[0] or row.process != seed.process or read[1] > at[1]:
         return 10**9
     return at[1] - read[1]
+
+
+def branches(side: Side, site: str | None) -> bool:
+    """Whether a line of the user's code takes one way or another, or compares."""
+    return _BRANCHES.search(source_line(side, site)) is not None
 
 
 def source_line(side: Side, site: str | None) -> str:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from samerun.editing.code import Code
 
 _FEEDS = re.compile(r"seed|default_rng|RandomState|Random\(|Generator|shuffle", re.IGNORECASE)
-_BRANCHES = re.compile(r"^\s*(while|if|elif)\b|(\breturn|[^<>=!]=)\s.*\s[<>]=?\s")
 
 
 class World(Source):
@@ -108,10 +107,13 @@ class World(Source):
         for row in reversed(self.reads(difference)):
             if row.step < difference.step - 1:
                 return None
-            line = _rows.source_line(difference.a, row.call_site)
-            if _BRANCHES.search(line) and not _is_unseeded(difference, row):
+            if _rows.branches(difference.a, row.call_site) and not _is_unseeded(difference, row):
                 return row
         return None
+
+    def is_plain_in(self, difference: Difference) -> bool:
+        """Runs part at another step each time by what it gives, so that no window could be aimed at that."""
+        return self.branching(difference) is not None
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """A constant in the place of what it gives to a seed, and the like."""

@@ -150,6 +150,10 @@ class Source(ABC):
         """Whether it caused this first difference, and how one can tell."""
         return None
 
+    def is_plain_in(self, difference: Difference) -> bool:
+        """Whether what `recognise` finds in a difference is plain without the operations before it."""
+        return False
+
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """The fewest edits of the user's code that make it repeatable, as the cause of this difference.
 
