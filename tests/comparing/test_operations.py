@@ -230,6 +230,31 @@ def test_an_operation_that_only_one_run_has(build: Builder, lacking: str, name: 
         )
 
 
+READ = "aten._local_scalar_dense.default"
+
+
+@pytest.mark.parametrize("lacking", ["a", "b"])
+@pytest.mark.parametrize("where", ["first", "last"])
+def test_a_number_that_only_one_run_reads_to_print_it_is_passed_over(
+    build: Builder, lacking: str, where: str
+) -> None:
+    more = rows()
+    at = named(more, "aten::convolution", 2) if where == "first" else len(more) - 1
+    more.insert(at, operation(2 if where == "first" else 3, READ, "loss", call_site="train.py:9"))
+    runs = (rows(), more) if lacking == "a" else (more, rows())
+    assert ops(build, *runs).verdict == "same"
+    flip(more[named(more, "aten::addmm", 2)])
+    found = first(ops(build, *runs))
+    assert (found.kind, found.op, found.step) == ("value", "aten::addmm", 2)
+
+
+def test_a_number_that_both_read_counts(build: Builder) -> None:
+    read, other = rows(), rows()
+    for these, value in ((read, "one"), (other, "two")):
+        these.insert(named(these, "aten::convolution", 2), operation(2, READ, value))
+    assert first(ops(build, read, other)).op == READ
+
+
 def test_an_operation_more_that_looks_like_its_neighbour(build: Builder) -> None:
     def chain(*outs: str) -> list[Record]:
         return [operation(0, "aten::add_", out) for out in outs] + [end(0)]

@@ -115,6 +115,8 @@ class _Play:
 
     def _settings(self) -> dict[str, Any]:
         found: dict[str, Any] = {"code": {"train.py": ""}} if self.script.tells_its_code else {}
+        if "hash-seed" in self.script.from_step:
+            found["hash-seed"] = {"PYTHONHASHSEED": None}
         return found if self.script.unordered is None else {**found, "worker-arrival": {"in_order": False}}
 
     def _train(self) -> str:

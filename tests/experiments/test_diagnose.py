@@ -117,6 +117,17 @@ def test_numbers_drawn_there_that_are_not_the_reason_get_the_closer_look(tmp_pat
     assert (3, 4) in [call["window"] for call in script.calls]
 
 
+def test_what_steps_back_for_a_generator_is_asked_again_when_that_is_refuted(tmp_path: Path) -> None:
+    """It was tried again and again, which luck can pass, and the reason found with everything controlled."""
+    script = Script(steps=6, from_step={"python-random": 9, "hash-seed": 4}, sooner={99: 0})
+    script.bystanders = ("python-random",)
+    diagnosis = diagnosed(script, tmp_path, code=BRANCHING)
+    assert sources(diagnosis) == [["hash-seed"]]
+    assert diagnosis.complete
+    assert [cause.source for cause in diagnosis.found[0].ruled_out] == ["python-random"]
+    assert len(script.calls) <= 2 + 4 + 2 + 6
+
+
 def test_a_closer_look_finds_the_operation_that_made_the_batch(tmp_path: Path) -> None:
     """It came "later" than the batch, so that the difference counted as one that did not come back."""
     script = Script(from_step={KERNEL: 2}, made=True)

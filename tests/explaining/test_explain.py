@@ -1,7 +1,9 @@
 from __future__ import annotations
 
-from samerun.explaining.explain import explain, suspects
-from samerun.runs.difference import Difference, Evidence
+from dataclasses import replace
+
+from samerun.explaining.explain import explain, suspects, without
+from samerun.runs.difference import Difference, Evidence, Row, Side
 from samerun.sources.source import Source
 
 
@@ -64,3 +66,21 @@ def test_suspects_are_rngs_that_part_and_are_drawn_from_and_are_not_known() -> N
         ("numpy-global", False),
     ]
     assert "step 2" in found[1].evidence
+
+
+def test_without_a_generator_that_was_refuted_others_say_what_they_see() -> None:
+    def side(digest: bytes) -> Side:
+        draws = [
+            Row(0, "data", "draw", name, digest=digest * 16, call_site=site)
+            for name, site in (("python-random", "train.py:1"), ("numpy-global", "train.py:2"))
+        ]
+        return Side(settings={"hash-seed": {"PYTHONHASHSEED": None}}, evidence=tuple(draws))
+
+    both = frozenset({"python-random", "numpy-global"})
+    here = replace(HERE, rng_first=dict.fromkeys(both, 0), drawn=both, a=side(b"a"), b=side(b"b"))
+    assert explain(here)[0][0].call_site == "train.py:1"
+    fewer = without(here, {"python-random"})
+    assert [item.source for item in explain(fewer)[0]][:1] == ["numpy-global"]
+    assert explain(fewer)[0][0].call_site == "train.py:2"
+    named = {item.source for item in explain(without(here, both))[0]}
+    assert "hash-seed" in named and not both & named

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 Window = tuple[float, float]  # the first and last step at tier ops, inclusive; -1 is the setup
 
 COLUMNS = ("phase", "name", "module")
+# They hand a number to Python, mostly to be printed: what it decides shows in what comes next.
+_READS = frozenset({"aten._local_scalar_dense.default", "aten.is_nonzero.default", "aten.equal.default"})
 _NEAR = 2  # operations that must be equal, one apart, to tell an inserted one that looks like its neighbour
 _NEIGHBOURS = 400  # operations on each side that are aligned to tell an inserted one from a missing one
 
@@ -49,10 +51,24 @@ def compare_operations(
 
     `begin` are the positions in the two traces before which none counts.
     Those that a DataLoader runs are left out: their order moves with its workers' timing. What an operation
-    leaves uninitialised is not compared.
+    leaves uninitialised is not compared. Where only one run reads a number of a tensor, that alone is none.
     """
     a, b = positions(paired.a, both, steps), positions(paired.b, both, steps)
     a, b = a[a >= begin[0]], b[b >= begin[1]]
+    found = _aligned(paired, a, b)
+    if found.parting is None or not found.parting.flow or not _is_read(paired, found.parting):
+        return found
+    a, b = (here[~trace.is_one_of("name", _READS)[here]] for trace, here in ((paired.a, a), (paired.b, b)))
+    return _aligned(paired, a, b)
+
+
+def _is_read(paired: Paired, parting: Parting) -> bool:
+    """Whether the operation that only one run has reads a number of a tensor."""
+    return any(trace.cell("name", at) in _READS for trace, at in _both(paired, parting))
+
+
+def _aligned(paired: Paired, a: Ints, b: Ints) -> Alignment:
+    """Align the operations at these positions."""
     n = min(len(a), len(b))
     never = (paired.a.flags[a[:n]] & paired.b.flags[b[:n]] & NEVER_WRITTEN) != 0
     keys_a, keys_b = paired.keys(a, b, COLUMNS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from samerun.comparing.compare import compare
@@ -17,9 +17,9 @@ from samerun.experiments.settled import FILES, Proven, Settled
 from samerun.explaining import openings
 from samerun.explaining.cause import Cause, Findings, cause_of
 from samerun.explaining.confirm import confirm, is_free, is_not_after, judge, points, races
-from samerun.explaining.explain import explain, suspects
+from samerun.explaining.explain import explain, suspects, without
 from samerun.explaining.placing import placed
-from samerun.runs.difference import Difference
+from samerun.runs.difference import Difference, Evidence
 from samerun.runs.store import Run
 from samerun.sources.catalogue import catalogue
 
@@ -36,6 +36,7 @@ class Search:
         self._proof: Proven | None = None
         self._last: Difference | None = None
         self._partings: list[Difference] = []  # where runs with all that was found controlled part
+        self._refuted: tuple[Cause, ...] = ()  # what did not explain the difference without a closer look
 
     def explain(
         self, difference: Difference, pair: tuple[Run, Run], recorded: tuple[int, int] | None
@@ -46,12 +47,14 @@ class Search:
         """
         self._last = difference
         self._partings = [difference]
+        self._refuted = ()
         at_once = self._at_once(difference, (pair[0].id, pair[1].id), recorded)
         if at_once is not None:
             return self._found(at_once[0], pair, at_once[1])
         closer = self._closer(difference, pair, recorded)
         if not closer.reproduced:
             closer = self._again(closer)
+        closer = _without(closer, self._refuted)
         self._last = closer.difference
         if not closer.reproduced:
             return self._found(closer, pair, (_unproved(closer.difference), None))
@@ -61,7 +64,8 @@ class Search:
             with self._settled.prepared():  # what was seen did not explain it
                 again = look_closer(self._trials, closer.difference, closer.pair, self._settled.control())
             if again.reproduced:
-                closer, self._last = again, again.difference
+                closer = _without(again, self._refuted)
+                self._last = closer.difference
                 outcome = self._held(closer, certain=certain)
         return self._found(closer, pair, outcome)
 
@@ -79,7 +83,9 @@ class Search:
             return self._race(seen)
         if seen.window is None and _is_plain(difference):
             findings, proven = self._held(seen, certain=False, best_only=True)
-            return None if proven is None else (seen, (findings, proven))
+            if proven is not None:
+                return seen, (findings, proven)
+            self._refuted = findings.ruled_out
         return None
 
     def _held(
@@ -98,10 +104,17 @@ class Search:
             attempts.can_try_alone,
             to_the_end=to_the_end,
         )
-        for more in () if best_only else (attempts.edited, attempts.read, attempts.everything):
-            if not any(cause.confirmed for cause in findings.causes):
+        if best_only or _is_confirmed(findings):
+            return _with_notes(findings, notes), attempts.proof(findings)
+        findings = attempts.edited(findings)
+        fewer = _without(closer, findings.ruled_out)
+        if not _is_confirmed(findings) and _points_elsewhere(fewer.difference, evidence):
+            again, proven = self._held(fewer, certain=False)
+            return replace(again, ruled_out=(*findings.ruled_out, *again.ruled_out)), proven
+        for more in (attempts.read, attempts.everything):
+            if not _is_confirmed(findings):
                 findings = more(findings)
-        return replace(findings, notes=(*findings.notes, *notes)), attempts.proof(findings)
+        return _with_notes(findings, notes), attempts.proof(findings)
 
     def _race(self, closer: Closer) -> tuple[Closer, tuple[Findings, Proven | None]] | None:
         """A race with a patch for it; where no edit ends one, what all controls together leave of it."""
@@ -113,8 +126,7 @@ class Search:
                 return None
         else:
             findings = attempts.everything(Findings((cause_of(evidence[0]),)))
-        findings = replace(findings, notes=(*findings.notes, *notes))
-        return closer, (findings, attempts.proof(findings))
+        return closer, (_with_notes(findings, notes), attempts.proof(findings))
 
     def _found(
         self, closer: Closer, pair: tuple[Run, Run], outcome: tuple[Findings, Proven | None]
@@ -144,7 +156,7 @@ class Search:
             closer.pair,
             tuple(self._placed(difference, cause) for cause in confirmed or findings.causes),
             proof,
-            findings.ruled_out,
+            _ruled_out(findings, self._refuted),
             growth(*pair, rank=difference.rank),
             ledger(seen[0], seen[1], rank=difference.rank),
             notes,
@@ -259,6 +271,31 @@ class Search:
         if not self.complete or self._proof is None:
             return None
         return confidence.phrase(len(self._proof.runs))
+
+
+def _is_confirmed(findings: Findings) -> bool:
+    return any(cause.confirmed for cause in findings.causes)
+
+
+def _with_notes(findings: Findings, notes: Sequence[str]) -> Findings:
+    return replace(findings, notes=(*findings.notes, *notes))
+
+
+def _ruled_out(findings: Findings, before: Sequence[Cause]) -> tuple[Cause, ...]:
+    """With what was ruled out before the closer look, unless that is a cause after all."""
+    known = {cause.source for cause in (*findings.causes, *findings.ruled_out)}
+    return (*findings.ruled_out, *(cause for cause in before if cause.source not in known))
+
+
+def _without(closer: Closer, refuted: Sequence[Cause]) -> Closer:
+    """The difference without the generators among these, so that other sources say what they see in it."""
+    generators = {cause.source for cause in refuted if catalogue()[cause.source].kind == "rng"}
+    return replace(closer, difference=without(closer.difference, generators)) if generators else closer
+
+
+def _points_elsewhere(difference: Difference, evidence: Sequence[Evidence]) -> bool:
+    """Whether something explains a difference that is not among this evidence."""
+    return bool({item.source for item in explain(difference)[0]} - {item.source for item in evidence})
 
 
 def _is_within(difference: Difference, recorded: tuple[int, int] | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from samerun.explaining.cause import Cause, cause_of
 from samerun.runs.difference import Difference, Evidence
@@ -31,6 +32,22 @@ def explain(
     site = difference.call_site
     found.sort(key=lambda item: (-item.strength, site is None or item.call_site != site, item.source))
     return found, notes
+
+
+def without(difference: Difference, generators: Collection[str]) -> Difference:
+    """The difference as if nothing had been drawn from these: runs showed that they do not explain it.
+
+    Other sources step back where a generator explains a difference.
+    """
+    a, b = (
+        replace(
+            side,
+            evidence=tuple(row for row in side.evidence if row.what != "draw" or row.name not in generators),
+        )
+        for side in (difference.a, difference.b)
+    )
+    first = {id_: step for id_, step in difference.rng_first.items() if id_ not in generators}
+    return replace(difference, rng_first=first, drawn=difference.drawn.difference(generators), a=a, b=b)
 
 
 def suspects(difference: Difference, known: Collection[str]) -> list[Cause]:
