@@ -102,13 +102,7 @@ def test_all_restored_is_the_same(series: Series, words: str, tmp_path: Path) ->
             "Sequential.1.running_mean",
             marks=pytest.mark.slow,
         ),
-        pytest.param(
-            "torch",
-            (12, "forward", "output"),
-            ["RNG state of torch-cpu"],
-            "dropout",
-            marks=pytest.mark.slow,
-        ),
+        ("torch", (12, "forward", "output"), ["RNG state of torch-cpu"], "dropout"),
         pytest.param(
             "python",
             (12, "data", "batch"),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from samerun.runs.reading import Bools, Ints
 
-_BEFORE = frozenset({"indices", "rng", "draw"})  # evidence that would mislead when it is older than the start
+_BEFORE = frozenset({"indices", "rng", "draw", "seed"})  # would mislead when older than the start
 
 
 @dataclass(frozen=True)
