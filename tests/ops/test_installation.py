@@ -33,6 +33,19 @@ def put():
     return torch.zeros(4).put_(torch.tensor([1, 1]), torch.ones(2), accumulate=True)
 
 
+@pytest.mark.parametrize("name", sorted(ops.implementations()))
+def test_no_two_kernels_of_an_operation_have_one_place(name):
+    """torch built for CUDA refused the second, and with it all that strict mode installs."""
+    one = ops.implementations()[name]
+    places = [
+        place
+        for overload, kernel in one.kernels.items()
+        if _installation.loaded(one)
+        for place, _ in _installation.variants(one.namespace, overload, kernel)
+    ]
+    assert len(places) == len(set(places))
+
+
 def test_for_as_long_as_asked(seen):
     put()
     assert not seen

@@ -22,17 +22,22 @@ def variants(namespace: str, overload: str, kernel: Kernel) -> Iterator[tuple[st
     if schema is None:
         return
     yield overload, kernel
-    inputs = [argument.name for argument in schema.arguments]
+    inputs = _inputs(schema)
     for other in getattr(getattr(torch.ops, namespace), name).overloads():
         sibling = _schema(namespace, name, "" if other == "default" else other)
         if sibling is None:
             continue
         outs = [argument.name for argument in sibling.arguments if argument.is_out]
-        if outs and [a.name for a in sibling.arguments if not a.is_out] == inputs:
+        if outs and _inputs(sibling) == inputs:
             yield f"{name}.{other}", _into(kernel, outs)
     in_place = _schema(namespace, f"{name}_", kind)
-    if in_place is not None and [argument.name for argument in in_place.arguments] == inputs:
+    if in_place is not None and _inputs(in_place) == inputs:
         yield f"{name}_.{kind}".rstrip("."), _in_place(kernel)
+
+
+def _inputs(schema: Any) -> list[tuple[str, str]]:
+    """The names and types of what an overload reads: some differ in the types alone."""
+    return [(argument.name, str(argument.type)) for argument in schema.arguments if not argument.is_out]
 
 
 def _schema(namespace: str, name: str, kind: str) -> Any:
