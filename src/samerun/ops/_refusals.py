@@ -9,12 +9,25 @@ import torch
 
 def check(overload: Any, *args: Any, **kwargs: Any) -> None:
     """Raise what torch raises for arguments of these shapes and dtypes, by computing it without values."""
-    overload(*map(_bare, args), **kwargs)
+    try:
+        overload(*map(_bare, args), **kwargs)
+    except AssertionError as error:  # the way of torch 2.11's descriptions
+        raise RuntimeError(str(error)) from None
+
+
+def check_dim(dim: int, dims: int) -> None:
+    """Raise what torch raises for a dimension that a tensor of `dims` dimensions does not have."""
+    most = max(1, dims)
+    if not -most <= dim < most:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-most}, {most - 1}], but got {dim})"
+        )
 
 
 def check_scatter(self: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor) -> None:
     """Raise what torch raises for an index larger than what it indexes; torch's description does not."""
-    if not (self.dim() == index.dim() == src.dim() and -self.dim() <= dim < self.dim()):
+    check_dim(dim, self.dim())
+    if not self.dim() == index.dim() == src.dim():
         return  # what torch says of that, its description says too
     dim %= max(1, self.dim())
     sizes, whole, given = ([*t.shape] or [1] for t in (index, self, src))

@@ -9,7 +9,7 @@ import torch
 from samerun.ops import _segments
 from samerun.ops._bands import accumulated_in
 from samerun.ops._examples import integers, normal
-from samerun.ops._refusals import type_name
+from samerun.ops._refusals import check_dim, type_name
 from samerun.ops.implementation import Implementation
 
 _JOINS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
@@ -58,11 +58,7 @@ def _check(self: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tens
         raise RuntimeError(
             f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}."
         )
-    if not -max(1, self.dim()) <= dim < max(1, self.dim()):
-        most = max(1, self.dim())
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-most}, {most - 1}], but got {dim})"
-        )
+    check_dim(dim, self.dim())
     if index.dim() > 1:
         raise IndexError(
             f"index_reduce_(): Index is supposed to be a vector, but got dim: {index.dim()} "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from samerun.ops._examples import integers
+from samerun.ops._refusals import check_dim
 from samerun.ops.implementation import Implementation
 
 
@@ -46,11 +47,7 @@ def _first(
 
 
 def _checked(self: torch.Tensor, dim: int) -> int:
-    if not -self.dim() <= dim < self.dim():
-        raise IndexError(
-            "Dimension out of range (expected to be in range of "
-            f"[{-self.dim()}, {self.dim() - 1}], but got {dim})"
-        )
+    check_dim(dim, self.dim())
     if not self.shape[dim]:
         raise IndexError(f"median(): Expected reduction dim {dim} to have non-zero size.")
     return dim % self.dim()
