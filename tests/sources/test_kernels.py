@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from samerun import ops
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Control
 from samerun.sources.catalogue import catalogue
@@ -14,6 +15,7 @@ from samerun.sources.uninitialized_memory import UninitializedMemory
 
 from .differences import batch, operation, origin, side
 
+needs_ops = pytest.mark.skipif(not ops.available(), reason="samerun.ops needs torch 2.11")
 CUDA = {"torch-cuda": {"initial_seeds": [1]}}
 FLAGGED = [
     "attention-backend",
@@ -73,6 +75,7 @@ def test_the_compiler_is_told_when_it_is_imported_later():
     assert done.stdout.split() == ["False", "True"], done.stderr
 
 
+@needs_ops
 def test_strict_has_an_implementation_of_what_torch_refuses():
     def refused():
         return torch.zeros(4).put_(torch.tensor([1, 1]), torch.ones(2)).tolist()
@@ -90,6 +93,7 @@ def test_strict_has_an_implementation_of_what_torch_refuses():
         undo()
 
 
+@needs_ops
 def test_attention_keeps_its_fused_kernels_only_where_something_makes_them_repeat(monkeypatch):
     source = catalogue()["attention-backend"]
     assert source.repeatable(Control()) == {"cudnn": False}

@@ -392,7 +392,10 @@ SCHEDULERS = torch.optim.lr_scheduler
             o, [SCHEDULERS.ConstantLR(o, 0.1, 2), SCHEDULERS.ExponentialLR(o, 0.9)], [2]
         ),
         lambda o: SCHEDULERS.ChainedScheduler([SCHEDULERS.ConstantLR(o), SCHEDULERS.ExponentialLR(o, 0.9)]),
-        lambda o: torch.optim.swa_utils.SWALR(o, 0.01, anneal_epochs=4),
+        pytest.param(
+            lambda o: torch.optim.swa_utils.SWALR(o, 0.01, anneal_epochs=4),
+            marks=pytest.mark.skipif(torch.__version__ < "2.7", reason="its state is no plain value there"),
+        ),
     ],
     ids=["step", "multistep", "lambda", "restarts", "cyclic", "sequential", "chained", "swa"],
 )

@@ -35,13 +35,13 @@ def _kernel(emitted, jumps, last, ends, result, longest, count, states, BLOCK: t
         step = longest - 1 - back
         row = (step * count + sample) * states + state
         after = result + row + count * states
-        later = inside & (back > 0)
+        later = state < tl.where(step < longest - 1, states, 0)
         stay = tl.load(after, mask=later, other=float("-inf"))
         go = tl.load(after + 1, mask=later & (state + 1 < states), other=float("-inf"))
         skip = tl.load(after + 2, mask=later & (state + 2 < states) & jump, other=float("-inf"))
         came = _both(_both(stay, go), skip)
         came = tl.where(step == end - 1, begun, came)
-        alive = inside & (step < end) & (state <= last_state)
+        alive = inside & (state <= tl.where(step < end, last_state, -1))
         own = tl.load(emitted + row, mask=alive, other=0.0)
         tl.store(result + row, tl.where(alive, came + own, none), mask=inside)
         tl.debug_barrier()  # the next step reads what its neighbours have stored
