@@ -38,11 +38,12 @@ stay('main')
 NAMES = ("main", "child", "daemon")
 
 PARENT = """
-import sys
+import signal, sys
 from pathlib import Path
 from samerun.launching import launch as module
 from samerun.runs.plan import Plan
 module._GRACE_S = float(sys.argv[1])
+signal.signal(signal.SIGINT, lambda *_: None)  # what comes after the launch is for nobody
 outcome = module.launch([sys.executable, '-S', 'train.py'], Plan(run=sys.argv[2]), cwd=Path.cwd())
 print(outcome.outcome, flush=True)
 """
