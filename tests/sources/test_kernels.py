@@ -42,6 +42,14 @@ def test_flags_are_put_back(id_):
     assert source.describe() == before
 
 
+@pytest.mark.parametrize("id_", FLAGGED)
+def test_flags_are_set_and_put_back_where_the_helpers_of_torch_for_tests_have_frozen_them(id_, monkeypatch):
+    within = torch.backends.flags_frozen.__globals__
+    monkeypatch.setitem(within, "__allow_nonbracketed_mutation_flag", False)
+    test_flags_are_put_back(id_)
+    assert torch.backends.flags_frozen()
+
+
 @pytest.mark.parametrize("id_", [id_ for id_ in FLAGGED if id_ != "threads"])
 def test_flags_are_set(id_):
     source = catalogue()[id_]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
 from samerun.runs.plan import Control, Mode
@@ -30,17 +31,32 @@ class Setting(Source):
 
     def control(self, control: Control) -> Undo | None:
         """Set the repeatable values; the undo sets those of before."""
-        before = self.read()
-        self.write(self.repeatable(control))
-        return lambda: self.write(before)
+        return self._set(self.repeatable(control))
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Set other values."""
-        before = self.read()
-        self.write(value)
+        undo = self._set(value)
         took()
-        return lambda: self.write(before)
+        return undo
 
     def describe(self) -> Mapping[str, Any]:
         """The flags' values."""
         return self.read()
+
+    def _set(self, values: Mapping[str, Any]) -> Undo:
+        before = self.read()
+        with _unfrozen():
+            self.write(values)
+
+        def undo() -> None:
+            with _unfrozen():
+                self.write(before)
+
+        return undo
+
+
+def _unfrozen() -> AbstractContextManager[Any]:
+    """torch.testing's helpers, which test suites import, forbid to set cuDNN's flags other than in this."""
+    import torch
+
+    return getattr(torch.backends, "__allow_nonbracketed_mutation", nullcontext)()
