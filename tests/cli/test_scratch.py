@@ -47,13 +47,34 @@ def checked(folder: Path, *words: str):
     return done, json.loads((folder / "out.json").read_text())
 
 
-def test_a_file_that_run_1_left_is_named(tmp_path: Path) -> None:
+def test_a_file_that_run_1_left_is_named_and_proved_by_runs_without_it(tmp_path: Path) -> None:
     done, result = checked(tmp_path, "--", sys.executable, "train.py", "resume")
     assert done.returncode == 1, done.stdout + done.stderr
-    best = result["causes"][0]
-    assert (best["source"], best["call_site"]) == ("resume-state", "train.py:9")
-    assert "last.txt" in best["evidence"]
+    (cause,) = result["causes"]
+    assert (cause["source"], cause["confirmed"], cause["call_site"]) == ("resume-state", True, "train.py:9")
+    assert "last.txt" in cause["evidence"]
     assert "samerun check --scratch -- " in done.stdout
+    assert (tmp_path / "last.txt").exists(), "what is the user's stays"
+
+
+def test_a_file_that_each_run_writes_anew_is_proved_too(tmp_path: Path) -> None:
+    (tmp_path / "last.txt").write_text("0.5")
+    done, result = checked(tmp_path, "--", sys.executable, "train.py", "resume")
+    assert done.returncode == 1, done.stdout + done.stderr
+    (cause,) = result["causes"]
+    assert (cause["source"], cause["confirmed"]) == ("resume-state", True)
+
+
+def test_a_file_that_was_left_is_not_the_reason_where_nothing_is_seeded(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAIN.replace("torch.manual_seed(0)\n", ""))
+    done = samerun("check", "--json", "out.json", "--", sys.executable, "train.py", "resume", cwd=tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    confirmed = [
+        item["source"]
+        for item in json.loads((tmp_path / "out.json").read_text())["causes"]
+        if item["confirmed"]
+    ]
+    assert confirmed == ["torch-cpu"]
 
 
 def test_with_scratch_each_run_begins_without_it(tmp_path: Path) -> None:

@@ -117,6 +117,27 @@ def test_without_confirmation_no_controlled_run_is_made(tmp_path: Path) -> None:
     assert all(call["control"] is None for call in script.calls)
 
 
+def test_what_the_first_run_left_is_proved_by_runs_without_it(tmp_path: Path) -> None:
+    """All further runs in the folder would find it and agree, whatever is controlled in them."""
+    script = Script(caches=True, bystanders=("numpy-global",))
+    result = checked(script, tmp_path)
+    assert confirmed(result) == ["resume-state"]
+    assert len(script.calls) == 4
+    assert [call["copy"] is None for call in script.calls] == [True, True, False, False]
+    assert (tmp_path / "cache.npy").exists()
+
+
+def test_what_fails_outside_its_folder_proves_nothing(tmp_path: Path) -> None:
+    result = checked(Script(caches=True, crashes={3: 0, 4: 0}), tmp_path)
+    assert (result.verdict, confirmed(result)) == ("differs", [])
+
+
+def test_without_confirmation_nothing_is_copied(tmp_path: Path) -> None:
+    script = Script(caches=True)
+    checked(script, tmp_path, confirm=False)
+    assert all(call["copy"] is None for call in script.calls), "asked for no proof"
+
+
 def test_further_rngs_are_suspects_and_not_causes(tmp_path: Path) -> None:
     result = checked(Script(init=("torch-cpu",), batches=("numpy-global",)), tmp_path)
     assert [cause.source for cause in result.causes] == ["torch-cpu"]

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
-from samerun.comparing.compare import compare_whole, earliest
+from samerun.comparing.compare import compare, compare_whole, earliest
 from samerun.comparing.comparison import Comparison
 from samerun.experiments import outcomes, scope, stepless
-from samerun.experiments.closer import look_closer
+from samerun.experiments.beginning import listed, without_new
+from samerun.experiments.closer import Closer, look_closer, stop_after
+from samerun.experiments.left import left_behind
 from samerun.experiments.listener import Listener
 from samerun.experiments.request import Request
 from samerun.experiments.result import CheckResult
 from samerun.experiments.trials import Record, Trials
 from samerun.experiments.why import Proof, why
+from samerun.explaining.cause import Findings, cause_of
+from samerun.explaining.confirm import judge
+from samerun.explaining.explain import suspects
 from samerun.launching.run import record as recording
+from samerun.runs.difference import Difference
 from samerun.runs.store import Run
 
 
@@ -26,13 +33,14 @@ def check(request: Request, listener: Listener | None = None, record: Record = r
     """
     trials = Trials(request, listener or Listener(), record)
     last = None if request.steps is None else request.steps - 1
+    before = listed(request.folder) if request.confirm and not request.scratch else None
     runs = trials.record("recording", request.runs, control=request.control, stop_after=last)
     comparisons = compare_whole(runs, steps=request.steps)
     result = undecided(request, runs, comparisons)
     parted = first_parting(runs, comparisons)
     if parted is None:
         return agreeing(trials, result, runs, comparisons)
-    return _differs(trials, result, runs, comparisons, parted)
+    return _differs(trials, result, runs, comparisons, parted, before)
 
 
 def first_parting(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> int | None:
@@ -84,16 +92,17 @@ def _differs(
     runs: Sequence[Run],
     comparisons: Sequence[Comparison],
     parted: int,
+    before: frozenset[Path] | None,
 ) -> CheckResult:
-    request = trials.request
     first = comparisons[parted].difference
     assert first is not None
-    closer = look_closer(trials, first, (runs[0].id, runs[parted + 1].id), request.control)
-    proof = None
-    if request.confirm and closer.reproduced:
-        partings = tuple(item.difference for item in comparisons if item.difference is not None)
-        proof = Proof(trials, request.control, closer.window, closer.stop_after, partings)
-    findings = why(closer.difference, proof)
+    pair = runs[0].id, runs[parted + 1].id
+    partings = tuple(item.difference for item in comparisons if item.difference is not None)
+    left = _left_behind(trials, first, before)
+    if left is not None:
+        closer, findings = Closer(first, pair, True, None, None), left
+    else:
+        closer, findings = _looked_closer(trials, first, pair, partings)
     failure = outcomes.failure(runs, parted=True)
     notes = (*result.notes, *agreement(comparisons), closer.note, failure, *findings.notes)
     return replace(
@@ -101,13 +110,45 @@ def _differs(
         verdict="differs",
         difference=closer.difference,
         pair=closer.pair,
-        parted=(runs[0].id, runs[parted + 1].id),
+        parted=pair,
         causes=findings.causes,
         suspects=findings.suspects,
         ruled_out=findings.ruled_out,
         notes=tuple(dict.fromkeys(note for note in notes if note)),
         output=outcomes.last_lines(runs),
     )
+
+
+def _left_behind(trials: Trials, first: Difference, before: frozenset[Path] | None) -> Findings | None:
+    """What runs, each without the files that are new since `before`, say of what one left for the other."""
+    best = left_behind(first)
+    if best is None or before is None:
+        return None
+    with without_new(trials.request.folder, before) as start:
+        if start is None:
+            return None
+        trials.fresh = start
+        runs = trials.record(
+            f"starting each from the same files: {best.source}",
+            2,
+            control=trials.request.control,
+            stop_after=stop_after(first),
+        )
+        trials.fresh = None
+    if outcomes.failure(runs, parted=False) or judge(compare(*runs), first) != "mended":
+        return None
+    return Findings((cause_of(best, confirmed=True),), tuple(suspects(first, {best.source})))
+
+
+def _looked_closer(
+    trials: Trials, first: Difference, pair: tuple[str, str], partings: tuple[Difference, ...]
+) -> tuple[Closer, Findings]:
+    request = trials.request
+    closer = look_closer(trials, first, pair, request.control)
+    proof = None
+    if request.confirm and closer.reproduced:
+        proof = Proof(trials, request.control, closer.window, closer.stop_after, partings)
+    return closer, why(closer.difference, proof)
 
 
 def agreement(comparisons: Sequence[Comparison]) -> list[str]:

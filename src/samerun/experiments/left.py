@@ -6,7 +6,21 @@ from datetime import datetime
 from pathlib import Path
 
 from samerun.comparing.processes import read
+from samerun.explaining.explain import explain
+from samerun.runs.difference import Difference, Evidence
 from samerun.runs.store import Run
+
+FILES = frozenset({"resume-state", "input-data"})  # controlled by starting from the folder as it was
+_ENOUGH = 0.7
+
+
+def left_behind(difference: Difference) -> Evidence | None:
+    """What says that one run left something and the other found it.
+
+    Further runs in that folder cannot show such a difference: they all find it.
+    """
+    found = (item for item in explain(difference)[0] if item.source in FILES and item.strength >= _ENOUGH)
+    return next(found, None)
 
 
 def files_left(run: Run, folder: Path, first: Run) -> list[Path]:

@@ -13,7 +13,8 @@ from samerun.experiments import confidence
 from samerun.experiments.candidates import Candidates
 from samerun.experiments.closer import Closer, look_closer, stop_after, window
 from samerun.experiments.diagnosis import Found, Proof
-from samerun.experiments.settled import FILES, Proven, Settled
+from samerun.experiments.left import left_behind
+from samerun.experiments.settled import Proven, Settled
 from samerun.explaining import openings
 from samerun.explaining.cause import Cause, Findings, cause_of
 from samerun.explaining.confirm import confirm, is_free, is_not_after, judge, points, races
@@ -245,9 +246,8 @@ class Search:
     def _left_behind(
         self, difference: Difference, recorded: tuple[int, int] | None
     ) -> tuple[Findings, Proven] | None:
-        """What one run left and the other found cannot show in further runs: they all find it."""
-        files = (item for item in explain(difference)[0] if item.source in FILES and item.strength >= 0.7)
-        best = next(files, None)
+        """What further runs, each from the folder as it was, say of what one run left for the other."""
+        best = left_behind(difference)
         if best is None or self._settled.start is None or self._settled.fresh:
             return None
         with self._settled.prepared((best.source,)):

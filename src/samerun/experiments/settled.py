@@ -11,6 +11,7 @@ from samerun.comparing.compare import compare_all, compare_whole
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.experiments import confidence, outcomes
 from samerun.experiments.check import first_parting
+from samerun.experiments.left import FILES
 from samerun.experiments.trials import Trials
 from samerun.explaining.cause import Cause
 from samerun.explaining.patch import Patch, patch
@@ -20,7 +21,6 @@ from samerun.runs.plan import Control
 from samerun.runs.store import Run
 from samerun.sources.catalogue import catalogue
 
-FILES = frozenset({"resume-state", "input-data"})  # controlled by starting from the folder as it was
 _MOST_RUNS = 30  # that one proof of a rare difference may take
 
 
