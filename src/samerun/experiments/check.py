@@ -135,7 +135,7 @@ def _left_behind(trials: Trials, first: Difference, before: frozenset[Path] | No
             stop_after=stop_after(first),
         )
         trials.fresh = None
-    if outcomes.failure(runs, parted=False) or judge(compare(*runs), first) != "mended":
+    if judge(compare(*runs), first) != "mended":
         return None
     return Findings((cause_of(best, confirmed=True),), tuple(suspects(first, {best.source})))
 
