@@ -127,6 +127,12 @@ def test_what_the_first_run_left_is_proved_by_runs_without_it(tmp_path: Path) ->
     assert (tmp_path / "cache.npy").exists()
 
 
+def test_runs_that_race_and_agree_by_luck_do_not_prove_that_it_was_a_file(tmp_path: Path) -> None:
+    result = checked(Script(caches=True, arrivals="abaaaaaaaa"), tmp_path)
+    assert (result.verdict, confirmed(result)) == ("differs", [])
+    assert "thread-scheduling" in [cause.source for cause in result.causes]
+
+
 def test_what_fails_outside_its_folder_proves_nothing(tmp_path: Path) -> None:
     result = checked(Script(caches=True, crashes={3: 0, 4: 0}), tmp_path)
     assert (result.verdict, confirmed(result)) == ("differs", [])

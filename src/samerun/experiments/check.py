@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from samerun.comparing.compare import compare, compare_whole, earliest
+from samerun.comparing.compare import compare_whole, earliest
 from samerun.comparing.comparison import Comparison
 from samerun.experiments import outcomes, scope, stepless
 from samerun.experiments.beginning import listed, without_new
 from samerun.experiments.closer import Closer, look_closer, stop_after
-from samerun.experiments.left import left_behind
+from samerun.experiments.left import FILES, left_behind
 from samerun.experiments.listener import Listener
 from samerun.experiments.request import Request
 from samerun.experiments.result import CheckResult
 from samerun.experiments.trials import Record, Trials
 from samerun.experiments.why import Proof, why
-from samerun.explaining.cause import Findings, cause_of
-from samerun.explaining.confirm import judge
-from samerun.explaining.explain import suspects
+from samerun.explaining.cause import Findings
+from samerun.explaining.confirm import confirm, is_free, points
+from samerun.explaining.explain import explain, suspects
 from samerun.launching.run import record as recording
 from samerun.runs.difference import Difference
 from samerun.runs.store import Run
@@ -120,24 +120,38 @@ def _differs(
 
 
 def _left_behind(trials: Trials, first: Difference, before: frozenset[Path] | None) -> Findings | None:
-    """What runs, each without the files that are new since `before`, say of what one left for the other."""
+    """What runs, each without the files that are new since `before`, say of what one left for the other.
+
+    Nothing where a race may be the reason as well: runs of it can agree by luck.
+    """
+    evidence, notes = explain(first)
     best = left_behind(first)
-    if best is None or before is None:
+    others = [item for item in evidence if item.source not in FILES and points(item)]
+    if best is None or before is None or is_free(others):
         return None
     with without_new(trials.request.folder, before) as start:
         if start is None:
             return None
+
+        def trial(sources: tuple[str, ...], count: int) -> Comparison:
+            # As the runs that parted were recorded: places at tier ops are not those at tier steps.
+            return trials.compare(
+                f"starting each from the same files: {' + '.join(sources)}",
+                count,
+                control=trials.request.control,
+                window=None,
+                stop_after=stop_after(first),
+                tier="steps",
+            )
+
         trials.fresh = start
-        runs = trials.record(
-            f"starting each from the same files: {best.source}",
-            2,
-            control=trials.request.control,
-            stop_after=stop_after(first),
-        )
+        findings = confirm(first, evidence, trial, lambda source: source == best.source)
         trials.fresh = None
-    if judge(compare(*runs), first) != "mended":
+    if not any(cause.confirmed for cause in findings.causes):
         return None
-    return Findings((cause_of(best, confirmed=True),), tuple(suspects(first, {best.source})))
+    known = {item.source for item in (*findings.causes, *findings.suspects)}
+    more = suspects(first, known)
+    return replace(findings, suspects=(*findings.suspects, *more), notes=(*findings.notes, *notes))
 
 
 def _looked_closer(

@@ -68,18 +68,17 @@ class Trials:
         stage: str,
         count: int,
         *,
-        control: Control,
+        control: Control | None,
         window: tuple[int, int] | None,
         stop_after: int | None,
+        tier: Tier = "ops",
     ) -> Comparison:
-        """Record up to `count` runs at tier ops, until two part; `same` when none do and all are whole."""
+        """Record up to `count` runs, until two part; `same` when none do and all are whole."""
         runs: list[Run] = []
         comparisons: list[Comparison] = []
         while len(runs) < count:
             more = 1 if runs else 2
-            runs += self.record(
-                stage, more, control=control, tier="ops", window=window, stop_after=stop_after
-            )
+            runs += self.record(stage, more, control=control, tier=tier, window=window, stop_after=stop_after)
             comparisons = compare_all(runs)
             parted = earliest(comparisons)
             if parted is not None:

@@ -35,6 +35,7 @@ def _kernel(emitted, jumps, last, ends, result, longest, count, states, BLOCK: t
         step = longest - 1 - back
         row = (step * count + sample) * states + state
         after = result + row + count * states
+        # Not `inside & …` of one truth: Triton's interpreter makes integers of that, which are no mask.
         later = state < tl.where(step < longest - 1, states, 0)
         stay = tl.load(after, mask=later, other=float("-inf"))
         go = tl.load(after + 1, mask=later & (state + 1 < states), other=float("-inf"))

@@ -171,9 +171,8 @@ def _register(library: Any, one: Implementation, key: str) -> None:
             with warnings.catch_warnings():
                 # It is meant: torch warns of the first kernel in a process that replaces one of its own.
                 warnings.simplefilter("ignore", UserWarning)
-                library.impl(
-                    name, _below_autograd(variant), key, allow_override=True
-                )  # torch 2.11 asks for it
+                # Up to torch 2.11 a kernel of Python is replaced by another only where that is asked for.
+                library.impl(name, _below_autograd(variant), key, allow_override=True)
 
 
 def _below_autograd(kernel: Kernel) -> Kernel:
