@@ -301,4 +301,4 @@ def _wrap_save(saved: Callable[..., Any]) -> None:
             saved(value.of(args, kwargs), file.of(args, kwargs))
         return original(*args, **kwargs)
 
-    wrapping.around(torch, "save", save)
+    wrapping.around(torch, "save", save, [torch.serialization])

@@ -13,7 +13,9 @@ import gc
 from collections.abc import Callable
 from typing import Any
 
+from samerun import wrapping
 from samerun.sources.source import Undo
+from samerun.wrapping import Around
 
 _NAMES = ("now", "utcnow")
 
@@ -27,7 +29,9 @@ def replace(call: Callable[..., Any]) -> Undo:
     if space is None:
         return lambda: None
     before = {name: space[name] for name in _NAMES}
-    ours = {name: classmethod(_calling(call, name, before[name])) for name in _NAMES}
+    ours: dict[str, Any] = {
+        name: classmethod(wrapping.wrap(before[name], _calling(call, name, before[name]))) for name in _NAMES
+    }
     _write(space, ours)
 
     def undo() -> None:
@@ -37,12 +41,12 @@ def replace(call: Callable[..., Any]) -> Undo:
     return undo
 
 
-def _calling(call: Callable[..., Any], name: str, method: Any) -> Callable[..., Any]:
-    def function(cls: type, *args: Any, **kwargs: Any) -> Any:
-        return call(name, method.__get__(None, cls), cls, *args, **kwargs)
+def _calling(call: Callable[..., Any], name: str, method: Any) -> Around:
+    def hook(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        bound = wrapping.in_the_callers_name(method.__get__(None, args[0]))  # utcnow() warns
+        return call(name, bound, *args, **kwargs)
 
-    function.__name__ = name
-    return function
+    return hook
 
 
 def _namespace() -> dict[str, Any] | None:

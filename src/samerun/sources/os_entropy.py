@@ -17,6 +17,7 @@ from samerun.sources._world import World
 from samerun.sources.python_random import patch_seed
 from samerun.sources.source import Journal, Undo
 from samerun.streams import Stream, stream
+from samerun.wrapping import Around
 
 if TYPE_CHECKING:
     pass
@@ -49,9 +50,11 @@ class OsEntropy(World):
             made[site] += 1
             return stream(control.seed, self.id, site, made[site])
 
-        def read(original: Callable[..., bytes], size: int, *args: Any) -> bytes:
-            found = here()
-            return original(size, *args) if found is None else found.python().randbytes(size)
+        def read(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            size, found = args[0] if args else kwargs.get("size"), here()
+            if found is None or not isinstance(size, int) or size < 0:
+                return original(*args, **kwargs)
+            return found.python().randbytes(size)
 
         def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
             if a is None and (found := here()) is not None:
@@ -63,27 +66,21 @@ class OsEntropy(World):
     def observe(self, journal: Journal) -> Undo | None:
         """Note each read made for the user's code."""
 
-        def read(original: Callable[..., bytes], size: int, *args: Any) -> bytes:
-            found = original(size, *args)
+        def read(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            found = original(*args, **kwargs)
             journal.note("entropy", f"os.{original.__name__}", digest=digest_bytes(found), user_only=True)
             return found
 
         return _patch_reads(read)
 
 
-def _patch_reads(call: Callable[..., bytes]) -> Undo:
-    """Put `call(original, size)` in the place of os.urandom, random's own name for it, and os.getrandom."""
+def _patch_reads(call: Around) -> Undo:
+    """Have it make the calls of os.urandom, by random's own name for it too, and of os.getrandom."""
     undos = []
     for name in ("urandom", "getrandom"):
-        original = getattr(os, name, None)
-        if original is None:  # not Linux
+        if not hasattr(os, name):  # not Linux
             continue
-        wrapper = _patch.Wrapper(os, original, _bound(call, original))
-        undos += [wrapper.release, _patch.replace(os, name, wrapper)]
+        undos.append(_patch.for_others(os, name, call))
         if name == "urandom" and "_urandom" in vars(random):
-            undos.append(_patch.replace(random, "_urandom", wrapper))
+            undos.append(_patch.replace(random, "_urandom", os.urandom))
     return _patch.all_of(undos)
-
-
-def _bound(call: Callable[..., bytes], original: Callable[..., bytes]) -> Callable[..., bytes]:
-    return lambda *args, **kwargs: call(original, *args, **kwargs)

@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import socket
+from collections.abc import Callable
 from typing import Any
 
 from samerun.digest import digest_bytes
@@ -14,6 +15,7 @@ from samerun.runs.plan import Control
 from samerun.sources import _patch, _user_code
 from samerun.sources._world import World
 from samerun.sources.source import Journal, Undo
+from samerun.wrapping import Around
 
 _READS: tuple[tuple[Any, str, Any], ...] = (
     (os, "getpid", 4242),
@@ -41,29 +43,30 @@ class ProcessId(World):
         """Give the user's own calls fixed values."""
         undos = []
         for module, name, value in _READS:
-            original = getattr(module, name)
-            wrapper = _patch.Wrapper(module, original, _fixed(original, value))
-            undos += [wrapper.release, _patch.replace(module, name, wrapper)]
+            undos.append(_patch.for_others(module, name, _fixed(value)))
         return _patch.all_of(undos)
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note each read by the user's code."""
         undos = []
         for module, name, _ in _READS:
-            original = getattr(module, name)
-            noting = _noting(journal, f"{module.__name__}.{name}", original)
-            wrapper = _patch.Wrapper(module, original, noting)
-            undos += [wrapper.release, _patch.replace(module, name, wrapper)]
+            noting = _noting(journal, f"{module.__name__}.{name}")
+            undos.append(_patch.for_others(module, name, noting))
         return _patch.all_of(undos)
 
 
-def _fixed(original: Any, value: Any) -> Any:
-    return lambda: value if _user_code.called_directly() else original()
+def _fixed(value: Any) -> Around:
+    def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if args or kwargs or not _user_code.called_directly():
+            return original(*args, **kwargs)
+        return value
+
+    return call
 
 
-def _noting(journal: Journal, function: str, original: Any) -> Any:
-    def call() -> Any:
-        value = original()
+def _noting(journal: Journal, function: str) -> Around:
+    def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        value = original(*args, **kwargs)
         journal.note("identity", function, digest=digest_bytes(repr(value).encode()), user_only=True)
         return value
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import _random
-import functools
+import inspect
 import random
 import struct
 from collections.abc import Callable
 from typing import Any
 
+from samerun import wrapping
 from samerun.digest import digest_bytes
 from samerun.runs.plan import Control
-from samerun.sources import _patch, _seeding
+from samerun.sources import _seeding
 from samerun.sources._rng import Rng
 from samerun.sources.source import Journal, Undo
 from samerun.streams import stream_seed
@@ -61,7 +62,7 @@ class PythonRandom(Rng):
                 count += 1
             original(self_, a, version)
 
-        return _patch.all_of([undo_seed, patch_seed(seed)])
+        return wrapping.all_of([undo_seed, patch_seed(seed)])
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Another seed, and others for what the script seeds the global generator with."""
@@ -71,7 +72,7 @@ class PythonRandom(Rng):
         def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
             original(self_, _seeding.mixed(value, self.id, a) if self_ is random._inst else a, version)
 
-        return _patch.all_of([undo_seed, patch_seed(seed)])
+        return wrapping.all_of([undo_seed, patch_seed(seed)])
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note each seeding, and each generator made or seeded without a seed."""
@@ -90,13 +91,17 @@ class PythonRandom(Rng):
 
 def patch_seed(call: Callable[[Callable[..., None], random.Random, Any, int], None]) -> Undo:
     """Put `call(original, generator, a, version)` in the place of `Random.seed`, `random.seed` included."""
-    original = random.Random.seed
+    signature = inspect.signature(random.Random.seed)
 
-    @functools.wraps(original)
-    def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
-        call(original, self, a, version)
+    def seed(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            given = signature.bind(*args, **kwargs)
+        except TypeError:
+            return original(*args, **kwargs)  # which says what is wrong
+        given.apply_defaults()
+        return call(original, *given.args)
 
-    method = _patch.replace(random.Random, "seed", seed)
+    method = wrapping.around(random.Random, "seed", seed)
     # the module's function is a method bound when random was imported: bind it anew
-    function = _patch.replace(random, "seed", random._inst.seed)
-    return _patch.all_of([method, function])
+    function = wrapping.replace(random, "seed", random._inst.seed)
+    return wrapping.all_of([method, function])
