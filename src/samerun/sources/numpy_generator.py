@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
-from samerun.sources import _generators, _patch, _rows, _seeding, _user_code
+from samerun.sources import _patch, _rows, _seeding, _user_code
+from samerun.sources._unseeded import Unseeded
 from samerun.sources.source import Journal, Settings, Source, Undo, Variant
-from samerun.streams import stream
 
 if TYPE_CHECKING:
     from samerun.editing.code import Code
@@ -34,23 +33,9 @@ class NumpyGenerator(Source):
     hooks_into = "numpy.random"
 
     def control(self, control: Control) -> Undo | None:
-        """Take the entropy from a stream of (line of code, how many were made there before).
-
-        While a keyed sample is being made it is the sample's: the count of a worker means nothing.
-        """
-        made: Counter[str] = Counter()
-
-        def randbits(original: Callable[[int], int], k: int) -> int:
-            keyed = _generators.entropy()
-            if keyed is not None:
-                return stream(keyed, self.id).python().getrandbits(k)
-            frame = _user_code.user_frame(2)
-            site = "" if frame is None else _user_code.call_site(frame)
-            order = made[site]
-            made[site] += 1
-            return stream(control.seed, self.id, site, order, _worker()).python().getrandbits(k)
-
-        return _patch_randbits(randbits)
+        """Take the entropy from a stream of (line of code, how many were made there before, process)."""
+        unseeded = Unseeded(control.seed, self.id)
+        return patch_randbits(lambda original, k: unseeded.stream().python().getrandbits(k))
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Other seeds for those made without one, and for those that the script seeds with a number."""
@@ -92,7 +77,7 @@ class NumpyGenerator(Source):
             journal.note("unseeded", self.id, user_only=True, unless=lambda: bits._seed_seq is None)
             return bits
 
-        undos = [_patch_randbits(randbits)]
+        undos = [patch_randbits(randbits)]
         legacy: Any = vars(mtrand).get("_MT19937")
         if legacy is not None:
             undos.append(_patch.replace(mtrand, "_MT19937", _made_by(made, legacy)))
@@ -123,13 +108,6 @@ class NumpyGenerator(Source):
         if not edits:
             raise NoEdit(self.advice)
         return edits
-
-
-def _worker() -> int:
-    """The seed of this DataLoader worker, since all would count alike; 0 in any other process."""
-    data = sys.modules.get("torch.utils.data")
-    info = None if data is None else data.get_worker_info()
-    return 0 if info is None else int(info.seed)
 
 
 def _patch_seeded(other: Callable[[Any], Any]) -> list[Undo]:
@@ -178,7 +156,8 @@ def _made_by(make: Callable[[Any], Any], kind: type) -> type:
     return Meta(kind.__name__, (), {})
 
 
-def _patch_randbits(call: Callable[[Callable[[int], int], int], int]) -> Undo | None:
+def patch_randbits(call: Callable[[Callable[[int], int], int], int]) -> Undo | None:
+    """Put `call(original, k)` in the place of what gives NumPy its entropy; None where there is no such."""
     import numpy.random.bit_generator as module
 
     original: Any = vars(module).get("randbits")

@@ -12,8 +12,8 @@ from samerun.digest import digest_bytes
 from samerun.runs.plan import Control
 from samerun.sources import _patch, _seeding
 from samerun.sources._rng import Rng
+from samerun.sources._unseeded import Unseeded
 from samerun.sources.source import Journal, Undo
-from samerun.streams import stream_seed
 
 _MT19937_BYTES = 624 * 4 + 4  # key and position, as in numpy's s_mt19937_state
 
@@ -66,15 +66,13 @@ class NumpyGlobal(Rng):
         undo_seed = super().control(control)
         assert undo_seed is not None
         original = numpy.random.seed
-        count = 0
+        unseeded = Unseeded(control.seed, self.id)
 
         @functools.wraps(original)
         def seed(seed: Any = None) -> None:
-            nonlocal count
             if seed is None:
-                value = stream_seed(control.seed, self.id, count)
+                value = unseeded.stream().seed64
                 seed = [value & 0xFFFFFFFF, value >> 32]
-                count += 1
             original(seed)
 
         return _patch.all_of([undo_seed, _patch.replace(numpy.random, "seed", seed)])

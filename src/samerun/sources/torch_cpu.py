@@ -8,13 +8,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from samerun.runs.plan import Control
-from samerun.sources import _patch, _seeding, _user_code
+from samerun.sources import _builtin_method, _patch, _seeding, _user_code
 from samerun.sources._torch_rng import TorchRng
+from samerun.sources._unseeded import Unseeded
 from samerun.sources.source import Journal, Undo
-from samerun.streams import stream_seed
 
 if TYPE_CHECKING:
     import torch
+
+_ENTROPY_BITS = 53  # of the seeds that torch takes from the system
 
 
 class TorchCpu(TorchRng):
@@ -38,22 +40,21 @@ class TorchCpu(TorchRng):
         torch.default_generator.manual_seed(seed)
 
     def control(self, control: Control) -> Undo | None:
-        """Seed it, and make `torch.seed()` take its seed from the stream."""
+        """Seed it, and make `Generator.seed()`, which `torch.seed()` calls, take its seed from a stream."""
         import torch
 
         undo_seed = super().control(control)
         assert undo_seed is not None
-        count = 0
+        unseeded = Unseeded(control.seed, self.id)
+        kind: Any = torch._C.Generator
 
-        @functools.wraps(torch.seed)
-        def seed() -> int:
-            nonlocal count
-            value = stream_seed(control.seed, self.id, count)
-            count += 1
-            torch.manual_seed(value)
+        @functools.wraps(kind.seed)
+        def seed(self_: torch.Generator) -> int:
+            value = unseeded.stream().seed64 >> 64 - _ENTROPY_BITS
+            self_.manual_seed(value)
             return value
 
-        return _patch.all_of([undo_seed, _replace("seed", seed)])
+        return _patch.all_of([undo_seed, _builtin_method.replace(kind, "seed", seed)])
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Another seed, and others for what the script seeds torch and its own generators with."""
