@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import gc
 import inspect
 import sys
 from collections.abc import Callable, Iterable
@@ -51,8 +52,8 @@ def around(owner: Any, name: str, hook: Around, also: Iterable[Any] = ()) -> Und
     original = inspect.getattr_static(owner, name)
     wrapper = wrap(original, hook, owner if isinstance(owner, ModuleType) else None)
     places = [place for place in also if vars(place).get(name) is original]
-    released = getattr(wrapper, "__func__", wrapper).__samerun_release__
-    return all_of([released, *(replace(place, name, wrapper) for place in (owner, *places))])
+    inner = wrapper.__func__ if isinstance(wrapper, (staticmethod, classmethod)) else wrapper
+    return all_of([inner.__samerun_release__, *(replace(place, name, wrapper) for place in (owner, *places))])
 
 
 def wrap(original: Any, hook: Around, home: ModuleType | None = None) -> Any:
@@ -151,10 +152,10 @@ class _Unbound:
     """
 
     def __init__(self, original: Any, hook: Around, home: ModuleType | None) -> None:
+        functools.update_wrapper(self, original)
         self._original = original
         self._called = in_the_callers_name(original)
         self._hook: Around | None = hook
-        functools.update_wrapper(self, original)
         if home is not None and isinstance(getattr(original, "__self__", None), (ModuleType, NoneType)):
             self.__module__ = home.__name__
         _tell_torchscript(self, original)
@@ -201,7 +202,7 @@ unseen(_Unbound.__call__)
 def replace(owner: Any, name: str, value: Any) -> Undo:
     """Set the attribute; the undo restores what was there, unless somebody replaced ours meanwhile."""
     before = vars(owner).get(name, MISSING)
-    setattr(owner, name, value)
+    _put(owner, name, value)
 
     def undo() -> None:
         if vars(owner).get(name) is not value:
@@ -209,9 +210,28 @@ def replace(owner: Any, name: str, value: Any) -> Undo:
         if before is MISSING:  # a class had it from a base
             delattr(owner, name)
         else:
-            setattr(owner, name, before)
+            _put(owner, name, before)
 
     return undo
+
+
+def _put(owner: Any, name: str, value: Any) -> None:
+    """Set the attribute, also of a class that is written in C, which stays what it is.
+
+    A subclass in its place would be another type to whoever compares, annotates or pickles types. Raises
+    TypeError where the class's own names cannot be reached.
+    """
+    try:
+        setattr(owner, name, value)
+        return
+    except TypeError:
+        found = gc.get_referents(vars(owner)) if isinstance(owner, type) else []
+        if len(found) != 1 or not isinstance(found[0], dict):
+            raise
+    import ctypes  # which most processes never need
+
+    found[0][name] = value
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(owner))  # looked up anew from here on
 
 
 def all_of(undos: list[Undo]) -> Undo:

@@ -183,10 +183,12 @@ def _replaced(name: str, made_up: Callable[..., Any]) -> Undo:
 
 def _made_up_date(now: Callable[[], int]) -> Callable[..., Any]:
     def call(name: str, original: Callable[..., Any], cls: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if not _user_code.called_directly():
+        zones = [*args, *kwargs.values()]
+        is_one = len(zones) <= (name == "now") and kwargs.keys() <= {"tz"}
+        if not is_one or not _user_code.called_directly():
             return original(*args, **kwargs)
         if name == "utcnow":
             return cls.fromtimestamp(now() / 1e9, datetime.timezone.utc).replace(tzinfo=None)
-        return cls.fromtimestamp(now() / 1e9, *args, **kwargs)
+        return cls.fromtimestamp(now() / 1e9, *zones)
 
     return call

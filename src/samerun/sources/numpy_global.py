@@ -12,8 +12,8 @@ from samerun.digest import digest_bytes
 from samerun.runs.plan import Control
 from samerun.sources import _seeding
 from samerun.sources._rng import Rng
+from samerun.sources._unseeded import Unseeded
 from samerun.sources.source import Journal, Undo
-from samerun.streams import stream_seed
 from samerun.wrapping import Parameter, all_of, around
 
 _SEED = Parameter("seed", 0)
@@ -67,14 +67,12 @@ class NumpyGlobal(Rng):
 
         undo_seed = super().control(control)
         assert undo_seed is not None
-        count = 0
+        unseeded = Unseeded(control.seed, self.id)
 
         def seed(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            nonlocal count
             if _SEED.of(args, kwargs, None) is None:
-                value = stream_seed(control.seed, self.id, count)
+                value = unseeded.stream().seed64
                 args, kwargs = _SEED.put(args, kwargs, [value & 0xFFFFFFFF, value >> 32])
-                count += 1
             return original(*args, **kwargs)
 
         return all_of([undo_seed, around(numpy.random, "seed", seed)])

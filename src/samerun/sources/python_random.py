@@ -9,11 +9,12 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from samerun import wrapping
+from samerun import lineage, wrapping
 from samerun.digest import digest_bytes
 from samerun.runs.plan import Control
 from samerun.sources import _seeding
 from samerun.sources._rng import Rng
+from samerun.sources._unseeded import Unseeded
 from samerun.sources.source import Journal, Undo
 from samerun.streams import stream_seed
 
@@ -50,19 +51,21 @@ class PythonRandom(Rng):
         return digest_bytes(_pack(*internal), "" if gauss is None else gauss.hex())
 
     def control(self, control: Control) -> Undo | None:
-        """Seed it, and give `random.seed()` without a seed one from the stream."""
+        """Seed it, also in children, and give `random.seed()` without a seed one from the stream."""
         undo_seed = super().control(control)
         assert undo_seed is not None
-        count = 0
+        unseeded = Unseeded(control.seed, self.id)
 
         def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
-            nonlocal count
             if a is None and self_ is random._inst:
-                a = stream_seed(control.seed, self.id, count)
-                count += 1
+                a = unseeded.stream().seed64
             original(self_, a, version)
 
-        return wrapping.all_of([undo_seed, patch_seed(seed)])
+        return wrapping.all_of([undo_seed, self._in_children(control.seed), patch_seed(seed)])
+
+    def _in_children(self, seed: int) -> Undo:
+        """After a fork too: Python itself then seeds it anew, from the system's entropy."""
+        return lineage.in_each_child(lambda: self.reseed(stream_seed(seed, self.id, *lineage.path())))
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Another seed, and others for what the script seeds the global generator with."""
@@ -72,7 +75,7 @@ class PythonRandom(Rng):
         def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
             original(self_, _seeding.mixed(value, self.id, a) if self_ is random._inst else a, version)
 
-        return wrapping.all_of([undo_seed, patch_seed(seed)])
+        return wrapping.all_of([undo_seed, self._in_children(value), patch_seed(seed)])
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note each seeding, and each generator made or seeded without a seed."""

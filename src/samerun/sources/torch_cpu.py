@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 from samerun.runs.plan import Control
 from samerun.sources import _seeding, _user_code
 from samerun.sources._torch_rng import TorchRng
+from samerun.sources._unseeded import Unseeded
 from samerun.sources.source import Journal, Undo
-from samerun.streams import stream_seed
 from samerun.wrapping import MISSING, Around, Parameter, all_of, around, replace
 
 if TYPE_CHECKING:
     import torch
 
 _SEED = Parameter("seed", 0)
+_ENTROPY_BITS = 53  # of the seeds that torch takes from the system
 
 
 class TorchCpu(TorchRng):
@@ -40,23 +41,22 @@ class TorchCpu(TorchRng):
         torch.default_generator.manual_seed(seed)
 
     def control(self, control: Control) -> Undo | None:
-        """Seed it, and make `torch.seed()` take its seed from the stream."""
+        """Seed it, and make `Generator.seed()`, which `torch.seed()` calls, take its seed from a stream."""
         import torch
 
         undo_seed = super().control(control)
         assert undo_seed is not None
-        count = 0
+        unseeded = Unseeded(control.seed, self.id)
+        kind: Any = torch._C.Generator
 
         def seed(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            nonlocal count
-            if args or kwargs:
-                return original(*args, **kwargs)  # which says that there is nothing to give
-            value = stream_seed(control.seed, self.id, count)
-            count += 1
-            torch.manual_seed(value)
+            if len(args) != 1 or kwargs:
+                return original(*args, **kwargs)  # which says what is wrong
+            value = unseeded.stream().seed64 >> 64 - _ENTROPY_BITS
+            args[0].manual_seed(value)
             return value
 
-        return all_of([undo_seed, _around("seed", seed)])
+        return all_of([undo_seed, around(kind, "seed", seed)])
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Another seed, and others for what the script seeds torch and its own generators with."""
