@@ -9,6 +9,7 @@ import sys
 import uuid
 
 import numpy as np
+import pytest
 
 import samerun
 from samerun import lineage
@@ -20,6 +21,7 @@ CHILDREN = """
 import json, multiprocessing, os, random, subprocess, sys, uuid
 from concurrent.futures import ProcessPoolExecutor
 import numpy as np
+import pytest
 
 DRAW = "random.random(), np.random.default_rng().random(), random.Random().random(), uuid.uuid4().hex"
 TELL = "os.write(1, (json.dumps([{name}, " + DRAW + ", np.random.rand()]) + chr(10)).encode())"
@@ -91,6 +93,7 @@ def test_children_of_every_kind_draw_for_themselves_and_repeat(trainer, output):
 RANKS = """
 import json, multiprocessing, os, random, subprocess, sys
 import numpy as np
+import pytest
 
 def tell(name):
     drawn = random.random(), np.random.default_rng().random(), np.random.rand()
