@@ -12,8 +12,8 @@ import functools
 import gc
 import inspect
 import sys
-from collections.abc import Callable, Iterable
-from types import CodeType, FunctionType, MethodType, ModuleType
+from collections.abc import Callable, Iterable, Mapping
+from types import ClassMethodDescriptorType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 Undo = Callable[[], None]
@@ -43,6 +43,9 @@ class Parameter(NamedTuple):
         return args, {**kwargs, self.name: value}
 
 
+SELF = Parameter("self", 0)
+
+
 def around(owner: Any, name: str, hook: Around, also: Iterable[Any] = ()) -> Undo:
     """Have `hook(original, args, kwargs)` make the calls of an attribute of a module or class.
 
@@ -65,15 +68,18 @@ def wrap(original: Any, hook: Around, home: ModuleType | None = None) -> Any:
     if isinstance(original, (staticmethod, classmethod)):
         return type(original)(wrap(original.__func__, hook, home))
     unseen(hook)
+    if isinstance(original, (ClassMethodDescriptorType, _ClassMethod)):
+        return _ClassMethod(original, hook)
     if not hasattr(type(original), "__get__") or isinstance(original, MethodType):
         return _Unbound(original, hook, home)
+    if not isinstance(original, FunctionType):
+        return _Method(original, hook, home)
     making: Around | None = hook
-    called = in_the_callers_name(original)
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if making is None:
-            return called(*args, **kwargs)
-        return making(called, args, kwargs)
+            return original(*args, **kwargs)
+        return making(original, args, kwargs)
 
     def release() -> None:
         nonlocal making
@@ -104,9 +110,10 @@ def unseen(function: Any) -> Any:
     that is passed over (`_is_internal_frame` in CPython's warnings.py): that of the import machinery, which
     is known by the name of its file.
     """
-    code = getattr(function, "__code__", None)
+    plain = getattr(function, "__func__", function)
+    code = getattr(plain, "__code__", None)
     if code is not None and not code.co_filename.endswith(_PASSED_OVER):
-        function.__code__ = code.replace(co_filename=code.co_filename + _PASSED_OVER)
+        plain.__code__ = code.replace(co_filename=code.co_filename + _PASSED_OVER)
     return function
 
 
@@ -115,7 +122,9 @@ def in_the_callers_name(original: Any) -> Any:
 
     What it warns of is laid on the frame that calls it: it has none of its own.
     """
-    if isinstance(getattr(original, "__func__", original), FunctionType) or type(original) is _Unbound:
+    if isinstance(getattr(original, "__func__", original), FunctionType) or issubclass(
+        type(original), _Unbound
+    ):
         return original
 
     def called(*args: Any, **kwargs: Any) -> Any:
@@ -170,7 +179,7 @@ class _Unbound:
 
     def __getattribute__(self, name: str) -> Any:
         if name == "__class__":  # what isinstance() asks for
-            return type(object.__getattribute__(self, "_original"))
+            return object.__getattribute__(self, "_original").__class__
         return object.__getattribute__(self, name)
 
     def __getattr__(self, name: str) -> Any:
@@ -197,6 +206,29 @@ class _Unbound:
 
 
 unseen(_Unbound.__call__)
+
+
+class _Method(_Unbound):
+    """Stands in for a method of a class that is written in C."""
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+
+class _ClassMethod:
+    """Stands in for a class method of a class that is written in C."""
+
+    def __init__(self, original: Any, hook: Around) -> None:
+        functools.update_wrapper(self, original)
+        self._original = original
+        self._hook: Around | None = hook
+
+    def __samerun_release__(self) -> None:
+        self._hook = None
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        bound = self._original.__get__(instance, owner)
+        return bound if self._hook is None else _Unbound(bound, self._hook, None)
 
 
 def replace(owner: Any, name: str, value: Any) -> Undo:
@@ -232,6 +264,37 @@ def _put(owner: Any, name: str, value: Any) -> None:
 
     found[0][name] = value
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(owner))  # looked up anew from here on
+
+
+def stand_in(base: Any, names: Mapping[str, Any]) -> Any:
+    """A class to put in the place of `base`, with these names of its own.
+
+    Objects and subclasses of either count as of both, so that it does not matter which of them was met.
+    """
+    from abc import ABCMeta  # a script's own class may have an abstract one beside it
+
+    first: list[type] = []
+
+    class Like(ABCMeta):
+        def __init__(cls, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            if not first:
+                first.append(cls)
+
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, base) if cls is first[0] else super().__instancecheck__(instance)
+
+        def __subclasscheck__(cls, subclass: type) -> bool:
+            return issubclass(subclass, base) if cls is first[0] else super().__subclasscheck__(subclass)
+
+        @property
+        def __signature__(cls) -> inspect.Signature:  # not an attribute, which subclasses would inherit
+            if cls is not first[0]:
+                raise AttributeError("__signature__")
+            return inspect.signature(base)
+
+    said = {name: getattr(base, name) for name in ("__module__", "__qualname__", "__doc__")}
+    return Like(base.__name__, (base,), {"__slots__": (), **said, **names})
 
 
 def all_of(undos: list[Undo]) -> Undo:

@@ -237,34 +237,11 @@ def _observe_class(
         for key in dir(base)
         if _draws(key) and callable(getattr(base, key))
     }
-    recording = _like(base)(name, (base,), {"__slots__": (), "__module__": base.__module__, **methods})
-    recording.__qualname__ = base.__qualname__
-    recording.__doc__ = base.__doc__
+    recording = wrapping.stand_in(base, methods)
     for place in (module, *(getattr(module, inner, None) for inner in within)):
         if getattr(place, name, None) is base:
             wrapping.replace(place, name, recording)
     return recording
-
-
-def _like(base: type) -> Any:
-    """A metaclass whose first class has the instances and subclasses of `base`."""
-    from abc import ABCMeta  # a script's own class may have an abstract one beside NumPy's
-
-    first: list[type] = []
-
-    class Like(ABCMeta):
-        def __init__(cls, *arguments: Any) -> None:
-            super().__init__(*arguments)
-            if not first:
-                first.append(cls)
-
-        def __instancecheck__(cls, instance: Any) -> bool:
-            return isinstance(instance, base) if cls is first[0] else super().__instancecheck__(instance)
-
-        def __subclasscheck__(cls, subclass: type) -> bool:
-            return issubclass(subclass, base) if cls is first[0] else super().__subclasscheck__(subclass)
-
-    return Like
 
 
 def _state(generator: Any) -> Any:

@@ -15,7 +15,7 @@ from samerun.data.keyed import Index
 from samerun.recording import workers
 from samerun.recording.recorder import Recorder
 from samerun.recording.tensors import tensors_of
-from samerun.wrapping import around
+from samerun.wrapping import SELF, around
 
 _Iterator = dataloader._BaseDataLoaderIter
 
@@ -27,7 +27,9 @@ def observe(recorder: Recorder) -> None:
     begin = recorder.guard(recorder.begin)
 
     def next_(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        iterator = args[0]
+        iterator = SELF.of(args, kwargs)
+        if not isinstance(iterator, _Iterator):
+            return original(*args, **kwargs)
         begin()
         phase, recorder.phase = recorder.phase, "data"
         loading = recorder.local.loading
@@ -42,7 +44,7 @@ def observe(recorder: Recorder) -> None:
 
     def next_index(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         index = original(*args, **kwargs)
-        remember(args[0], index)
+        remember(SELF.of(args, kwargs), index)
         return index
 
     if recorder.plan.tier == "ops":

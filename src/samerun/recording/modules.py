@@ -212,12 +212,14 @@ def _wrap_call(modules: Modules, with_paths: bool) -> None:
     running = modules.running
     is_compiling = torch.compiler.is_dynamo_compiling
 
-    def __call__(self: nn.Module, /, *arguments: Any, **keywords: Any) -> Any:
+    def __call__(*arguments: Any, **keywords: Any) -> Any:
         if is_compiling():  # traced: decided there and then, and leaves nothing in the graph
-            return original(self, *arguments, **keywords)
+            return original(*arguments, **keywords)
         if running.root is not None:
-            return inside(self, *arguments, **keywords)
-        return call_root(self, arguments, keywords)
+            return inside(*arguments, **keywords)
+        if not arguments or not isinstance(arguments[0], nn.Module):
+            return original(*arguments, **keywords)
+        return call_root(arguments[0], arguments[1:], keywords)
 
     def call_root(root: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None:  # export, torch.jit
@@ -253,11 +255,12 @@ def _with_path(modules: Modules, original: Callable[..., Any]) -> Callable[..., 
     """The same call, of which `Modules.path` knows."""
     running, path_of = modules.running, modules.path_of
 
-    def call(self: nn.Module, /, *arguments: Any, **keywords: Any) -> Any:
+    def call(*arguments: Any, **keywords: Any) -> Any:
         paths = running.paths
-        paths.append(path_of(self))
+        known = arguments and isinstance(arguments[0], nn.Module)
+        paths.append(path_of(arguments[0]) if known else None)
         try:
-            return original(self, *arguments, **keywords)
+            return original(*arguments, **keywords)
         finally:
             paths.pop()
 

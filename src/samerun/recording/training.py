@@ -252,8 +252,7 @@ def observe(recorder: Recorder, modules: Modules) -> None:
 def _wrap_init(made: Callable[..., Any]) -> None:
     def init(original: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         original(*args, **kwargs)
-        if args:
-            made(args[0])
+        made(wrapping.SELF.of(args, kwargs))
 
     wrapping.around(Optimizer, "__init__", init)
 

@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import torch
 
-from samerun import digest
+from samerun import digest, wrapping
 from samerun.interruption import is_the_scripts
 from samerun.recording import process
 from samerun.recording.journal import Journal
@@ -62,8 +62,7 @@ class Writing(Moment):
         self._raised: str | None = None
         atexit.register(self.finish)
         os.register_at_fork(after_in_child=self.forked)
-        self._excepthook = sys.excepthook
-        sys.excepthook = self._on_exception
+        wrapping.around(sys, "excepthook", self._on_exception)
 
     def row(
         self,
@@ -313,9 +312,12 @@ class Writing(Moment):
 
         return guarded
 
-    def _on_exception(self, kind: Any, value: Any, trace: Any) -> None:
-        self._raised = f"raised {kind.__name__}"
-        self._excepthook(kind, value, trace)
+    def _on_exception(
+        self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        if args and isinstance(args[0], type):
+            self._raised = f"raised {args[0].__name__}"
+        return original(*args, **kwargs)
 
     def forked(self) -> None:
         """This is a child, which has a trace of its own."""

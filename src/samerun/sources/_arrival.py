@@ -63,7 +63,7 @@ def _futures_in_order(futures: Any) -> Undo:
 
     def init(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         original(*args, **kwargs)
-        args[0]._samerun_number = next(numbers)
+        wrapping.SELF.of(args, kwargs)._samerun_number = next(numbers)
 
     def as_completed(fs: Iterable[Any], timeout: float | None = None) -> Iterator[Any]:
         end = None if timeout is None else time.monotonic() + timeout

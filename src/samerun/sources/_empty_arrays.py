@@ -7,7 +7,7 @@ from typing import Any
 
 from samerun.sources import _imported, _patch, _user_code
 from samerun.sources.source import Journal, Undo
-from samerun.wrapping import Around
+from samerun.wrapping import Around, in_the_callers_name
 
 MODULE = "numpy"
 _NAMES = {"empty": "zeros", "empty_like": "zeros_like"}
@@ -37,10 +37,15 @@ def zero() -> Undo:
     import numpy
 
     def zeros(name: str) -> Around:
-        cleared = getattr(numpy, _NAMES[name])
+        cleared = in_the_callers_name(getattr(numpy, _NAMES[name]))
 
         def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            return (cleared if _user_code.called_directly() else original)(*args, **kwargs)
+            if not _user_code.called_directly():
+                return original(*args, **kwargs)
+            try:
+                return cleared(*args, **kwargs)
+            except TypeError:
+                return original(*args, **kwargs)  # which says what is wrong by its own name
 
         return call
 

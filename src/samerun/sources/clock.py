@@ -85,7 +85,7 @@ class Clock(World):
         undos = [_replaced("time", seconds), _replaced("time_ns", shifted(time.time_ns, 10**9))]
         undos += [_replaced(name, _dated(name, seconds)) for name in _CALENDAR]
 
-        def date(name: str, original: Callable[..., Any], cls: Any, /, *args: Any, **kwargs: Any) -> Any:
+        def date(name: str, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
             found = original(*args, **kwargs)
             if not _user_code.called_directly():
                 return found
@@ -124,7 +124,7 @@ class Clock(World):
         for name in (*_SECONDS, *_NANOSECONDS, *_CALENDAR):
             undos.append(_patch.for_others(time, name, _noting(journal, name)))
 
-        def date(name: str, original: Callable[..., Any], cls: type, /, *args: Any, **kwargs: Any) -> Any:
+        def date(name: str, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
             journal.note("clock", f"datetime.{name}", user_only=True)
             return original(*args, **kwargs)
 
@@ -182,13 +182,14 @@ def _replaced(name: str, made_up: Callable[..., Any]) -> Undo:
 
 
 def _made_up_date(now: Callable[[], int]) -> Callable[..., Any]:
-    def call(name: str, original: Callable[..., Any], cls: Any, /, *args: Any, **kwargs: Any) -> Any:
+    def call(name: str, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        kind = original.__self__  # type: ignore[attr-defined]
         zones = [*args, *kwargs.values()]
         is_one = len(zones) <= (name == "now") and kwargs.keys() <= {"tz"}
         if not is_one or not _user_code.called_directly():
             return original(*args, **kwargs)
         if name == "utcnow":
-            return cls.fromtimestamp(now() / 1e9, datetime.timezone.utc).replace(tzinfo=None)
-        return cls.fromtimestamp(now() / 1e9, *zones)
+            return kind.fromtimestamp(now() / 1e9, datetime.timezone.utc).replace(tzinfo=None)
+        return kind.fromtimestamp(now() / 1e9, *zones)
 
     return call

@@ -8,7 +8,7 @@ from typing import Any
 
 from samerun.sources.source import Settings, Source, Undo, Variant
 from samerun.streams import stream_seed
-from samerun.wrapping import Around, all_of, around
+from samerun.wrapping import SELF, Around, all_of, around
 
 
 class DataOrder(Source):
@@ -56,7 +56,7 @@ def _shuffling(seed: Callable[[], int]) -> Around:
         yield from first
         yield from indices
 
-    return lambda original, args, kwargs: shuffled(args[0], original(*args, **kwargs))
+    return lambda original, args, kwargs: shuffled(SELF.of(args, kwargs), original(*args, **kwargs))
 
 
 def _distributing(value: int, id_: str, took: Callable[[], None]) -> Around:
@@ -64,7 +64,7 @@ def _distributing(value: int, id_: str, took: Callable[[], None]) -> Around:
 
     def iterate(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         took()
-        self = args[0]
+        self = SELF.of(args, kwargs)
         given = self.seed
         self.seed = stream_seed(value, id_, given, self.epoch) >> 2
         try:

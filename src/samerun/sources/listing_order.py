@@ -108,6 +108,10 @@ class _Entries:
     def __init__(self, entries: Any) -> None:
         self._entries = entries
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # for isinstance()
+        return type(self._entries)
+
     def __iter__(self) -> Iterator[os.DirEntry[Any]]:
         return self
 

@@ -13,7 +13,7 @@ from samerun.runs.plan import Control
 from samerun.sources import _patch, _rows, _seeding, _user_code
 from samerun.sources._unseeded import Unseeded
 from samerun.sources.source import Journal, Settings, Source, Undo, Variant
-from samerun.wrapping import MISSING, Around, Parameter, around
+from samerun.wrapping import MISSING, Around, Parameter, around, stand_in
 
 if TYPE_CHECKING:
     from samerun.editing.code import Code
@@ -36,7 +36,15 @@ class NumpyGenerator(Source):
     def control(self, control: Control) -> Undo | None:
         """Take the entropy from a stream of (line of code, how many were made there before, process)."""
         unseeded = Unseeded(control.seed, self.id)
-        return patch_randbits(lambda original, k: unseeded.stream().python().getrandbits(k))
+        number = Parameter("k", 0)
+
+        def randbits(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            k = number.of(args, kwargs, None)
+            if len(args) + len(kwargs) != 1 or not isinstance(k, int) or k < 0:
+                return original(*args, **kwargs)
+            return unseeded.stream().python().getrandbits(k)
+
+        return patch_randbits(randbits)
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Other seeds for those made without one, and for those that the script seeds with a number."""
@@ -63,11 +71,11 @@ class NumpyGenerator(Source):
 
         of_state = threading.local()
 
-        def randbits(original: Callable[[int], int], k: int) -> int:
+        def randbits(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if not getattr(of_state, "making", False):
                 journal.note("unseeded", self.id, user_only=True)
             with journal.unheard():  # it reads entropy, as it is said just now
-                return original(k)
+                return original(*args, **kwargs)
 
         def made(original: Callable[[], Any]) -> Any:
             of_state.making = True
@@ -123,22 +131,16 @@ def _patch_seeded(other: Callable[[Any], Any]) -> list[Undo]:
             args, kwargs = parameter.put(args, kwargs, other(given))
         return original(*args, **kwargs)
 
-    class Meta(type):
-        def __instancecheck__(cls, instance: Any) -> bool:
-            return isinstance(instance, state)
+    def init(self: Any, /, *args: Any, **kwargs: Any) -> None:
+        if not _user_code.is_samerun(sys._getframe(1)):
+            args, kwargs = parameter.put(args, kwargs, _short(other(parameter.of(args, kwargs, None))))
+        state.__init__(self, *args, **kwargs)
 
-    class RandomState(state, metaclass=Meta):  # type: ignore[misc]
-        def __init__(self, /, *args: Any, **kwargs: Any) -> None:
-            if not _user_code.is_samerun(sys._getframe(1)):
-                args, kwargs = parameter.put(args, kwargs, _short(other(parameter.of(args, kwargs, None))))
-            super().__init__(*args, **kwargs)
-
-        def __reduce__(self) -> Any:
-            return state.__reduce__(self)
+    names = {"__init__": init, "__reduce__": lambda self: state.__reduce__(self)}
 
     return [
         _patch.for_others(numpy.random, "default_rng", rng),
-        _patch.replace(numpy.random, "RandomState", RandomState),
+        _patch.replace(numpy.random, "RandomState", stand_in(state, names)),
     ]
 
 
@@ -148,23 +150,19 @@ def _short(seed: Any) -> Any:
 
 
 def _made_by(make: Callable[[Any], Any], kind: type) -> type:
-    """A class whose instances are those of `kind`, and are made by `make(kind)`."""
+    """A class whose instances are those of `kind`; without an argument they are made by `make(kind)`."""
 
-    class Meta(type):
-        def __call__(cls) -> Any:
-            return make(kind)
+    def new(cls: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return kind(*args, **kwargs) if args or kwargs else make(kind)
 
-        def __instancecheck__(cls, instance: Any) -> bool:
-            return isinstance(instance, kind)
-
-    return Meta(kind.__name__, (), {})
+    made: type = stand_in(kind, {"__new__": new})
+    return made
 
 
-def patch_randbits(call: Callable[[Callable[[int], int], int], int]) -> Undo | None:
-    """Put `call(original, k)` in the place of what gives NumPy its entropy; None where there is no such."""
+def patch_randbits(call: Around) -> Undo | None:
+    """Have it make the calls of what gives NumPy its entropy; None where there is no such."""
     import numpy.random.bit_generator as module
 
     if "randbits" not in vars(module):
         return None
-    hook: Around = lambda original, args, kwargs: call(original, *args, **kwargs)  # noqa: E731
-    return around(module, "randbits", hook)
+    return around(module, "randbits", call)

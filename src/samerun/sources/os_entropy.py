@@ -94,10 +94,10 @@ class OsEntropy(World):
 
 
 def _leave_numpy_alone() -> Undo:
-    def randbits(original: Callable[[int], int], k: int) -> int:
+    def randbits(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         _numpys.own = True
         try:
-            return original(k)
+            return original(*args, **kwargs)
         finally:
             _numpys.own = False
 

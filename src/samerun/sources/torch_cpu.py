@@ -11,12 +11,12 @@ from samerun.sources import _seeding, _user_code
 from samerun.sources._torch_rng import TorchRng
 from samerun.sources._unseeded import Unseeded
 from samerun.sources.source import Journal, Undo
-from samerun.wrapping import MISSING, Around, Parameter, all_of, around, replace
+from samerun.wrapping import MISSING, Around, Parameter, all_of, around, replace, stand_in, wrap
 
 if TYPE_CHECKING:
     import torch
 
-_SEED = Parameter("seed", 0)
+_SEED, _OWN_SEED = Parameter("seed", 0), Parameter("seed", 1)  # of the function, and of the method
 _ENTROPY_BITS = 53  # of the seeds that torch takes from the system
 
 
@@ -106,16 +106,13 @@ def _varied_generator(value: int, id_: str) -> Any:
 
     original: Any = torch.Generator
 
-    class Meta(type(original)):  # type: ignore[misc]
-        def __instancecheck__(cls, instance: Any) -> bool:
-            return isinstance(instance, original)
+    def seeded(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        given = _OWN_SEED.of(args, kwargs)
+        if given is not MISSING and not _user_code.is_samerun(sys._getframe(2)):
+            args, kwargs = _OWN_SEED.put(args, kwargs, _seeding.mixed(value, id_, given))
+        return call(*args, **kwargs)
 
-    class Generator(original, metaclass=Meta):  # type: ignore[misc]
-        def manual_seed(self, seed: int) -> Any:
-            ours = _user_code.is_samerun(sys._getframe(1))
-            return super().manual_seed(seed if ours else _seeding.mixed(value, id_, seed))
-
-    return Generator
+    return stand_in(original, {"manual_seed": wrap(original.manual_seed, seeded)})
 
 
 def _around(name: str, hook: Around) -> Undo:

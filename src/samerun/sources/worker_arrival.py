@@ -14,7 +14,7 @@ from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources import _arrival, _imported, _patch, _rows
 from samerun.sources.source import Journal, Source, Undo
-from samerun.wrapping import around
+from samerun.wrapping import SELF, around
 
 if TYPE_CHECKING:
     from samerun.editing.code import Code
@@ -106,7 +106,7 @@ class WorkerArrival(Source):
 
         def init(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             original(*args, **kwargs)
-            do(args[0])
+            do(SELF.of(args, kwargs))
 
         return around(DataLoader, "__init__", init)
 

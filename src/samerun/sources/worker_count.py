@@ -8,7 +8,7 @@ from typing import Any
 from samerun.runs.difference import Difference, Evidence
 from samerun.sources import _loaders, _settings
 from samerun.sources.source import Journal, Settings, Source, Undo, Variant
-from samerun.wrapping import around
+from samerun.wrapping import SELF, around
 
 
 class WorkerCount(Source):
@@ -32,7 +32,7 @@ class WorkerCount(Source):
 
         def init(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             original(*args, **kwargs)
-            self._made.append(args[0].num_workers)
+            self._made.append(SELF.of(args, kwargs).num_workers)
 
         return around(DataLoader, "__init__", init)
 

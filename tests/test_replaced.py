@@ -1,0 +1,55 @@
+"""What samerun puts in the place of a callable takes every call that the original takes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from samerun.runs.plan import Control, Plan
+from samerun.sources.catalogue import catalogue
+
+SCRIPT = Path(__file__).with_name("replaced.py")
+PLANTED = ("torch.load", "torch.get_rng_state")
+
+
+def found(folder: Path, how: str, **plan) -> tuple[list[str], list[str], list[str]]:
+    """(what is wrong, what is wrong with the planted, the names of all that was replaced)."""
+    text = Plan(run=str(folder), **plan).to_json()
+    command = [sys.executable, str(SCRIPT), str(folder), text, how]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr
+    said = json.loads((folder / "found.json").read_text())
+    planted = [each for each in said["found"] if each.startswith(PLANTED)]
+    return [each for each in said["found"] if each not in planted], planted, said["names"]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    return found(tmp_path_factory.mktemp("recorded"), "compared", tier="ops")
+
+
+def test_recording_gives_what_the_original_gives_in_every_form_of_call(recorded):
+    wrong, _, names = recorded
+    assert wrong == []
+    assert len(names) > 80
+    some = {"torch.autograd.grad", "torch.save", "random.shuffle", "time.time", "os.listdir", "numpy.empty"}
+    assert some < set(names)
+
+
+def test_a_wrapper_that_gets_it_wrong_is_found(recorded):
+    _, planted, _ = recorded
+    for said in ("names an argument", "past samerun.wrapping", "a wrong keyword", "by position"):
+        assert any(each.startswith("torch.load") and said in each for each in planted), said
+    assert any("get_rng_state: name is" in each for each in planted)
+
+
+def test_controls_and_variants_look_like_what_they_replace(tmp_path):
+    extra = tuple(source.id for source in catalogue().values() if source.controllable)
+    vary = {source.id: source.variants({})[0].value for source in catalogue().values() if source.variants({})}
+    wrong, _, names = found(tmp_path, "looked at", control=Control(extra=extra), vary=vary)
+    assert wrong == []
+    assert len(names) > 40
