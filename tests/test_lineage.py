@@ -134,6 +134,34 @@ def test_rank_0_is_what_one_process_would_be(trainer, output):
     assert output(trainer.record("alone.py", env={"RANK": "1"}, **options)) != alone
 
 
+JOBS = """
+import json, os, random
+import numpy as np
+import psutil
+from joblib import Parallel, delayed
+
+def job(task):
+    assert psutil.Process(os.getpid()).is_running()
+    return random.random(), np.random.default_rng().random(), np.random.rand(), float(os.getpid())
+
+if __name__ == "__main__":
+    print(json.dumps(Parallel(n_jobs=2)(delayed(job)(task) for task in range(8))))
+"""
+
+
+def test_jobs_of_joblib_draw_for_themselves_whoever_does_them(trainer, output):
+    pytest.importorskip("joblib")
+    trainer.script(JOBS)
+    control = Control(extra=("process-id",))
+    runs = [json.loads(output(trainer.record("train.py", tier="none", control=control))) for _ in range(2)]
+    for jobs in runs:
+        assert all(len({job[which] for job in jobs}) == 8 for which in range(3))
+    # which worker does which job is a race, but what each of them draws first is not
+    numbers = [{job[-1] for job in jobs} for jobs in runs]
+    assert 1 <= len(numbers[0]) <= 2 and min(numbers[0]) > 2**22
+    assert numbers[0] & numbers[1]
+
+
 WORKERS = """
 import json, numpy as np, os, random, sys, uuid
 from torch.utils.data import DataLoader, Dataset

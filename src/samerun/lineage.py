@@ -182,7 +182,8 @@ def _text(step: Path) -> str:
 
 
 def _own() -> str:
-    return _text(())
+    """The same for whoever is started past us; without the number, which is another in each run."""
+    return json.dumps([None, _rank(os.environ), _here.path, ()], separators=(",", ":"))
 
 
 def _read_environment() -> None:
@@ -193,7 +194,7 @@ def _read_environment() -> None:
     if text is not None:
         number, before, place, way = json.loads(text)
         above, step = tuple(place), tuple(way)
-        _here.parent = number, above
+        _here.parent = None if number is None else (number, above)
     _here.path = (*above, "rank", rank) if rank is not None and rank != before else (*above, *step)
 
 
@@ -280,7 +281,7 @@ def _environment_list(entries: Any, text: str) -> Any:
 def _spawning(original: Any) -> Any:
     @functools.wraps(original)
     def spawn(path: Any, argv: Any, env: Any, *args: Any, **kwargs: Any) -> Any:
-        if env.get(VARIABLE) is not None:
+        if env is not None and env.get(VARIABLE) is not None:
             env = {**env, VARIABLE: _text(_program(argv[0]))}
         return original(path, argv, env, *args, **kwargs)
 
