@@ -10,6 +10,7 @@ import uuid
 
 import numpy as np
 import pytest
+import torch
 
 import samerun
 from samerun import lineage
@@ -240,6 +241,21 @@ def test_children_draw_independently_over_many_seeds():
         again = [draws(), *in_children(draws, children)]
     # not equal to the first time: these children are further ones of this process
     assert again[0] == found[7][0]
+
+
+def test_children_that_make_one_sample_together_are_not_alike():
+    """A dataset may start processes for a sample."""
+
+    class Together(torch.utils.data.Dataset):
+        def __len__(self):
+            return 2
+
+        def __getitem__(self, index):
+            return torch.tensor(in_children(lambda: draws()[1:], 2), dtype=torch.float64)
+
+    with samerun.control(seed=1, mode="seeded"):
+        drawn = torch.cat(list(torch.utils.data.DataLoader(Together(), 1))).flatten()
+    assert len(drawn.unique()) == len(drawn) == 2 * 2 * 3
 
 
 def test_a_childs_place_is_its_order_in_its_parent():
