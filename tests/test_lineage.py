@@ -10,6 +10,7 @@ import uuid
 
 import numpy as np
 import pytest
+import torch
 
 import samerun
 from samerun import lineage
@@ -134,6 +135,34 @@ def test_rank_0_is_what_one_process_would_be(trainer, output):
     assert output(trainer.record("alone.py", env={"RANK": "1"}, **options)) != alone
 
 
+JOBS = """
+import json, os, random
+import numpy as np
+import psutil
+from joblib import Parallel, delayed
+
+def job(task):
+    assert psutil.Process(os.getpid()).is_running()
+    return random.random(), np.random.default_rng().random(), np.random.rand(), float(os.getpid())
+
+if __name__ == "__main__":
+    print(json.dumps(Parallel(n_jobs=2)(delayed(job)(task) for task in range(8))))
+"""
+
+
+def test_jobs_of_joblib_draw_for_themselves_whoever_does_them(trainer, output):
+    pytest.importorskip("joblib")
+    trainer.script(JOBS)
+    control = Control(extra=("process-id",))
+    runs = [json.loads(output(trainer.record("train.py", tier="none", control=control))) for _ in range(2)]
+    for jobs in runs:
+        assert all(len({job[which] for job in jobs}) == 8 for which in range(3))
+    # which worker does which job is a race, but what each of them draws first is not
+    numbers = [{job[-1] for job in jobs} for jobs in runs]
+    assert 1 <= len(numbers[0]) <= 2 and min(numbers[0]) > 2**22
+    assert numbers[0] & numbers[1]
+
+
 WORKERS = """
 import json, numpy as np, os, random, sys, uuid
 from torch.utils.data import DataLoader, Dataset
@@ -212,6 +241,21 @@ def test_children_draw_independently_over_many_seeds():
         again = [draws(), *in_children(draws, children)]
     # not equal to the first time: these children are further ones of this process
     assert again[0] == found[7][0]
+
+
+def test_children_that_make_one_sample_together_are_not_alike():
+    """A dataset may start processes for a sample."""
+
+    class Together(torch.utils.data.Dataset):
+        def __len__(self):
+            return 2
+
+        def __getitem__(self, index):
+            return torch.tensor(in_children(lambda: draws()[1:], 2), dtype=torch.float64)
+
+    with samerun.control(seed=1, mode="seeded"):
+        drawn = torch.cat(list(torch.utils.data.DataLoader(Together(), 1))).flatten()
+    assert len(drawn.unique()) == len(drawn) == 2 * 2 * 3
 
 
 def test_a_childs_place_is_its_order_in_its_parent():

@@ -180,7 +180,8 @@ def _text(step: Path) -> str:
 
 
 def _own() -> str:
-    return _text(())
+    """The same for whoever is started past us; without the number, which is another in each run."""
+    return json.dumps([None, _rank(os.environ), _here.path, ()], separators=(",", ":"))
 
 
 def _read_environment() -> None:
@@ -191,7 +192,7 @@ def _read_environment() -> None:
     if text is not None:
         number, before, place, way = json.loads(text)
         above, step = tuple(place), tuple(way)
-        _here.parent = number, above
+        _here.parent = None if number is None else (number, above)
     _here.path = (*above, "rank", rank) if rank is not None and rank != before else (*above, *step)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from samerun.control import control
 from samerun.errors import UsageError
 from samerun.ranks import check_agree, rank_stream, store, sync_seed
 from samerun.streams import stream
@@ -39,3 +40,13 @@ def test_ranks_without_a_place_to_meet_are_told_what_to_do(monkeypatch: pytest.M
     store._store.cache_clear()
     with pytest.raises(UsageError, match=r"MASTER_ADDR.*torchrun.*init_process_group"):
         sync_seed()
+
+
+def test_a_seed_drawn_for_the_user_repeats_under_control():
+    drawn = []
+    for seed in (1, 1, 2):
+        with control(seed, only=["os-entropy"]):
+            drawn.append([sync_seed(), sync_seed()])
+    assert drawn[0] == drawn[1]
+    assert len({*drawn[0], *drawn[2]}) == 4
+    assert sync_seed() != sync_seed()

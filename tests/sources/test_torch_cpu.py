@@ -41,6 +41,24 @@ def test_control_makes_torch_seed_repeat():
     assert torch.seed() != torch.seed()
 
 
+def test_control_makes_the_seeds_of_own_generators_repeat():
+    kind, seeds = type(torch.Generator()), []
+    for seed in (1, 1, 2):
+        undo = source.control(Control(seed=seed))
+        own, other = torch.Generator(), torch.Generator()
+        seeds.append([own.seed(), own.seed(), other.seed()])
+        assert own.initial_seed() == seeds[-1][1]
+        assert torch.equal(
+            torch.rand(3, generator=own), torch.rand(3, generator=torch.Generator().manual_seed(seeds[-1][1]))
+        )
+        assert type(own) is kind is torch.Generator
+        undo()
+    assert seeds[0] == seeds[1]
+    assert len({*seeds[0], *seeds[2]}) == 6
+    assert all(0 <= value < 2**53 for value in (*seeds[0], *seeds[2]))  # as torch's own
+    assert torch.Generator().seed() != torch.Generator().seed()
+
+
 def test_the_users_own_seed_wins():
     undo = source.control(Control(seed=1))
     torch.manual_seed(3)

@@ -76,15 +76,18 @@ def test_a_command_line_script_is_the_users():
     assert done.stdout.split() == ["<string>:6", "<string>:6"], done.stderr
 
 
-def test_an_installed_program_started_by_name_is_the_users(tmp_path):
-    package = tmp_path / "site-packages" / "trainer"
+@pytest.mark.parametrize(("name", "is_users"), [("trainer", True), ("joblib", False)])
+def test_an_installed_program_started_by_name_is_the_users_unless_it_works_for_others(
+    tmp_path, name, is_users
+):
+    package = tmp_path / "site-packages" / name
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("")
     (package / "__main__.py").write_text(SCRIPT)
     done = subprocess.run(
-        [sys.executable, "-m", "trainer"], cwd=tmp_path / "site-packages", capture_output=True, text=True
+        [sys.executable, "-m", name], cwd=tmp_path / "site-packages", capture_output=True, text=True
     )
-    assert done.stdout.split()[0] == "trainer/__main__.py:6", done.stderr
+    assert done.stdout.split()[0] == (f"{name}/__main__.py:6" if is_users else "None"), done.stderr
 
 
 def test_the_machinery_of_imports_is_not_the_users(tmp_path, monkeypatch):

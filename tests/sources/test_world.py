@@ -1,22 +1,31 @@
 """clock, os-entropy and process-id: reads noted, replaced on request, and recognised when they do harm."""
 
+import contextlib
 import copy
 import datetime
+import importlib
 import os
 import pickle
 import platform
 import random
+import resource
 import secrets
 import signal
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import numpy
 import pytest
 
 import samerun
+from samerun.errors import UsageError
 from samerun.runs.plan import Control
 from samerun.sources.clock import Clock
 from samerun.sources.os_entropy import OsEntropy
@@ -153,7 +162,7 @@ def entropies():
     ]
 
 
-def test_entropy_repeats_on_request(controlled):
+def test_entropy_repeats_where_the_users_line_asks_for_it(controlled):
     seen = []
     for seed in (1, 1, 2):
         undo = controlled(entropy, seed)
@@ -163,6 +172,83 @@ def test_entropy_repeats_on_request(controlled):
     assert all(a != b for a, b in zip(seen[0], seen[2], strict=True))
     assert seen[0][0] != seen[0][-1]
     assert os.urandom(8) != os.urandom(8) and random.Random().random() != random.Random().random()
+
+
+LIBRARY = """
+import os, random, secrets, tempfile, uuid
+
+def named():
+    names = tempfile._RandomNameSequence()
+    return [uuid.uuid4(), secrets.token_hex(4), os.urandom(8), random.SystemRandom().random(), next(names)]
+
+def drawn():
+    own = random.Random()
+    own.seed()
+    return [random.Random().random(), random.Random(None).random(), own.random()]
+"""
+
+
+@pytest.fixture
+def library(tmp_path, monkeypatch):
+    """A module among the installed packages."""
+    installed = tmp_path / "site-packages"
+    installed.mkdir()
+    (installed / "a_library.py").write_text(LIBRARY)
+    monkeypatch.syspath_prepend(installed)
+    yield importlib.import_module("a_library")
+    del sys.modules["a_library"]
+
+
+def test_what_a_library_names_is_another_in_each_run_and_what_it_draws_repeats(controlled, library):
+    named, drawn = [], []
+    for seed in (1, 1, 2):
+        undo = controlled(entropy, seed)
+        named += library.named()
+        drawn.append([*library.drawn(), *library.drawn()])
+        undo()
+    assert len(set(named)) == len(named)
+    assert drawn[0] == drawn[1]
+    assert len({*drawn[0], *drawn[2]}) == 12
+
+
+def test_names_of_temporary_files_are_left_alone(controlled, tmp_path):
+    names = []
+    for _ in range(2):
+        tempfile._name_sequence = None  # as in a new process
+        undo = controlled(entropy)
+        names.append(tempfile.mktemp(dir=tmp_path))
+        undo()
+    assert names[0] != names[1]
+
+
+def test_generators_of_other_sources_are_left_alone(controlled):
+    drawn = []
+    for _ in range(2):
+        undo = controlled(entropy)
+        random.seed()
+        drawn += [numpy.random.default_rng().random(), random.random()]
+        undo()
+    assert len(set(drawn)) == 4
+
+
+def test_threads_never_get_the_same(controlled):
+    controlled(entropy)
+    with ThreadPoolExecutor(4) as threads:
+        drawn = list(threads.map(lambda _: (random.Random().random(), os.urandom(8)), range(400)))
+    assert len(set(drawn)) == 400
+
+
+def test_entropy_is_uniform_and_independent_over_seeds(controlled):
+    values = []
+    for seed in range(200):
+        undo = controlled(entropy, seed)
+        values.append(
+            [random.Random().random(), *(byte / 255 for byte in os.urandom(2)), random.Random().random()]
+        )
+        undo()
+    columns = numpy.array(values).T
+    assert numpy.abs(columns.mean(1) - 0.5).max() < 4.5 * numpy.sqrt(1 / 12 / 200)
+    assert numpy.abs(numpy.corrcoef(columns)[numpy.triu_indices(4, 1)]).max() < 4.5 / numpy.sqrt(200)
 
 
 def test_entropy_reads_are_noted_and_unchanged(observed):
@@ -181,12 +267,92 @@ def test_entropy_reads_are_noted_and_unchanged(observed):
 # --- identity --------------------------------------------------------------------------------------
 
 
-def test_identities_are_fixed_on_request(controlled):
+def test_the_number_of_a_process_repeats_and_is_nobodys(controlled):
     before = os.getpid(), socket.gethostname(), platform.node()
-    undo = controlled(identity)
-    assert (os.getpid(), socket.gethostname(), platform.node()) == (4242, "samerun", "samerun")
-    undo()
+    numbers = []
+    for seed in (1, 1, 2):
+        undo = controlled(identity, seed)
+        numbers.append(os.getpid())
+        assert os.getpid() == numbers[-1]
+        assert (socket.gethostname(), platform.node()) == before[1:]
+        undo()
+    assert numbers[0] == numbers[1] != numbers[2]
+    assert all(2**22 < number < 2**31 for number in numbers)
     assert (os.getpid(), socket.gethostname(), platform.node()) == before
+
+
+def test_a_library_keeps_the_real_number(controlled, tmp_path, monkeypatch):
+    real = os.getpid()
+    controlled(identity)
+    code = compile("import os\nfound = os.getpid()\n", str(tmp_path / "site-packages" / "x.py"), "exec")
+    names = {}
+    exec(code, names)
+    assert names["found"] == real != os.getpid()
+
+
+def test_the_number_finds_its_process(controlled):
+    import psutil
+
+    real = os.getpid()
+    affinity, limit = os.sched_getaffinity(real), resource.prlimit(real, resource.RLIMIT_NOFILE)
+    undo = controlled(identity)
+    number = os.getpid()
+    assert number != real
+    got = []
+    before = signal.signal(signal.SIGUSR1, lambda *_: got.append(1))
+    os.kill(number, signal.SIGUSR1)
+    signal.signal(signal.SIGUSR1, before)
+    assert got == [1]
+    assert os.getpgid(number) == os.getpgid(0) and os.getsid(number) == os.getsid(0)
+    assert os.sched_getaffinity(number) == affinity
+    assert resource.prlimit(number, resource.RLIMIT_NOFILE) == limit
+    assert psutil.Process(number).pid == psutil.Process(pid=number).pid == psutil.Process().pid == real
+    assert psutil.pid_exists(number)
+    undo()
+    assert not psutil.pid_exists(number)
+
+
+def test_a_child_has_another_number_and_knows_its_parents(controlled):
+    controlled(identity)
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.kill(os.getppid(), 0)
+        os.write(write, f"{os.getpid()} {os.getppid()}".encode())
+        os._exit(0)
+    assert os.waitpid(child, 0) == (child, 0)
+    own, parents = map(int, os.read(read, 100).split())
+    assert parents == os.getpid() != own
+    assert own > 2**22
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda number: Path(f"/proc/{number}/stat").read_text(),
+        lambda number: os.listdir(f"/proc/{number}"),
+        lambda number: subprocess.run(["kill", "-0", str(number)]),
+        lambda number: subprocess.run(["true", f"--pid={number}"]),
+        lambda number: os.system(f"kill -0 {number}; true"),
+    ],
+)
+def test_a_number_that_would_find_nobody_is_refused(controlled, use):
+    undo = controlled(identity)
+    number = os.getpid()
+    with pytest.raises(UsageError, match="process-id is controlled"):
+        use(number)
+    undo()
+    with contextlib.suppress(FileNotFoundError):
+        use(number)
+
+
+def test_a_number_in_a_name_is_no_address(controlled, tmp_path):
+    controlled(identity)
+    folder = tmp_path / f"run-{os.getpid()}"
+    folder.mkdir()
+    (folder / f"{os.getpid()}.txt").write_text("x")
+    assert os.listdir(folder) == [f"{os.getpid()}.txt"]
+    assert subprocess.run(["ls", folder], capture_output=True).returncode == 0
 
 
 def test_identities_are_noted(observed):

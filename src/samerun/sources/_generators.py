@@ -148,6 +148,11 @@ def entropy() -> int | None:
     return stream_seed(_making.seed, "entropy", _making.asked)
 
 
+def leave_sample() -> None:
+    """In a process that was forked while a keyed sample was being made: it makes nothing of that sample."""
+    _making.seed = None
+
+
 def seed_all(seed: int) -> None:
     """Seed python's, numpy's legacy and torch's CPU generator with 64 bits."""
     next(_seeder().each((seed,)))

@@ -9,6 +9,8 @@ from samerun import lineage
 from samerun.sources import _generators, _user_code
 from samerun.streams import Stream, stream
 
+lineage.in_each_child(_generators.leave_sample)  # else all children of one sample would draw alike
+
 
 class Unseeded:
     """A new stream each time: of the line of the user's code, how many it had before, and the process.

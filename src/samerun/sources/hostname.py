@@ -18,7 +18,7 @@ class Hostname(Source):
     summary = "the script reads the name of its machine"
     advice = "take what differs by machine from an argument, not from the machine's name"
     kind = "world"
-    controllable = False  # process-id, which also recognises it, holds it on request
+    controllable = False  # it repeats on a machine; process-id recognises it
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Another name, for the user's own calls."""

@@ -17,7 +17,7 @@ class User(Source):
     summary = "the script reads the name of its user"
     advice = "take paths and seeds from arguments, not from the user's name"
     kind = "world"
-    controllable = False  # process-id, which also recognises it, holds it on request
+    controllable = False  # it repeats on a machine; process-id recognises it
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Another name, for the user's own calls."""
