@@ -17,6 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 import torch
 
 from samerun import digest
+from samerun.digest.quiet import unseen
 from samerun.interruption import is_the_scripts
 from samerun.recording import process
 from samerun.recording.journal import Journal
@@ -158,8 +159,9 @@ class Writing(Moment):
         if pending.drops():
             return
         row = pending.settled()
-        if pending.loss is not None and row.get("digest") is not None:  # one without bytes has no value
-            row["value"] = self._loss = float(pending.loss)
+        if pending.loss is not None:
+            with unseen():
+                row["value"] = self._loss = float(pending.loss)
         if self._writer is None and row["what"] in _EVIDENCE and not self.in_worker:
             self.journal.early.append(row)  # only a record that matters opens a trace
             return
@@ -302,8 +304,9 @@ class Writing(Moment):
                 return None
             self.local.paused = True
             try:
-                # A default device is such a mode; it would see each question about a tensor.
-                with _no_function_modes():
+                # A default device is such a mode; it would see each question about a tensor. So would a
+                # dispatch mode of the script's, and a transform of torch.func, each operation.
+                with _no_function_modes(), unseen():
                     return hook(*args, **kwargs)
             except Exception as error:
                 self.fail(error)
