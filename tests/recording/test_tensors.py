@@ -1,4 +1,4 @@
-"""Tensors that cannot be read, or that a transform stands for, neither end the recording nor change the run."""
+"""Tensors that cannot be read, or that are inside a transform, do not end the recording or change the run."""
 
 from __future__ import annotations
 

@@ -73,9 +73,10 @@ class Modules:
         """The buffers of every root module seen, as they are now."""
         for reference, key, name in self._buffers:
             module = reference()
-            if module is not None and key in (known := _buffers_of(module)):
-                if (buffer := known[key]) is not None:
-                    yield name, buffer
+            if module is None or key not in (known := _buffers_of(module)):
+                continue
+            if (buffer := known[key]) is not None:
+                yield name, buffer
 
     def names(self, group: str, names: list[str]) -> None:
         """Write the names of a group's parts, when they are not those written last."""
@@ -202,9 +203,10 @@ class Modules:
 
 def _named(root: nn.Module, kind: str) -> list[tuple[str, Any]]:
     """What one of a module's methods such as `named_parameters` gives; torch's own where that fails."""
-    for ask in (lambda: getattr(root, kind)(), lambda: getattr(nn.Module, kind)(root)):
+    torchs: Callable[[nn.Module], Any] = getattr(nn.Module, kind)
+    for method in (lambda module: getattr(module, kind)(), torchs):
         try:
-            return list(ask())
+            return list(method(root))
         except Exception as error:  # the script's own method, or a module that was not initialised
             if is_the_scripts(error):
                 raise

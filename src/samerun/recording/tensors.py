@@ -44,6 +44,7 @@ class WithoutBytes(bytes):
     said: str  # such as "Parameter float32[8, 4]"
 
     def __new__(cls, value: object) -> WithoutBytes:
+        """The mark of this value."""
         mark = super().__new__(cls, FINGERPRINT)
         mark.said = _described(value)
         return mark
