@@ -6,7 +6,6 @@ buffers as their root modules know them.
 
 from __future__ import annotations
 
-import functools
 import json
 import threading
 import weakref
@@ -21,6 +20,7 @@ from samerun.recording import compiler
 from samerun.recording.identity import ByIdentity
 from samerun.recording.recorder import Recorder
 from samerun.recording.tensors import tensors_of
+from samerun.wrapping import dressed, replace, unseen
 
 _ROOTS_A_STEP = 32  # a script that calls its layers one by one must not pay for hashing every activation
 
@@ -251,8 +251,7 @@ def _wrap_call(modules: Modules, with_paths: bool) -> None:
     running = modules.running
     is_compiling = torch.compiler.is_dynamo_compiling
 
-    @functools.wraps(original)
-    def __call__(self: nn.Module, *arguments: Any, **keywords: Any) -> Any:
+    def __call__(self: nn.Module, /, *arguments: Any, **keywords: Any) -> Any:
         if is_compiling():  # traced: decided there and then, and leaves nothing in the graph
             return original(self, *arguments, **keywords)
         if running.root is not None:
@@ -274,7 +273,9 @@ def _wrap_call(modules: Modules, with_paths: bool) -> None:
         leave(root, keywords, result)
         return result
 
-    nn.Module.__call__ = __call__  # type: ignore[method-assign]
+    for function in (call_root, inside):
+        unseen(function)
+    replace(nn.Module, "__call__", dressed(__call__, original))
     # torch.compile, when it is imported, takes it for torch's own. That takes a second, and many processes
     # (workers, launchers) never do.
     never_compiled: Callable[..., Any] = torch._compile._disable_dynamo
@@ -291,7 +292,7 @@ def _with_path(modules: Modules, original: Callable[..., Any]) -> Callable[..., 
     """The same call, of which `Modules.path` knows."""
     running, path_of = modules.running, modules.path_of
 
-    def call(self: nn.Module, *arguments: Any, **keywords: Any) -> Any:
+    def call(self: nn.Module, /, *arguments: Any, **keywords: Any) -> Any:
         paths = running.paths
         paths.append(path_of(self))
         try:

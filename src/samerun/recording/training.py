@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import threading
 import weakref
@@ -16,13 +15,14 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
-from samerun import digest
+from samerun import digest, wrapping
 from samerun.recording.files import shown
 from samerun.recording.modules import Modules
 from samerun.recording.recorder import Recorder
 from samerun.recording.tensors import number_of, tensors_of
 from samerun.recording.values import Values
 from samerun.sources import _user_code
+from samerun.wrapping import Parameter
 
 # Of an optimizer's state: for each tensor the number of its parameter, its key; whether there are numbers;
 # the names of the parameters.
@@ -248,60 +248,55 @@ def observe(recorder: Recorder, modules: Modules) -> None:
 
 
 def _wrap_init(made: Callable[..., Any]) -> None:
-    original: Callable[..., None] = Optimizer.__init__
+    def init(original: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        original(*args, **kwargs)
+        if args:
+            made(args[0])
 
-    @functools.wraps(original)
-    def __init__(self: Optimizer, *arguments: Any, **keywords: Any) -> None:
-        original(self, *arguments, **keywords)
-        made(self)
-
-    Optimizer.__init__ = __init__  # type: ignore[method-assign]
+    wrapping.around(Optimizer, "__init__", init)
 
 
 def _wrap_backward(recorder: Recorder, loss: Callable[..., Any]) -> None:
-    for name in ("backward", "grad"):
-        original = getattr(torch.autograd, name)
-
-        @functools.wraps(original)
-        def wrapped(
-            roots: Any,
-            *arguments: Any,
-            _original: Callable[..., Any] = original,
-            _name: str = name,
-            **keywords: Any,
-        ) -> Any:
+    def wrap(name: str, parameter: Parameter) -> None:
+        def run(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if torch.compiler.is_compiling() or recorder.local.paused:
-                return _original(roots, *arguments, **keywords)
-            loss(_name, roots)
+                return original(*args, **kwargs)
+            roots = parameter.of(args, kwargs)
+            if isinstance(roots, Iterator):  # can be read once: what is read is passed on
+                roots = tuple(roots)
+                args, kwargs = parameter.put(args, kwargs, roots)
+            if isinstance(roots, (torch.Tensor, Sequence)):
+                loss(name, roots)
             phase, recorder.phase = recorder.phase, "backward"
             try:
-                return _original(roots, *arguments, **keywords)
+                return original(*args, **kwargs)
             finally:
                 recorder.phase = phase
                 recorder.began = False
 
-        setattr(torch.autograd, name, wrapped)
+        wrapping.around(torch.autograd, name, run)
+
+    wrap("backward", Parameter("tensors", 0))
+    wrap("grad", Parameter("outputs", 0))
 
 
 def _wrap_scaler(scaled: Callable[..., Any]) -> None:
-    scaler = torch.amp.grad_scaler.GradScaler
-    original = scaler.scale
+    outputs = Parameter("outputs", 1)
 
-    @functools.wraps(original)
-    def scale(self: Any, outputs: Any) -> Any:
-        result = original(self, outputs)
-        scaled(outputs, result)
+    def scale(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        result = original(*args, **kwargs)
+        scaled(outputs.of(args, kwargs), result)
         return result
 
-    scaler.scale = scale  # type: ignore[method-assign]
+    wrapping.around(torch.amp.grad_scaler.GradScaler, "scale", scale)
 
 
 def _wrap_save(saved: Callable[..., Any]) -> None:
-    original = torch.save
+    value, file = Parameter("obj", 0), Parameter("f", 1)
 
-    @functools.wraps(original)
-    def save(obj: Any, f: Any, *arguments: Any, **keywords: Any) -> Any:
-        saved(obj, f)
-        return original(obj, f, *arguments, **keywords)
+    def save(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if file.of(args, kwargs) is not wrapping.MISSING:
+            saved(value.of(args, kwargs), file.of(args, kwargs))
+        return original(*args, **kwargs)
 
-    torch.save = save
+    wrapping.around(torch, "save", save, [torch.serialization])

@@ -28,6 +28,10 @@ _PASSED_ON = (
     "copy contextlib functools zipfile gzip bz2 lzma tarfile shelve dbm fileinput wave"
 )
 PASSTHROUGH = frozenset(_PASSED_ON.split())
+# What `python -m` starts on behalf of somebody else: a launcher, a test runner, a worker of a pool.
+_STARTERS = frozenset(
+    ("torch", "accelerate", "deepspeed", "pytest", "samerun", "joblib", "loky", "ipykernel")
+)
 _SAMERUN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 _SOURCES = os.path.join(_SAMERUN, "sources", "")
 _PATHS = sysconfig.get_paths()
@@ -164,7 +168,7 @@ def _started_package() -> str | None:
     if not name and "-m" in sys.orig_argv[:-1]:
         name = sys.orig_argv[sys.orig_argv.index("-m") + 1]
     package = str(name).split(".", 1)[0]
-    return package if package and package not in {"torch", "accelerate", "pytest", "samerun"} else None
+    return package if package and package not in _STARTERS else None
 
 
 def _torch_folder() -> str:

@@ -1,0 +1,256 @@
+"""The one way to put something of ours in the place of a callable of torch, NumPy or Python.
+
+What stands in takes whatever it is given and passes it on untouched, so that no call can fail, or mean
+something else, for how its arguments were given: by position, by name, too many. It names none of them. What
+it needs to know of them is looked up (`Parameter`); what cannot be found is the original's to complain of.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import gc
+import inspect
+import sys
+from collections.abc import Callable, Iterable
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, NamedTuple
+
+Undo = Callable[[], None]
+Around = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
+
+MISSING: Any = object()
+NoneType = type(None)
+_PASSED_OVER = " <as importlib._bootstrap>"
+
+
+class Parameter(NamedTuple):
+    """An argument of a call, by its name and its position (of a method, `self` has position 0)."""
+
+    name: str
+    position: int
+
+    def of(self, args: tuple[Any, ...], kwargs: dict[str, Any], default: Any = MISSING) -> Any:
+        """What the call gives for it; `default` when it gives nothing."""
+        return args[self.position] if len(args) > self.position else kwargs.get(self.name, default)
+
+    def put(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], value: Any
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The same call with another value for it, given as it was given; by name when it was not."""
+        if len(args) > self.position:
+            return (*args[: self.position], value, *args[self.position + 1 :]), kwargs
+        return args, {**kwargs, self.name: value}
+
+
+def around(owner: Any, name: str, hook: Around, also: Iterable[Any] = ()) -> Undo:
+    """Have `hook(original, args, kwargs)` make the calls of an attribute of a module or class.
+
+    `also`: other modules or classes in which it stands under the same name. The undo restores the original,
+    unless somebody replaced ours meanwhile; whoever kept ours has the original from then on.
+    """
+    original = inspect.getattr_static(owner, name)
+    wrapper = wrap(original, hook, owner if isinstance(owner, ModuleType) else None)
+    places = [place for place in also if vars(place).get(name) is original]
+    inner = wrapper.__func__ if isinstance(wrapper, (staticmethod, classmethod)) else wrapper
+    return all_of([inner.__samerun_release__, *(replace(place, name, wrapper) for place in (owner, *places))])
+
+
+def wrap(original: Any, hook: Around, home: ModuleType | None = None) -> Any:
+    """A callable that looks like the original, and whose calls are made by `hook(original, args, kwargs)`.
+
+    As an attribute of a class it is bound to an instance where the original would be. `home`: the module
+    by whose name it is pickled, where that of a built-in says another one (posix for os).
+    """
+    if isinstance(original, (staticmethod, classmethod)):
+        return type(original)(wrap(original.__func__, hook, home))
+    unseen(hook)
+    if not hasattr(type(original), "__get__") or isinstance(original, MethodType):
+        return _Unbound(original, hook, home)
+    making: Around | None = hook
+    called = in_the_callers_name(original)
+
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if making is None:
+            return called(*args, **kwargs)
+        return making(called, args, kwargs)
+
+    def release() -> None:
+        nonlocal making
+        making = None
+
+    dressed(wrapper, original).__samerun_release__ = release
+    return wrapper
+
+
+def dressed(function: Any, original: Any) -> Any:
+    """The function, which names no argument, with all that the original says of itself."""
+    functools.update_wrapper(function, original)
+    for name in ("__defaults__", "__kwdefaults__"):
+        if getattr(original, name, None) is not None:
+            setattr(function, name, getattr(original, name))
+    try:
+        function.__signature__ = inspect.signature(original)  # for those who do not look at __wrapped__
+    except (ValueError, TypeError):
+        pass
+    _tell_torchscript(function, original)
+    return unseen(function)
+
+
+def unseen(function: Any) -> Any:
+    """The function, whose frames `warnings.warn(…, stacklevel=2)` does not count.
+
+    So a warning from within the original is still one of the line that called it. There is one kind of frame
+    that is passed over (`_is_internal_frame` in CPython's warnings.py): that of the import machinery, which
+    is known by the name of its file.
+    """
+    code = getattr(function, "__code__", None)
+    if code is not None and not code.co_filename.endswith(_PASSED_OVER):
+        function.__code__ = code.replace(co_filename=code.co_filename + _PASSED_OVER)
+    return function
+
+
+def in_the_callers_name(original: Any) -> Any:
+    """The original, if it is of C called from a frame that passes for the one that called its wrapper.
+
+    What it warns of is laid on the frame that calls it: it has none of its own.
+    """
+    if isinstance(getattr(original, "__func__", original), FunctionType) or type(original) is _Unbound:
+        return original
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        frame = sys._getframe(1)
+        while frame.f_code.co_filename.endswith(_PASSED_OVER) and frame.f_back is not None:
+            frame = frame.f_back
+        here = frame.f_code.co_filename, frame.f_code.co_name, frame.f_lineno
+        code = _there.get(here)
+        if code is None:
+            if len(_there) >= _MOST:
+                _there.clear()
+            file, name, line = here
+            code = _call.__code__.replace(co_filename=file, co_name=name, co_firstlineno=line)
+            _there[here] = code
+        return FunctionType(code, frame.f_globals)(original, args, kwargs)
+
+    called.__name__ = getattr(original, "__name__", "called")
+    return unseen(called)
+
+
+# On one line, so that all of it lies on the line that its code is said to begin with.
+def _call(original: Any, args: Any, kwargs: Any) -> Any: return original(*args, **kwargs)  # fmt: skip
+
+
+_there: dict[tuple[str, str, int], CodeType] = {}
+_MOST = 10_000
+
+
+class _Unbound:
+    """Stands in for a built-in function, or for a bound method: what is no descriptor.
+
+    A class that keeps it as an attribute (pathlib's accessor, glob's globber) calls it as it would call the
+    original. Pickled as what it stands for.
+    """
+
+    def __init__(self, original: Any, hook: Around, home: ModuleType | None) -> None:
+        functools.update_wrapper(self, original)
+        self._original = original
+        self._called = in_the_callers_name(original)
+        self._hook: Around | None = hook
+        if home is not None and isinstance(getattr(original, "__self__", None), (ModuleType, NoneType)):
+            self.__module__ = home.__name__
+        _tell_torchscript(self, original)
+
+    def __samerun_release__(self) -> None:
+        self._hook = None
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if self._hook is None:
+            return self._called(*args, **kwargs)
+        return self._hook(self._called, args, kwargs)
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "__class__":  # what isinstance() asks for
+            return type(object.__getattribute__(self, "_original"))
+        return object.__getattribute__(self, name)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_original":  # of one that is being made
+            raise AttributeError(name)
+        return getattr(self._original, name)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or bool(self._original == other)
+
+    def __hash__(self) -> int:
+        return hash(self._original)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        copied = copy.deepcopy(self._original, memo)
+        return self if copied is self._original else copied
+
+    def __reduce__(self) -> Any:
+        made = self._original.__reduce__()
+        return self._original.__qualname__ if isinstance(made, str) else made
+
+    def __repr__(self) -> str:
+        return repr(self._original)
+
+
+unseen(_Unbound.__call__)
+
+
+def replace(owner: Any, name: str, value: Any) -> Undo:
+    """Set the attribute; the undo restores what was there, unless somebody replaced ours meanwhile."""
+    before = vars(owner).get(name, MISSING)
+    _put(owner, name, value)
+
+    def undo() -> None:
+        if vars(owner).get(name) is not value:
+            return
+        if before is MISSING:  # a class had it from a base
+            delattr(owner, name)
+        else:
+            _put(owner, name, before)
+
+    return undo
+
+
+def _put(owner: Any, name: str, value: Any) -> None:
+    """Set the attribute, also of a class that is written in C, which stays what it is.
+
+    A subclass in its place would be another type to whoever compares, annotates or pickles types. Raises
+    TypeError where the class's own names cannot be reached.
+    """
+    try:
+        setattr(owner, name, value)
+        return
+    except TypeError:
+        found = gc.get_referents(vars(owner)) if isinstance(owner, type) else []
+        if len(found) != 1 or not isinstance(found[0], dict):
+            raise
+    import ctypes  # which most processes never need
+
+    found[0][name] = value
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(owner))  # looked up anew from here on
+
+
+def all_of(undos: list[Undo]) -> Undo:
+    """One undo that runs each, the last one first."""
+
+    def undo() -> None:
+        for each in reversed(undos):
+            each()
+
+    return undo
+
+
+def _tell_torchscript(function: Any, original: Any) -> None:
+    """TorchScript knows some functions by their identity: ours is the same operation."""
+    builtins: Any = sys.modules.get("torch.jit._builtins")
+    known = getattr(builtins, "_builtin_ops", None)
+    if isinstance(known, list):
+        names = {name for each, name in known if each is original}
+        known += [(function, name) for name in names]
+        table = getattr(builtins, "_builtin_table", None)
+        if table is not None and id(original) in table:
+            table[id(function)] = table[id(original)]
