@@ -109,6 +109,14 @@ def is_user_file(name: str) -> bool:
     return _of_file(name) == _USER
 
 
+def absolute(path: str) -> str:
+    """An absolute path; as it is, where there is no working directory any more."""
+    try:
+        return os.path.abspath(path)
+    except OSError:  # the folder was removed
+        return path
+
+
 def _classify(frame: FrameType) -> int:
     name = frame.f_code.co_filename
     if name.startswith("<") and name.endswith(">"):
@@ -127,7 +135,7 @@ def _classify(frame: FrameType) -> int:
 
 
 def _of_file(name: str) -> int:
-    path = os.path.abspath(name)
+    path = absolute(name)
     if path.startswith(_SAMERUN) or path.startswith(_SCRIPTS):
         return _THROUGH
     if any(part in path for part in _INSTALLED):
@@ -141,7 +149,7 @@ def _of_file(name: str) -> int:
 @functools.cache
 def _is_library(name: str) -> bool:
     """Of a file that is walked through: whether it is an installed package's."""
-    path = os.path.abspath(name)
+    path = absolute(name)
     return not path.startswith(_SAMERUN) and any(part in path for part in _INSTALLED)
 
 
@@ -166,13 +174,13 @@ def _started_package() -> str | None:
 def _torch_folder() -> str:
     """Where torch is, for one built from source outside site-packages."""
     paths = getattr(sys.modules.get("torch"), "__path__", None)
-    return os.path.join(os.path.abspath(paths[0]), "") if paths else "\0"
+    return os.path.join(absolute(paths[0]), "") if paths else "\0"
 
 
 def _shown(name: str) -> str:
     if name.startswith("<"):
         return name
-    path = os.path.abspath(name)
+    path = absolute(name)
     for part in _INSTALLED:
         if part in path:
             return path.split(part, 1)[1]
