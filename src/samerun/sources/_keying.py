@@ -236,8 +236,8 @@ class _Turns:
             self._wait = False
             warnings.warn(
                 f"a thread waited for {self._PATIENCE_S:g} s for another that makes samples. From here on "
-                "threads make samples side by side, and what they draw does not repeat; load with num_workers=1 "
-                "or more, or in one thread",
+                "threads make samples side by side, and what they draw does not repeat; load with "
+                "num_workers=1 or more, or in one thread",
                 RuntimeWarning,
                 stacklevel=2,
             )
