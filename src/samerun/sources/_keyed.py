@@ -23,6 +23,7 @@ the fetchers there, and calls the user's own.
 from __future__ import annotations
 
 import functools
+import multiprocessing
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -160,7 +161,7 @@ def _patch_loading() -> Undo:
         if self._dataset_kind == iterable:
             if type(self) is dataloader._SingleProcessDataLoaderIter:
                 _making.above = _name(self, loader, 0)
-        elif own or self._num_workers == 0:  # else nobody knows what runs in its workers
+        elif own or self._num_workers == 0 or _forks(loader):  # others' workers may lack our fetchers
             owner = _owner(type(self))
             if owner not in handing_out:
                 handing_out.add(owner)
@@ -195,6 +196,12 @@ def _patch_loading() -> Undo:
         _patch_fetchers(dataloader._DatasetKind),
     ]
     return lambda: _patch.all_of(undos)()
+
+
+def _forks(loader: Any) -> bool:
+    """Whether its workers are forked, and so see what is patched here."""
+    context = loader.multiprocessing_context or multiprocessing
+    return bool(context.get_start_method() == "fork")
 
 
 def _begin(iterator: Any, loader: Any, later: int) -> None:
@@ -264,15 +271,18 @@ def _patch_fetchers(kinds: Any) -> Undo:
         elif kind != kinds.Iterable:
             shown = Keyed(dataset)
         elif above is not None:
-            shown = KeyedIterable(dataset, lambda: above, rank())
+            shown = _iterable(dataset, above, rank())
         elif _worker is not None:
-            above = _worker.next()
-            shown = KeyedIterable(dataset, lambda: above, _worker.rank)
+            shown = _iterable(dataset, _worker.next(), _worker.rank)
         if shown is not None:
             dataset, collate_fn = shown, Collate(collate_fn)
         return original(kind, dataset, auto_collation, collate_fn, *args, **kwargs)
 
     return _patch.replace(kinds, "create_fetcher", staticmethod(create_fetcher))
+
+
+def _iterable(dataset: Any, above: Stream, rank_: int) -> KeyedIterable:
+    return KeyedIterable(dataset, lambda: above, rank_)
 
 
 def _keys_itself(dataset: Any) -> bool:
