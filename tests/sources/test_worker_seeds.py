@@ -68,9 +68,10 @@ def epoch(loader):
     }
 
 
-def loaded(dataset, *, epochs=2, seed=1, **options):
-    """Epoch by epoch {index: its draws}, under control."""
+def loaded(dataset, *, epochs=2, seed=1, torch_seed=7, **options):
+    """Epoch by epoch {index: its draws}, under control; torch's generator as a script seeds it."""
     undo = source.control(Control(seed=seed))
+    torch.manual_seed(torch_seed)
     try:
         loader = DataLoader(dataset, batch_size=3, **options)
         return [epoch(loader) for _ in range(epochs)]
@@ -79,16 +80,27 @@ def loaded(dataset, *, epochs=2, seed=1, **options):
 
 
 def test_a_sample_does_not_depend_on_who_fetches_it():
-    torch.seed()
     expected = loaded(Drawing())
     assert len(set(expected[0].values())) == 12
     assert expected[0] != expected[1]
     assert loaded(Drawing(), num_workers=1) == expected
     assert loaded(Drawing(), num_workers=2, prefetch_factor=4) == expected
-    assert loaded(Drawing(), num_workers=2, persistent_workers=True) == expected
-    assert loaded(Drawing(), num_workers=2, shuffle=True) == expected
+    assert loaded(Drawing(), num_workers=2, shuffle=True)[0] == expected[0]  # then its seed was drawn between
     assert loaded(Drawing(), num_workers=2, worker_init_fn=reseed) == expected
-    assert loaded(Drawing(), seed=2) != expected
+    assert loaded(Drawing(), seed=2)[0] != expected[0]
+
+
+def test_workers_that_are_kept_draw_anew_in_each_epoch():
+    expected = loaded(Drawing(), epochs=1)
+    kept = loaded(Drawing(), epochs=3, num_workers=1, persistent_workers=True)
+    assert kept[0] == expected[0]  # torch draws no further seed for them
+    assert kept == loaded(Drawing(), epochs=3, num_workers=2, persistent_workers=True)
+    assert len({drawn for epoch in kept for drawn in epoch.values()}) == 36
+
+
+def test_another_seed_of_the_script_gives_other_samples():
+    one, two = loaded(Drawing(), torch_seed=7), loaded(Drawing(), torch_seed=8)
+    assert not set(one[0].values()) & set(two[0].values())
 
 
 def test_without_control_the_same_loaders_differ():
@@ -105,6 +117,7 @@ def test_without_control_the_same_loaders_differ():
 
 def test_a_sample_alone_is_what_it_is_in_a_batch():
     undo = source.control(Control(seed=1))
+    torch.manual_seed(7)
     alone = {index: tuple(drawn.tolist()) for index, drawn in DataLoader(Drawing(), batch_size=None)}
     undo()
     assert [alone] == loaded(Drawing(), epochs=1)
@@ -117,6 +130,7 @@ def test_more_samples_than_are_seeded_together():
 
     def drawn(size):
         undo = source.control(Control(seed=1))
+        torch.manual_seed(7)
         rows = torch.cat([rows for _, rows in DataLoader(Many(), batch_size=size)])
         undo()
         return rows
@@ -136,7 +150,8 @@ def test_a_subset_is_keyed_by_sample_and_a_dataset_of_batches_by_batch():
     shuffled = torch.Generator().manual_seed(3)
     subset = loaded(Subset(Drawing(), list(range(12))))
     assert subset == loaded(Drawing())
-    assert subset == loaded(Subset(Drawing(), list(range(12))), shuffle=True, generator=shuffled)
+    order = [*torch.randperm(12, generator=shuffled)]
+    assert subset == loaded(Subset(Drawing(), list(range(12))), sampler=order)
     batches = loaded(InBatches())
     assert batches == loaded(InBatches(), num_workers=2)
     assert len(set(batches[0].values())) == 12
@@ -145,6 +160,7 @@ def test_a_subset_is_keyed_by_sample_and_a_dataset_of_batches_by_batch():
 def test_collate_fn_is_keyed_too():
     def mixed(workers):
         undo = source.control(Control(seed=1))
+        torch.manual_seed(7)
         loader = DataLoader(Drawing(), batch_size=3, num_workers=workers, collate_fn=collate_drawing)
         drawn = [tuple(drawn.tolist()) for _, drawn in loader]
         undo()
@@ -157,8 +173,8 @@ def test_collate_fn_is_keyed_too():
 def test_iterable_datasets_repeat_for_the_same_number_of_workers():
     one = loaded(Streaming())
     assert one == loaded(Streaming()) == loaded(Streaming(), num_workers=1)
-    assert one == loaded(Streaming(), num_workers=1, persistent_workers=True)
-    assert one[0] != one[1]
+    kept = loaded(Streaming(), num_workers=1, persistent_workers=True)
+    assert kept[0] == one[0] and len({*map(str, (*one, kept[1]))}) == 3
     assert loaded(Streaming(), num_workers=2) == loaded(Streaming(), num_workers=2)
 
 
@@ -190,6 +206,7 @@ def test_names_of_samples_of_any_kind():
 
     def drawn(*keys):
         undo = source.control(Control(seed=1))
+        torch.manual_seed(7)
         found = [value.item() for value in DataLoader(Keyed(), sampler=Sampler(keys), batch_size=1)]
         undo()
         return found
@@ -197,7 +214,9 @@ def test_names_of_samples_of_any_kind():
     keys = ("a", "b", (1, 2), (12,), 5, 5.5)
     assert drawn(*keys) == drawn(*reversed(keys))[::-1]
     assert len(set(drawn(*keys))) == len(keys)
-    assert drawn(np.int64(5), torch.tensor(5)) == drawn(5, 5)
+    assert drawn(np.int64(5), torch.tensor(5), 5)[0] == drawn(5)[0]
+    assert len(set(drawn(np.int64(5), torch.tensor(5), 5))) == 3
+    assert drawn(object(), object()) == drawn(object(), object())  # by their places: they have no names
 
 
 def test_the_users_own_worker_init_fn_runs_and_is_left_on_the_loader():
@@ -209,12 +228,14 @@ def test_the_users_own_worker_init_fn_runs_and_is_left_on_the_loader():
 
 
 def test_undo_restores_the_classes():
-    base, fetch = torch.utils.data.dataloader._BaseDataLoaderIter, torch.utils.data._utils.fetch
-    before = base.__init__, fetch._BaseDatasetFetcher.__init__, fetch._MapDatasetFetcher.fetch
+    module = torch.utils.data.dataloader
+    kinds = module._BaseDataLoaderIter, module._MultiProcessingDataLoaderIter, module._DatasetKind
+    before = [dict(vars(kind)) for kind in kinds]
     outer, inner = source.control(Control(seed=1)), source.control(Control(seed=2))
-    assert base.__init__ is not before[0]
+    list(DataLoader(Drawing()))
+    assert all(dict(vars(kind)) != then for kind, then in zip(kinds, before, strict=True))
     outer(), inner()
-    assert (base.__init__, fetch._BaseDatasetFetcher.__init__, fetch._MapDatasetFetcher.fetch) == before
+    assert [dict(vars(kind)) for kind in kinds] == before
 
 
 def test_an_error_in_a_dataset_is_the_users_own_and_restores_the_generators():
@@ -242,6 +263,7 @@ def test_a_batch_that_failed_leaves_nothing_to_the_next():
     def after_the_first(*failing):
         fails.clear(), fails.update(failing)
         undo = source.control(Control(seed=1))
+        torch.manual_seed(7)
         try:
             batches = iter(DataLoader(Broken(), batch_size=3, collate_fn=collate_drawing))
             main = draws_of_the_main_generators()

@@ -11,13 +11,14 @@ import torch
 import torch.utils.data
 from torch.utils.data import IterableDataset
 
-from samerun.data.keyed import Collate, Keyed, KeyedIterable, WorkerInit
+from samerun.data.keyed import Epochs, KeyedIterable, WorkerInit
 from samerun.data.order import Order, check_held, held_state, restore_held
 from samerun.data.position import Epoch, Place
 from samerun.data.sampler import Sampler
 from samerun.data.seeds import seed_or_default
 from samerun.errors import StateError, UsageError
-from samerun.ranks import world_size
+from samerun.ranks import rank, world_size
+from samerun.sources._keying import Collate, Keyed
 from samerun.streams import stream
 
 _SCHEMA = 1
@@ -173,13 +174,15 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             inner._reset(self)  # reads nothing of the loader but what stays the same
             return inner, order
         above = stream(self.seed, self.name)
-        order = Order(self._index_sampler, above, self._auto_collation, self._teller())
+        order = Order(self._index_sampler, above, self._auto_collation, self.dataset, self._teller())
         order.follow(place.epoch, start, expected)
         epoch = torch.tensor([place.epoch])
         if self._iterable and self.num_workers:
             epoch.share_memory_()  # type: ignore[no-untyped-call]
         shown: Any = copy.copy(self)
-        keyed = KeyedIterable(self.dataset, above, epoch) if self._iterable else Keyed(self.dataset, above)
+        keyed: Any = Keyed(self.dataset)
+        if self._iterable:
+            keyed = KeyedIterable(self.dataset, Epochs(above, epoch), rank())
         vars(shown).update(
             {
                 "dataset": keyed,

@@ -19,10 +19,10 @@ import torch
 import torch.utils.data
 import xxhash
 
-from samerun.data.keyed import Index, Indices
 from samerun.data.sampler import Sampler
 from samerun.errors import StateError
 from samerun.sources import _generators
+from samerun.sources._passes import Pass, hands_out_once
 from samerun.streams import Stream, stream_seed
 
 # These draw from the global generators when they begin, and never later.
@@ -38,10 +38,13 @@ _DRAW_AT_ONCE = (
 class Order:
     """The sampler of a loader as its iterator sees it: batches with their epoch, from `start` on."""
 
-    def __init__(self, sampler: Any, stream: Stream, batched: bool, tell: Callable[[int], None]) -> None:
+    def __init__(
+        self, sampler: Any, stream: Stream, batched: bool, dataset: Any, tell: Callable[[int], None]
+    ) -> None:
         self.sampler = sampler
         self._stream = stream
         self._batched = batched
+        self._dataset = dataset
         self._tell = tell  # the sampler, which epoch
         self._draws = _when_it_draws(sampler)
         self._shared = _shared_order(sampler)
@@ -55,24 +58,27 @@ class Order:
     def __len__(self) -> int:
         return len(self.sampler)
 
-    def __iter__(self) -> Iterator[Indices | Index]:
+    def __iter__(self) -> Iterator[Any]:
         epoch, start, expected = self._follow
         hashes: deque[int] = deque()
         self.hashes = hashes
         return self._batches(hashes, epoch, start, expected)
 
-    def _batches(
-        self, hashes: deque[int], epoch: int, start: int, expected: int
-    ) -> Iterator[Indices | Index]:
+    def _batches(self, hashes: deque[int], epoch: int, start: int, expected: int) -> Iterator[Any]:
         self._tell(epoch)  # now: another iterator of the same loader may have been made since
+        above = self._stream.child(epoch)
+        handing = Pass(lambda: above, self._dataset, batched=self._batched, once=_once(self.sampler))
+        has_indices = not isinstance(self._dataset, torch.utils.data.IterableDataset)
         so_far = number = 0
         for batch in self._apart(self._stream.child_seed(epoch, "order")):
             so_far = _hashed(so_far, batch) if self._shared is None else self._shared
             number += 1
             if number > start:
                 hashes.append(so_far)
-                yield Indices(batch, epoch) if self._batched else Index(batch, epoch)
-            elif number == start:
+                yield handing.hand_out(batch) if has_indices else batch
+                continue
+            handing.count(batch)
+            if number == start:
                 _check(so_far, expected, epoch, start)
         if number < start:
             _check(None, expected, epoch, start)
@@ -112,6 +118,11 @@ def _when_it_draws(sampler: Any) -> str:
     if type(inner) in (Sampler, torch.utils.data.SequentialSampler):
         return "never"
     return "at once" if type(inner) in _DRAW_AT_ONCE else "always"
+
+
+def _once(sampler: Any) -> bool:
+    inner = _innermost(sampler)
+    return inner.uneven != "pad" if type(inner) is Sampler else hands_out_once(sampler)
 
 
 def _innermost(sampler: Any) -> Any:

@@ -7,11 +7,12 @@ from typing import Any
 
 from torch.utils.data import BatchSampler, IterableDataset, default_collate
 
-from samerun.data.keyed import Collate, Indices, Keyed, WorkerInit
+from samerun.data.keyed import WorkerInit
 from samerun.data.order import Order
 from samerun.data.sampler import Sampler
 from samerun.data.seeds import seed_or_default
 from samerun.errors import StateError, UsageError
+from samerun.sources._keying import Collate, Handed, Keyed
 from samerun.streams import Stream, stream
 
 
@@ -48,8 +49,8 @@ def stateful(
         sampler = Sampler(dataset, shuffle=shuffle, seed=value, name=name, rank=0, world_size=1)
     above = stream(value, name)
     return StatefulDataLoader(
-        Keyed(dataset, above),
-        batch_sampler=_Batches(BatchSampler(sampler, batch_size, drop_last), above),
+        Keyed(dataset),
+        batch_sampler=_Batches(BatchSampler(sampler, batch_size, drop_last), above, dataset),
         collate_fn=Collate(collate_fn),
         worker_init_fn=WorkerInit(worker_init_fn),
         **others,
@@ -59,9 +60,10 @@ def stateful(
 class _Batches:
     """A batch sampler whose every iteration is the next epoch, from its first batch drawn."""
 
-    def __init__(self, batches: BatchSampler, above: Stream) -> None:
+    def __init__(self, batches: BatchSampler, above: Stream, dataset: Any) -> None:
         self.batches = batches
         self.above = above
+        self.dataset = dataset
         self.epoch = 0  # the next one
 
     def __iter__(self) -> _Epoch:
@@ -77,7 +79,7 @@ class _Batches:
         self.epoch = state["epoch"]
 
 
-class _Epoch(Iterator[Indices]):
+class _Epoch(Iterator[Handed]):
     def __init__(self, owner: _Batches) -> None:
         self._owner = owner
         self._place: tuple[int, int, int] | None = None  # epoch, batches drawn, the hash of their indices
@@ -88,15 +90,15 @@ class _Epoch(Iterator[Indices]):
         owner = self._owner
         owner.epoch = epoch + 1
         tell = getattr(owner.batches.sampler, "set_epoch", lambda epoch: None)
-        self._order = Order(owner.batches, owner.above, True, tell)
+        self._order = Order(owner.batches, owner.above, True, owner.dataset, tell)
         self._order.follow(epoch, start, expected)
         self._place = epoch, start, expected
         self._batches = iter(self._order)
 
-    def __next__(self) -> Indices:
+    def __next__(self) -> Handed:
         if self._order is None:
             self._begin(self._owner.epoch, 0, 0)
-        batch: Indices = next(self._batches)
+        batch: Handed = next(self._batches)
         assert self._order is not None and self._place is not None
         epoch, drawn, _ = self._place
         self._place = epoch, drawn + 1, self._order.hashes.popleft()

@@ -11,10 +11,10 @@ from typing import Any
 from torch.utils.data import dataloader
 
 from samerun import digest
-from samerun.data.keyed import Index
 from samerun.recording import workers
 from samerun.recording.recorder import Recorder
 from samerun.recording.tensors import tensors_of
+from samerun.sources._keying import Handed
 from samerun.wrapping import SELF, around
 
 _Iterator = dataloader._BaseDataLoaderIter
@@ -77,8 +77,8 @@ def _batch(recorder: Recorder, iterator: Any, data: Any) -> None:
 
 
 def _indices(recorder: Recorder, name: str, index: Any, iterator: Any) -> None:
-    if isinstance(index, Index):
-        index = index.index
+    if isinstance(index, Handed):
+        index = index.indices
     indices = index if isinstance(index, list) else [index]
     if not indices or indices[0] is None:  # an iterable dataset has none
         return

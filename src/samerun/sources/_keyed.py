@@ -1,92 +1,120 @@
-"""Randomness in datasets keyed by the sample, not by who fetches it.
+"""torch's own DataLoaders under control: what datasets draw is keyed by the sample, not by who fetches it.
 
-Under control, before each `dataset[index]` of a map-style dataset the generators of python, numpy and torch
-(CPU) are seeded from (seed, "worker", loader, epoch, "sample", index). So a sample is the same whatever
-num_workers, persistent_workers, prefetch_factor or the number of ranks; and an index drawn twice in one
-epoch gives the same sample twice. A dataset with `__getitems__` is keyed by the batch's indices, and so is
-collate_fn. An iterable dataset is seeded once for each epoch and worker, from (seed, "worker", loader, epoch,
-"worker", id): what it yields does depend on num_workers. In the main process (num_workers=0) the generators
-are put back after each fetch.
+A pass (an `iter()` of a loader, or an epoch of persistent workers) has a stream, and each sample of a
+map-style dataset one below it, by its index and by how often the pass handed that index out before
+(samerun.sources._passes, _keying). So a sample is the same whatever num_workers, persistent_workers and
+prefetch_factor. An iterable dataset has a stream for each worker.
 
-`loader` counts the DataLoaders in the order in which they are first iterated; `epoch` counts how often that
-one was. How they get to a worker process: `KeyedInit` stands in for the loader's worker_init_fn while the
-workers are started. It is pickled with seed, loader and epoch (so it works by fork and by spawn), patches the
-fetchers there, and calls the user's own. A persistent worker makes a new fetcher for each epoch, and counts.
+A pass is named by what makes it differ in the plain program:
 
-The draw of base_seed from the main generator is left as it is, so that the main generator stays where torch
-alone would have it; the value drawn is then replaced by one from (seed, loader, epoch), so that what a worker
-draws outside of any sample repeats too.
+- the base seed that torch draws for it, from the loader's generator or the default one. Restored generators
+  (a checkpoint that is exact) bring the pass back; another seed of the script gives other samples.
+- or the epoch that its sampler was told (`set_epoch`, above 0), by which a resumed training says where it is:
+  then, with torch's last seed, the first pass of that epoch.
+
+Both with the rank, and with how often the process has met that name before. The draw of the base seed and
+what workers are seeded with stay torch's own.
+
+How it gets to a worker: each batch of indices carries its stream. `KeyedInit` stands in for the loader's
+worker_init_fn while the workers are started; it is pickled, so that it works by fork and by spawn, patches
+the fetchers there, and calls the user's own.
 """
 
 from __future__ import annotations
 
-import itertools
-import operator
-import weakref
+import functools
+import multiprocessing
+import threading
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from samerun.sources import _generators, _patch
+from samerun.ranks import rank
+from samerun.sources import _patch
+from samerun.sources._keying import Collate, Keyed, KeyedIterable
+from samerun.sources._passes import Pass, hands_out_once
 from samerun.sources.source import Undo
 from samerun.streams import Name, Stream
 
 _controls: list[_InForce] = []  # the last one counts
 _unpatch: Undo | None = None
-_next: Position | None = None  # of the fetcher that the main process is about to make
-_workers: Position | None = None  # in a worker: of the next fetcher that it makes for its loader
+_worker: _Worker | None = None  # in a worker
 
 
-@dataclass(frozen=True)
-class Position:
-    """An epoch of a loader."""
+class _Making(threading.local):
+    """The stream of the iterable dataset whose fetcher this thread is about to make."""
 
-    seed: int
-    loader: int
-    epoch: int
+    above: Stream | None = None
 
-    def stream(self, *path: Name) -> Stream:
-        """The stream of something in this epoch."""
-        return Stream(self.seed, "worker", self.loader, self.epoch, *path)
 
-    def seed_of(self, *path: Name) -> int:
-        """64 bits for it."""
-        return self.stream(*path).seed64
+_making = _Making()
 
 
 @dataclass(frozen=True)
 class KeyedInit:
-    """The worker_init_fn of a controlled loader: brings the position along, then runs the user's own."""
+    """The worker_init_fn of a controlled loader: brings along what it needs, then runs the user's own."""
 
-    position: Position
+    above: Stream  # of the first pass; used for iterable datasets
+    rank: int  # of the main process: a worker may not know it
     users: Callable[[int], None] | None
 
     def __call__(self, worker_id: int) -> None:
         """Called in the worker, once, before it makes its first fetcher."""
-        global _workers
-        install(self.position.seed)  # for as long as the worker lives
-        _workers = self.position
+        global _worker
+        install(self.above.seed)  # for as long as the worker lives
+        _worker = _Worker(self.above, self.rank)
         if self.users is not None:
             self.users(worker_id)
 
 
+class _Worker:
+    """In a worker: the stream of each pass over an iterable dataset; a fetcher is made for each."""
+
+    def __init__(self, above: Stream, rank_: int) -> None:
+        self.rank = rank_
+        self._above = above
+        self._passes = 0
+
+    def next(self) -> Stream:
+        """Of the next pass."""
+        self._passes += 1
+        return _later(self._above, self._passes - 1)
+
+
 class _InForce:
-    """One control; it counts its loaders and their epochs for itself, so that nested ones repeat too."""
+    """One control; it counts for itself, so that nested ones repeat too."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
-        self.positions: weakref.WeakKeyDictionary[Any, Position] = weakref.WeakKeyDictionary()
-        self._ordinals = itertools.count()
+        self._met: Counter[tuple[Name, ...]] = Counter()
 
-    def advance(self, loader: Any) -> Position:
-        """The next epoch of a loader; the first one of a loader not seen under this control."""
-        before = self.positions.get(loader)
-        if before is None:
-            now = Position(self.seed, next(self._ordinals), 0)
-        else:
-            now = replace(before, epoch=before.epoch + 1)
-        self.positions[loader] = now
-        return now
+    def name_pass(self, base_seed: int, later: int, epoch: int) -> Stream:
+        """The stream of a pass: the `later`-th of an iterator after its first one."""
+        here = rank()
+        if epoch and not self._meet("epoch", here, epoch):
+            return Stream(self.seed, "worker", "epoch", here, _torch_seed(), epoch)
+        first = Stream(self.seed, "worker", "pass", here, base_seed)
+        if later:
+            return _later(first, later)
+        before = self._meet("pass", here, base_seed)
+        return first.child("again", before) if before else first
+
+    def _meet(self, *name: Name) -> int:
+        """How often this name was met before."""
+        self._met[name] += 1
+        return self._met[name] - 1
+
+
+def _later(above: Stream, passes: int) -> Stream:
+    """The stream so many passes after the first one of the same iterator."""
+    return above.child("later", passes) if passes else above
+
+
+def _torch_seed() -> int:
+    import torch
+
+    return torch.default_generator.initial_seed()
 
 
 def seed_in_force() -> int | None:
@@ -112,206 +140,151 @@ def install(seed: int) -> Undo:
     return undo
 
 
-def _taken() -> Position | None:
-    """The position of the fetcher that is being made; None for one that belongs to no loader of ours."""
-    global _next, _workers
-    position = _next
-    if position is not None:
-        _next = None
-        return position
-    position = _workers
-    if position is not None:
-        _workers = replace(position, epoch=position.epoch + 1)
-    return position
-
-
 def _patch_loading() -> Undo:
     from torch.utils.data import dataloader
-    from torch.utils.data._utils import fetch
 
     base, many = dataloader._BaseDataLoaderIter, dataloader._MultiProcessingDataLoaderIter
-    base_init: Any = base.__init__
+    iterable = dataloader._DatasetKind.Iterable
+    init: Any = base.__init__
+    reset: Any = base._reset
     many_init: Any = many.__init__
+    undos: list[Undo] = []
+    handing_out: set[type] = set()
 
-    def init_base(self: Any, loader: Any) -> None:
-        global _next
-        base_init(self, loader)
-        if _keys_itself(loader):
+    @functools.wraps(init)
+    def init_base(self: Any, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **kwargs)
+        loader = args[0] if args else kwargs["loader"]
+        if _keys_itself(self._dataset):
             return
-        if isinstance(self, many):
-            position = _controls[-1].positions[loader]
-        else:
-            position = _controls[-1].advance(loader)
-            _next = position
-        self._base_seed = position.seed_of("base_seed") >> 1  # torch's are below 2**63
+        own = isinstance(self, many)
+        if self._dataset_kind == iterable:
+            if type(self) is dataloader._SingleProcessDataLoaderIter:
+                _making.above = _name(self, loader, 0)
+        elif own or self._num_workers == 0 or _forks(loader):  # others' workers may lack our fetchers
+            owner = _owner(type(self))
+            if owner not in handing_out:
+                handing_out.add(owner)
+                undos.append(_hand_out_in(owner))
+            _begin(self, loader, 0)
+        if own:
+            above = _name(self, loader, 0) if self._dataset_kind == iterable else Stream(_controls[-1].seed)
+            loader.worker_init_fn = KeyedInit(above, rank(), loader.worker_init_fn)
 
-    def init_many(self: Any, loader: Any) -> None:
-        if _keys_itself(loader):
-            many_init(self, loader)
-            return
+    @functools.wraps(many_init)
+    def init_many(self: Any, *args: Any, **kwargs: Any) -> None:
+        loader = args[0] if args else kwargs["loader"]
         users = loader.worker_init_fn
-        loader.worker_init_fn = KeyedInit(_controls[-1].advance(loader), users)
         try:
-            many_init(self, loader)
+            many_init(self, *args, **kwargs)
         finally:
-            loader.worker_init_fn = users
+            if loader.worker_init_fn is not users:
+                loader.worker_init_fn = users
 
-    return _patch.all_of(
-        [
-            _patch.replace(base, "__init__", init_base),
-            _patch.replace(many, "__init__", init_many),
-            *_patch_map(fetch),
-            *_patch_iterable(fetch),
-        ]
+    @functools.wraps(reset)
+    def reset_base(self: Any, *args: Any, **kwargs: Any) -> None:
+        reset(self, *args, **kwargs)
+        if hasattr(self, "_samerun_pass"):
+            loader = args[0] if args else kwargs["loader"]
+            first = args[1] if len(args) > 1 else kwargs.get("first_iter", False)
+            _begin(self, loader, self._samerun_later + (not first))
+
+    undos += [
+        _patch.replace(base, "__init__", init_base),
+        _patch.replace(base, "_reset", reset_base),
+        _patch.replace(many, "__init__", init_many),
+        _patch_fetchers(dataloader._DatasetKind),
+    ]
+    return lambda: _patch.all_of(undos)()
+
+
+def _forks(loader: Any) -> bool:
+    """Whether its workers are forked, and so see what is patched here."""
+    context = loader.multiprocessing_context or multiprocessing
+    return bool(context.get_start_method() == "fork")
+
+
+def _begin(iterator: Any, loader: Any, later: int) -> None:
+    """A pass over a map-style dataset begins; it is named when the first indices are handed out."""
+    iterator._samerun_later = later
+    iterator._samerun_pass = Pass(
+        lambda: _name(iterator, loader, later),
+        iterator._dataset,
+        batched=iterator._auto_collation,
+        once=hands_out_once(iterator._index_sampler),
     )
 
 
-def _patch_map(fetch: Any) -> list[Undo]:
-    owner = fetch._BaseDatasetFetcher
-    init, fetch_ = owner.__init__, fetch._MapDatasetFetcher.fetch
-
-    def keyed_init(self: Any, dataset: Any, auto_collation: Any, collate_fn: Any, drop_last: Any) -> None:
-        position = _taken() if isinstance(self, fetch._MapDatasetFetcher) else None
-        if position is not None:
-            self._samerun_apart = not _in_worker()
-            dataset = _view(dataset, position)
-            collate_fn = _Collate(collate_fn, dataset)
-        init(self, dataset, auto_collation, collate_fn, drop_last)
-
-    def keyed_fetch(self: Any, index: Any) -> Any:
-        if getattr(self, "_samerun_apart", False):
-            return _generators.apart(fetch_, self, index)
-        return fetch_(self, index)
-
-    return [
-        _patch.replace(owner, "__init__", keyed_init),
-        _patch.replace(fetch._MapDatasetFetcher, "fetch", keyed_fetch),
-    ]
+def _name(iterator: Any, loader: Any, later: int) -> Stream:
+    return _controls[-1].name_pass(iterator._base_seed, later, _told_epoch(loader))
 
 
-def _patch_iterable(fetch: Any) -> list[Undo]:
-    owner = fetch._IterableDatasetFetcher
-    init, fetch_ = owner.__init__, owner.fetch
-
-    def keyed_init(self: Any, *args: Any, **kwargs: Any) -> None:
-        position = _taken()
-        if position is None:
-            init(self, *args, **kwargs)
-            return
-        worker = _in_worker()
-        before = _generators.capture()
-        _generators.seed_all(position.seed_of("worker", worker.id if worker else 0))
-        try:
-            init(self, *args, **kwargs)
-        finally:
-            if not worker:  # its own generators go on with each fetch
-                self._samerun_own = _generators.capture()
-                _generators.restore(before)
-
-    def keyed_fetch(self: Any, index: Any) -> Any:
-        own = getattr(self, "_samerun_own", None)
-        if own is None:
-            return fetch_(self, index)
-        before = _generators.capture()
-        _generators.restore(own)
-        try:
-            return fetch_(self, index)
-        finally:
-            self._samerun_own = _generators.capture()
-            _generators.restore(before)
-
-    return [_patch.replace(owner, "__init__", keyed_init), _patch.replace(owner, "fetch", keyed_fetch)]
+def _told_epoch(loader: Any) -> int:
+    """The epoch that a sampler of the loader, or the dataset, was told; 0 when none has been."""
+    seen: list[Any] = []
+    ahead = [getattr(loader, name, None) for name in ("batch_sampler", "sampler", "dataset")]
+    while ahead:
+        holder = ahead.pop(0)
+        if holder is None or any(holder is each for each in seen):
+            continue
+        seen.append(holder)
+        if callable(getattr(holder, "set_epoch", None)):
+            epoch = getattr(holder, "epoch", None)
+            if isinstance(epoch, int) and epoch > 0:
+                return epoch
+        if holder is not getattr(loader, "dataset", None):
+            ahead += [getattr(holder, name, None) for name in ("sampler", "batch_sampler")]
+    return 0
 
 
-def _keys_itself(loader: Any) -> bool:
-    """Whether it is a samerun.data.DataLoader, as that shows itself to torch."""
-    return getattr(loader.dataset, "samerun_keyed", False) is True
+def _owner(kind: type) -> type:
+    """The class that says where iterators of this kind take their indices from."""
+    return next(each for each in kind.__mro__ if "_next_index" in vars(each))
 
 
-def _in_worker() -> Any:
-    """The worker's id and number, None in the main process."""
-    from torch.utils.data import get_worker_info
+def _hand_out_in(owner: type) -> Undo:
+    original: Any = vars(owner)["_next_index"]
 
-    return get_worker_info()
+    @functools.wraps(original)
+    def _next_index(self: Any, *args: Any, **kwargs: Any) -> Any:
+        indices = original(self, *args, **kwargs)
+        passing = getattr(self, "_samerun_pass", None)
+        if passing is None or not _controls or _owner(type(self)) is not owner:
+            return indices
+        return passing.hand_out(indices)
 
-
-def _view(dataset: Any, position: Position) -> _Samples:
-    return (_Batches if takes_whole_batches(dataset) else _Samples)(dataset, position)
-
-
-def takes_whole_batches(dataset: Any) -> bool:
-    """Whether a dataset makes the samples of a batch together, so that only the batch can be keyed."""
-    return bool(getattr(dataset, "__getitems__", None)) and not _one_by_one(dataset)
+    return _patch.replace(owner, "_next_index", _next_index)
 
 
-def _one_by_one(dataset: Any) -> bool:
-    """Whether it is a Subset that takes single samples from its dataset, though it has `__getitems__`."""
-    from torch.utils.data import Subset
+def _patch_fetchers(kinds: Any) -> Undo:
+    """Let fetchers see their dataset and collate_fn as we show them, in the main process and in workers."""
+    original: Any = kinds.create_fetcher
 
-    if type(dataset) is not Subset:
-        return False
-    inner = dataset.dataset
-    return not callable(getattr(inner, "__getitems__", None)) or _one_by_one(inner)
+    @functools.wraps(original)
+    def create_fetcher(
+        kind: Any, dataset: Any, auto_collation: Any, collate_fn: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        above, _making.above = _making.above, None
+        shown: Any = None
+        if _keys_itself(dataset):
+            pass
+        elif kind != kinds.Iterable:
+            shown = Keyed(dataset)
+        elif above is not None:
+            shown = _iterable(dataset, above, rank())
+        elif _worker is not None:
+            shown = _iterable(dataset, _worker.next(), _worker.rank)
+        if shown is not None:
+            dataset, collate_fn = shown, Collate(collate_fn)
+        return original(kind, dataset, auto_collation, collate_fn, *args, **kwargs)
 
-
-class _Samples:
-    """A dataset as its fetcher sees it: seeds the generators before each sample."""
-
-    def __init__(self, dataset: Any, position: Position) -> None:
-        self._dataset = dataset
-        self.position = position
-        self._stream = position.stream("sample")
-        self.fetched: Any = ()  # what the batch that is collated next was fetched by
-
-    def __getitem__(self, index: Any) -> Any:
-        self.fetched = (index,)
-        _generators.seed_all(self._stream.child_seed(*index_names(index)))
-        return self._dataset[index]
-
-    def __getitems__(self, indices: Any) -> Any:
-        # One by one, as torch does; but the states of a batch are made together, which is far quicker.
-        self.fetched = indices = list(indices)
-        seeds = [self._stream.child_seed(*index_names(index)) for index in indices]
-        dataset, samples = self._dataset, []
-        for index, _ in zip(indices, _generators.seeded_with_each(seeds), strict=True):
-            samples.append(dataset[index])
-        return samples
+    return _patch.replace(kinds, "create_fetcher", staticmethod(create_fetcher))
 
 
-class _Batches(_Samples):
-    """Likewise, of a dataset that gives whole batches."""
-
-    def __getitems__(self, indices: Any) -> Any:
-        self.fetched = (indices,)
-        _generators.seed_all(self.position.seed_of("batch", *index_names(indices)))
-        return self._dataset.__getitems__(indices)
+def _iterable(dataset: Any, above: Stream, rank_: int) -> KeyedIterable:
+    return KeyedIterable(dataset, lambda: above, rank_)
 
 
-class _Collate:
-    """collate_fn as its fetcher sees it: the generators are seeded from the samples of the batch."""
-
-    def __init__(self, collate_fn: Callable[[Any], Any], samples: _Samples) -> None:
-        self._collate_fn = collate_fn
-        self._samples = samples
-
-    def __call__(self, data: Any) -> Any:
-        from torch.utils.data import default_collate, default_convert
-
-        if self._collate_fn not in (default_collate, default_convert):  # they draw nothing
-            names = (name for index in self._samples.fetched for name in index_names(index))
-            _generators.seed_all(self._samples.position.seed_of("collate", *names))
-        return self._collate_fn(data)
-
-
-def index_names(index: Any) -> tuple[Name, ...]:
-    """An index as parts of a path; whatever is neither integer, string nor a list of these by its repr."""
-    if type(index) is int:  # all but always
-        return (index,)
-    if isinstance(index, str):
-        return (index,)
-    if isinstance(index, (list, tuple)):
-        return ("[", *(name for item in index for name in index_names(item)), "]")
-    try:
-        return (operator.index(index),)
-    except TypeError:
-        return (type(index).__name__, repr(index))
+def _keys_itself(dataset: Any) -> bool:
+    """Whether it is a dataset as samerun.data.DataLoader shows it to torch."""
+    return getattr(dataset, "samerun_keyed", False) is True

@@ -1,0 +1,338 @@
+"""Per-sample randomness: the generators are seeded from a sample's name before the sample is made.
+
+The main process hands out indices, each with the stream of the pass that it belongs to and with how often it
+was handed out before (samerun.sources._passes). A view of the dataset, in the main process or in a worker,
+seeds python, NumPy and torch (CPU) for each sample. So a sample depends on its pass, its index and that count
+alone: not on which worker makes it, nor when, nor on what was made before.
+
+Shared by samerun.data.DataLoader and, under control, by torch's own: they differ in what names a pass.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from samerun.errors import UsageError
+from samerun.sources import _generators
+from samerun.streams import Name, Stream
+
+
+class _Now(threading.local):
+    """Whose randomness is drawn in this thread: of what has these names, or of the sample being made."""
+
+    of: tuple[Stream, Callable[[], tuple[Name, ...]]] | None = None
+
+
+_now = _Now()
+
+
+def sample_stream(*path: Name) -> Stream:
+    """The stream of the sample that is being made, for `__getitem__` and transforms.
+
+    `sample_stream("crop").numpy()` is a NumPy generator, `.python()` and `.torch()` likewise: the same for
+    the same (seed, epoch, sample) whoever makes it. Raises UsageError when no keyed loader is making a
+    sample.
+    """
+    if _now.of is None:
+        raise UsageError(
+            "no sample is being made here: sample_stream() works in the dataset, the transforms and the "
+            "collate_fn of a samerun.data.DataLoader, and of torch's under a control"
+        )
+    above, names = _now.of
+    return above.child(*names(), *path)
+
+
+class Handed:
+    """Indices as the main process hands them out: a batch, or the one index where no batches are made.
+
+    `again` says of each index how often its pass handed it out before, None when never. `names` are those of
+    each index, where not all are integers.
+    """
+
+    __slots__ = ("above", "again", "indices", "names")
+
+    def __init__(
+        self,
+        indices: Any,
+        above: Stream,
+        again: Sequence[int] | None = None,
+        names: Sequence[tuple[Name, ...]] | None = None,
+    ) -> None:
+        self.indices = indices  # as the sampler gave them
+        self.above = above  # the stream of the pass
+        self.again = again
+        self.names = names
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Handed, (self.indices, self.above, self.again, self.names)
+
+    def name_all(self, indices: Sequence[Any]) -> tuple[Name, ...]:
+        """What names all of them together."""
+        names = tuple(name for each in self.names or map(index_names, indices) for name in each)
+        return names if self.again is None else (*names, "again", *self.again)
+
+    def name(self, indices: Sequence[Any], at: int) -> tuple[Name, ...]:
+        """What names one of them."""
+        names = index_names(indices[at]) if self.names is None else self.names[at]
+        again = self.again[at] if self.again is not None else 0
+        return ("sample again", again, *names) if again else ("sample", *names)
+
+
+class Made:
+    """The samples of a batch on their way to collate_fn, with what their randomness is named by."""
+
+    def __init__(self, samples: Any, above: Stream, names: tuple[Name, ...]) -> None:
+        self.samples = samples
+        self.above = above
+        self.names = names
+
+
+class Keyed:
+    """A map-style dataset as its fetcher sees it."""
+
+    samerun_keyed = True  # nobody else needs to key it
+
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = dataset
+        self._whole = takes_whole_batches(dataset)
+
+    def __getitems__(self, handed: Any) -> Any:
+        if type(handed) is not Handed:  # by an iterator that is none of torch's: as without this view
+            dataset = self.dataset
+            return dataset.__getitems__(handed) if self._whole else [dataset[index] for index in handed]
+        if not self._whole:
+            indices = handed.indices
+            if not isinstance(indices, (list, tuple)):
+                indices = list(indices)
+            with drawing():
+                samples: Any = _each(handed, indices, self.dataset)
+            return Made(samples, handed.above, handed.name_all(indices))
+        names = handed.name_all(list(handed.indices))
+        with drawing():
+            samples = _drawn(handed.above, ("batch", *names), self.dataset.__getitems__, handed.indices)
+        return Made(samples, handed.above, names)
+
+    def __getitem__(self, handed: Any) -> Any:
+        if type(handed) is not Handed:
+            return self.dataset[handed]
+        indices = [handed.indices]
+        with drawing():
+            (sample,) = _each(handed, indices, self.dataset)
+        return Made(sample, handed.above, handed.name_all(indices))
+
+
+class KeyedIterable:
+    """An iterable dataset as its fetcher sees it: seeded by (pass, shard, position) before each item.
+
+    A shard is one worker of one rank. What a worker yields is the dataset's own affair, so the items do
+    depend on the number of workers; their randomness repeats for the same number.
+    """
+
+    samerun_keyed = True
+
+    def __init__(self, dataset: Any, above: Callable[[], Stream], rank: int) -> None:
+        self.dataset = dataset
+        self._above = above
+        self._rank = rank  # of the main process: a worker may not know it
+
+    def __iter__(self) -> Iterator[Made]:
+        from torch.utils.data import get_worker_info
+
+        info = get_worker_info()
+        shard = self._rank * (info.num_workers if info else 1) + (info.id if info else 0)
+        above = self._above().child("shard", shard)
+        with drawing():
+            items = _drawn(above, ("begin",), iter, self.dataset)
+        return self._items(above, items)
+
+    def _items(self, above: Stream, items: Iterator[Any]) -> Iterator[Made]:
+        position = 0
+        while True:
+            try:
+                with drawing():
+                    item = _drawn(above, (position,), next, items)
+            except StopIteration:
+                return
+            yield Made(item, above, (position,))
+            position += 1
+
+
+class Collate:
+    """A collate_fn as its fetcher sees it: its randomness is named by the samples of the batch."""
+
+    def __init__(self, collate_fn: Callable[[Any], Any]) -> None:
+        self.collate_fn = collate_fn
+
+    def __call__(self, made: Any) -> Any:
+        """Collate a batch, or the one sample where no batches are made."""
+        from torch.utils.data import default_collate, default_convert
+
+        if type(made) is list and made and type(made[0]) is Made:  # the items of an iterable dataset
+            first, samples = made[0], [item.samples for item in made]
+        elif type(made) is Made:
+            first, samples = made, made.samples
+        else:
+            return self.collate_fn(made)
+        if self.collate_fn in (default_collate, default_convert):  # they draw nothing
+            return self.collate_fn(samples)
+        with drawing():
+            return _drawn(first.above, ("collate", *first.names), self.collate_fn, samples)
+
+
+# --- drawing ------------------------------------------------------------------------------------------------
+
+
+class drawing:  # a context, spelled as one
+    """In the main process, leaves the generators as it found them; a worker's are nobody else's.
+
+    The generators are the process's: one thread at a time makes samples.
+    """
+
+    def __enter__(self) -> None:
+        self._outer = _now.of  # a sample that loads others
+        inside = self._outer is None and _in_worker()
+        self._locked = not inside and _turns.take()
+        self._before = None if inside else _generators.capture()
+
+    def __exit__(self, *error: object) -> None:
+        _now.of = self._outer
+        if self._before is not None:
+            _generators.restore(self._before)
+        if self._locked:
+            _turns.give()
+
+
+class _Turns:
+    """Whose turn it is to make samples, among the threads of this process.
+
+    A thread that makes a sample may wait for another one that loads data for it. Nobody waits for ever: after
+    a while, samples are made without turns, and a warning says so.
+    """
+
+    _PATIENCE_S = 20.0
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._wait = True
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._renew)  # whoever holds it is not in the child
+
+    def _renew(self) -> None:
+        self._lock = threading.RLock()
+
+    def take(self) -> bool:
+        """Wait for it; False when it was not to be had."""
+        if self._lock.acquire(blocking=False):
+            return True
+        if self._wait and self._lock.acquire(timeout=self._PATIENCE_S):
+            return True
+        if self._wait:
+            self._wait = False
+            warnings.warn(
+                f"a thread waited for {self._PATIENCE_S:g} s for another that makes samples. From here on "
+                "threads make samples side by side, and what they draw does not repeat; load with "
+                "num_workers=1 or more, or in one thread",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        return False
+
+    def give(self) -> None:
+        """It is the next one's."""
+        self._lock.release()
+
+
+_turns = _Turns()
+
+
+def _in_worker() -> bool:
+    from torch.utils.data import get_worker_info
+
+    return get_worker_info() is not None
+
+
+def _each(handed: Handed, indices: Sequence[Any], dataset: Any) -> list[Any]:
+    """Make the samples of a batch, each from its own randomness."""
+    samples: list[Any] = []
+    seeds = _generators.seeded_with_each(_seeds(handed, indices))
+    _now.of = handed.above, lambda: handed.name(indices, len(samples))
+    for index, _ in zip(indices, seeds, strict=True):
+        samples.append(dataset[index])
+    return samples
+
+
+def _seeds(handed: Handed, indices: Sequence[Any]) -> list[int]:
+    """Of each index: by its number; where it is none, by its names."""
+    above, again = _samples_of(handed.above), handed.again
+    if handed.names is None and again is None and set(map(type, indices)) == {int}:  # all but always
+        try:
+            return above.item_seeds(indices)
+        except OverflowError:  # below 0, or above 2**64
+            pass
+    counts = again or [0] * len(indices)
+    names = handed.names or [index_names(index) for index in indices]
+    return [
+        _seed(_again_of(handed.above, count) if count else above, each)
+        for each, count in zip(names, counts, strict=True)
+    ]
+
+
+@functools.lru_cache(maxsize=8)
+def _samples_of(above: Stream) -> Stream:
+    return above.child("sample")
+
+
+@functools.lru_cache(maxsize=64)
+def _again_of(above: Stream, count: int) -> Stream:
+    return above.child("sample again", count)
+
+
+def _seed(above: Stream, names: tuple[Name, ...]) -> int:
+    if len(names) == 1 and type(names[0]) is int and 0 <= names[0] < 2**64:
+        return above.item_seeds([names[0]])[0]
+    return above.child_seed(*names)
+
+
+def _drawn(above: Stream, names: tuple[Name, ...], make: Callable[..., Any], argument: Any) -> Any:
+    """Make something from its own randomness."""
+    _now.of = above, lambda: names
+    _generators.seed_all(above.child_seed(*names))
+    return make(argument)
+
+
+# --- what indices and datasets are --------------------------------------------------------------------------
+
+
+def takes_whole_batches(dataset: Any) -> bool:
+    """Whether a dataset makes the samples of a batch together, so that only the batch can be keyed."""
+    return bool(getattr(dataset, "__getitems__", None)) and not _one_by_one(dataset)
+
+
+def _one_by_one(dataset: Any) -> bool:
+    """Whether it is a Subset that takes single samples from its dataset, though it has `__getitems__`."""
+    from torch.utils.data import Subset
+
+    if type(dataset) is not Subset:
+        return False
+    inner = dataset.dataset
+    return not callable(getattr(inner, "__getitems__", None)) or _one_by_one(inner)
+
+
+def index_names(index: Any) -> tuple[Name, ...]:
+    """An index as parts of a path; whatever is neither integer, string nor a list of these by its repr."""
+    if type(index) is int:  # all but always
+        return (index,)
+    if isinstance(index, str):
+        return (index,)
+    if isinstance(index, (list, tuple)):
+        return ("[", *(name for item in index for name in index_names(item)), "]")
+    try:
+        return (operator.index(index),)
+    except TypeError:
+        return (type(index).__name__, repr(index))
