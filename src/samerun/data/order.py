@@ -22,7 +22,7 @@ import xxhash
 from samerun.data.keyed import Index, Indices
 from samerun.data.sampler import Sampler
 from samerun.errors import StateError
-from samerun.sources import _generators
+from samerun.sources import _generators, _own_generators
 from samerun.streams import Stream, stream_seed
 
 # These draw from the global generators when they begin, and never later.
@@ -164,7 +164,7 @@ def held_state(sampler: Any, generator: torch.Generator | None) -> dict[str, Any
         if callable(getattr(holder, "state_dict", None)):
             state[f"{path}.state_dict"] = holder.state_dict()
     for path, held in _generators_of(sampler, generator):
-        state[path] = _captured(held)
+        state[path] = _plain(_own_generators.read(held))
     return state
 
 
@@ -188,7 +188,7 @@ def restore_held(state: Mapping[str, Any], sampler: Any, generator: torch.Genera
         if f"{path}.state_dict" in state:
             holder.load_state_dict(state[f"{path}.state_dict"])
     for path, held in _generators_of(sampler, generator):
-        _put_back(held, state[path])
+        _own_generators.write(held, state[path])
 
 
 def _holders(sampler: Any) -> Iterator[tuple[str, Any]]:
@@ -211,27 +211,6 @@ def _generators_of(sampler: Any, generator: torch.Generator | None) -> Iterator[
             if isinstance(value, kinds) and id(value) not in seen:
                 seen.add(id(value))
                 yield f"{path}.{name}", value
-
-
-def _captured(held: Any) -> Any:
-    if isinstance(held, torch.Generator):
-        return held.get_state()
-    if isinstance(held, random.Random):
-        return held.getstate()
-    if isinstance(held, numpy.random.Generator):
-        return _plain(held.bit_generator.state)
-    return _plain(held.get_state(legacy=False))
-
-
-def _put_back(held: Any, state: Any) -> None:
-    if isinstance(held, torch.Generator):
-        held.set_state(state)
-    elif isinstance(held, random.Random):
-        held.setstate((state[0], tuple(state[1]), state[2]))
-    elif isinstance(held, numpy.random.Generator):
-        held.bit_generator.state = state
-    else:
-        held.set_state(state)
 
 
 def _plain(value: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 from samerun.digest import digest_bytes
 from samerun.runs.plan import Control
-from samerun.sources import _patch, _seeding
+from samerun.sources import _own_generators, _patch, _seeding
 from samerun.sources._rng import Rng
 from samerun.sources.source import Journal, Undo
 from samerun.streams import stream_seed
@@ -35,8 +35,7 @@ class PythonRandom(Rng):
 
     def restore(self, state: Any) -> None:
         """As `random.setstate`."""
-        version, internal, gauss = state
-        random.setstate((version, tuple(internal), gauss))
+        _own_generators.write(random._inst, state)
 
     def reseed(self, seed: int) -> None:
         """Seed the global generator, past every observer."""

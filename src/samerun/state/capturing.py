@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import torch
 
 from samerun import ranks
 from samerun.errors import StateError
 from samerun.state import checks, rngs, things
+from samerun.state.form import FORMAT, SCHEMA
 from samerun.state.taking import Taker
 from samerun.state.trees import plainly
-
-FORMAT: Final = "samerun.state"
-SCHEMA: Final = 1
 
 
 def capture(**objects: Any) -> dict[str, Any]:
