@@ -9,6 +9,7 @@ that were handed out: a sampler that does not repeat is an error, never a wrong 
 from __future__ import annotations
 
 import random
+import re
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +22,7 @@ import xxhash
 
 from samerun.data.keyed import Index, Indices
 from samerun.data.sampler import Sampler
-from samerun.errors import StateError
+from samerun.errors import StateError, UsageError
 from samerun.sources import _generators, _own_generators
 from samerun.streams import Stream, stream_seed
 
@@ -44,13 +45,15 @@ class Order:
         self._batched = batched
         self._tell = tell  # the sampler, which epoch
         self._draws = _when_it_draws(sampler)
-        self._shared = _shared_order(sampler)
         self._follow = 0, 0, 0
+        self.turn = 0  # how often it was told what to follow: persistent workers serve the last one alone
+        self.handed_out = 0
         self.hashes: deque[int] = deque()  # up to each batch that was handed out and has not arrived yet
 
     def follow(self, epoch: int, start: int, expected: int) -> None:
         """What the next `iter()` gives: an epoch, from batch `start` on, which follow those of this hash."""
         self._follow = epoch, start, expected
+        self.turn += 1
 
     def __len__(self) -> int:
         return len(self.sampler)
@@ -65,12 +68,14 @@ class Order:
         self, hashes: deque[int], epoch: int, start: int, expected: int
     ) -> Iterator[Indices | Index]:
         self._tell(epoch)  # now: another iterator of the same loader may have been made since
+        shared = _shared_order(self.sampler)  # of the data as they are now
         so_far = number = 0
         for batch in self._apart(self._stream.child_seed(epoch, "order")):
-            so_far = _hashed(so_far, batch) if self._shared is None else self._shared
+            so_far = _hashed(so_far, batch) if shared is None else shared
             number += 1
             if number > start:
                 hashes.append(so_far)
+                self.handed_out += 1
                 yield Indices(batch, epoch) if self._batched else Index(batch, epoch)
             elif number == start:
                 _check(so_far, expected, epoch, start)
@@ -105,6 +110,7 @@ class Order:
 
 
 _END = object()
+_ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")  # as object.__repr__ has it
 
 
 def _when_it_draws(sampler: Any) -> str:
@@ -140,8 +146,22 @@ def _hashed(before: int, batch: Any) -> int:
     try:
         content = array("q", batch if isinstance(batch, (list, tuple)) else [batch]).tobytes()
     except (TypeError, OverflowError):  # a sampler may hand out anything
-        content = repr(batch).encode()
+        _check_names(batch)
+        content = repr(batch).encode("utf-8", "surrogatepass")
     return xxhash.xxh3_64_intdigest(content, before)
+
+
+def _check_names(index: Any) -> None:
+    """Raise UsageError for an index whose repr, by which its sample would be named, holds an address."""
+    if isinstance(index, (list, tuple)):
+        for item in index:
+            _check_names(item)
+    elif not isinstance(index, str) and _ADDRESS.search(shown := repr(index)):
+        raise UsageError(
+            f"the sampler hands out {shown} as an index; a sample's randomness is named by its index, and an "
+            f"address is another one in each run. Give {type(index).__name__} a __repr__ that says what it "
+            "is (a dataclass has one), or hand out integers or strings"
+        )
 
 
 def _check(so_far: int | None, expected: int, epoch: int, start: int) -> None:
@@ -197,7 +217,8 @@ def _holders(sampler: Any) -> Iterator[tuple[str, Any]]:
         seen.add(id(sampler))
         yield path, sampler
         path += ".sampler"
-        sampler = getattr(sampler, "sampler", None) or getattr(sampler, "batch_sampler", None)
+        inner = getattr(sampler, "sampler", None)  # not asked whether it is true: its __len__ may raise
+        sampler = inner if inner is not None else getattr(sampler, "batch_sampler", None)
 
 
 def _generators_of(sampler: Any, generator: torch.Generator | None) -> Iterator[tuple[str, Any]]:
