@@ -257,6 +257,73 @@ def test_state_between_two_epochs_and_before_the_first() -> None:
     assert sample_digests(second, 2) == whole[1:]
 
 
+def test_set_epoch_keeps_a_position_in_that_epoch_that_was_loaded() -> None:
+    """As trainers do at the start of every epoch, the one that they resume in included."""
+    half = loader()
+    whole = indices(loader())
+    assert next(iter(half))["index"].tolist() == whole[0]
+    resumed = loader()
+    resumed.load_state_dict(half.state_dict())
+    resumed.set_epoch(resumed.epoch)
+    assert indices(resumed) == whole[1:]
+    assert resumed.epoch == 1
+    resumed.load_state_dict(half.state_dict())
+    resumed.set_epoch(1)  # another one: from its start
+    second = indices(resumed)
+    assert len(second) == len(whole) and second != whole
+    left = iter(half)
+    next(left)
+    half.set_epoch(half.epoch)  # nothing was loaded: the epoch again
+    assert indices(half) == second
+
+
+class Growing(Images):
+    size = samples.SAMPLES
+
+    def __len__(self) -> int:
+        return self.size
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_data_may_grow_or_shrink_between_two_epochs(shuffle: bool) -> None:
+    data = Growing()
+    ours = DataLoader(data, 8, shuffle=shuffle, seed=5)
+    for size in (samples.SAMPLES, 23, 24, 9):
+        data.size = size
+        assert len(ours) == -(-size // 8)
+        seen = [index for batch in indices(ours) for index in batch]
+        assert sorted(seen) == list(range(size))
+    state = ours.state_dict()
+    data.size = 40
+    with pytest.raises(StateError):
+        ours.load_state_dict(state)
+    fresh = Growing()
+    fresh.size = 23
+    there = DataLoader(fresh, 8, shuffle=shuffle, seed=5)
+    there.set_epoch(1)
+    data.size = 23
+    ours.set_epoch(1)
+    assert indices(there) == indices(ours)  # the order of so many, whatever there was before
+
+
+def test_a_length_that_no_list_can_have() -> None:
+    class Virtual(torch.utils.data.Dataset[int]):
+        def __len__(self) -> int:
+            return 10**12
+
+        def __getitem__(self, index: int) -> int:
+            return index
+
+    ours = DataLoader(Virtual(), 4, seed=0)
+    batches = iter(ours)
+    assert [next(batches).tolist() for _ in range(2)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    again = DataLoader(Virtual(), 4, seed=0)
+    again.load_state_dict(ours.state_dict())
+    assert next(iter(again)).tolist() == [8, 9, 10, 11]
+    with pytest.raises(UsageError, match="takes 14901 GiB"):
+        next(iter(DataLoader(Virtual(), 4, shuffle=True, seed=0)))
+
+
 def test_persistent_workers_take_a_state() -> None:
     whole = sample_digests(loader(), 2)
     kept = loader(num_workers=2, persistent_workers=True)

@@ -32,6 +32,24 @@ def test_ranks_share_the_order_out(n: int, world_size: int, uneven: Any, shuffle
         assert together[:n] == order and set(together[n:]) <= set(order) and len(together) - n < world_size
 
 
+@given(st.integers(0, 60), st.integers(1, 5), st.sampled_from(["drop", "pad", "keep"]))
+def test_without_shuffling_the_share_is_given_without_making_it(n: int, world_size: int, uneven: Any) -> None:
+    for rank in range(world_size):
+        one = Sampler(n, shuffle=False, seed=0, rank=rank, world_size=world_size, uneven=uneven)
+        if n or uneven != "pad":
+            assert list(one) == one.share().tolist()
+            assert len(list(one)) == len(one)
+
+
+def test_data_that_no_longer_divide_are_refused_when_the_epoch_begins() -> None:
+    data = list(range(8))
+    one = Sampler(data, seed=0, rank=0, world_size=2)
+    assert len(list(one)) == 4
+    data.append(8)
+    with pytest.raises(UsageError, match="9 samples do not divide over 2 ranks"):
+        list(one)
+
+
 def test_the_order_is_pinned() -> None:
     """A change of these numbers changes every training's order: a breaking change, with a decision record."""
     sampler = Sampler(12, seed=0)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import collections
 import io
 import random
+import threading
+import time
+from typing import Any
 
 import hypothesis.extra.numpy
 import numpy as np
@@ -57,6 +60,35 @@ def test_capturing_changes_nothing(training: Training) -> None:
         capture(**undisturbed.objects)
         found.append(undisturbed.step())
     assert found == expected
+
+
+def test_what_another_thread_draws_meanwhile_is_not_drawn_again() -> None:
+    """As when a thread saves while the training goes on, or a thread fetches while the training saves."""
+    drawn: list[float] = []
+    begun, stop = threading.Event(), threading.Event()
+
+    def train() -> None:
+        while not stop.is_set():
+            drawn.append(torch.rand(1, dtype=torch.float64).item())
+            begun.set()
+
+    class Waits(torch.nn.Linear):
+        def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+            until = len(drawn) + 100
+            while len(drawn) < until:
+                time.sleep(0)
+            return super().state_dict(*args, **kwargs)
+
+    thread = threading.Thread(target=train)
+    thread.start()
+    begun.wait()
+    try:
+        for _ in range(3):
+            capture(model=Waits(2, 2))
+    finally:
+        stop.set()
+        thread.join()
+    assert len(drawn) > 300 and len(set(drawn)) == len(drawn)
 
 
 def test_a_state_dict_that_draws_moves_no_generator() -> None:

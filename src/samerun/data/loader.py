@@ -110,8 +110,14 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         return (self._next or self._place or Place(0)).epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """Make the next `iter()` begin this epoch."""
-        self._next = Place(operator.index(epoch))
+        """Make the next `iter()` begin this epoch.
+
+        A position in it that `load_state_dict` has just brought is kept: training loops set the epoch that
+        they resume in.
+        """
+        epoch = operator.index(epoch)
+        if self._next is None or self._next.epoch != epoch:
+            self._next = Place(epoch)
 
     def __iter__(self) -> Any:
         return Epoch(self._begin, self.__len__)

@@ -9,6 +9,7 @@ that were handed out: a sampler that does not repeat is an error, never a wrong 
 from __future__ import annotations
 
 import random
+import re
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -20,8 +21,8 @@ import torch.utils.data
 import xxhash
 
 from samerun.data.sampler import Sampler
-from samerun.errors import StateError
-from samerun.sources import _generators
+from samerun.errors import StateError, UsageError
+from samerun.sources import _generators, _own_generators
 from samerun.sources._passes import Pass, hands_out_once
 from samerun.streams import Stream, stream_seed
 
@@ -47,13 +48,15 @@ class Order:
         self._dataset = dataset
         self._tell = tell  # the sampler, which epoch
         self._draws = _when_it_draws(sampler)
-        self._shared = _shared_order(sampler)
         self._follow = 0, 0, 0
+        self.turn = 0  # how often it was told what to follow: persistent workers serve the last one alone
+        self.handed_out = 0
         self.hashes: deque[int] = deque()  # up to each batch that was handed out and has not arrived yet
 
     def follow(self, epoch: int, start: int, expected: int) -> None:
         """What the next `iter()` gives: an epoch, from batch `start` on, which follow those of this hash."""
         self._follow = epoch, start, expected
+        self.turn += 1
 
     def __len__(self) -> int:
         return len(self.sampler)
@@ -69,12 +72,14 @@ class Order:
         above = self._stream.child(epoch)
         handing = Pass(lambda: above, self._dataset, batched=self._batched, once=_once(self.sampler))
         has_indices = not isinstance(self._dataset, torch.utils.data.IterableDataset)
+        shared = _shared_order(self.sampler)  # of the data as they are now
         so_far = number = 0
         for batch in self._apart(self._stream.child_seed(epoch, "order")):
-            so_far = _hashed(so_far, batch) if self._shared is None else self._shared
+            so_far = _hashed(so_far, batch) if shared is None else shared
             number += 1
             if number > start:
                 hashes.append(so_far)
+                self.handed_out += 1
                 yield handing.hand_out(batch) if has_indices else batch
                 continue
             handing.count(batch)
@@ -111,6 +116,7 @@ class Order:
 
 
 _END = object()
+_ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")  # as object.__repr__ has it
 
 
 def _when_it_draws(sampler: Any) -> str:
@@ -151,8 +157,22 @@ def _hashed(before: int, batch: Any) -> int:
     try:
         content = array("q", batch if isinstance(batch, (list, tuple)) else [batch]).tobytes()
     except (TypeError, OverflowError):  # a sampler may hand out anything
-        content = repr(batch).encode()
+        _check_names(batch)
+        content = repr(batch).encode("utf-8", "surrogatepass")
     return xxhash.xxh3_64_intdigest(content, before)
+
+
+def _check_names(index: Any) -> None:
+    """Raise UsageError for an index whose repr, by which its sample would be named, holds an address."""
+    if isinstance(index, (list, tuple)):
+        for item in index:
+            _check_names(item)
+    elif not isinstance(index, str) and _ADDRESS.search(shown := repr(index)):
+        raise UsageError(
+            f"the sampler hands out {shown} as an index; a sample's randomness is named by its index, and an "
+            f"address is another one in each run. Give {type(index).__name__} a __repr__ that says what it "
+            "is (a dataclass has one), or hand out integers or strings"
+        )
 
 
 def _check(so_far: int | None, expected: int, epoch: int, start: int) -> None:
@@ -175,7 +195,7 @@ def held_state(sampler: Any, generator: torch.Generator | None) -> dict[str, Any
         if callable(getattr(holder, "state_dict", None)):
             state[f"{path}.state_dict"] = holder.state_dict()
     for path, held in _generators_of(sampler, generator):
-        state[path] = _captured(held)
+        state[path] = _plain(_own_generators.read(held))
     return state
 
 
@@ -199,7 +219,7 @@ def restore_held(state: Mapping[str, Any], sampler: Any, generator: torch.Genera
         if f"{path}.state_dict" in state:
             holder.load_state_dict(state[f"{path}.state_dict"])
     for path, held in _generators_of(sampler, generator):
-        _put_back(held, state[path])
+        _own_generators.write(held, state[path])
 
 
 def _holders(sampler: Any) -> Iterator[tuple[str, Any]]:
@@ -208,7 +228,8 @@ def _holders(sampler: Any) -> Iterator[tuple[str, Any]]:
         seen.add(id(sampler))
         yield path, sampler
         path += ".sampler"
-        sampler = getattr(sampler, "sampler", None) or getattr(sampler, "batch_sampler", None)
+        inner = getattr(sampler, "sampler", None)  # not asked whether it is true: its __len__ may raise
+        sampler = inner if inner is not None else getattr(sampler, "batch_sampler", None)
 
 
 def _generators_of(sampler: Any, generator: torch.Generator | None) -> Iterator[tuple[str, Any]]:
@@ -222,27 +243,6 @@ def _generators_of(sampler: Any, generator: torch.Generator | None) -> Iterator[
             if isinstance(value, kinds) and id(value) not in seen:
                 seen.add(id(value))
                 yield f"{path}.{name}", value
-
-
-def _captured(held: Any) -> Any:
-    if isinstance(held, torch.Generator):
-        return held.get_state()
-    if isinstance(held, random.Random):
-        return held.getstate()
-    if isinstance(held, numpy.random.Generator):
-        return _plain(held.bit_generator.state)
-    return _plain(held.get_state(legacy=False))
-
-
-def _put_back(held: Any, state: Any) -> None:
-    if isinstance(held, torch.Generator):
-        held.set_state(state)
-    elif isinstance(held, random.Random):
-        held.setstate((state[0], tuple(state[1]), state[2]))
-    elif isinstance(held, numpy.random.Generator):
-        held.bit_generator.state = state
-    else:
-        held.set_state(state)
 
 
 def _plain(value: Any) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from samerun.data.order import Order
-from samerun.errors import StateError
+from samerun.errors import StateError, UsageError
 
 
 @dataclass
@@ -19,6 +19,12 @@ class Place:
     order: int = 0  # the hash of their indices
     held: dict[str, Any] | None = None  # the generators of the sampler when the epoch began; None: not begun
 
+    def skip(self, batches: int, order: Order) -> None:
+        """Go past the next batches of this order."""
+        for _ in range(batches):
+            self.batch += 1
+            self.order = order.hashes.popleft()
+
 
 class Epoch(Iterator[Any]):
     """torch's iterator over one epoch, which keeps the place of what the training has received."""
@@ -27,24 +33,40 @@ class Epoch(Iterator[Any]):
         self._length = length
         self._begin: Callable[[], tuple[Any, Order, Place, int]] | None = begin
         self._inner: Any = None
+        self._failed = 0  # 1 when a batch could not be made: gone by once the training asks for the next
 
     def __next__(self) -> Any:
         if self._begin is not None:
             self._inner, self._order, self._place, had = self._begin()
+            self._turn = self._order.turn
             # the loader is not held: its workers shall end when nobody else holds it
             self._begin, self._length = None, self._inner.__len__
             if had:
                 self._skip(had)
-        place = self._place
+        if self._order.turn != self._turn:
+            raise UsageError(
+                "another iterator of this loader has begun since, and persistent workers serve one at a "
+                "time; use persistent_workers=False, or a loader for each"
+            )
+        place, before = self._place, self._handed_over()
+        place.skip(self._failed, self._order)  # the training goes on without them
+        self._failed = 0
         try:
             batch = next(self._inner)
         except StopIteration:
             if place.held is not None:
                 place.epoch, place.batch, place.order, place.held = place.epoch + 1, 0, 0, None
             raise
-        place.batch += 1
-        place.order = self._order.hashes.popleft()
+        except BaseException:
+            self._failed = int(self._handed_over() > before)
+            raise
+        place.skip(1, self._order)
         return batch
+
+    def _handed_over(self) -> int:
+        """How many batches torch's iterator is done with, whether they could be made or not."""
+        received: int | None = getattr(self._inner, "_rcvd_idx", None)  # what workers made
+        return self._order.handed_out if received is None else received
 
     def __len__(self) -> int:
         return self._length()
@@ -53,7 +75,7 @@ class Epoch(Iterator[Any]):
         """Make the batches of an iterable dataset again that the training has had already."""
         place = self._place
         place.batch = 0
-        for _ in range(batches):
+        while place.batch + self._failed < batches:
             try:
                 next(self)
             except StopIteration:
@@ -61,3 +83,6 @@ class Epoch(Iterator[Any]):
                     f"the state is after batch {batches} of epoch {place.epoch}, but the dataset gave fewer; "
                     "is it the same data?"
                 ) from None
+            except Exception:
+                if not self._failed:  # else a batch that the training went on without
+                    raise

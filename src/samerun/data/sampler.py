@@ -47,7 +47,7 @@ class Sampler(torch.utils.data.Sampler[int]):
         world_size: int | None = None,
         uneven: Uneven | None = None,
     ) -> None:
-        self.samples = _length(data)
+        self._data = data
         self.rank = ranks.rank() if rank is None else operator.index(rank)
         self.world_size = ranks.world_size() if world_size is None else operator.index(world_size)
         self.shuffle = shuffle
@@ -77,6 +77,11 @@ class Sampler(torch.utils.data.Sampler[int]):
                 f'uneven="keep" gives {left} ranks one more'
             )
 
+    @property
+    def samples(self) -> int:
+        """How many samples there are now: data may grow, or shrink, from one epoch to the next."""
+        return _length(self._data)
+
     def set_epoch(self, epoch: int) -> None:
         """Take the order of this epoch from the next `iter()` on; samerun.data.DataLoader does it itself."""
         self.epoch = operator.index(epoch)
@@ -89,18 +94,33 @@ class Sampler(torch.utils.data.Sampler[int]):
 
     def share(self) -> Any:
         """This rank's part of the order: int64 (len(self),)."""
+        self._check_uneven()
         order = self.order()
-        left = self.samples % self.world_size
+        left = len(order) % self.world_size
         if left and self.uneven == "drop":
-            order = order[: self.samples - left]
+            order = order[: len(order) - left]
         elif left and self.uneven == "pad":
-            order = numpy.resize(order, self.samples - left + self.world_size)
+            order = numpy.resize(order, len(order) - left + self.world_size)
         return order[self.rank :: self.world_size]
 
     def __iter__(self) -> Iterator[int]:
+        if not self.shuffle:  # no list of all: there may be 10**12
+            yield from self._in_order()
+            return
         share = self.share()
         for begin in range(0, len(share), _AT_ONCE):
             yield from share[begin : begin + _AT_ONCE].tolist()
+
+    def _in_order(self) -> Iterator[int]:
+        """`share` without shuffling, one by one."""
+        self._check_uneven()
+        samples = self.samples
+        left = samples % self.world_size
+        end = samples
+        if left and self.uneven != "keep":
+            end += (self.world_size if self.uneven == "pad" else 0) - left
+        every = range(self.rank, end, self.world_size)
+        return iter(every) if end <= samples else (index % samples for index in every)
 
     def __len__(self) -> int:
         whole, left = divmod(self.samples, self.world_size)

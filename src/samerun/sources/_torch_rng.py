@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from samerun.digest import combine
+from samerun.sources import _own_generators
 from samerun.sources._rng import Rng
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class TorchRng(Rng):
         import torch
 
         for generator, kept in zip(self.generators(), state, strict=False):
-            generator.set_state(torch.frombuffer(bytearray(kept), dtype=torch.uint8))
+            _own_generators.write(generator, torch.frombuffer(bytearray(kept), dtype=torch.uint8))
 
     def describe(self) -> Mapping[str, Any]:
         """The seed of each device's generator, as torch names it."""

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from samerun.digest import digest_bytes
+from samerun.errors import StateError
 from samerun.runs.plan import Control
-from samerun.sources import _seeding
+from samerun.sources import _own_generators, _seeding
 from samerun.sources._rng import Rng
 from samerun.sources._unseeded import Unseeded
 from samerun.sources.source import Journal, Undo
@@ -46,10 +47,14 @@ class NumpyGlobal(Rng):
         """Put back what `capture` gave."""
         import numpy
 
-        if state["bit_generator"] == "MT19937":
-            numpy.random.set_state(state)
-        else:  # a user's own, set by np.random.set_bit_generator
-            numpy.random.mtrand._rand._bit_generator.state = state
+        legacy = numpy.random.mtrand._rand
+        name = state["bit_generator"]
+        if name != type(legacy._bit_generator).__name__:  # somebody set another meanwhile
+            kind = getattr(numpy.random, name, None)
+            if not (isinstance(kind, type) and issubclass(kind, numpy.random.BitGenerator)):
+                raise StateError(f"numpy has no bit generator {name!r}; set it before the state is restored")
+            numpy.random.mtrand.set_bit_generator(kind())
+        _own_generators.write(legacy, state)
 
     def reseed(self, seed: int) -> None:
         """Seed with both halves of the 64 bits, past every observer."""

@@ -12,7 +12,7 @@ from typing import Any
 from samerun import lineage, wrapping
 from samerun.digest import digest_bytes
 from samerun.runs.plan import Control
-from samerun.sources import _seeding
+from samerun.sources import _own_generators, _seeding
 from samerun.sources._rng import Rng
 from samerun.sources._unseeded import Unseeded
 from samerun.sources.source import Journal, Undo
@@ -37,8 +37,7 @@ class PythonRandom(Rng):
 
     def restore(self, state: Any) -> None:
         """As `random.setstate`."""
-        version, internal, gauss = state
-        random.setstate((version, tuple(internal), gauss))
+        _own_generators.write(random._inst, state)
 
     def reseed(self, seed: int) -> None:
         """Seed the global generator, past every observer."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+import sys
+from typing import Any
 
 import torch
 
 from samerun import ranks
 from samerun.errors import StateError
 from samerun.state import checks, rngs, things
+from samerun.state.form import FORMAT, SCHEMA
 from samerun.state.taking import Taker
 from samerun.state.trees import plainly
-
-FORMAT: Final = "samerun.state"
-SCHEMA: Final = 1
 
 
 def capture(**objects: Any) -> dict[str, Any]:
@@ -23,13 +22,14 @@ def capture(**objects: Any) -> dict[str, Any]:
     DataLoader, anything that has it and `load_state_dict()`); generators of python, numpy and torch by their
     states; None, numbers, strings, bytes, tensors, numpy arrays, and lists, tuples, dicts and sets of these
     as they are. Tensors are cloned to the CPU: training on changes nothing of what was captured. Not kept:
-    gradients, buffers outside the state_dict, attributes. The generators are left as they were.
+    gradients, buffers outside the state_dict, attributes. The generators are left as they were; beside other
+    threads, which may be drawing from them, what a state_dict() itself draws is not taken back.
 
     Raises StateError that names every object that cannot be kept.
     """
     held: dict[str, dict[str, Any]] = {"objects": {}, "values": {}, "about": {}}
     found: list[str] = []
-    generators = rngs.capture()
+    generators, alone = rngs.capture(), _alone()
     try:
         with plainly():
             taker = Taker()
@@ -39,7 +39,11 @@ def capture(**objects: Any) -> dict[str, Any]:
                 except StateError as error:
                     found.append(str(error))
     finally:
-        rngs.restore(generators)  # a state_dict() may have drawn from them
+        # a state_dict() may have drawn from them
+        if alone and _alone():
+            rngs.restore(generators)
+        else:  # or a thread that trains, whose draws must not be made again
+            generators = rngs.capture()
     if found:
         raise StateError("; ".join(found))
     return {
@@ -52,6 +56,11 @@ def capture(**objects: Any) -> dict[str, Any]:
         "rng": generators,
         **held,
     }
+
+
+def _alone() -> bool:
+    """Whether this is the only thread of the process that runs Python."""
+    return len(sys._current_frames()) == 1
 
 
 def _take(taker: Taker, name: str, thing: Any, held: dict[str, dict[str, Any]]) -> None:

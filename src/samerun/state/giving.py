@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 import torch
 
+from samerun.errors import StateError
 from samerun.state.trees import MAPPINGS, MARK, SETS, Places, clone, tensors_in
 
 
@@ -61,8 +62,12 @@ class Giver:
 
 
 def array_of(tree: dict[str, Any]) -> Any:
-    """The numpy array or scalar of its tree."""
-    array = numpy.ndarray(tree["shape"], tree["dtype"], bytearray(tree["bytes"] or b""), order=tree["order"])
+    """The numpy array or scalar of its tree, which `samerun.state.form` has looked at."""
+    content = bytearray(tree["bytes"] or b"")
+    try:
+        array = numpy.ndarray(tree["shape"], tree["dtype"], content, order=tree["order"])
+    except ValueError as error:  # too many dimensions, or an empty one beside one of 2**62
+        raise StateError(f"an array of shape {tree['shape']} cannot be made: {error}") from error
     array = array.copy(order="K")  # aligned, and its own
     return array[()] if tree[MARK] == "scalar" else array
 

@@ -11,7 +11,8 @@ import torch
 from samerun import ranks
 from samerun.errors import StateError
 from samerun.state import checks, rngs, things
-from samerun.state.capturing import FORMAT, SCHEMA, capture
+from samerun.state.capturing import capture
+from samerun.state.form import check_form
 from samerun.state.giving import Giver
 from samerun.state.taking import Taker
 from samerun.state.trees import differing, plainly
@@ -125,7 +126,7 @@ class Restoration:
 
     def _verify(self) -> None:
         """Raise StateError when an object does not hold what it was given: its code may pass over a part."""
-        more = self._state["torch"] != str(torch.__version__)  # another version's objects may hold more
+        other = self._state["torch"] != str(torch.__version__)  # another version's objects may hold more
         found = []
         for name, kind in self._order:
             thing = self._objects[name]
@@ -134,6 +135,7 @@ class Restoration:
             if kind == "value" and not isinstance(thing, _WRITTEN_IN_PLACE):
                 continue
             now, _ = Taker(copies=False).take(things.read(thing, kind), name)
+            more = other or kind == "generator"  # seed sequences are not in states of before they were kept
             found.append(differing(_tree(self._state, name), now, name, more=more))
         _refuse([one for one in found if one is not None])
 
@@ -165,20 +167,6 @@ class Restoration:
                 pair = (_tree(saved, name), saved["about"][name]), (_tree(now, name), about)
                 found += checks.problems(name, *pair, same_torch=versions[0] == versions[1])
         return found
-
-
-def check_form(state: Any) -> None:
-    """Raise StateError unless `state` is one of samerun's, of a schema known here."""
-    if not isinstance(state, Mapping) or state.get("format") != FORMAT:
-        raise StateError(
-            f"this is no state of samerun ({type(state).__name__}); pass what samerun.state.capture() gave. "
-            "samerun.state.audit() says what another checkpoint holds"
-        )
-    if state["schema"] != SCHEMA:
-        raise StateError(
-            f"the state has schema {state['schema']}, and this samerun knows {SCHEMA}; use the samerun that "
-            "made it"
-        )
 
 
 def _write(giver: Giver, state: State, name: str, kind: str, thing: Any) -> None:

@@ -11,18 +11,9 @@ import torch
 from samerun.digest import digest_value
 from samerun.digest.values import type_name
 from samerun.errors import StateError
-from samerun.state.trees import MAPPINGS, MARK, SETS, Places, clone
+from samerun.state.trees import ARRAY_KINDS, LEAVES, MAPPINGS, MARK, SETS, TENSORS, Places, clone, is_key
 
-_LEAVES = frozenset(
-    {
-        *(type(None), bool, int, float, complex, str),
-        *(torch.dtype, torch.device, torch.layout, torch.Size),
-    }
-)
-_KEYS = frozenset({type(None), bool, int, float, str, bytes})
-_TENSORS = frozenset({torch.Tensor, torch.nn.Parameter})
 _SET_NAMES = {kind: name for name, kind in SETS.items()}
-_ARRAY_KINDS = "biufcSUmM"  # numpy's kinds whose bytes are the whole value
 
 
 class Taker:
@@ -50,11 +41,11 @@ class Taker:
 
     def _take(self, value: Any, where: str) -> Any:
         kind = type(value)
-        if kind in _LEAVES:
+        if kind in LEAVES:
             return value
         if kind is bytes:  # torch.load(weights_only=True) reads all but the empty one
             return value or {MARK: "empty bytes"}
-        if kind in _TENSORS:
+        if kind in TENSORS:
             return self._tensor(value, where)
         if kind is numpy.ndarray or isinstance(value, numpy.generic):
             return _array(value, where)
@@ -82,7 +73,7 @@ class Taker:
     def _mapping(self, value: Any, where: str) -> Any:
         tree: Any = MAPPINGS[type(value)]()
         for key, item in value.items():
-            if not _is_key(key) or key == MARK:
+            if not is_key(key) or key == MARK:
                 raise StateError(
                     f"{where} has the key {key!r} ({type_name(type(key))}); keys are strings, numbers, None "
                     f"and tuples of these, and not {MARK!r}"
@@ -122,7 +113,7 @@ def _memory(value: torch.Tensor) -> object:
 
 def _array(value: Any, where: str) -> dict[str, Any]:
     array = numpy.asarray(value)
-    if array.dtype.kind not in _ARRAY_KINDS:
+    if array.dtype.kind not in ARRAY_KINDS or (array.size and not array.itemsize):
         raise StateError(
             f"{where} is a numpy array of dtype {array.dtype}, whose bytes are not its value; keep it as a "
             "list, or as arrays of numbers"
@@ -135,10 +126,6 @@ def _array(value: Any, where: str) -> dict[str, Any]:
         "order": "F" if array.flags.fnc else "C",
         "bytes": array.tobytes(order="A") or None,
     }
-
-
-def _is_key(key: Any) -> bool:
-    return type(key) in _KEYS or (type(key) is tuple and all(map(_is_key, key)))
 
 
 def _not_plain(value: Any, where: str) -> str:

@@ -10,6 +10,7 @@ import torch
 
 from samerun.digest.values import type_name
 from samerun.errors import StateError
+from samerun.sources import _own_generators
 from samerun.streams import Stream
 
 # In the order of restoring: a scheduler may set its optimizer's learning rate, which the optimizer's own
@@ -52,7 +53,7 @@ def read(thing: Any, kind: str) -> Any:
     """The state of a thing, still sharing memory with it."""
     if kind == "value":
         return thing
-    return _read_generator(thing) if kind == "generator" else thing.state_dict()
+    return _own_generators.read(thing) if kind == "generator" else thing.state_dict()
 
 
 def write(thing: Any, kind: str, state: Any) -> None:
@@ -61,7 +62,7 @@ def write(thing: Any, kind: str, state: Any) -> None:
     Of plain values, only those that can change are written: tensors, arrays, lists, dicts, sets.
     """
     if kind == "generator":
-        _write_generator(thing, state)
+        _own_generators.write(thing, state)
     elif kind == "value":
         _write_value(thing, state)
     elif kind == "optimizer":
@@ -81,29 +82,9 @@ def reseed(generator: Any, stream: Stream) -> None:
         generator.seed([stream.seed64 & 0xFFFFFFFF, stream.seed64 >> 32])
     else:
         bits: Any = generator.bit_generator
-        bits.state = type(bits)(stream.seed64).state
-
-
-def _read_generator(generator: Any) -> Any:
-    if isinstance(generator, torch.Generator):
-        return generator.get_state()
-    if isinstance(generator, random.Random):
-        return generator.getstate()
-    if isinstance(generator, numpy.random.RandomState):
-        return generator.get_state(legacy=False)
-    return generator.bit_generator.state
-
-
-def _write_generator(generator: Any, state: Any) -> None:
-    if isinstance(generator, torch.Generator):
-        generator.set_state(state)
-    elif isinstance(generator, random.Random):
-        version, internal, gauss = state
-        generator.setstate((version, tuple(internal), gauss))
-    elif isinstance(generator, numpy.random.RandomState):
-        generator.set_state(state)
-    else:
-        generator.bit_generator.state = state
+        fresh = type(bits)(stream.seed64)
+        bits.state = fresh.state
+        _own_generators.replace_sequence(bits, fresh.seed_seq)  # its children are of the stream too
 
 
 def _write_value(value: Any, state: Any) -> None:

@@ -28,6 +28,15 @@ MAPPINGS: dict[type, type] = {
     collections.Counter: collections.Counter,
 }
 SETS: dict[str, type] = {"set": set, "frozenset": frozenset}
+LEAVES: frozenset[type] = frozenset(
+    {
+        *(type(None), bool, int, float, complex, str),
+        *(torch.dtype, torch.device, torch.layout, torch.Size),
+    }
+)
+TENSORS: frozenset[type] = frozenset({torch.Tensor, torch.nn.Parameter})
+ARRAY_KINDS = "biufcSUmM"  # numpy's kinds whose bytes are the whole value
+_KEYS = frozenset({type(None), bool, int, float, str, bytes})
 
 
 @contextmanager
@@ -55,6 +64,11 @@ def clone(value: torch.Tensor, device: str, where: str) -> torch.Tensor:
         first = str(error).partition("\n")[0]
         raise StateError(f"{where}, {shown(value)}, could not be copied: {first}") from error
     return copied.requires_grad_() if value.requires_grad and value.is_leaf else copied
+
+
+def is_key(key: Any) -> bool:
+    """Whether a mapping in a tree may have this key."""
+    return type(key) in _KEYS or (type(key) is tuple and all(map(is_key, key)))
 
 
 def tensors_in(tree: Any) -> Iterator[torch.Tensor]:

@@ -8,7 +8,7 @@ from samerun.state.auditing import parts
 from samerun.state.auditing.archives import Given
 from samerun.state.auditing.frameworks.framework import Finding, Framework
 from samerun.state.auditing.parts import Parts
-from samerun.state.capturing import FORMAT
+from samerun.state.form import FORMAT
 
 _PARTS_OF_KINDS = {
     "module": "model",
