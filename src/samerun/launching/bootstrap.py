@@ -20,6 +20,7 @@ from samerun.errors import UsageError
 from samerun.interruption import is_the_scripts
 from samerun.launching.hooks import ImportHook
 from samerun.launching.marks import PYTHON_SEEN, TORCH_SEEN, mark, took_effect
+from samerun.recording import sealed
 from samerun.runs.complaints import complain
 from samerun.runs.plan import Plan
 from samerun.sources.source import Source
@@ -65,8 +66,11 @@ class _Process:
         self._sources: list[Source] = []
         self._controlled: set[str] = set()
         self._recording = False
+        self._sealed: sealed.Sealed | None = None
 
     def begin(self) -> None:
+        if self._plan.root is not None:
+            self._sealed = sealed.seal(self._plan.root, self._plan.run)
         if self._plan.tier != "none":
             self._try("the record of evidence", self._open_journal, broken=True)
         self._try("the catalogue of sources", self._find_sources, broken=True)
@@ -113,6 +117,8 @@ class _Process:
         self._act(module)
         if module == "torch":
             mark(self._plan.run, TORCH_SEEN)
+            if self._sealed is not None:
+                sealed.seal_torch(self._sealed)
         if module in recording.watched(self._plan):
             self._try("the recorder", lambda: self._record(module), broken=True)
 

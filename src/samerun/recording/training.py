@@ -17,11 +17,11 @@ from torch.optim.optimizer import (
 )
 
 from samerun import digest
-from samerun.recording.files import shown
 from samerun.recording.modules import Modules
 from samerun.recording.recorder import Recorder
 from samerun.recording.values import Values
 from samerun.sources import _user_code
+from samerun.sources._user_code import shown
 
 # Of an optimizer's state: for each tensor the number of its parameter, its key; whether there are numbers;
 # the names of the parameters.
