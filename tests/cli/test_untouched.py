@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import subprocess
 import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from .command import samerun
@@ -105,3 +109,43 @@ def test_no_verb_that_reads_runs_writes(tmp_path: Path, use: dict[str, str], tem
     assert {path: what for path, what in after.items() if path in before} == before
     assert all(path.endswith(".html") for path in written), written  # what `report` is for
     assert left(temporary) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", ["recording", "checking the", "running"])
+def test_nothing_is_written_or_left_when_samerun_is_killed(
+    tmp_path: Path, use: dict[str, str], temporary: Path, stage: str
+) -> None:
+    """At the first run, in the middle of a patched one, and at the very start."""
+    work = project(tmp_path)
+    before = seen(tmp_path)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "samerun.cli", "diagnose", *COMMAND],
+        cwd=work,
+        env={**os.environ, **use},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    said = next((line for line in process.stderr if stage in line), None)
+    process.kill()
+    process.communicate()
+    assert said is not None or stage == "running"
+    for _ in range(600):
+        if not left(temporary) and not at_work(work):
+            break
+        time.sleep(0.1)
+    assert left(temporary) == [] and at_work(work) == []
+    assert seen(tmp_path) == before
+
+
+def at_work(folder: Path) -> list[int]:
+    """The processes that run in a folder, or in a copy of it."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            if process.pid != os.getpid() and process.cwd().endswith(str(folder)):
+                found.append(process.pid)
+    return found

@@ -20,13 +20,13 @@ from samerun.errors import UsageError
 from samerun.interruption import is_the_scripts
 from samerun.launching.hooks import ImportHook
 from samerun.launching.marks import PYTHON_SEEN, TORCH_SEEN, mark, took_effect
-from samerun.recording import sealed
 from samerun.runs.complaints import complain
 from samerun.runs.plan import Plan
 from samerun.sources.source import Source
 
 if TYPE_CHECKING:
     from samerun.recording.journal import Journal
+    from samerun.recording.sealed import Sealed
 
 
 def start_from(text: str) -> None:
@@ -66,11 +66,13 @@ class _Process:
         self._sources: list[Source] = []
         self._controlled: set[str] = set()
         self._recording = False
-        self._sealed: sealed.Sealed | None = None
+        self._sealed: Sealed | None = None
 
     def begin(self) -> None:
         if self._plan.root is not None:
-            self._sealed = sealed.seal(self._plan.root, self._plan.run)
+            from samerun.recording.sealed import seal
+
+            self._sealed = seal(self._plan.root, self._plan.run)
         if self._plan.tier != "none":
             self._try("the record of evidence", self._open_journal, broken=True)
         self._try("the catalogue of sources", self._find_sources, broken=True)
@@ -118,7 +120,7 @@ class _Process:
         if module == "torch":
             mark(self._plan.run, TORCH_SEEN)
             if self._sealed is not None:
-                sealed.seal_torch(self._sealed)
+                self._sealed.seal_torch()
         if module in recording.watched(self._plan):
             self._try("the recorder", lambda: self._record(module), broken=True)
 

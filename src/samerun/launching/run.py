@@ -84,6 +84,17 @@ def record(
     return run
 
 
+def close(path: Path, error: str) -> None:
+    """Say in the manifest of a run that it was interrupted, and why, if it still says that it is running.
+
+    Raises RunError, and OSError when the manifest cannot be written.
+    """
+    manifest = Manifest.read(path)
+    if manifest.outcome == "running":
+        lasted = datetime.now(timezone.utc) - datetime.fromisoformat(manifest.started)
+        _ended(manifest, path, Outcome(None, "interrupted", lasted.total_seconds(), error=error))
+
+
 def _ended(manifest: Manifest, path: Path, outcome: Outcome) -> Run:
     """The run with what became of it, on disk if the disk takes it."""
     whole = dataclasses.replace(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from samerun.errors import UsageError
 from samerun.launching.mirror import Mirror, is_left_out
+from samerun.launching.watcher import watcher
 
 __all__ = ["is_left_out", "root_of", "scratch_copy"]
 
@@ -26,17 +27,18 @@ def scratch_copy(cwd: Path, instead: str = "run without --scratch") -> Iterator[
     `instead` says what else can be done.
     """
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
-    try:
+    with watcher.seeing_to("folder", str(folder)):
         try:
-            copy = Mirror(folder, cwd.resolve()).copy()
-        except (OSError, shutil.Error) as error:
-            raise UsageError(
-                f"The working directory {cwd} cannot be copied to {folder}: {_first(error)}. "
-                f"Set TMPDIR to a folder with room, or {instead}."
-            ) from None
-        yield copy
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+            try:
+                copy = Mirror(folder, cwd.resolve()).copy()
+            except (OSError, shutil.Error) as error:
+                raise UsageError(
+                    f"The working directory {cwd} cannot be copied to {folder}: {_first(error)}. "
+                    f"Set TMPDIR to a folder with room, or {instead}."
+                ) from None
+            yield copy
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def root_of(copy: Path) -> Path:

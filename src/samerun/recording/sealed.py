@@ -81,6 +81,21 @@ class Sealed:
         )
         raise OSError(errno.EROFS, message, real)
 
+    def seal_torch(self) -> None:
+        """The same for files that torch, imported now, writes past Python."""
+        from torch import serialization
+
+        writer: Any = getattr(serialization, "_open_zipfile_writer_file", None)
+        if writer is None:
+            return
+        original: Callable[..., None] = writer.__init__
+
+        def begin(opened: object, name: object, *arguments: Any, **keywords: Any) -> None:
+            self.check(name)
+            original(opened, name, *arguments, **keywords)
+
+        writer.__init__ = begin
+
     def _enter(self, path: object) -> None:
         if not isinstance(path, (str, bytes, os.PathLike)):
             return
@@ -102,22 +117,6 @@ def seal(root: str, run: str) -> Sealed:
 
     sys.addaudithook(hook)
     return sealed
-
-
-def seal_torch(sealed: Sealed) -> None:
-    """The same for files that torch writes past Python."""
-    from torch import serialization
-
-    writer: Any = getattr(serialization, "_open_zipfile_writer_file", None)
-    if writer is None:
-        return
-    original: Callable[..., None] = writer.__init__
-
-    def begin(self: object, name: object, *arguments: Any, **keywords: Any) -> None:
-        sealed.check(name)
-        original(self, name, *arguments, **keywords)
-
-    writer.__init__ = begin
 
 
 def _is_device(path: str) -> bool:
