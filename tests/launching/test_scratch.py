@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
 from samerun.errors import UsageError
-from samerun.launching.scratch import scratch_copy
+from samerun.launching.scratch import root_of, scratch_copy
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def test_files_are_copied_and_what_is_written_there_stays_there(work):
     assert not copy.exists()
 
 
-def test_links_inside_stay_inside_and_links_out_lead_to_the_original(work):
+def test_links_inside_stay_inside_and_links_out_find_what_they_lead_to(work):
     with scratch_copy(work) as copy:
         for name in ("inside", "absolute"):
             assert (copy / name / "x.txt").resolve() == copy / "data" / "deep" / "x.txt"
@@ -57,3 +58,92 @@ def test_what_cannot_be_copied_is_wrong_usage(work, tmp_path, monkeypatch):
     with pytest.raises(UsageError, match=r"cannot be copied.*without --scratch"), scratch_copy(work / "gone"):
         pass
     assert not list(tmp_path.glob("samerun-scratch-*"))
+
+
+def test_what_links_lead_to_outside_is_copied_too(work, tmp_path):
+    (tmp_path / "file.txt").write_text("one")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "back").symlink_to(work / "data")
+    (tmp_path / "folder" / "chain").symlink_to("../file.txt")
+    (work / "file").symlink_to("../file.txt")
+    (work / "folder").symlink_to(tmp_path / "folder")
+    (work / "to-be-made").symlink_to("../folder/new.txt")
+    with scratch_copy(work) as copy:
+        assert (copy / "file").read_text() == "one"
+        (copy / "file").write_text("two")
+        assert (copy / "folder" / "chain").read_text() == "two", "two links to one file lead to one copy"
+        (copy / "data" / "big" / "data.bin").write_text("two")
+        (copy / "folder" / "back" / "deep" / "x.txt").write_text("two")
+        assert (copy / "data" / "deep" / "x.txt").read_text() == "two"
+        (copy / "to-be-made").write_text("new")
+        assert (copy / "folder" / "new.txt").read_text() == "new"
+    assert (tmp_path / "file.txt").read_text() == "one"
+    assert (tmp_path / "big" / "data.bin").read_text() == "big"
+    assert (work / "data" / "deep" / "x.txt").read_text() == "x"
+    assert sorted(path.name for path in (tmp_path / "folder").iterdir()) == ["back", "chain"]
+
+
+def test_a_linked_script_has_what_lies_beside_it_and_relative_paths_are_as_they_were(work, tmp_path):
+    (tmp_path / "code" / "package").mkdir(parents=True)
+    for name in ("train.py", "helper.py", "package/__init__.py"):
+        (tmp_path / "code" / name).write_text(name)
+    (work / "train.py").symlink_to("../code/train.py")
+    with scratch_copy(work) as copy:
+        real = (copy / "train.py").resolve()
+        assert real.is_relative_to(root_of(copy))
+        assert os.path.relpath(real, copy) == "../code/train.py"
+        assert (real.parent / "helper.py").read_text() == "helper.py"
+        assert (real.parent / "package" / "__init__.py").read_text() == "package/__init__.py"
+        assert not (real.parent / "helper.py").is_symlink()
+
+
+def test_a_script_linked_to_from_a_folder_below_its_own_is_copied(tmp_path):
+    work = tmp_path / "repository" / "runs" / "first"
+    work.mkdir(parents=True)
+    (tmp_path / "repository" / "train.py").write_text("train")
+    (tmp_path / "repository" / "runs" / "shared.py").write_text("shared")
+    (work / "train.py").symlink_to("../../train.py")
+    with scratch_copy(work) as copy:
+        (copy / "train.py").write_text("changed")
+        assert ((copy / "train.py").resolve().parent / "runs" / "shared.py").read_text() == "shared"
+        assert (copy / "train.py").resolve().parent / "runs" / "first" == copy
+    assert (tmp_path / "repository" / "train.py").read_text() == "train"
+
+
+def test_what_is_too_much_is_linked_to_but_new_files_beside_it_stay_in_the_copy(work, tmp_path, monkeypatch):
+    monkeypatch.setattr("samerun.launching.mirror._MOST_BYTES", 100)
+    monkeypatch.setattr("samerun.launching.mirror._MOST_FILES", 20)
+    (tmp_path / "saved").mkdir()
+    (tmp_path / "saved" / "large.pt").write_bytes(bytes(101))
+    (tmp_path / "saved" / "small.pt").write_bytes(bytes(50))
+    (tmp_path / "many").mkdir()
+    for number in range(30):
+        (tmp_path / "many" / f"{number}.txt").write_text("x")
+    (work / "saved").symlink_to(tmp_path / "saved")
+    (work / "many").symlink_to(tmp_path / "many")
+    with scratch_copy(work) as copy:
+        assert (copy / "saved" / "large.pt").readlink() == tmp_path / "saved" / "large.pt"
+        (copy / "saved" / "small.pt").write_text("changed")
+        (copy / "saved" / "new.pt").write_text("new")
+        assert (copy / "many").resolve() == tmp_path / "many"
+    assert sorted(path.name for path in (tmp_path / "saved").iterdir()) == ["large.pt", "small.pt"]
+    assert (tmp_path / "saved" / "small.pt").read_bytes() == bytes(50)
+
+
+def test_programs_and_hard_links(work, tmp_path):
+    (work / "python").symlink_to(sys.executable)
+    (tmp_path / "one.txt").write_text("one")
+    os.link(tmp_path / "one.txt", work / "two.txt")
+    with scratch_copy(work) as copy:
+        assert (copy / "python").resolve() == Path(sys.executable).resolve()
+        (copy / "two.txt").write_text("two")
+    assert (tmp_path / "one.txt").read_text() == "one"
+
+
+def test_a_copy_of_a_copy_is_made_of_the_first(work, tmp_path):
+    with scratch_copy(work) as first:
+        (first / "data" / "big" / "data.bin").write_text("first")
+        with scratch_copy(first) as second:
+            assert (second / "data" / "big" / "data.bin").read_text() == "first"
+            (second / "data" / "big" / "data.bin").write_text("second")
+        assert (first / "data" / "big" / "data.bin").read_text() == "first"

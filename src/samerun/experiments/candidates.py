@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from samerun.comparing.comparison import Comparison
 from samerun.control import is_contradicted
+from samerun.editing.edit import NoEdit
 from samerun.experiments.closer import Closer
 from samerun.experiments.settled import Proven, Settled
 from samerun.explaining import lines
@@ -15,7 +16,7 @@ from samerun.explaining.confirm import SURE, is_free, judge, points
 from samerun.explaining.patch import Patch, patch
 from samerun.explaining.placing import placed
 from samerun.explaining.smallest import smallest
-from samerun.launching.scratch import scratch_copy
+from samerun.launching.scratch import root_of, scratch_copy
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.store import Run
 from samerun.sources._world import World
@@ -177,7 +178,10 @@ class Candidates:
         if made is None or not made.diff or made.cannot or self._rivalled(item, made):
             return None
         with scratch_copy(settled.start) as copy:
-            made.apply(copy)
+            try:
+                made.apply(copy, root_of(copy))
+            except NoEdit:  # a file to edit is linked to, and too large to be copied
+                return None
             settled.trials.within = copy
             settled.applied, applied = made, settled.applied
             try:

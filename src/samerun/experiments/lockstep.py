@@ -21,6 +21,7 @@ from pathlib import Path
 
 from samerun.errors import RunError
 from samerun.experiments.timed import MODULE, Timed
+from samerun.launching.watcher import watcher
 from samerun.recording.clock import DONE, FREE, GO
 from samerun.runs.store import Run
 
@@ -33,7 +34,11 @@ def side_by_side(commands: Sequence[Timed], order: random.Random) -> list[Run]:
 
     A command that ends, or makes no step, takes no more turns. Raises RunError when one cannot be made.
     """
-    with tempfile.TemporaryDirectory(prefix="samerun-turns-") as folder, contextlib.ExitStack() as stack:
+    with (
+        tempfile.TemporaryDirectory(prefix="samerun-turns-") as folder,
+        watcher.seeing_to("folder", folder),
+        contextlib.ExitStack() as stack,
+    ):
         sides = [
             stack.enter_context(_Side(command, Path(folder, str(number))))
             for number, command in enumerate(commands)
@@ -71,6 +76,8 @@ class _Side:
         self._process = subprocess.Popen(
             [sys.executable, "-m", MODULE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
+        self._seen_to = watcher.seeing_to_process(self._process.pid)
+        self._seen_to.__enter__()
         assert self._process.stdin is not None
         self._process.stdin.write(self._command.to_json() + "\n")
         self._process.stdin.flush()
@@ -82,6 +89,7 @@ class _Side:
             assert self._process.stdin is not None
             self._process.stdin.close()  # it ends its run, and then itself
         self._process.wait()
+        self._seen_to.__exit__(None, None, None)
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 stream.close()

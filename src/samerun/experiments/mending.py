@@ -9,12 +9,13 @@ from pathlib import Path
 from samerun.comparing.compare import compare_all
 from samerun.comparing.comparison import Comparison
 from samerun.comparing.growth import growth
+from samerun.editing.edit import NoEdit
 from samerun.experiments.diagnosis import Found, Proof
 from samerun.experiments.trials import Trials
 from samerun.explaining.cause import cause_of
 from samerun.explaining.explain import explain
 from samerun.explaining.patch import Patch, patch
-from samerun.launching.scratch import scratch_copy
+from samerun.launching.scratch import root_of, scratch_copy
 from samerun.runs.difference import Evidence
 from samerun.runs.store import Run
 
@@ -40,7 +41,10 @@ def mend(
         return replace(made, diff="", files={}, partial=made.diff), []
     if made is None or not made.diff or start is None:
         return made, []
-    runs, comparison = _tried(trials, made, start)
+    try:
+        runs, comparison = _tried(trials, made, start)
+    except NoEdit:  # a file to edit is linked to, and too large to be copied
+        return made, []
     tried = _with_runs(made, runs, comparison)
     first, more = tried, list[Found]()
     while comparison.difference is not None and len(more) < _MOST_MORE:
@@ -54,7 +58,10 @@ def mend(
         if made is None or not made.diff or made.cannot:
             break
         parted = runs
-        runs, comparison = _tried(trials, made, start)
+        try:
+            runs, comparison = _tried(trials, made, start)
+        except NoEdit:
+            break
         tried = _with_runs(made, runs, comparison)
         controlled = tuple(dict.fromkeys(known.source for _, known in causes))
         until = None if comparison.difference is None else comparison.difference.step
@@ -67,10 +74,10 @@ def mend(
 
 
 def _tried(trials: Trials, made: Patch, start: Path) -> tuple[list[Run], Comparison]:
-    """Two runs of the patched code, and how they compare."""
+    """Two runs of the patched code, and how they compare. Raises NoEdit when it cannot be written."""
     request = trials.request
     with scratch_copy(start) as copy:
-        made.apply(copy)
+        made.apply(copy, root_of(copy))
         trials.within = copy
         try:
             runs = trials.record(

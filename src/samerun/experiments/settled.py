@@ -15,7 +15,7 @@ from samerun.experiments.left import FILES
 from samerun.experiments.trials import Trials
 from samerun.explaining.cause import Cause
 from samerun.explaining.patch import Patch, patch
-from samerun.launching.scratch import scratch_copy
+from samerun.launching.scratch import root_of, scratch_copy
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Control
 from samerun.runs.store import Run
@@ -40,7 +40,7 @@ class Settled:
 
     def __init__(self, trials: Trials, start: Path | None, share: float | None = None) -> None:
         self.trials = trials
-        self.start = start  # the folder as it was before the first run; None: too big to be copied
+        self.start = start  # the folder as it was before the first run; None: it could not be copied
         self._share = share  # of pairs of runs that differ, where that is not all of them
         self.causes: list[tuple[Difference, Cause]] = []  # all that were proved
         self.patch: Patch | None = None  # that for all causes, once its runs agreed to their end
@@ -91,7 +91,7 @@ class Settled:
                 base = stack.enter_context(scratch_copy(base))
                 made = patch(patched, self.trials.request.folder, self.by_edit())
                 if made is not None:
-                    made.apply(base)
+                    made.apply(base, root_of(base))
                     self.applied = made
             self.trials.fresh = base if fresh else None
             self.trials.within = base if patched and not fresh else None

@@ -11,6 +11,7 @@ from samerun.editing.code import Code, encoded
 from samerun.editing.diff import carried, unified
 from samerun.editing.edit import Edit, NoEdit
 from samerun.editing.merging import merged
+from samerun.editing.replacing import write_anew
 from samerun.explaining.cause import Cause
 from samerun.explaining.witness import argv_of, whole
 from samerun.runs.difference import Difference
@@ -28,10 +29,19 @@ class Patch:
     runs: tuple[str, ...] = ()  # the runs that verified it
     partial: str = ""  # the edits that can be made, where they are not enough: no edit mends the others
 
-    def apply(self, folder: Path) -> None:
-        """Write the files below `folder`, each in the encoding that its own first lines name."""
-        for path, text in self.files.items():
-            (folder / path).write_bytes(encoded(text))
+    def apply(self, folder: Path, within: Path | None = None) -> None:
+        """Write the files below `folder`, each in the encoding that its own first lines name.
+
+        Nothing is written outside of `within` (None: `folder`): raises NoEdit when a link leads out of it.
+        Each file is replaced by a new one, so that other names of it (hard links) keep what they had.
+        """
+        within = (within or folder).resolve()
+        places = {path: (folder / path).resolve() for path in self.files}
+        for path, place in places.items():
+            if not place.is_relative_to(within):
+                raise NoEdit(f"{path} is a link to {place}, outside of {within}")
+        for path, place in places.items():
+            write_anew(place, encoded(self.files[path]))
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""

@@ -26,6 +26,7 @@ from samerun.sources.source import Source
 
 if TYPE_CHECKING:
     from samerun.recording.journal import Journal
+    from samerun.recording.sealed import Sealed
 
 
 def start_from(text: str) -> None:
@@ -65,8 +66,13 @@ class _Process:
         self._sources: list[Source] = []
         self._controlled: set[str] = set()
         self._recording = False
+        self._sealed: Sealed | None = None
 
     def begin(self) -> None:
+        if self._plan.root is not None:
+            from samerun.recording.sealed import seal
+
+            self._sealed = seal(self._plan.root, self._plan.run)
         if self._plan.tier != "none":
             self._try("the record of evidence", self._open_journal, broken=True)
         self._try("the catalogue of sources", self._find_sources, broken=True)
@@ -118,6 +124,8 @@ class _Process:
         self._act(module)
         if module == "torch":
             mark(self._plan.run, TORCH_SEEN)
+            if self._sealed is not None:
+                self._sealed.seal_torch()
         if module in recording.watched(self._plan):
             self._try("the recorder", lambda: self._record(module), broken=True)
 

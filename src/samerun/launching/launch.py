@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import select
 import signal
@@ -12,12 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import psutil
+
 from samerun import lineage
 from samerun.launching.command import cannot_start, check_command
 from samerun.launching.following import Following, Progress
 from samerun.launching.interrupts import Interrupts
 from samerun.launching.output import Output
 from samerun.launching.tree import Tree, adopting
+from samerun.launching.watcher import Matter, watcher
 from samerun.runs.plan import VARIABLE, Plan
 
 OUTPUT = "output.txt"
@@ -63,7 +68,12 @@ def launch(
     environ = child_environment(plan, cwd, env or {})
     check_command(command, cwd, environ)
     run = Path(plan.run)
-    with Interrupts() as interrupts, adopting():
+    with (
+        Interrupts() as interrupts,
+        adopting(),
+        watcher.seeing_to("mark", plan.to_json()) as matter,
+    ):
+        matter.also("run", plan.run)
         started = time.monotonic()
         try:
             process = subprocess.Popen(
@@ -79,7 +89,9 @@ def launch(
         except OSError as error:
             raise cannot_start(command, error) from None
         with process:
-            attempt = _Attempt(process, plan, timeout, interrupts, Following(run), on_progress, started)
+            _see_to(matter, psutil.Process(process.pid))
+            tree = Tree(process, plan.to_json(), found=functools.partial(_see_to, matter))
+            attempt = _Attempt(process, plan, tree, timeout, interrupts, Following(run), on_progress, started)
             assert process.stdout is not None
             output = Output(process.stdout.fileno(), run / OUTPUT, tee=tee)
             try:
@@ -89,6 +101,11 @@ def launch(
                 output.close()
         attempt.following.forget()
     return _outcome(word, process.returncode, time.monotonic() - started, timeout, interrupts, output.lost)
+
+
+def _see_to(matter: Matter, process: psutil.Process) -> None:
+    with contextlib.suppress(psutil.Error):  # it has ended
+        matter.also("process", (process.pid, process.create_time()))
 
 
 def child_environment(plan: Plan, cwd: Path, env: Mapping[str, str]) -> dict[str, str]:
@@ -118,6 +135,7 @@ class _Attempt:
         self,
         process: subprocess.Popen[bytes],
         plan: Plan,
+        tree: Tree,
         timeout: float | None,
         interrupts: Interrupts,
         following: Following,
@@ -126,7 +144,7 @@ class _Attempt:
     ) -> None:
         self.following = following
         self._process = process
-        self._tree = Tree(process, plan.to_json())
+        self._tree = tree
         self._stops = plan.stop_after is not None
         self._interrupts = interrupts
         self._on_progress = on_progress

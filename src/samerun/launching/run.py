@@ -14,7 +14,7 @@ from typing import Any
 from samerun.errors import RunError, UsageError
 from samerun.launching.following import Progress
 from samerun.launching.launch import Outcome, child_environment, launch
-from samerun.launching.scratch import scratch_copy
+from samerun.launching.scratch import root_of, scratch_copy
 from samerun.launching.telling import told
 from samerun.runs import provenance
 from samerun.runs.manifest import FILE, Manifest
@@ -66,6 +66,8 @@ def record(
     )
     try:
         with scratch_copy(cwd) if scratch else contextlib.nullcontext(copy or cwd) as folder:
+            if scratch or copy is not None:
+                plan = dataclasses.replace(plan, root=str(root_of(folder)))
             manifest = _manifest(command, plan, cwd, folder, env or {})
             _begin(manifest, path)
             outcome = Outcome(None, "failed", 0.0, error="samerun itself was stopped before the command")
@@ -80,6 +82,17 @@ def record(
             shutil.rmtree(path, ignore_errors=True)
         raise
     return run
+
+
+def close(path: Path, error: str) -> None:
+    """Say in the manifest of a run that it was interrupted, and why, if it still says that it is running.
+
+    Raises RunError, and OSError when the manifest cannot be written.
+    """
+    manifest = Manifest.read(path)
+    if manifest.outcome == "running":
+        lasted = datetime.now(timezone.utc) - datetime.fromisoformat(manifest.started)
+        _ended(manifest, path, Outcome(None, "interrupted", lasted.total_seconds(), error=error))
 
 
 def _ended(manifest: Manifest, path: Path, outcome: Outcome) -> Run:

@@ -3,85 +3,50 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
-import stat
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from samerun.errors import UsageError
+from samerun.launching.mirror import Mirror, is_left_out
+from samerun.launching.watcher import watcher
 
-_NEVER = {".samerun"}
+__all__ = ["is_left_out", "root_of", "scratch_copy"]
+
+_PREFIX = "samerun-scratch-"
 
 
 @contextlib.contextmanager
 def scratch_copy(cwd: Path, instead: str = "run without --scratch") -> Iterator[Path]:
-    """A temporary copy of `cwd`, of the same name, removed at the end.
+    """A temporary copy of `cwd`, of the same name, removed at the end. Nothing in it is a file of the user's.
 
-    Links are copied as links that lead to the copy of what is inside `cwd`, and to what is outside. Virtual
-    environments are linked to, not copied; `.samerun` and special files are left out.
+    It stands in a folder that stands for `/`, so that what links lead to outside of `cwd` is copied to where
+    relative paths find it; see `Mirror` for what is linked to instead, since it is too large or a program.
     Raises UsageError when it cannot be copied (permissions, a full disk);
     `instead` says what else can be done.
     """
-    folder = Path(tempfile.mkdtemp(prefix="samerun-scratch-")).resolve()
-    try:
-        copy = folder / (cwd.name or "work")
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
+    with watcher.seeing_to("folder", str(folder)):
         try:
-            shutil.copytree(cwd, copy, symlinks=True, ignore=_left_out)
-            _mend_links(cwd, copy)
-        except (OSError, shutil.Error) as error:
-            raise UsageError(
-                f"The working directory {cwd} cannot be copied to {folder}: {_first(error)}. "
-                f"Set TMPDIR to a folder with room, or {instead}."
-            ) from None
-        yield copy
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+            try:
+                copy = Mirror(folder, cwd.resolve()).copy()
+            except (OSError, shutil.Error) as error:
+                raise UsageError(
+                    f"The working directory {cwd} cannot be copied to {folder}: {_first(error)}. "
+                    f"Set TMPDIR to a folder with room, or {instead}."
+                ) from None
+            yield copy
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
-def _left_out(folder: str, names: Sequence[str]) -> set[str]:
-    return {name for name in names if is_left_out(Path(folder, name))}
-
-
-def is_left_out(path: Path) -> bool:
-    """Whether no copy is made of it: our own runs, a virtual environment, a socket, a pipe."""
-    return path.name in _NEVER or _is_special(path)
-
-
-def _is_special(path: Path) -> bool:
-    """A virtual environment, or what is no file, folder or link (sockets, pipes)."""
-    mode = path.lstat().st_mode
-    if stat.S_ISDIR(mode):
-        return _is_environment(path)
-    return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode))
-
-
-def _is_environment(path: Path) -> bool:
-    return (path / "pyvenv.cfg").exists()
-
-
-def _mend_links(cwd: Path, copy: Path) -> None:
-    """Link to the environments left out, and make relative links that lead out of `cwd` lead there again."""
-    for folder, folders, files in os.walk(copy):
-        original = cwd / Path(folder).relative_to(copy)
-        for path in original.iterdir():
-            if path.is_dir() and not path.is_symlink() and _is_environment(path):
-                (Path(folder) / path.name).symlink_to(path.resolve(), target_is_directory=True)
-        for name in (*folders, *files):
-            link = Path(folder, name)
-            if link.is_symlink():
-                _mend(link, original, cwd, copy)
-
-
-def _mend(link: Path, original: Path, cwd: Path, copy: Path) -> None:
-    """Lead an absolute link into `cwd` to its copy, and a relative one out of `cwd` to what it led to."""
-    target = link.readlink()
-    led_to = Path(os.path.normpath(original / target))
-    inside = led_to.is_relative_to(cwd)
-    if target.is_absolute() is inside:
-        link.unlink()
-        link.symlink_to(copy / led_to.relative_to(cwd) if inside else led_to)
+def root_of(copy: Path) -> Path:
+    """The folder that stands for `/`, of a copy. Raises ValueError for what is no copy."""
+    for parent in copy.parents:
+        if parent.name.startswith(_PREFIX):
+            return parent
+    raise ValueError(f"{copy} is no copy of a working directory")
 
 
 def _first(error: OSError | shutil.Error) -> str:

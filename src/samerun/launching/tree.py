@@ -16,7 +16,7 @@ import psutil
 from samerun.runs.plan import VARIABLE
 
 _PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER = 36, 37
-_CLEANERS = ("multiprocessing.resource_tracker", "torch_shm_manager")
+_CLEANERS = ("multiprocessing.resource_tracker", "torch_shm_manager", "launching/afterwards.py")
 _POLL_S = 0.05
 _LOOK_EVERY_S = 1.0  # while the command runs; reading /proc costs a few milliseconds
 _AFTER_TERM_S = 1.0
@@ -49,11 +49,18 @@ class Tree:
     there, or carries the plan in its environment; nothing else is ever touched.
     """
 
-    def __init__(self, root: subprocess.Popen[bytes], mark: str) -> None:
+    def __init__(
+        self,
+        root: subprocess.Popen[bytes],
+        mark: str,
+        found: Callable[[psutil.Process], None] = lambda process: None,
+    ) -> None:
+        """`found` is called with each process of the command when it is first seen."""
         self._root = root
         self._mark = mark
         self._us = psutil.Process()
         self._known: set[psutil.Process] = set()
+        self._found = found
         self._sessions = {root.pid}
         self._looked = time.monotonic()
 
@@ -84,6 +91,8 @@ class Tree:
         living += [
             process for process in self._known - found if _lives(process)
         ]  # orphans, where none are adopted
+        for process in found - self._known:
+            self._found(process)
         self._known = set(living)
         self._looked = time.monotonic()
         return living
@@ -99,7 +108,7 @@ class Tree:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._root.pid, first)
         elif first is signal.SIGKILL:
-            _send(first, [process for process in living if not _cleans_up(process)])
+            _send(first, [process for process in living if not cleans_up(process)])
         else:
             _send(first, living)
         if self._gone_within(grace_s, hurry):
@@ -137,7 +146,8 @@ class Tree:
                 os.waitpid(process.pid, os.WNOHANG)
 
 
-def _cleans_up(process: psutil.Process) -> bool:
+def cleans_up(process: psutil.Process) -> bool:
+    """Whether it frees what others held, once they are gone, and ends by itself."""
     try:
         return any(cleaner in word for word in process.cmdline() for cleaner in _CLEANERS)
     except psutil.Error:

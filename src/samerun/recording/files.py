@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from samerun.interruption import is_the_scripts
 from samerun.sources import _user_code
+from samerun.sources._user_code import shown
 
 if TYPE_CHECKING:
     from samerun.recording.journal import Journal
@@ -81,15 +82,6 @@ class Files:
 
         self._budget -= size
         return digest.digest_bytes(Path(path).read_bytes(), "file")
-
-
-def shown(path: str) -> str:
-    """An absolute path, relative to the working directory where it lies in it."""
-    try:
-        here = os.path.join(os.getcwd(), "")
-    except OSError:  # the folder was removed
-        return path
-    return path[len(here) :] if path.startswith(here) else path
 
 
 def observe(journal: Journal) -> None:

@@ -16,12 +16,12 @@ from torch.optim.optimizer import (
 )
 
 from samerun import digest, wrapping
-from samerun.recording.files import shown
 from samerun.recording.modules import Modules
 from samerun.recording.recorder import Recorder
 from samerun.recording.tensors import number_of, tensors_of
 from samerun.recording.values import Values
 from samerun.sources import _user_code
+from samerun.sources._user_code import shown
 from samerun.wrapping import Parameter
 
 # Of an optimizer's state: for each tensor the number of its parameter, its key; whether there are numbers;

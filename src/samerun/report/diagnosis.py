@@ -135,7 +135,7 @@ def _patch(patch: Patch, file: str | None) -> list[Line]:
         tried = {
             True: f"the patched code was run {len(patch.runs)} times: same",
             False: "the patched code still differs",
-            None: "not tried: the folder is too big to be copied",
+            None: "not tried: the folder, or a file to edit, could not be copied",
         }[patch.verified]
         where = "" if file in (None, "-") else f", written to {file}"
         lines.append(Hung(Text("Patch ", style="bold"), styled(f"({tried}{where})")))

@@ -74,6 +74,7 @@ class Plan:
     values: bool = False  # sample the values of the weights now and then, to measure how a difference grows
     probe: Probe | None = None
     clock: str | None = None
+    root: str | None = None  # of the copy that the command runs in: the folder that stands for `/`
     vary: Mapping[str, Any] = field(default_factory=dict)  # source id to the value that `Source.vary` gets
 
     def to_json(self) -> str:

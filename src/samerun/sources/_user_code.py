@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
 import sysconfig
 from types import FrameType
@@ -38,6 +39,7 @@ _PATHS = sysconfig.get_paths()
 _ROOTS = [_PATHS[key] for key in ("stdlib", "platstdlib")]
 _STDLIB = tuple({os.path.join(path, "") for root in _ROOTS for path in (root, os.path.realpath(root))})
 _SCRIPTS = os.path.join(_PATHS["scripts"], "")
+_COPIED = re.compile(r"^.*/samerun-scratch-[^/]+(?=/)")  # the folders that stand for `/`: launching.scratch
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 _own: dict[str, bool] = {}
@@ -184,8 +186,16 @@ def _shown(name: str) -> str:
     for part in _INSTALLED:
         if part in path:
             return path.split(part, 1)[1]
+    return shown(path)
+
+
+def shown(path: str) -> str:
+    """An absolute path, relative to the working directory where it lies in it.
+
+    What was copied from outside of the working directory is shown as the file that it is a copy of.
+    """
     try:
         here = os.path.join(os.getcwd(), "")
     except OSError:  # the folder was removed
         return path
-    return path[len(here) :] if path.startswith(here) else path
+    return path[len(here) :] if path.startswith(here) else _COPIED.sub("", path)

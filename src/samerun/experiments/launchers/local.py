@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from samerun.experiments.tasks import Done, Task
+from samerun.launching.watcher import watcher
 
 MODULE = "samerun.experiments.tasks"
 
@@ -41,7 +42,8 @@ def _one(task: Task, running: set[subprocess.Popen[str]]) -> Done:
     )
     running.add(process)
     try:
-        out, error = process.communicate(task.to_json())
+        with watcher.seeing_to_process(process.pid):
+            out, error = process.communicate(task.to_json())
     finally:
         running.discard(process)
     return answer(task, process.returncode, out, error)

@@ -1,0 +1,190 @@
+"""Copies a folder, and what links in it lead to, below another folder that stands for `/`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+_NEVER = {".samerun"}
+_MOST_BYTES = 256 << 20  # copied from behind links
+_MOST_FILES = 10_000  # looked at behind links
+_SCRIPT = (".py", ".sh")
+_PROGRAM = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")  # how executables begin: Linux, macOS
+
+
+class Mirror:
+    """Copies `cwd`, a real path, to root/cwd.
+
+    A link that leads out of `cwd` leads to a copy of its target at root/target, made for it: a file, or a
+    folder with what is in it. A script has the folder that it lies in with it: Python looks there for what it
+    imports. What is there for a program to read alone, or too much, is linked to where it is: programs,
+    virtual environments, a folder of more than 10,000 files, and the largest files once 256 MiB were copied.
+    `.samerun` and special files in `cwd` are left out.
+    """
+
+    def __init__(self, root: Path, cwd: Path) -> None:
+        self._root = root
+        self._cwd = cwd
+        self._bytes = _MOST_BYTES
+        self._files = _MOST_FILES
+        self._whole: set[Path] = {cwd}  # folders copied with all that is in them
+        self._shallow: set[Path] = set()
+
+    def copy(self) -> Path:
+        """The copy of `cwd`. Raises OSError and shutil.Error."""
+        copy = self._place(self._cwd)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(self._cwd, copy, symlinks=True, ignore=_left_out)
+        for folder, folders, files in os.walk(copy):
+            original = self._cwd / Path(folder).relative_to(copy)
+            for path in original.iterdir():
+                if path.is_dir() and not path.is_symlink() and is_environment(path):
+                    (Path(folder) / path.name).symlink_to(path.resolve(), target_is_directory=True)
+            for name in (*folders, *files):
+                if Path(folder, name).is_symlink():
+                    self._link(original / name)
+        return copy
+
+    def _place(self, path: Path) -> Path:
+        """Where the copy of an absolute path is."""
+        return self._root / path.relative_to("/")
+
+    def _link(self, link: Path) -> None:
+        """Make the copy of a link lead to the copy of what it leads to."""
+        place, target = self._place(link), link.readlink()
+        named = Path(os.path.normpath(link.parent / target))
+        if named.is_relative_to(self._cwd):
+            led_to = None if not target.is_absolute() else self._place(named)
+        else:
+            led_to = self._bring(Path(os.path.realpath(link)))
+        if led_to is not None or not place.is_symlink():
+            place.unlink(missing_ok=True)
+            place.symlink_to(led_to or target)
+
+    def _bring(self, path: Path) -> Path:
+        """Where a link to `path`, a real path, leads to from the copy: its own copy, or the path itself."""
+        place = self._place(path)
+        if any(path.is_relative_to(folder) for folder in self._whole) or place.exists():
+            return place
+        if self._cwd.is_relative_to(path):
+            return path
+        try:
+            if path.is_dir():
+                copied = self._bring_folder(path)
+            elif path.suffix in _SCRIPT:
+                self._bring_around(path.parent)
+                copied = self._bring_file(path, always=True)
+            else:
+                copied = self._bring_file(path)
+        except PermissionError:  # it may not be read
+            copied = False
+        return place if copied or place.exists() else path
+
+    def _bring_folder(self, folder: Path) -> bool:
+        """Copy a folder whole, unless it is too much."""
+        if is_environment(folder) or not self._can_look_through(folder):
+            return False
+        self._whole.add(folder)
+        self._fill(folder, whole=True)
+        return True
+
+    def _bring_around(self, folder: Path) -> None:
+        """Copy what lies beside a script; hidden folders, and those that are too much, are linked to."""
+        if folder not in self._shallow:
+            self._shallow.add(folder)
+            self._fill(folder, whole=False)
+
+    def _fill(self, folder: Path, *, whole: bool) -> None:
+        entries = _smallest_first(os.scandir(folder))
+        place = self._place(folder)
+        place.mkdir(parents=True, exist_ok=True)
+        for path in entries:
+            if path != self._cwd and path.name not in _NEVER:
+                self._fill_in(path, whole)
+        shutil.copystat(folder, place)
+
+    def _fill_in(self, path: Path, whole: bool) -> None:
+        copy = self._place(path)
+        if path.is_symlink():
+            self._link(path)
+        elif self._cwd.is_relative_to(path):
+            self._bring_around(path)
+        elif not copy.exists():
+            try:
+                if not path.is_dir():
+                    copied = self._bring_file(path, always=path.suffix in _SCRIPT)
+                elif whole and not is_environment(path):
+                    self._fill(path, whole=True)
+                    copied = True
+                else:
+                    copied = not path.name.startswith(".") and self._bring_folder(path)
+            except PermissionError:  # it may not be read
+                copied = False
+            if not copied and not copy.exists():
+                copy.symlink_to(path)
+
+    def _bring_file(self, path: Path, *, always: bool = False) -> bool:
+        """Copy a file; one that is not there yet will be made in the copy. False: it is to be linked to."""
+        place = self._place(path)
+        if not path.exists():
+            if path.parent.is_dir():
+                place.parent.mkdir(parents=True, exist_ok=True)
+            return path.parent.is_dir()
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode) or _is_program(path, status.st_mode):
+            return False
+        self._files -= 1
+        if not always and (status.st_size > self._bytes or self._files < 0):
+            return False
+        self._bytes -= status.st_size
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, place)
+        return True
+
+    def _can_look_through(self, folder: Path) -> bool:
+        """Whether it holds no more files than may still be looked at."""
+        count = 0
+        for _, folders, files in os.walk(folder):
+            count += len(folders) + len(files)
+            if count > self._files:
+                return False
+        return True
+
+
+def is_left_out(path: Path) -> bool:
+    """Whether no copy is made of it: our own runs, a virtual environment, a socket, a pipe."""
+    return path.name in _NEVER or _is_special(path)
+
+
+def is_environment(path: Path) -> bool:
+    """Whether a folder is a virtual environment, or one of conda's."""
+    return (path / "pyvenv.cfg").exists() or (path / "conda-meta").is_dir()
+
+
+def _left_out(folder: str, names: Sequence[str]) -> set[str]:
+    return {name for name in names if is_left_out(Path(folder, name))}
+
+
+def _is_special(path: Path) -> bool:
+    """A virtual environment, or what is no file, folder or link (sockets, pipes)."""
+    mode = path.lstat().st_mode
+    if stat.S_ISDIR(mode):
+        return is_environment(path)
+    return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode))
+
+
+def _is_program(path: Path, mode: int) -> bool:
+    """Whether it is a compiled program: it finds what belongs to it by where it lies."""
+    if not mode & stat.S_IXUSR:
+        return False
+    with open(path, "rb") as file:
+        return file.read(4) in _PROGRAM
+
+
+def _smallest_first(entries: Iterable[os.DirEntry[str]]) -> list[Path]:
+    """Files by size and then the rest, so that what is small is copied."""
+    found = [(entry.is_dir(), entry.stat(follow_symlinks=False).st_size, entry.path) for entry in entries]
+    return [Path(path) for _, _, path in sorted(found)]

@@ -1,0 +1,127 @@
+"""A command in a copy of its folder must not write through links that lead out of it.
+
+What was too large to be copied is linked to (launching.mirror), to be read. Opening it to write is refused as
+a read-only file refuses it: it is the user's, who did not ask for a run there.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_PATHS: Mapping[str, int] = {  # audit event → how many of its first arguments are paths that it changes
+    "os.remove": 1,
+    "os.rename": 2,
+    "os.mkdir": 1,
+    "os.rmdir": 1,
+    "os.truncate": 1,
+    "os.chmod": 1,
+    "os.chown": 1,
+    "os.utime": 1,
+}
+_LAST = frozenset({"os.link", "os.symlink"})  # that make their second argument
+_EVENTS = frozenset({"open", "os.chdir", *_PATHS, *_LAST})
+_ON_ENTRIES = frozenset(
+    {"os.remove", "os.rename", "os.rmdir", "os.link", "os.symlink"}
+)  # not what they lead to
+
+
+class Sealed:
+    """Refuses to write through links that lead out of the copy at `root`."""
+
+    def __init__(self, root: str, run: str) -> None:
+        self._root = os.path.join(root, "")
+        self._run = os.path.join(run, "")  # our own records
+        self._entered: set[str] = set()  # folders outside that the program went to through a link
+        self._enter(os.environ.get("PWD", ""))
+        self._busy = False
+
+    def audit(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Act on an audit event. Raises OSError."""
+        if event == "open":
+            path, mode, flags = arguments[:3]
+            writes = any(letter in mode for letter in "wax+") if mode else bool(flags and flags & _WRITES)
+            if writes and not self._busy:
+                self.check(path)
+        elif event in _PATHS:
+            for path in arguments[: _PATHS[event]]:
+                self.check(path, follow=event not in _ON_ENTRIES)
+        elif event in _LAST:
+            self.check(arguments[1], follow=False)
+        elif event == "os.chdir":
+            self._enter(arguments[0])
+
+    def check(self, path: object, *, follow: bool = True) -> None:
+        """Raise OSError (EROFS) when `path` is reached through a link that leads out of the copy."""
+        if self._busy or not isinstance(path, (str, bytes, os.PathLike)):
+            return
+        self._busy = True
+        try:
+            named = os.path.abspath(os.fsdecode(path))
+            inside = named.startswith(self._root)
+            if not inside and not any(named.startswith(folder) for folder in self._entered):
+                return
+            if named.startswith(self._run):
+                return
+            folder, name = os.path.split(named)
+            real = os.path.realpath(named) if follow else os.path.join(os.path.realpath(folder), name)
+            if real.startswith(self._root) or _is_device(real):
+                return
+        except OSError:
+            return
+        finally:
+            self._busy = False
+        message = (
+            f"{os.strerror(errno.EROFS)}: samerun runs this in a copy of the folder, and was to write to"
+        )
+        raise OSError(errno.EROFS, message, real)
+
+    def seal_torch(self) -> None:
+        """The same for files that torch, imported now, writes past Python."""
+        from torch import serialization
+
+        writer: Any = getattr(serialization, "_open_zipfile_writer_file", None)
+        if writer is None:
+            return
+        original: Callable[..., None] = writer.__init__
+
+        def begin(opened: object, name: object, *arguments: Any, **keywords: Any) -> None:
+            self.check(name)
+            original(opened, name, *arguments, **keywords)
+
+        writer.__init__ = begin
+
+    def _enter(self, path: object) -> None:
+        if not isinstance(path, (str, bytes, os.PathLike)):
+            return
+        named = os.path.abspath(os.fsdecode(path))
+        real = os.path.realpath(named)
+        if named.startswith(self._root) and not os.path.join(real, "").startswith(self._root):
+            self._entered.add(os.path.join(real, ""))
+
+
+def seal(root: str, run: str) -> Sealed:
+    """From here on, refuse it in this process. An audit hook cannot be taken out again."""
+    sealed = Sealed(root, run)
+    audit = sealed.audit
+
+    # Called for every audited event: a function costs a third of a bound method there.
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event in _EVENTS:
+            audit(event, arguments)
+
+    sys.addaudithook(hook)
+    return sealed
+
+
+def _is_device(path: str) -> bool:
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
