@@ -11,6 +11,7 @@ from guests.ways import Ran
 
 RECORDED = ("off", "ops")
 ABSENT = "not run"
+SHOWN = 30  # tests that part, of each suite
 
 
 @dataclass(frozen=True)
@@ -59,10 +60,14 @@ class Judged:
         times = ", ".join(f"{way} {ratio:.2f}x" for way, ratio in ratios.items() if ratio is not None)
         lines = [f"{self.suite.name}: {len(plain.outcomes)} tests ({counts}); {plain.cpu_s:.0f} s; {times}"]
         lines += [f"  differs between plain runs: {test}" for test in self.flaky]
-        lines += [f"  {way} exits with {code}, plain with {plain.exit_code}" for way, code in self.codes.items()]
-        for each in self.parted:
+        lines += [
+            f"  {way} exits with {code}, plain with {plain.exit_code}" for way, code in self.codes.items()
+        ]
+        for each in self.parted[:SHOWN]:
             reason = "UNEXPLAINED" if each.explained is None else each.explained.reason
             lines.append(f"  {each.way}: {each.test}: {each.plain} → {each.here} ({reason}) {each.why!r}")
+        if len(self.parted) > SHOWN:
+            lines.append(f"  and {len(self.parted) - SHOWN} more")
         return "\n".join(lines)
 
 

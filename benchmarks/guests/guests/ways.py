@@ -27,6 +27,7 @@ WAYS: dict[str, list[str]] = {
     "again": [],  # plain once more: what differs here differs by itself
 }
 LIMIT_S = float(os.environ.get("PROBE", 3600))  # a way that takes longer is ended
+ENDED = (124, 137)  # what timeout(1) exits with then
 TEST_LIMIT_S = 300  # a test that takes longer fails
 PYTEST = [
     *("-q", "--rootdir=.", "-o", "addopts=", "--durations=15"),
@@ -58,12 +59,13 @@ class Ran:
 
 
 def read(suite: Suite, way: str, results: Path) -> Ran | None:
-    """What was kept of this suite run in this way; None where there is none of this selection."""
+    """What was kept of this suite run in this way; None where there is none of this selection to its end."""
     file = results / suite.name / f"{way}.json"
     if not file.exists():
         return None
     ran = Ran(**json.loads(file.read_text(encoding="utf-8")))
-    return ran if (ran.commit, ran.arguments) == (suite.commit, suite.arguments()) else None
+    of_this = (ran.commit, ran.arguments) == (suite.commit, suite.arguments())
+    return ran if of_this and ran.exit_code not in ENDED else None
 
 
 def run(suite: Suite, way: str, checkout: Path, results: Path) -> Ran:
@@ -149,4 +151,7 @@ def _samerun() -> str:
 def _versions() -> dict[str, str]:
     from importlib.metadata import version
 
-    return {"python": platform.python_version(), **{name: version(name) for name in ("torch", "numpy", "pytest")}}
+    return {
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("torch", "numpy", "pytest")},
+    }
