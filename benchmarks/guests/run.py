@@ -2,8 +2,8 @@
 
     python benchmarks/guests/run.py [NAMES] [--ways plain,off,ops,strict] [--fresh] [--write]
 
-Each suite is cloned at its commit (suites.toml) into .guests/, and run in each way in a process of its own, in
-a checkout with nothing else in it. Where a test parts, the suite is run plain once more (again), to tell apart
+Each suite is cloned at its commit (suites.toml) into .guests/, and run in each way in a process of its own,
+in a checkout with nothing else in it. Where a test parts, the suite is run plain once more (again), to tell
 what differs by itself. What came out is kept in .guests/results/, and a way with a result is not run again
 without --fresh. --write makes the tables of docs/guests.md from all that is kept.
 Exits with 1 when a test parts that is not explained.

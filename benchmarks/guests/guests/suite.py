@@ -34,9 +34,9 @@ class Told:
 class Suite:
     """One suite at one commit.
 
-    `select`, `ignore` and `options` go to pytest; `select` names whole files and folders. `left_out` are tests
-    that need what is not there, or hang, without samerun too; `flaky` those whose outcome differs between
-    plain runs; `strict` those that end in another way under `samerun run`, and why that is right.
+    `select`, `ignore` and `options` go to pytest; `select` names whole files and folders. `left_out` are
+    tests that need what is not there, or hang, without samerun too; `flaky` those whose outcome differs
+    between plain runs; `strict` those that end otherwise under `samerun run`, and why that is right.
     """
 
     name: str
