@@ -12,6 +12,7 @@ from contextlib import ContextDecorator, ExitStack, contextmanager
 from types import ModuleType, TracebackType
 from typing import Any, Final, Literal
 
+from samerun import lineage
 from samerun.errors import TooLate, UsageError
 from samerun.ranks import sync_seed
 from samerun.runs.plan import MODES, Control, Mode
@@ -145,6 +146,8 @@ def _applied(wanted: Control, skipped: frozenset[str] = frozenset()) -> ExitStac
     sources = [source for source in selected(wanted) if source.id not in skipped]
     requested = {*(wanted.only or ()), *wanted.extra}
     with ExitStack() as stack:
+        if sources:
+            stack.callback(lineage.hand_on())
         for source in sources:
             stack.callback(_set_variables(source.environment(wanted)))
             if source.hooks_into:

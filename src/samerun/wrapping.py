@@ -7,11 +7,13 @@ it needs to know of them is looked up (`Parameter`); what cannot be found is the
 
 from __future__ import annotations
 
+import copy
 import functools
+import gc
 import inspect
 import sys
 from collections.abc import Callable, Iterable
-from types import MethodType, ModuleType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 Undo = Callable[[], None]
@@ -50,8 +52,8 @@ def around(owner: Any, name: str, hook: Around, also: Iterable[Any] = ()) -> Und
     original = inspect.getattr_static(owner, name)
     wrapper = wrap(original, hook, owner if isinstance(owner, ModuleType) else None)
     places = [place for place in also if vars(place).get(name) is original]
-    released = getattr(wrapper, "__func__", wrapper).__samerun_release__
-    return all_of([released, *(replace(place, name, wrapper) for place in (owner, *places))])
+    inner = wrapper.__func__ if isinstance(wrapper, (staticmethod, classmethod)) else wrapper
+    return all_of([inner.__samerun_release__, *(replace(place, name, wrapper) for place in (owner, *places))])
 
 
 def wrap(original: Any, hook: Around, home: ModuleType | None = None) -> Any:
@@ -66,11 +68,12 @@ def wrap(original: Any, hook: Around, home: ModuleType | None = None) -> Any:
     if not hasattr(type(original), "__get__") or isinstance(original, MethodType):
         return _Unbound(original, hook, home)
     making: Around | None = hook
+    called = in_the_callers_name(original)
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if making is None:
-            return original(*args, **kwargs)
-        return making(original, args, kwargs)
+            return called(*args, **kwargs)
+        return making(called, args, kwargs)
 
     def release() -> None:
         nonlocal making
@@ -107,6 +110,40 @@ def unseen(function: Any) -> Any:
     return function
 
 
+def in_the_callers_name(original: Any) -> Any:
+    """The original, if it is of C called from a frame that passes for the one that called its wrapper.
+
+    What it warns of is laid on the frame that calls it: it has none of its own.
+    """
+    if isinstance(getattr(original, "__func__", original), FunctionType) or type(original) is _Unbound:
+        return original
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        frame = sys._getframe(1)
+        while frame.f_code.co_filename.endswith(_PASSED_OVER) and frame.f_back is not None:
+            frame = frame.f_back
+        here = frame.f_code.co_filename, frame.f_code.co_name, frame.f_lineno
+        code = _there.get(here)
+        if code is None:
+            if len(_there) >= _MOST:
+                _there.clear()
+            file, name, line = here
+            code = _call.__code__.replace(co_filename=file, co_name=name, co_firstlineno=line)
+            _there[here] = code
+        return FunctionType(code, frame.f_globals)(original, args, kwargs)
+
+    called.__name__ = getattr(original, "__name__", "called")
+    return unseen(called)
+
+
+# On one line, so that all of it lies on the line that its code is said to begin with.
+def _call(original: Any, args: Any, kwargs: Any) -> Any: return original(*args, **kwargs)  # fmt: skip
+
+
+_there: dict[tuple[str, str, int], CodeType] = {}
+_MOST = 10_000
+
+
 class _Unbound:
     """Stands in for a built-in function, or for a bound method: what is no descriptor.
 
@@ -115,19 +152,21 @@ class _Unbound:
     """
 
     def __init__(self, original: Any, hook: Around, home: ModuleType | None) -> None:
-        self._original = original
-        self._hook: Around | None = hook
         functools.update_wrapper(self, original)
+        self._original = original
+        self._called = in_the_callers_name(original)
+        self._hook: Around | None = hook
         if home is not None and isinstance(getattr(original, "__self__", None), (ModuleType, NoneType)):
             self.__module__ = home.__name__
+        _tell_torchscript(self, original)
 
     def __samerun_release__(self) -> None:
         self._hook = None
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if self._hook is None:
-            return self._original(*args, **kwargs)
-        return self._hook(self._original, args, kwargs)
+            return self._called(*args, **kwargs)
+        return self._hook(self._called, args, kwargs)
 
     def __getattribute__(self, name: str) -> Any:
         if name == "__class__":  # what isinstance() asks for
@@ -145,6 +184,10 @@ class _Unbound:
     def __hash__(self) -> int:
         return hash(self._original)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        copied = copy.deepcopy(self._original, memo)
+        return self if copied is self._original else copied
+
     def __reduce__(self) -> Any:
         made = self._original.__reduce__()
         return self._original.__qualname__ if isinstance(made, str) else made
@@ -159,7 +202,7 @@ unseen(_Unbound.__call__)
 def replace(owner: Any, name: str, value: Any) -> Undo:
     """Set the attribute; the undo restores what was there, unless somebody replaced ours meanwhile."""
     before = vars(owner).get(name, MISSING)
-    setattr(owner, name, value)
+    _put(owner, name, value)
 
     def undo() -> None:
         if vars(owner).get(name) is not value:
@@ -167,9 +210,28 @@ def replace(owner: Any, name: str, value: Any) -> Undo:
         if before is MISSING:  # a class had it from a base
             delattr(owner, name)
         else:
-            setattr(owner, name, before)
+            _put(owner, name, before)
 
     return undo
+
+
+def _put(owner: Any, name: str, value: Any) -> None:
+    """Set the attribute, also of a class that is written in C, which stays what it is.
+
+    A subclass in its place would be another type to whoever compares, annotates or pickles types. Raises
+    TypeError where the class's own names cannot be reached.
+    """
+    try:
+        setattr(owner, name, value)
+        return
+    except TypeError:
+        found = gc.get_referents(vars(owner)) if isinstance(owner, type) else []
+        if len(found) != 1 or not isinstance(found[0], dict):
+            raise
+    import ctypes  # which most processes never need
+
+    found[0][name] = value
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(owner))  # looked up anew from here on
 
 
 def all_of(undos: list[Undo]) -> Undo:

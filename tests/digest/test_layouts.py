@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch.testing._internal.two_tensor import TwoTensor
 
+from samerun.digest import digest_tensor
 from samerun.errors import DigestError
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
@@ -260,13 +261,47 @@ def test_refused(digest, make, reason):
 
 
 @pytest.mark.parametrize("transform", [torch.vmap, lambda f: torch.func.grad(lambda x: f(x).sum())])
-def test_refused_inside_a_function_transform(digest, transform):
+def test_inside_a_function_transform_it_is_what_lies_behind(digest, transform):
+    """Whatever its strides; nothing of the reading is transformed."""
+    found = []
+
     def body(x):
-        with pytest.raises(DigestError, match="function transform"):
-            digest(x)
+        found.append(digest(x.t() if x.dim() == 2 else x))
         return x
 
-    transform(body)(torch.ones(3))
+    for value in (torch.ones(3), torch.ones(3), torch.tensor([1.0, 1, 0]), *_pairs()):
+        transform(body)(value)
+    assert found[0] == found[1] != found[2]
+    assert found[3] == found[4] != found[5]
+
+
+def _pairs():
+    flipped = torch.ones(4, 3, 2)
+    flipped[3, 1, 1] = 0
+    return torch.ones(4, 3, 2), torch.ones(4, 3, 2), flipped
+
+
+class Shell(torch.Tensor):
+    """Has its values as attributes, and no way to be opened that torch knows."""
+
+    @staticmethod
+    def __new__(cls, values):
+        return torch.Tensor._make_wrapper_subclass(cls, values.size(), dtype=values.dtype)
+
+    def __init__(self, values):
+        self.values = values
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        raise AssertionError("nobody may look")
+
+
+def test_a_shell_is_known_by_the_tensors_that_it_keeps():
+    one, same, other = (Shell(torch.tensor([1.0, last])) for last in (2.0, 2.0, 3.0))
+    assert digest_tensor(one) == digest_tensor(same) != digest_tensor(other)
+    del one.values
+    with pytest.raises(DigestError, match="no memory"):
+        digest_tensor(one)
 
 
 def test_freed_in_part_is_refused(digest):

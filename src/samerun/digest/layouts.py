@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from samerun.digest.host import dispatch_key_names, require_memory
+from samerun.digest.host import dispatch_key_names, require_memory, storage_address
 from samerun.digest.keyed import tensor_key
 from samerun.digest.quiet import quiet
 from samerun.digest.values import digest_value, type_name
@@ -55,6 +55,9 @@ def _walk(t: torch.Tensor, leaf: Leaf[Node], join: Join[Node]) -> Node:
         return _walk_subclass(t, leaf, join)
     names = dispatch_key_names(t)
     _refuse_wrapped(t, names)
+    if any(name.startswith("FuncTorch") for name in names):
+        key, inner = _open_transformed(t)
+        return join(key, [_walk(inner, leaf, join)])
     if t.layout is torch.strided and not (t.is_nested or t.is_quantized):
         if "ZeroTensor" in names:
             t = torch.zeros(t.shape, dtype=t.dtype, device=t.device)
@@ -115,7 +118,38 @@ def _walk_subclass(t: torch.Tensor, leaf: Leaf[Node], join: Join[Node]) -> Node:
         described = digest_value((attributes, context, rest)).hex()
         key = f"subclass {name} {tensor_key(t.dtype, t.shape)} {described}"
         return join(key, [_walk(value, leaf, join) for _, value in inner if isinstance(value, torch.Tensor)])
+    if _is_shell(t) and (held := _held(t)):
+        key = f"shell {name} {tensor_key(t.dtype, t.shape)} {[attribute for attribute, _ in held]}"
+        return join(key, [_walk(value, leaf, join) for _, value in held])
     return join(f"subclass {name}", [_walk(t.as_subclass(torch.Tensor), leaf, join)])
+
+
+def _is_shell(t: torch.Tensor) -> bool:
+    """Whether it has elements and no memory of its own, as those of `_make_wrapper_subclass`."""
+    return t.layout is torch.strided and t.numel() > 0 and not storage_address(t)
+
+
+def _held(t: torch.Tensor) -> list[tuple[str, torch.Tensor]]:
+    """The tensors that a shell keeps as its own attributes, in the order in which they came."""
+    attributes = getattr(t, "__dict__", None) or {}
+    return [
+        (attribute, value)
+        for attribute, value in attributes.items()
+        if isinstance(value, torch.Tensor) and value is not t
+    ]
+
+
+def _open_transformed(t: torch.Tensor) -> tuple[str, torch.Tensor]:
+    """What stands for `t` inside torch.func, and the tensor behind it: of a vmap, all of its slices."""
+    functorch = torch._C._functorch
+    if not functorch.is_functorch_wrapped_tensor(t):
+        raise DigestError(
+            f"a tensor (dtype {t.dtype}) inside a function transform stands for other tensors, which torch "
+            "does not give away. Digest it outside of the transform."
+        )
+    if functorch.is_batchedtensor(t):
+        return f"vmap {functorch.maybe_get_bdim(t)}", functorch.get_unwrapped(t)
+    return "transformed", functorch.get_unwrapped(t)
 
 
 def _refuse_wrapped(t: torch.Tensor, names: frozenset[str]) -> None:
@@ -124,11 +158,11 @@ def _refuse_wrapped(t: torch.Tensor, names: frozenset[str]) -> None:
             f"a meta tensor (dtype {t.dtype}, shape {tuple(t.shape)}) has no bytes to digest. "
             "Move the module to a real device first, with to_empty() and an initialisation."
         )
-    wrapped = sorted(name for name in names if name.startswith(("Functionalize", "FuncTorch", "Batched")))
+    wrapped = sorted(name for name in names if name.startswith(("Functionalize", "Batched")))
     if wrapped:
         raise DigestError(
             f"a tensor (dtype {t.dtype}) inside a function transform ({', '.join(wrapped)}) stands for other "
-            "tensors and has no bytes of its own. Digest outside torch.func, vmap and functionalization."
+            "tensors and has no bytes of its own. Digest outside vmap and functionalization."
         )
 
 

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NoReturn
 
-from samerun import recording
+from samerun import lineage, recording
 from samerun.errors import UsageError
 from samerun.interruption import is_the_scripts
 from samerun.launching.hooks import ImportHook
@@ -71,6 +71,9 @@ class _Process:
             self._try("the record of evidence", self._open_journal, broken=True)
         self._try("the catalogue of sources", self._find_sources, broken=True)
         watched = {name for source in self._sources for name in _modules(source) if name}
+        if self._plan.control is not None or self._plan.vary:
+            self._try("following processes", lambda: lineage.begin(self._plan.run))
+            watched.add(lineage.MULTIPROCESSING)
         hook = ImportHook(watched | recording.watched(self._plan), self._imported, self._importing)
         self._act("")
         hook.install()
@@ -110,6 +113,8 @@ class _Process:
                 gc.enable()
 
     def _imported(self, module: str) -> None:
+        if module == lineage.MULTIPROCESSING:
+            self._try("following processes", lambda: lineage.follow_multiprocessing(sys.modules[module]))
         self._act(module)
         if module == "torch":
             mark(self._plan.run, TORCH_SEEN)

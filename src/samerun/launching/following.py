@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from samerun.lineage import CLAIM
 from samerun.runs.complaints import BROKEN
 from samerun.runs.schema import only_helps
 
@@ -57,7 +58,7 @@ class Following:
 
     def forget(self) -> None:
         """Remove the files by which it was followed."""
-        for kind in (_PROGRESS, _STOPPED):
+        for kind in (_PROGRESS, _STOPPED, CLAIM):
             for path in self._run.glob(f"*{kind}"):
                 path.unlink(missing_ok=True)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from samerun import lineage
 from samerun.launching.command import cannot_start, check_command
 from samerun.launching.following import Following, Progress
 from samerun.launching.interrupts import Interrupts
@@ -96,6 +97,7 @@ def child_environment(plan: Plan, cwd: Path, env: Mapping[str, str]) -> dict[str
     Raises UsageError when a variable of the user contradicts a control.
     """
     environ = {**os.environ, **env}
+    environ.pop(lineage.VARIABLE, None)  # the command begins a tree of its own
     if plan.control is not None:
         from samerun.control import environment
 

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from samerun.ranks.which import rank
 from samerun.recording import process
 from samerun.runs.plan import Plan
 
@@ -25,7 +26,7 @@ def start(plan: Plan) -> None:
     A step begins where the one before it ends, or when its turn comes. With the plan's `stop_after` the
     process waits to be ended after that step. What runs on a device belongs to the step that began it.
     """
-    if process.is_child() or process.rank():
+    if process.is_child() or rank():
         return
     import torch
     from torch.optim.optimizer import register_optimizer_step_post_hook

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xxhash import xxh3_128
 
-from samerun import digest
+from samerun import digest, wrapping
 from samerun.interruption import is_the_scripts
 from samerun.sources import _user_code
+from samerun.wrapping import Around, Parameter
 
 if TYPE_CHECKING:
     from samerun.recording.journal import Journal
@@ -60,14 +61,19 @@ class Draws:
         self._written = 0
 
     def through(
-        self, generator: Generator, function: str, call: Callable[[], Any], came: Callable[[Any], Any]
+        self,
+        generator: Generator,
+        function: str,
+        call: Callable[[], Any],
+        came: Callable[[Any], Any],
+        caller: types.FrameType,
     ) -> Any:
         """Make the call, which draws from the generator; `came` says what of its result was drawn."""
         if getattr(self._inside, "busy", False) or self._journal.is_paused():
             return call()
         self._inside.busy = True
         try:
-            drawn = self._meet(generator, function)
+            drawn = self._meet(generator, function, caller)
             result = call()
             if drawn is not None:
                 self._count(drawn, came(result))
@@ -75,10 +81,10 @@ class Draws:
         finally:
             self._inside.busy = False
 
-    def _meet(self, generator: Generator, function: str) -> _Drawn | None:
+    def _meet(self, generator: Generator, function: str, caller: types.FrameType) -> _Drawn | None:
         try:
-            frame = _user_code.user_frame(4)
-            if frame is None or _user_code.is_samerun(sys._getframe(3)):
+            frame = _user_code.user_frame(3)
+            if frame is None or _user_code.is_samerun(caller):
                 return None
             step, phase = self._journal.where()
             key = (generator.name, function, frame.f_code, frame.f_lineno, step, phase)
@@ -144,11 +150,10 @@ def observe_random(draws: Draws, module: types.ModuleType) -> None:
     hidden: random.Random = random._inst
     for name, function in list(vars(module).items()):
         if _draws(name) and callable(function) and getattr(function, "__self__", None) is hidden:
-            setattr(module, name, _function(draws, shared, function, f"random.{name}"))
+            wrapping.around(module, name, _function(draws, shared, f"random.{name}"))
     for name in dir(random.Random):
-        method = getattr(random.Random, name)
-        if _draws(name) and callable(method):
-            setattr(random.Random, name, _method(draws, method, f"random.Random.{name}", _of_random))
+        if _draws(name) and callable(getattr(random.Random, name)):
+            wrapping.around(random.Random, name, _method(draws, f"random.Random.{name}", _of_random))
 
 
 def _of_random(self: random.Random) -> Generator | None:
@@ -170,14 +175,15 @@ def observe_numpy(draws: Draws, module: types.ModuleType) -> None:
     )
     _observe_shared(draws, module, shared, states)
     recording = _observe_class(draws, module, "Generator", "numpy-generator", ("_generator", "_pickle"))
-    default_rng = module.default_rng
+    seed = Parameter("seed", 0)
 
-    @functools.wraps(default_rng)
-    def made(seed: Any = None) -> Any:
-        rng = default_rng(seed)
-        return rng if rng is seed or type(rng) is not recording.__base__ else recording(rng.bit_generator)
+    def made(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        rng = original(*args, **kwargs)
+        if rng is seed.of(args, kwargs) or type(rng) is not recording.__base__:
+            return rng
+        return recording(rng.bit_generator)
 
-    module.default_rng = made  # type: ignore[attr-defined]
+    wrapping.around(module, "default_rng", made)
 
 
 def _observe_shared(draws: Draws, module: types.ModuleType, shared: Generator, recording: Any) -> None:
@@ -200,8 +206,10 @@ def _observe_shared(draws: Draws, module: types.ModuleType, shared: Generator, r
         mtrand._rand.set_state(hidden.get_state(legacy=False))
     for (place, name), function in functions.items():
         function = getattr(super(recording, mtrand._rand), name) if mtrand._rand is not hidden else function
-        drawn = _function(draws, shared, function, f"numpy.random.{name}") if _draws(name) else function
-        setattr(place, name, drawn)
+        if _draws(name):
+            function = wrapping.wrap(function, _function(draws, shared, f"numpy.random.{name}"), place)
+        if function is not vars(place)[name]:
+            wrapping.replace(place, name, function)
 
 
 def _observe_class(
@@ -225,7 +233,7 @@ def _observe_class(
         return Generator(source, lambda: digest.digest_value(_state(self)))
 
     methods = {
-        key: _method(draws, getattr(base, key), f"numpy.random.{name}.{key}", generator)
+        key: wrapping.wrap(getattr(base, key), _method(draws, f"numpy.random.{name}.{key}", generator))
         for key in dir(base)
         if _draws(key) and callable(getattr(base, key))
     }
@@ -234,7 +242,7 @@ def _observe_class(
     recording.__doc__ = base.__doc__
     for place in (module, *(getattr(module, inner, None) for inner in within)):
         if getattr(place, name, None) is base:
-            setattr(place, name, recording)
+            wrapping.replace(place, name, recording)
     return recording
 
 
@@ -273,34 +281,33 @@ def _draws(name: str) -> bool:
     return not name.startswith("_") and name not in _NO_DRAWS and name != "VERSION"
 
 
-def _function(
-    draws: Draws, generator: Generator, function: Callable[..., Any], label: str
-) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def drawn(*arguments: Any, **keywords: Any) -> Any:
+def _function(draws: Draws, generator: Generator, label: str) -> Around:
+    def drawn(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return draws.through(
             generator,
             label,
-            lambda: function(*arguments, **keywords),
-            lambda result: arguments[:1] if result is None else result,  # shuffle works on its argument
+            functools.partial(original, *args, **kwargs),
+            lambda result: args[:1] if result is None else result,  # shuffle works on its argument
+            sys._getframe(2),
         )
 
     return drawn
 
 
-def _method(
-    draws: Draws, method: Callable[..., Any], label: str, generator: Callable[[Any], Generator | None]
-) -> Callable[..., Any]:
-    @functools.wraps(method)
-    def drawn(self: Any, *arguments: Any, **keywords: Any) -> Any:
-        of = generator(self)
+def _method(draws: Draws, label: str, generator: Callable[[Any], Generator | None]) -> Around:
+    def drawn(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        of = generator(args[0]) if args else None
         if of is None:
-            return method(self, *arguments, **keywords)
+            return original(*args, **kwargs)
         return draws.through(
             of,
             label,
-            lambda: method(self, *arguments, **keywords),
-            lambda result: arguments[:1] if result is None else result,
+            functools.partial(original, *args, **kwargs),
+            lambda result: args[1:2] if result is None else result,
+            sys._getframe(2),
         )
 
     return drawn
+
+
+wrapping.unseen(Draws.through)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 from samerun.recording.operations import Operations
 from samerun.recording.watch import Place
 from samerun.sources import _user_code
+from samerun.wrapping import around
 
 
 def observe(mode: Operations) -> None:
@@ -24,7 +24,6 @@ def observe(mode: Operations) -> None:
 def _observe_entry(mode: Operations, name: str) -> None:
     """Record where data comes into torch past the dispatcher, as an operation whose inputs are not known."""
     recorder = mode.recorder
-    function: Callable[..., torch.Tensor] = getattr(torch, name)
 
     def enter(tensor: torch.Tensor) -> None:
         if mode in _get_current_dispatch_mode_stack():
@@ -38,29 +37,26 @@ def _observe_entry(mode: Operations, name: str) -> None:
 
     guarded = recorder.guard(enter)
 
-    @functools.wraps(function)
-    def wrapped(*arguments: Any, **keywords: Any) -> torch.Tensor:
-        tensor = function(*arguments, **keywords)
+    def made(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        tensor = original(*args, **kwargs)
         guarded(tensor)
         return tensor
 
-    setattr(torch, name, wrapped)
+    around(torch, name, made)
 
 
 def _observe_copies_of_storages(mode: Operations) -> None:
     """Know what copy.deepcopy() does: it copies into new memory, after an operation has been given it."""
     begins = mode.recorder.guard(mode.memory.overwrites)
     ends = mode.recorder.guard(mode.memory.overwritten)
-    copy_: Callable[..., torch.UntypedStorage] = torch.UntypedStorage.copy_
 
-    @functools.wraps(copy_)
-    def wrapped(self: torch.UntypedStorage, source: Any, *args: Any, **kwargs: Any) -> torch.UntypedStorage:
-        if mode not in _get_current_dispatch_mode_stack():
-            return copy_(self, source, *args, **kwargs)
-        begins(self)
+    def copied(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if mode not in _get_current_dispatch_mode_stack() or not args:
+            return original(*args, **kwargs)
+        begins(args[0])
         try:
-            return copy_(self, source, *args, **kwargs)
+            return original(*args, **kwargs)
         finally:
-            ends(self)
+            ends(args[0])
 
-    torch.UntypedStorage.copy_ = wrapped  # type: ignore[assignment, method-assign]
+    around(torch.UntypedStorage, "copy_", copied)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from samerun.interruption import is_the_scripts
+from samerun.sources import _user_code
 
 if TYPE_CHECKING:
     from samerun.recording.journal import Journal
@@ -48,7 +49,7 @@ class Files:
     def _opened(self, file: Any, mode: str | None, flags: int) -> None:
         if isinstance(file, int):
             return
-        path = os.path.abspath(os.fsdecode(file))
+        path = _user_code.absolute(os.fsdecode(file))
         if path.startswith(self._elsewhere) or path.endswith(_SKIPPED):
             return
         writes = bool(flags & (os.O_WRONLY | os.O_RDWR)) if isinstance(flags, int) else False

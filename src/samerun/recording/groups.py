@@ -8,11 +8,12 @@ recorded trainings of two ranks did not end, and 20 of 20 that were not recorded
 
 from __future__ import annotations
 
-import functools
 import sys
 import time
 from collections.abc import Callable
 from typing import Any
+
+from samerun.wrapping import around
 
 # Seconds, once for each group that is destroyed: many times what a thread waits for the GIL (5 ms).
 PAUSE = 0.05
@@ -23,14 +24,10 @@ def observe() -> None:
     module: Any = sys.modules.get("torch.distributed.distributed_c10d")
     if module is None:  # a torch without distributed training
         return
-    original: Callable[..., Any] = module.destroy_process_group
 
-    @functools.wraps(original)
-    def destroy_process_group(*args: Any, **kwargs: Any) -> Any:
+    def destroyed(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         result = original(*args, **kwargs)
         time.sleep(PAUSE)
         return result
 
-    places: list[Any] = [module, sys.modules["torch.distributed"]]
-    for place in places:
-        place.destroy_process_group = destroy_process_group
+    around(module, "destroy_process_group", destroyed, [sys.modules["torch.distributed"]])

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from samerun.ranks.which import rank
 from samerun.recording import process
 from samerun.recording.journal import Journal
 from samerun.runs.schema import HELPER, SCHEMA
@@ -45,9 +46,9 @@ def _meta(journal: Journal, stem: str, role: str) -> dict[str, Any]:
         "digests": {},
         "tier": journal.plan.tier,
         "stem": stem,
-        "rank": process.rank(),
+        "rank": rank(),
         "role": role,
-        "pair": f"{process.rank()}|{role}||{process.ordinal(stem)}",
+        "pair": process.pair(rank(), stem, role, ""),
         "world_size": 1,
         "argv": sys.orig_argv,
         "python": sys.version.split()[0],

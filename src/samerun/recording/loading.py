@@ -15,6 +15,7 @@ from samerun.data.keyed import Index
 from samerun.recording import workers
 from samerun.recording.recorder import Recorder
 from samerun.recording.tensors import tensors_of
+from samerun.wrapping import around
 
 _Iterator = dataloader._BaseDataLoaderIter
 
@@ -24,33 +25,30 @@ def observe(recorder: Recorder) -> None:
     batch = recorder.guard(functools.partial(_batch, recorder))
     remember = recorder.guard(_remember)
     begin = recorder.guard(recorder.begin)
-    next_: Callable[[Any], Any] = _Iterator.__next__
-    next_index: Callable[[Any], Any] = _Iterator._next_index
 
-    @functools.wraps(next_)
-    def __next__(self: Any) -> Any:
+    def next_(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        iterator = args[0]
         begin()
         phase, recorder.phase = recorder.phase, "data"
         loading = recorder.local.loading
-        recorder.local.loading = self._num_workers > 0  # its own operations move with the workers' timing
+        recorder.local.loading = iterator._num_workers > 0  # its operations move with the workers' timing
         try:
-            data = next_(self)
-            batch(self, data)
+            data = original(*args, **kwargs)
+            batch(iterator, data)
             return data
         finally:
             recorder.phase = phase
             recorder.local.loading = loading
 
-    @functools.wraps(next_index)
-    def _next_index(self: Any) -> Any:
-        index = next_index(self)
-        remember(self, index)
+    def next_index(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        index = original(*args, **kwargs)
+        remember(args[0], index)
         return index
 
     if recorder.plan.tier == "ops":
         workers.observe(recorder)
-    _Iterator.__next__ = __next__  # type: ignore[method-assign]
-    _Iterator._next_index = _next_index  # type: ignore[method-assign]
+    around(_Iterator, "__next__", next_)
+    around(_Iterator, "_next_index", next_index)
 
 
 def _remember(iterator: Any, index: Any) -> None:

@@ -18,6 +18,7 @@ from xxhash import xxh3_128_digest
 from samerun.digest.alike import Like
 from samerun.digest.host import digest_memory, function_mode_is_on, plain_device, storage_address
 from samerun.digest.quiet import quiet
+from samerun.interruption import is_the_scripts
 from samerun.recording import tensors as digests
 from samerun.recording.tensors import Slot, Tensors
 
@@ -185,7 +186,7 @@ class Memory:
 
     def storage(self, storage: torch.UntypedStorage) -> bytes | Slot:
         """The digest of all the bytes of a storage that an operation is given, whatever wrote them."""
-        if storage.device.type == "meta" or not storage.nbytes() or not storage.data_ptr():
+        if storage.device.type == "meta" or not _address(storage) or not storage.nbytes():
             return digests.NOTHING
         if storage.data_ptr() in self.unwritten:
             return _GARBAGE
@@ -266,14 +267,14 @@ class Memory:
 
     def overwrites(self, storage: torch.UntypedStorage) -> None:
         """A copy is about to be made into all of it: what it holds until then is nobody's."""
-        if storage.device.type != "meta" and storage.nbytes():
+        if storage.device.type != "meta" and _address(storage) and storage.nbytes():
             self.lose(storage)
             self.unwritten[storage.data_ptr()] = storage
 
     def overwritten(self, storage: torch.UntypedStorage) -> None:
         """That copy was made, or refused."""
         if storage.device.type != "meta":
-            self.unwritten.pop(storage.data_ptr(), None)
+            self.unwritten.pop(_address(storage), None)
 
     def lose(self, storage: torch.UntypedStorage) -> None:
         """Something else wrote there: know nothing of it."""
@@ -289,11 +290,23 @@ class Memory:
 
 
 def storage_of(tensor: torch.Tensor) -> torch.UntypedStorage | None:
-    """What holds the bytes of a tensor; None for those that are sparse and the like."""
+    """What holds the bytes of a tensor; None for those that are sparse, fake and the like."""
     try:
-        return tensor.untyped_storage()
-    except (RuntimeError, NotImplementedError):
+        storage = tensor.untyped_storage()
+        storage.data_ptr()
+        return storage
+    except Exception as error:  # a subclass's own code raises what it likes
+        if is_the_scripts(error):
+            raise
         return None
+
+
+def _address(storage: torch.UntypedStorage) -> int:
+    """Where it begins, 0 where it is nowhere: that of a fake tensor."""
+    try:
+        return storage.data_ptr()
+    except RuntimeError:
+        return 0
 
 
 def _is_in(storages: dict[int, torch.UntypedStorage], tensor: torch.Tensor) -> bool:

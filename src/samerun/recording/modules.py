@@ -6,7 +6,6 @@ buffers as their root modules know them.
 
 from __future__ import annotations
 
-import functools
 import json
 import threading
 import weakref
@@ -16,9 +15,12 @@ from typing import Any
 import torch
 from torch import nn
 
+from samerun.interruption import is_the_scripts
 from samerun.recording import compiler
+from samerun.recording.identity import ByIdentity
 from samerun.recording.recorder import Recorder
 from samerun.recording.tensors import tensors_of
+from samerun.wrapping import dressed, replace, unseen
 
 _ROOTS_A_STEP = 32  # a script that calls its layers one by one must not pay for hashing every activation
 
@@ -37,8 +39,9 @@ class Modules:
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
-        self.roots: weakref.WeakKeyDictionary[nn.Module, str] = weakref.WeakKeyDictionary()
-        self._paths: weakref.WeakKeyDictionary[nn.Module, str] = weakref.WeakKeyDictionary()
+        self.roots: ByIdentity[nn.Module, str] = ByIdentity()
+        self._paths: ByIdentity[nn.Module, str] = ByIdentity()
+        self._buffered: ByIdentity[nn.Module, set[str]] = ByIdentity()  # names of those in `_buffers`
         self._buffers: list[tuple[weakref.ref[nn.Module], str, str]] = []
         self.running = _Running()
         self._step = -1
@@ -59,9 +62,10 @@ class Modules:
     def parameter_names(self) -> dict[int, str]:
         """Names of the parameters of every root module seen, by the id of the tensor."""
         names: dict[int, str] = {}
-        several = sum(1 for root in self.roots if next(root.parameters(), None) is not None) > 1
-        for root, label in list(self.roots.items()):
-            for name, parameter in root.named_parameters():
+        roots = [(label, _named(root, "named_parameters")) for root, label in self.roots.items()]
+        several = sum(1 for _, named in roots if named) > 1
+        for label, named in roots:
+            for name, parameter in named:
                 names.setdefault(id(parameter), f"{label}.{name}" if several else name)
         return names
 
@@ -69,9 +73,9 @@ class Modules:
         """The buffers of every root module seen, as they are now."""
         for reference, key, name in self._buffers:
             module = reference()
-            if module is None or key not in module._buffers:
+            if module is None or key not in (known := _buffers_of(module)):
                 continue
-            if (buffer := module._buffers[key]) is not None:
+            if (buffer := known[key]) is not None:
                 yield name, buffer
 
     def names(self, group: str, names: list[str]) -> None:
@@ -84,8 +88,8 @@ class Modules:
     def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
         """Parameters, their gradients and buffers, by name."""
         names = self.parameter_names()
-        for root in list(self.roots):
-            for parameter in root.parameters():
+        for root in self.roots:
+            for _, parameter in _named(root, "named_parameters"):
                 name = names[id(parameter)]
                 yield name, parameter
                 if parameter.grad is not None:
@@ -128,19 +132,22 @@ class Modules:
             else next(k for n in range(1, 10**6) if (k := f"{kind}#{n}") not in taken)
         )
         self.roots[root] = label
-        for name, module in root.named_modules():
-            self._paths.setdefault(module, f"{label}.{name}" if name else label)
-            known = {(id(reference()), key) for reference, key, _ in self._buffers}
-            self._buffers += [
-                (weakref.ref(module), key, f"{label}.{name}.{key}" if name else f"{label}.{key}")
-                for key in module._buffers.keys()  # noqa: SIM118  # a scripted module's are no dict
-                if (id(module), key) not in known
-            ]
+        for name, module in _named(root, "named_modules"):
+            if module not in self._paths:
+                self._paths[module] = f"{label}.{name}" if name else label
+            known = self._buffered.get(module)
+            if known is None:
+                known = self._buffered[module] = set()
+            for key in _buffers_of(module).keys():  # noqa: SIM118  # a scripted module's are no dict
+                if key not in known:
+                    known.add(key)
+                    path = f"{label}.{name}.{key}" if name else f"{label}.{key}"
+                    self._buffers.append((weakref.ref(module), key, path))
         recorder = self.recorder
         phase, recorder.phase = recorder.phase, "setup"
         try:
-            self.group("parameters", label, [(name, p.detach()) for name, p in root.named_parameters()])
-            self.group("buffers", label, list(root.named_buffers()))
+            self.group("parameters", label, _named(root, "named_parameters"))
+            self.group("buffers", label, _named(root, "named_buffers"))
         finally:
             recorder.phase = phase
 
@@ -153,7 +160,7 @@ class Modules:
         self.running.phase = recorder.phase
         if recorder.phase == "forward":
             if torch.is_grad_enabled():
-                if root.training:  # else it may be an evaluation that forgot no_grad
+                if _trains(root):  # else it may be an evaluation that forgot no_grad
                     recorder.began = True
                     recorder.stop_if_due()
             elif not recorder.began:
@@ -194,6 +201,38 @@ class Modules:
         return self._calls <= _ROOTS_A_STEP
 
 
+def _named(root: nn.Module, kind: str) -> list[tuple[str, Any]]:
+    """What one of a module's methods such as `named_parameters` gives; torch's own where that fails."""
+    torchs: Callable[[nn.Module], Any] = getattr(nn.Module, kind)
+    for method in (lambda module: getattr(module, kind)(), torchs):
+        try:
+            return list(method(root))
+        except Exception as error:  # the script's own method, or a module that was not initialised
+            if is_the_scripts(error):
+                raise
+    return []
+
+
+def _buffers_of(module: nn.Module) -> Any:
+    """Its own buffers by name, of which those of a scripted module are no dict."""
+    try:
+        return module._buffers
+    except Exception as error:
+        if is_the_scripts(error):
+            raise
+        return {}
+
+
+def _trains(module: nn.Module) -> bool:
+    """Whether it is in training mode; one that does not say so is."""
+    try:
+        return bool(module.training)
+    except Exception as error:
+        if is_the_scripts(error):
+            raise
+        return True
+
+
 def observe(recorder: Recorder) -> Modules:
     """Follow every module's call; returns what knows their names."""
     modules = Modules(recorder)
@@ -212,8 +251,7 @@ def _wrap_call(modules: Modules, with_paths: bool) -> None:
     running = modules.running
     is_compiling = torch.compiler.is_dynamo_compiling
 
-    @functools.wraps(original)
-    def __call__(self: nn.Module, *arguments: Any, **keywords: Any) -> Any:
+    def __call__(self: nn.Module, /, *arguments: Any, **keywords: Any) -> Any:
         if is_compiling():  # traced: decided there and then, and leaves nothing in the graph
             return original(self, *arguments, **keywords)
         if running.root is not None:
@@ -235,7 +273,9 @@ def _wrap_call(modules: Modules, with_paths: bool) -> None:
         leave(root, keywords, result)
         return result
 
-    nn.Module.__call__ = __call__  # type: ignore[method-assign]
+    for function in (call_root, inside):
+        unseen(function)
+    replace(nn.Module, "__call__", dressed(__call__, original))
     # torch.compile, when it is imported, takes it for torch's own. That takes a second, and many processes
     # (workers, launchers) never do.
     never_compiled: Callable[..., Any] = torch._compile._disable_dynamo
@@ -252,7 +292,7 @@ def _with_path(modules: Modules, original: Callable[..., Any]) -> Callable[..., 
     """The same call, of which `Modules.path` knows."""
     running, path_of = modules.running, modules.path_of
 
-    def call(self: nn.Module, *arguments: Any, **keywords: Any) -> Any:
+    def call(self: nn.Module, /, *arguments: Any, **keywords: Any) -> Any:
         paths = running.paths
         paths.append(path_of(self))
         try:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from samerun.ranks.which import rank
 from samerun.runs.schema import HELPER, WORKER
 
 _born = os.getpid()
@@ -27,12 +28,6 @@ def is_child() -> bool:
         return False
     # one that was spawned learns of its parent only after it has imported the script, and torch with it
     return module.parent_process() is not None or hasattr(module.current_process(), "_inheriting")
-
-
-def rank() -> int:
-    """The rank that the launcher (torchrun, accelerate, …) gave this process; 0 without one."""
-    text = os.environ.get("RANK", "")
-    return int(text) if text.isdigit() else 0
 
 
 def role() -> str:
@@ -76,6 +71,11 @@ def claim(run: Path, as_role: str | None = None) -> str:
             continue
         return stem
     raise OSError(f"no free name for a trace in {run}")
+
+
+def pair(rank_: int, stem: str, role_: str, program: str) -> str:
+    """What tells a process of one run from those of another: rank|role|program|ordinal."""
+    return f"{rank_}|{role_}|{program}|{ordinal(stem)}"
 
 
 def ordinal(stem: str) -> int:

@@ -51,6 +51,7 @@ class Recorder(Writing):
             self.phase = "forward"
         if not self._settled and not self.in_worker:
             self._settled = True
+            self.ranked()
             self.settings()
 
     def gaps(self, met: Sequence[Met]) -> None:
@@ -118,6 +119,7 @@ class Recorder(Writing):
         self.rng()
         for act in self.after_step:
             act()
+        self.ranked()
         now = _clock()
         if now - self._flushed > _FLUSH_S:
             self.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -9,9 +10,10 @@ import torch
 from xxhash import xxh3_64_intdigest, xxh3_128_digest
 
 from samerun import digest
-from samerun.recording.tensors import FINGERPRINT, NOTHING, Slot
+from samerun.recording.tensors import FINGERPRINT, NOTHING, Slot, WithoutBytes
 
 _NO_BYTES = frozenset({FINGERPRINT, NOTHING})
+_MOST_SAID = 8  # parts without bytes that one record names
 
 
 class Row(NamedTuple):
@@ -34,6 +36,9 @@ class Row(NamedTuple):
             row["digest"] = filled(self.apart[1])
         if self.parts is not None:
             joined = join(self.parts)
+            if FINGERPRINT in joined and "detail" not in row:
+                said = [part.said for part in self.parts if isinstance(part, WithoutBytes)]
+                row["detail"] = json.dumps({"without_bytes": said[:_MOST_SAID]})
             if not _is_without_bytes(joined):
                 alone = len(joined) == 16 and not self.keep_parts
                 row["digest"] = joined if alone else digest.digest_bytes(joined)

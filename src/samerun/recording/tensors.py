@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import operator
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, UserDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -12,10 +11,17 @@ import torch
 from samerun import digest
 from samerun.digest.alike import Alike
 from samerun.digest.device import DeviceSlots
-from samerun.digest.host import digest_dense
+from samerun.digest.host import digest_dense, plain_device, require_memory
+from samerun.digest.quiet import quiet
 from samerun.errors import DigestError
+from samerun.interruption import is_the_scripts
 
-is_on_host = operator.attrgetter("is_cpu")
+# torch's own answers, whatever a subclass says of itself
+_base: Any = torch._C.TensorBase
+is_on_host: Callable[[torch.Tensor], bool] = _base.is_cpu.__get__
+_device: Callable[[torch.Tensor], torch.device] = _base.device.__get__
+_dtype: Callable[[torch.Tensor], torch.dtype] = _base.dtype.__get__
+_shape: Callable[[torch.Tensor], torch.Size] = _base.shape.__get__
 NOTHING = bytes(16)  # stands for a tensor that is not there (no gradient yet)
 FINGERPRINT = bytes.fromhex("ff" * 16)  # stands for one without bytes (a meta or fake tensor)
 _MOST_OTHER = 8  # times that the tensors of a group may be others than before
@@ -32,6 +38,18 @@ class Slot:
         self.value: bytes | None = None
 
 
+class WithoutBytes(bytes):
+    """The mark of a value that has no bytes, or none that can be read; it knows what is known of that."""
+
+    said: str  # such as "Parameter float32[8, 4]"
+
+    def __new__(cls, value: object) -> WithoutBytes:
+        """The mark of this value."""
+        mark = super().__new__(cls, FINGERPRINT)
+        mark.said = _described(value)
+        return mark
+
+
 class Tensors:
     """Digests tensors without ever making the host wait for a device, until `settle`."""
 
@@ -45,23 +63,24 @@ class Tensors:
     def digest(self, tensor: torch.Tensor) -> bytes | Slot:
         """The digest of one tensor, or a slot that `settle` will fill.
 
-        A tensor without bytes (meta, fake) gets a mark of its own instead of an error.
+        A tensor without bytes (meta, fake), or one that cannot be read, gets a mark instead of an error.
         """
-        if is_on_host(tensor):
-            try:
-                return digest_dense(tensor)
-            except DigestError:
-                return FINGERPRINT
-        if tensor.device.type == "meta":
-            return FINGERPRINT
         try:
-            slots = self._slots.get(tensor.device)
-            if slots is None:
-                slots = self._slots[tensor.device] = DeviceSlots(tensor.device)
-                self.kinds.add(tensor.device.type)
-            slot = Slot(tensor.device, slots.add(tensor))
-        except DigestError:
-            return FINGERPRINT
+            return digest_dense(tensor) if is_on_host(tensor) else self._on_device(tensor)
+        except Exception as error:  # a subclass's own code raises what it likes
+            if is_the_scripts(error):
+                raise
+            return WithoutBytes(tensor)
+
+    def _on_device(self, tensor: torch.Tensor) -> bytes | Slot:
+        device = _device(tensor)
+        if device.type == "meta":
+            return WithoutBytes(tensor)
+        slots = self._slots.get(device)
+        if slots is None:
+            slots = self._slots[device] = DeviceSlots(device)
+            self.kinds.add(device.type)
+        slot = Slot(device, slots.add(tensor))
         self.waiting.append(slot)
         return slot
 
@@ -79,11 +98,16 @@ class Tensors:
 
     def parts(self, value: Any) -> list[bytes | Slot]:
         """The digests of a batch or of a module's arguments, of whatever it holds."""
-        if isinstance(value, torch.Tensor):
+        if issubclass(type(value), torch.Tensor):
             return [self.digest(value)]
         found = list(tensors_of(value))
         if all(map(is_on_host, found)):
-            return [digest.digest_value(value)]
+            try:
+                return [digest.digest_value(value)]
+            except DigestError:
+                pass  # something in it: the rest of it is not
+        if not found:
+            return [WithoutBytes(value)]
         return [self.digest(tensor) for tensor in found]
 
     def settle(self) -> None:
@@ -96,14 +120,56 @@ class Tensors:
         self.waiting.clear()
 
 
+# torch's and Python's own ways to look inside, since a subclass's may print, count or raise
+_INSIDE: tuple[tuple[type, Callable[[Any], Iterable[Any]]], ...] = (
+    (dict, lambda value: dict.values(value)),
+    (UserDict, lambda value: value.data.values()),
+    (Mapping, lambda value: value.values()),
+    (list, list.__iter__),
+    (tuple, tuple.__iter__),
+)
+
+
 def tensors_of(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
     """The tensors in a batch or in a module's arguments."""
-    if isinstance(value, torch.Tensor):
+    kind = type(value)  # not what it says of itself
+    if issubclass(kind, torch.Tensor):
         yield value
     elif depth < 8:
-        if isinstance(value, Mapping):
-            for item in value.values():
-                yield from tensors_of(item, depth + 1)
-        elif isinstance(value, (list, tuple)):
-            for item in value:
-                yield from tensors_of(item, depth + 1)
+        for base, inside in _INSIDE:
+            if issubclass(kind, base):
+                try:
+                    items = list(inside(value))
+                except Exception as error:
+                    if is_the_scripts(error):
+                        raise
+                    return
+                for item in items:
+                    yield from tensors_of(item, depth + 1)
+                return
+
+
+def number_of(tensor: torch.Tensor) -> torch.Tensor | None:
+    """The one number that a tensor is, apart from its graph; None where it is none, or cannot be read."""
+    try:
+        with quiet():
+            if not plain_device(tensor):  # a subclass with memory of its own is read past its methods
+                tensor = tensor.as_subclass(torch.Tensor)
+                if not plain_device(tensor):
+                    return None
+            require_memory(tensor)
+            return None if tensor.numel() != 1 or tensor.is_complex() else tensor.detach()
+    except Exception as error:
+        if is_the_scripts(error):
+            raise
+        return None
+
+
+def _described(value: Any) -> str:
+    name = type(value).__name__
+    if not issubclass(type(value), torch.Tensor):
+        return name
+    try:
+        return f"{name} {str(_dtype(value)).removeprefix('torch.')}{list(_shape(value))}"
+    except Exception:  # a nested tensor has no shape
+        return name

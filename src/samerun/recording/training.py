@@ -19,6 +19,7 @@ from samerun import digest, wrapping
 from samerun.recording.files import shown
 from samerun.recording.modules import Modules
 from samerun.recording.recorder import Recorder
+from samerun.recording.tensors import number_of, tensors_of
 from samerun.recording.values import Values
 from samerun.sources import _user_code
 from samerun.wrapping import Parameter
@@ -53,7 +54,7 @@ class Training:
         self._stepping = _Stepping()
         self._phase = "forward"
         self._values = Values(recorder) if recorder.plan.values else None
-        self._unscaled: tuple[weakref.ref[torch.Tensor], torch.Tensor] | None = None
+        self._unscaled: tuple[weakref.ref[torch.Tensor], torch.Tensor | None] | None = None
 
     # --- losses ------------------------------------------------------------------------------------
 
@@ -62,26 +63,23 @@ class Training:
         recorder = self.recorder
         recorder.trains()
         recorder.begin()
-        tensors = [roots] if isinstance(roots, torch.Tensor) else list(roots)
-        for tensor in tensors:
-            if not isinstance(tensor, torch.Tensor):
-                continue
-            value = tensor.detach()
+        for tensor in tensors_of(roots):  # of a generator none, which only torch may empty
+            value = number_of(tensor)
             if self._unscaled is not None and self._unscaled[0]() is tensor:
                 value = self._unscaled[1]
-            recorder.watched("loss", [tensor.detach()])
+            recorder.watched("loss", [tensor])
             recorder.row(
                 "loss",
                 name,
-                parts=[recorder.tensors.digest(tensor.detach())],
-                loss=value if value.numel() == 1 and not value.is_complex() else None,
+                parts=[recorder.tensors.digest(tensor)],
+                loss=value,
                 phase="forward",
             )
 
     def scaled(self, before: Any, after: Any) -> None:
         """A GradScaler scaled a loss: people know it by its value before."""
-        if isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor):
-            self._unscaled = (weakref.ref(after), before.detach())
+        if issubclass(type(before), torch.Tensor) and issubclass(type(after), torch.Tensor):
+            self._unscaled = weakref.ref(after), number_of(before)
 
     # --- initial weights ---------------------------------------------------------------------------
 
@@ -204,7 +202,7 @@ class Training:
         """What torch.save is about to write: its tensors, since the rest may tell the time of day."""
         path = os.fsdecode(file) if isinstance(file, (str, bytes, os.PathLike)) else None
         if path is not None:  # torch writes the file past Python's audit hook
-            self.recorder.row("written", "torch.save", detail=shown(os.path.abspath(path)))
+            self.recorder.row("written", "torch.save", detail=shown(_user_code.absolute(path)))
         tensors = list(_saved_tensors(value))
         if tensors:
             digest_ = self.recorder.tensors.digest
@@ -223,8 +221,8 @@ def _parameters(optimizer: Optimizer) -> list[torch.Tensor]:
 def _saved_tensors(value: Any, depth: int = 0) -> Any:
     if isinstance(value, torch.nn.Module):
         value = value.state_dict()
-    if isinstance(value, torch.Tensor):
-        yield value.detach()
+    if issubclass(type(value), torch.Tensor):
+        yield value
     elif depth < 8:
         if isinstance(value, dict):
             for item in value.values():
@@ -301,4 +299,4 @@ def _wrap_save(saved: Callable[..., Any]) -> None:
             saved(value.of(args, kwargs), file.of(args, kwargs))
         return original(*args, **kwargs)
 
-    wrapping.around(torch, "save", save)
+    wrapping.around(torch, "save", save, [torch.serialization])

@@ -12,6 +12,7 @@ from samerun.recording import entries
 from samerun.recording.operations import Operations
 from samerun.recording.recorder import Recorder
 from samerun.recording.watch import Watch
+from samerun.wrapping import around
 
 
 class Window:
@@ -51,14 +52,13 @@ def observe(recorder: Recorder, path: Callable[[], str | None]) -> None:
     recorder.after_step.append(window.move)
     recorder.after_batch.append(window.mode.memory.doubt)
     entries.observe(window.mode)
-    compile_ = torch.compile
 
-    def compiled(*arguments: Any, **keywords: Any) -> Any:
+    def compiled(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         recorder.journal.note(
             "note",
             "compile-eager",
             detail="torch.compile runs in eager mode while operations are recorded",
         )
-        return compile_(*arguments, **keywords)
+        return original(*args, **kwargs)
 
-    torch.compile = compiled
+    around(torch, "compile", compiled)

@@ -16,6 +16,7 @@ from samerun.recording import compiler
 from samerun.recording.draws import Draws, Generator
 from samerun.recording.operation import own_generator
 from samerun.recording.recorder import Recorder
+from samerun.wrapping import around
 
 
 class _TorchDraws(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -44,8 +45,9 @@ class _TorchDraws(TorchDispatchMode):  # type: ignore[no-untyped-call]
         drawn = (
             Generator(name, lambda: digest.digest_tensor(source.get_state())),
             str(func),
-            lambda: func(*args, **kwargs),
+            functools.partial(func, *args, **kwargs),
             lambda result: result,
+            sys._getframe(1),
         )
         if compiler.NAME not in sys.modules:
             return self._draws.through(*drawn)
@@ -55,7 +57,7 @@ class _TorchDraws(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return self._apart(*drawn)
 
     def _through(self, *drawn: Any) -> Any:
-        return self._draws.through(*drawn)  # which takes the frame above this one for the one that draws
+        return self._draws.through(*drawn)
 
 
 compiler.skip(_TorchDraws.__torch_dispatch__.__code__)
@@ -95,14 +97,11 @@ def observe(recorder: Recorder) -> None:
 
 
 def _wrap(fetcher: Any, begins: Callable[[], Any], ended: Callable[[], Any]) -> None:
-    original: Callable[[Any, Any], Any] = fetcher.fetch
-
-    @functools.wraps(original)
-    def fetched(self: Any, index: Any) -> Any:
+    def fetched(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         begins()
         try:
-            return original(self, index)
+            return original(*args, **kwargs)
         finally:
             ended()
 
-    fetcher.fetch = fetched
+    around(fetcher, "fetch", fetched)

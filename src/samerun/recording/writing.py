@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import json
 import os
 import sys
 import threading
@@ -17,7 +18,9 @@ from typing import Any, ParamSpec, TypeVar
 import torch
 
 from samerun import digest
+from samerun.digest.quiet import unseen
 from samerun.interruption import is_the_scripts
+from samerun.ranks import which as ranks
 from samerun.recording import process
 from samerun.recording.journal import Journal
 from samerun.recording.moment import Moment
@@ -57,7 +60,8 @@ class Writing(Moment):
         self._waiting: list[Row | Done] = []  # for digests, or for a moment when there is time
         self._loss: float | None = None
         self._flushed = _clock()
-        self._tensors_left = _share()
+        self._tensors_left: int | None = None
+        self._rank = 0, 1  # which of how many, as the trace says it
         self._lock = threading.RLock()
         self._raised: str | None = None
         atexit.register(self.finish)
@@ -158,8 +162,9 @@ class Writing(Moment):
         if pending.drops():
             return
         row = pending.settled()
-        if pending.loss is not None and row.get("digest") is not None:  # one without bytes has no value
-            row["value"] = self._loss = float(pending.loss)
+        if pending.loss is not None:
+            with unseen():
+                row["value"] = self._loss = float(pending.loss)
         if self._writer is None and row["what"] in _EVIDENCE and not self.in_worker:
             self.journal.early.append(row)  # only a record that matters opens a trace
             return
@@ -196,6 +201,8 @@ class Writing(Moment):
 
     def _open(self) -> TraceWriter | None:
         """Open the trace with the first record that matters, so that helper processes leave none."""
+        self._rank = ranks.rank(), ranks.world_size()
+        self._tensors_left = _share(self._rank[1])
         try:
             self._stem = process.claim(self.run)
         except OSError as error:
@@ -206,10 +213,10 @@ class Writing(Moment):
             "digests": digest.algorithms(),
             "tier": self.plan.tier,
             "stem": self._stem,
-            "rank": process.rank(),
+            "rank": self._rank[0],
             "role": process.role(),
-            "pair": f"{process.rank()}|{process.role()}|{process.argv_key()}|{process.ordinal(self._stem)}",
-            "world_size": int(os.environ.get("WORLD_SIZE", "1") or 1),
+            "pair": process.pair(self._rank[0], self._stem, process.role(), process.argv_key()),
+            "world_size": self._rank[1],
             "argv": sys.orig_argv,
             "python": sys.version.split()[0],
             "torch": torch.__version__,
@@ -222,6 +229,15 @@ class Writing(Moment):
             # a process that multiprocessing forked leaves through os._exit: atexit never runs there
             sys.modules["multiprocessing.util"].Finalize(None, self.finish, exitpriority=-100)
         return self._writer
+
+    def ranked(self) -> None:
+        """Write which rank this is, where it has learnt so since its trace was opened."""
+        if self._writer is None or not ranks.has_group():
+            return
+        here = ranks.rank(), ranks.world_size()
+        if here != self._rank:
+            self._rank = here
+            self.row("note", "rank", detail=json.dumps({"rank": here[0], "world_size": here[1]}))
 
     def flush(self) -> None:
         """Hand everything to the operating system; waits for the devices."""
@@ -289,6 +305,7 @@ class Writing(Moment):
         self.phase = "end"
         self.local.paused = True
         self.draws()
+        self.ranked()
         if not self.in_worker:
             self.row("end", self._raised or "finished", digest=digest.digest_bytes(str(self.step).encode()))
         self.close()
@@ -302,8 +319,9 @@ class Writing(Moment):
                 return None
             self.local.paused = True
             try:
-                # A default device is such a mode; it would see each question about a tensor.
-                with _no_function_modes():
+                # A default device is such a mode; it would see each question about a tensor. So would a
+                # dispatch mode of the script's, and a transform of torch.func, each operation.
+                with _no_function_modes(), unseen():
                     return hook(*args, **kwargs)
             except Exception as error:
                 self.fail(error)
@@ -325,10 +343,9 @@ class Writing(Moment):
         self._waiting = []
         self.tensors = Tensors()
         self._lock = threading.RLock()
-        self._tensors_left = _share()
         self.journal.forget()
 
 
-def _share() -> int | None:
-    """What this rank may write of the digests of single tensors, in bytes; None: nothing any more."""
-    return min(_TENSORS, 3 * _TENSORS // int(os.environ.get("WORLD_SIZE", "1") or 1))
+def _share(world_size: int) -> int | None:
+    """What each rank may write of the digests of single tensors, in bytes; None: nothing any more."""
+    return min(_TENSORS, 3 * _TENSORS // world_size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -176,7 +176,22 @@ def read_trace(path: Path) -> Trace:
         table = pa.Table.from_batches(batches, stream.schema).unify_dictionaries().combine_chunks()
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, MemoryError) as error:
         raise _corrupt(path, error) from None
-    return Trace(path, meta, table, extent.complete)
+    return _ranked(Trace(path, meta, table, extent.complete))
+
+
+def _ranked(trace: Trace) -> Trace:
+    """The trace as of the rank that its process found itself to be after it had begun."""
+    if "rank" not in trace.words("name"):
+        return trace
+    found = trace.rows(trace.is_one_of("what", {"note"}) & trace.is_one_of("name", {"rank"}))
+    try:
+        said = json.loads(found[-1].detail or "")
+        rank, world_size = int(said["rank"]), int(said["world_size"])
+    except (IndexError, ValueError, KeyError, TypeError):
+        return trace
+    identity = str(trace.meta.get("pair", "")).split("|", 1)
+    pair = {"pair": f"{rank}|{identity[1]}"} if len(identity) == 2 else {}
+    return replace(trace, meta={**trace.meta, "rank": rank, "world_size": world_size, **pair})
 
 
 def _meta(path: Path, schema: pa.Schema) -> dict[str, Any]:

@@ -7,14 +7,14 @@ https://docs.python.org/3/library/multiprocessing.html#multiprocessing.pool.Pool
 
 from __future__ import annotations
 
-import functools
+import inspect
 import itertools
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from samerun.sources import _patch
+from samerun import wrapping
 from samerun.sources.source import Journal, Undo
 
 MODULES = {  # and what they have for it
@@ -33,9 +33,14 @@ def keep_order(module: str) -> Undo:
     """Hand results over as they were asked for."""
     if module == "multiprocessing.pool":
         pool: Any = sys.modules[module].Pool
-        return _patch.replace(pool, "imap_unordered", pool.imap)
+        imap = pool.imap
+        return wrapping.around(pool, "imap_unordered", lambda original, args, kwargs: imap(*args, **kwargs))
     if module == "asyncio":
-        return _patch.replace(sys.modules[module], "as_completed", _Awaited)
+
+        def awaited(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            return _instead(_Awaited, original, args, kwargs)
+
+        return wrapping.around(sys.modules[module], "as_completed", awaited)
     return _futures_in_order(sys.modules[module])
 
 
@@ -44,30 +49,22 @@ def _wrapped(module: str, used: Callable[[str], None]) -> Undo:
     name = "as_completed"
     if module == "multiprocessing.pool":
         owner, name = owner.Pool, "imap_unordered"
-    original = getattr(owner, name)
 
-    @functools.wraps(original)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def noted(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         used(name)
         return original(*args, **kwargs)
 
-    return _patch.replace(owner, name, wrapper)
+    return wrapping.around(owner, name, noted)
 
 
 def _futures_in_order(futures: Any) -> Undo:
     """`as_completed` in the order in which the futures were made."""
     numbers = itertools.count()
-    future: Any = futures.Future
-    original_init: Callable[..., None] = future.__init__
 
-    @functools.wraps(original_init)
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        original_init(self, *args, **kwargs)
-        self._samerun_number = next(numbers)
+    def init(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        original(*args, **kwargs)
+        args[0]._samerun_number = next(numbers)
 
-    original = futures.as_completed
-
-    @functools.wraps(original)
     def as_completed(fs: Iterable[Any], timeout: float | None = None) -> Iterator[Any]:
         end = None if timeout is None else time.monotonic() + timeout
         # one that was made before this control took effect has no number
@@ -78,9 +75,22 @@ def _futures_in_order(futures: Any) -> Undo:
                 raise futures.TimeoutError(f"{len(waiting) - number} (of {len(waiting)}) futures unfinished")
             yield each
 
-    return _patch.all_of(
-        [_patch.replace(future, "__init__", init), _patch.replace(futures, "as_completed", as_completed)]
-    )
+    def ordered(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return _instead(as_completed, original, args, kwargs)
+
+    numbered = wrapping.around(futures.Future, "__init__", init)
+    return wrapping.all_of([numbered, wrapping.around(futures, "as_completed", ordered)])
+
+
+def _instead(
+    ours: Callable[..., Any], original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """What ours makes of the call; of one that the original would refuse, what the original says."""
+    try:
+        inspect.signature(original).bind(*args, **kwargs)
+    except TypeError:
+        return original(*args, **kwargs)
+    return ours(*args, **kwargs)
 
 
 class _Awaited:

@@ -7,6 +7,7 @@ from typing import Any
 
 from samerun.sources import _imported, _patch, _user_code
 from samerun.sources.source import Journal, Undo
+from samerun.wrapping import Around
 
 MODULE = "numpy"
 _NAMES = {"empty": "zeros", "empty_like": "zeros_like"}
@@ -20,11 +21,11 @@ def are_there() -> bool:
 def note_uses(journal: Journal) -> Undo:
     """Note each one that the user's own code makes, in an "unwritten" row."""
 
-    def note(name: str, made: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **kwargs: Any) -> Any:
+    def note(name: str) -> Around:
+        def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if _user_code.called_directly():
                 journal.note("unwritten", f"numpy.{name}", user_only=True)
-            return made(*args, **kwargs)
+            return original(*args, **kwargs)
 
         return call
 
@@ -35,23 +36,18 @@ def zero() -> Undo:
     """Give the user's own code zeros."""
     import numpy
 
-    def zeros(name: str, made: Callable[..., Any]) -> Callable[..., Any]:
+    def zeros(name: str) -> Around:
         cleared = getattr(numpy, _NAMES[name])
 
-        def call(*args: Any, **kwargs: Any) -> Any:
-            return (cleared if _user_code.called_directly() else made)(*args, **kwargs)
+        def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            return (cleared if _user_code.called_directly() else original)(*args, **kwargs)
 
         return call
 
     return _wrapped(zeros)
 
 
-def _wrapped(around: Callable[[str, Callable[..., Any]], Callable[..., Any]]) -> Undo:
+def _wrapped(around: Callable[[str], Around]) -> Undo:
     import numpy
 
-    undos = []
-    for name in _NAMES:
-        original = getattr(numpy, name)
-        wrapper = _patch.Wrapper(numpy, original, around(name, original))
-        undos += [wrapper.release, _patch.replace(numpy, name, wrapper)]
-    return _patch.all_of(undos)
+    return _patch.all_of([_patch.for_others(numpy, name, around(name)) for name in _NAMES])

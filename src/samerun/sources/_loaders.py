@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from samerun.sources import _patch
 from samerun.sources.source import Undo
+from samerun.wrapping import around
 
 LOADERS = "worker-count"  # the source that says which DataLoaders a run made
 
@@ -23,14 +22,15 @@ def changing(change: Callable[[dict[str, Any]], None]) -> Undo:
     """Let `change` alter the arguments, by name and with the defaults, of each DataLoader that is made."""
     from torch.utils.data import DataLoader
 
-    original: Any = DataLoader.__init__
-    signature = inspect.signature(original)
+    signature = inspect.signature(DataLoader.__init__)
 
-    @functools.wraps(original)
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        bound = signature.bind(self, *args, **kwargs)
+    def init(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError:
+            return original(*args, **kwargs)  # which says what is wrong
         bound.apply_defaults()
         change(bound.arguments)
-        original(*bound.args, **bound.kwargs)
+        return original(*bound.args, **bound.kwargs)
 
-    return _patch.replace(DataLoader, "__init__", init)
+    return around(DataLoader, "__init__", init)

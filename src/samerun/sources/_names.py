@@ -11,16 +11,14 @@ from samerun.sources.source import Undo
 
 def answering(functions: list[tuple[Any, str]], value: str, took: Callable[[], None]) -> Undo:
     """Let these functions give `value` to the user's own code."""
+
+    def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if args or kwargs or not _user_code.called_directly():
+            return original(*args, **kwargs)
+        took()
+        return value
+
     undos: list[Undo] = []
     for module, name in functions:
-        original = getattr(module, name)
-
-        def call(original: Any = original) -> Any:
-            if not _user_code.called_directly():
-                return original()
-            took()
-            return value
-
-        wrapper = _patch.Wrapper(module, original, call)
-        undos += [wrapper.release, _patch.replace(module, name, wrapper)]
+        undos.append(_patch.for_others(module, name, call))
     return _patch.all_of(undos)

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from samerun import lineage
 from samerun.editing.edit import Edit
 from samerun.runs.difference import Difference, Evidence, Row
 from samerun.runs.plan import Control
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 class Rng(Source):
     """A global generator: has a state that can be digested, captured and put back.
 
-    Controlled by seeding it from its own stream, (seed, id): the same on every rank, as a script that calls
-    `torch.manual_seed(seed)` seeds every rank alike.
+    Controlled by seeding it from its own stream, (seed, id, the process's place in the command). A program
+    that calls samerun as a library has every process seeded alike, as by `torch.manual_seed(seed)`.
     """
 
     kind = "rng"
@@ -45,13 +46,13 @@ class Rng(Source):
     def control(self, control: Control) -> Undo | None:
         """Seed it from its stream; the undo restores the state of before."""
         before = self.capture()
-        self.reseed(stream_seed(control.seed, self.id))
+        self.reseed(stream_seed(control.seed, self.id, *lineage.launched_path()))
         return lambda: self.restore(before)
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Another seed; what the script seeds it with later is mixed with it."""
         before = self.capture()
-        self.reseed(stream_seed(value, self.id))
+        self.reseed(stream_seed(value, self.id, *lineage.launched_path()))
         took()
         return lambda: self.restore(before)
 

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from samerun.sources import _patch
 from samerun.sources.source import Undo
+from samerun.wrapping import around
 
 Call = Callable[..., Any]
 
@@ -23,16 +23,15 @@ def changing(change: Callable[[Call, Any, tuple[Any, ...], dict[str, Any]], Any]
     """
     from torch import nn
 
-    original: Call = nn.Module.__call__
     depth = _Depth()
 
-    def called(module: Any, *args: Any, **kwargs: Any) -> Any:
-        if depth.calls:
-            return original(module, *args, **kwargs)
+    def called(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if depth.calls or not args:
+            return original(*args, **kwargs)
         depth.calls += 1
         try:
-            return change(original, module, args, kwargs)
+            return change(original, args[0], args[1:], kwargs)
         finally:
             depth.calls -= 1
 
-    return _patch.replace(nn.Module, "__call__", called)
+    return around(nn.Module, "__call__", called)

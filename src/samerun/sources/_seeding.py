@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
+from samerun import wrapping
 from samerun.digest import digest_bytes
-from samerun.sources.source import Journal
+from samerun.sources.source import Journal, Undo
 from samerun.streams import stream_seed
-
-_F = TypeVar("_F", bound=Callable[..., Any])
+from samerun.wrapping import Parameter
 
 
 def note_seed(journal: Journal, function: str, seed: object) -> None:
@@ -26,14 +25,16 @@ def mixed(value: int, id_: str, given: object) -> int:
     return stream_seed(value, id_, "given", repr(given))
 
 
-def noting(journal: Journal, function: str, original: _F, when: Callable[[], bool] = lambda: True) -> _F:
-    """The function, noting its first argument as a seed before it runs; no seed is left to the caller."""
+def noting(
+    journal: Journal, function: str, owner: Any, when: Callable[[], bool] = lambda: True, also: Any = ()
+) -> Undo:
+    """Note the seed that `owner`'s function of this name (its last part) is given, before it runs."""
+    parameter = Parameter("seed", 0)
 
-    @functools.wraps(original)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        seed = args[0] if args else kwargs.get("seed")
+    def hook(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        seed = parameter.of(args, kwargs, None)
         if seed is not None and when():
             note_seed(journal, function, seed)
         return original(*args, **kwargs)
 
-    return wrapper  # type: ignore[return-value]
+    return wrapping.around(owner, function.rpartition(".")[2], hook, also)

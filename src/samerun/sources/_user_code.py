@@ -28,6 +28,10 @@ _PASSED_ON = (
     "copy contextlib functools zipfile gzip bz2 lzma tarfile shelve dbm fileinput wave"
 )
 PASSTHROUGH = frozenset(_PASSED_ON.split())
+# What `python -m` starts on behalf of somebody else: a launcher, a test runner, a worker of a pool.
+_STARTERS = frozenset(
+    ("torch", "accelerate", "deepspeed", "pytest", "samerun", "joblib", "loky", "ipykernel")
+)
 _SAMERUN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 _SOURCES = os.path.join(_SAMERUN, "sources", "")
 _PATHS = sysconfig.get_paths()
@@ -105,6 +109,14 @@ def is_user_file(name: str) -> bool:
     return _of_file(name) == _USER
 
 
+def absolute(path: str) -> str:
+    """An absolute path; as it is, where there is no working directory any more."""
+    try:
+        return os.path.abspath(path)
+    except OSError:  # the folder was removed
+        return path
+
+
 def _classify(frame: FrameType) -> int:
     name = frame.f_code.co_filename
     if name.startswith("<") and name.endswith(">"):
@@ -123,7 +135,7 @@ def _classify(frame: FrameType) -> int:
 
 
 def _of_file(name: str) -> int:
-    path = os.path.abspath(name)
+    path = absolute(name)
     if path.startswith(_SAMERUN) or path.startswith(_SCRIPTS):
         return _THROUGH
     if any(part in path for part in _INSTALLED):
@@ -137,7 +149,7 @@ def _of_file(name: str) -> int:
 @functools.cache
 def _is_library(name: str) -> bool:
     """Of a file that is walked through: whether it is an installed package's."""
-    path = os.path.abspath(name)
+    path = absolute(name)
     return not path.startswith(_SAMERUN) and any(part in path for part in _INSTALLED)
 
 
@@ -156,19 +168,19 @@ def _started_package() -> str | None:
     if not name and "-m" in sys.orig_argv[:-1]:
         name = sys.orig_argv[sys.orig_argv.index("-m") + 1]
     package = str(name).split(".", 1)[0]
-    return package if package and package not in {"torch", "accelerate", "pytest", "samerun"} else None
+    return package if package and package not in _STARTERS else None
 
 
 def _torch_folder() -> str:
     """Where torch is, for one built from source outside site-packages."""
     paths = getattr(sys.modules.get("torch"), "__path__", None)
-    return os.path.join(os.path.abspath(paths[0]), "") if paths else "\0"
+    return os.path.join(absolute(paths[0]), "") if paths else "\0"
 
 
 def _shown(name: str) -> str:
     if name.startswith("<"):
         return name
-    path = os.path.abspath(name)
+    path = absolute(name)
     for part in _INSTALLED:
         if part in path:
             return path.split(part, 1)[1]

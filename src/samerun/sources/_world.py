@@ -18,7 +18,7 @@ _FEEDS = re.compile(r"seed|default_rng|RandomState|Random\(|Generator|shuffle", 
 
 
 class World(Source):
-    """A value that the operating system gives, another one in each run. Controlled on request alone."""
+    """A value that the operating system gives, another one in each run."""
 
     kind = "world"
     evidence: ClassVar[str]  # the word for its rows

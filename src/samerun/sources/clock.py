@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import functools
 import re
 import signal
 import threading
@@ -11,11 +10,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from samerun import wrapping
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources import _datetime_now, _patch, _user_code
 from samerun.sources._world import World
 from samerun.sources.source import Journal, Settings, Undo, Variant
+from samerun.wrapping import Around
 
 _START_NS = 1_767_225_600_000_000_000  # 2026-01-01T00:00:00Z
 _STEP_NS = 10_000_000  # ten milliseconds a call, about a small training step
@@ -84,7 +85,7 @@ class Clock(World):
         undos = [_replaced("time", seconds), _replaced("time_ns", shifted(time.time_ns, 10**9))]
         undos += [_replaced(name, _dated(name, seconds)) for name in _CALENDAR]
 
-        def date(name: str, original: Callable[..., Any], cls: Any, *args: Any, **kwargs: Any) -> Any:
+        def date(name: str, original: Callable[..., Any], cls: Any, /, *args: Any, **kwargs: Any) -> Any:
             found = original(*args, **kwargs)
             if not _user_code.called_directly():
                 return found
@@ -121,11 +122,9 @@ class Clock(World):
         """Note each read by the user's code, and each timer that it sets."""
         undos = _timers_noted(journal)
         for name in (*_SECONDS, *_NANOSECONDS, *_CALENDAR):
-            original = getattr(time, name)
-            wrapper = _patch.Wrapper(time, original, _noting(journal, original))
-            undos += [wrapper.release, _patch.replace(time, name, wrapper)]
+            undos.append(_patch.for_others(time, name, _noting(journal, name)))
 
-        def date(name: str, original: Callable[..., Any], cls: type, *args: Any, **kwargs: Any) -> Any:
+        def date(name: str, original: Callable[..., Any], cls: type, /, *args: Any, **kwargs: Any) -> Any:
             journal.note("clock", f"datetime.{name}", user_only=True)
             return original(*args, **kwargs)
 
@@ -136,38 +135,33 @@ class Clock(World):
 def _timers_noted(journal: Journal) -> list[Undo]:
     undos = []
     for name, position in (("setitimer", 1), ("alarm", 0)):
-        original = getattr(signal, name, None)
-        if original is not None:  # not on Windows
-            call = _noting_timer(journal, f"signal.{name}", original, position)
-            wrapper = _patch.Wrapper(signal, original, call)
-            undos += [wrapper.release, _patch.replace(signal, name, wrapper)]
-    made = threading.Timer.__init__
+        if hasattr(signal, name):  # not on Windows
+            hook = _noting_timer(journal, f"signal.{name}", position)
+            undos.append(_patch.for_others(signal, name, hook))
 
-    @functools.wraps(made)
-    def init(self: threading.Timer, *args: Any, **kwargs: Any) -> None:
+    def init(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         journal.note("clock", "threading.Timer", user_only=True)
-        made(self, *args, **kwargs)
+        return original(*args, **kwargs)
 
-    return [*undos, _patch.replace(threading.Timer, "__init__", init)]
+    return [*undos, wrapping.around(threading.Timer, "__init__", init)]
 
 
-def _noting_timer(journal: Journal, name: str, original: Callable[..., Any], position: int) -> Any:
-    def call(*args: Any) -> Any:
+def _noting_timer(journal: Journal, name: str, position: int) -> Around:
+    def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if len(args) > position and args[position]:  # 0 takes it back
             journal.note("clock", name, user_only=True)
-        return original(*args)
+        return original(*args, **kwargs)
 
     return call
 
 
-def _noting(journal: Journal, original: Callable[..., Any]) -> Callable[..., Any]:
-    name = original.__name__
+def _noting(journal: Journal, name: str) -> Around:
     asked = _ASKED.get(name, 0)
 
-    def call(*args: Any) -> Any:
+    def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if len(args) == asked:
             journal.note("clock", f"time.{name}", user_only=True)
-        return original(*args)
+        return original(*args, **kwargs)
 
     return call
 
@@ -177,24 +171,24 @@ def _dated(name: str, seconds: Callable[[], float]) -> Callable[..., Any]:
 
 
 def _replaced(name: str, made_up: Callable[..., Any]) -> Undo:
-    original = getattr(time, name)
     asked = _ASKED.get(name, 0)
 
-    def call(*args: Any) -> Any:
-        if len(args) != asked or not _user_code.called_directly():
-            return original(*args)
+    def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if kwargs or len(args) != asked or not _user_code.called_directly():
+            return original(*args, **kwargs)
         return made_up(*args)
 
-    wrapper = _patch.Wrapper(time, original, call)
-    return _patch.all_of([wrapper.release, _patch.replace(time, name, wrapper)])
+    return _patch.for_others(time, name, call)
 
 
 def _made_up_date(now: Callable[[], int]) -> Callable[..., Any]:
-    def call(name: str, original: Callable[..., Any], cls: Any, *args: Any, **kwargs: Any) -> Any:
-        if not _user_code.called_directly():
+    def call(name: str, original: Callable[..., Any], cls: Any, /, *args: Any, **kwargs: Any) -> Any:
+        zones = [*args, *kwargs.values()]
+        is_one = len(zones) <= (name == "now") and kwargs.keys() <= {"tz"}
+        if not is_one or not _user_code.called_directly():
             return original(*args, **kwargs)
         if name == "utcnow":
             return cls.fromtimestamp(now() / 1e9, datetime.timezone.utc).replace(tzinfo=None)
-        return cls.fromtimestamp(now() / 1e9, *args, **kwargs)
+        return cls.fromtimestamp(now() / 1e9, *zones)
 
     return call

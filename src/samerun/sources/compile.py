@@ -7,6 +7,7 @@ from typing import Any
 
 from samerun.sources import _root_calls
 from samerun.sources.source import Settings, Source, Undo, Variant
+from samerun.wrapping import Parameter, all_of, around
 
 
 class Compile(Source):
@@ -50,22 +51,14 @@ class Compile(Source):
 def _eagerly(took: Callable[[], None]) -> Undo:
     import torch
 
-    original: Any = torch.compile
+    model = Parameter("model", 0)
 
-    def compile(model: Any = None, **options: Any) -> Any:
+    def compile(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         took()
-        return model if model is not None else lambda function: function
+        given = model.of(args, kwargs, None)
+        return given if given is not None else lambda function: function
 
-    own: Any = torch.nn.Module.compile
-
-    def compile_module(self: Any, *args: Any, **kwargs: Any) -> None:
+    def compile_module(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         took()
 
-    torch.compile = compile
-    torch.nn.Module.compile = compile_module  # type: ignore[method-assign]
-
-    def undo() -> None:
-        torch.compile = original
-        torch.nn.Module.compile = own  # type: ignore[method-assign]
-
-    return undo
+    return all_of([around(torch, "compile", compile), around(torch.nn.Module, "compile", compile_module)])

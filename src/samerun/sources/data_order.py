@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from samerun.sources import _patch
 from samerun.sources.source import Settings, Source, Undo, Variant
 from samerun.streams import stream_seed
+from samerun.wrapping import Around, all_of, around
 
 
 class DataOrder(Source):
@@ -33,28 +32,22 @@ class DataOrder(Source):
             return stream_seed(value, self.id, next(count)) >> 1
 
         shuffled = (data.RandomSampler, data.WeightedRandomSampler, data.SubsetRandomSampler)
-        undos = [_patch.replace(cls, "__iter__", _shuffling(cls, seed)) for cls in shuffled]
+        undos = [around(cls, "__iter__", _shuffling(seed)) for cls in shuffled]
         distributed = data.distributed.DistributedSampler
-        undos.append(
-            _patch.replace(distributed, "__iter__", _distributing(distributed, value, self.id, took))
-        )
-        return _patch.all_of(undos)
+        undos.append(around(distributed, "__iter__", _distributing(value, self.id, took)))
+        return all_of(undos)
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Another seed."""
         return [Variant("another seed", 4242, likely=0.9)]
 
 
-def _shuffling(cls: Any, seed: Callable[[], int]) -> Any:
-    original = cls.__iter__
-
-    @functools.wraps(original)
-    def iterate(self: Any) -> Iterator[Any]:
+def _shuffling(seed: Callable[[], int]) -> Around:
+    def shuffled(self: Any, indices: Iterator[Any]) -> Iterator[Any]:
         import torch
 
         given, own = self.generator, torch._C.Generator()
         own.manual_seed(seed())
-        indices = original(self)
         self.generator = own  # read when the first index is asked for
         try:
             first = list(itertools.islice(indices, 1))
@@ -63,20 +56,19 @@ def _shuffling(cls: Any, seed: Callable[[], int]) -> Any:
         yield from first
         yield from indices
 
-    return iterate
+    return lambda original, args, kwargs: shuffled(args[0], original(*args, **kwargs))
 
 
-def _distributing(cls: Any, value: int, id_: str, took: Callable[[], None]) -> Any:
+def _distributing(value: int, id_: str, took: Callable[[], None]) -> Around:
     """Every rank must draw the same: by its own seed and epoch, not by a count."""
-    original = cls.__iter__
 
-    @functools.wraps(original)
-    def iterate(self: Any) -> Iterator[Any]:
+    def iterate(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         took()
+        self = args[0]
         given = self.seed
         self.seed = stream_seed(value, id_, given, self.epoch) >> 2
         try:
-            return iter(list(original(self)))
+            return iter(list(original(*args, **kwargs)))
         finally:
             self.seed = given
 

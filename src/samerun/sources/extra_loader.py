@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from samerun.sources import _loaders, _patch
+from samerun.sources import _loaders
 from samerun.sources.source import Settings, Source, Undo, Variant
+from samerun.wrapping import around
 
 
 class ExtraLoader(Source):
@@ -23,18 +24,17 @@ class ExtraLoader(Source):
         """Begin to iterate a loader of nothing, before the first one is iterated."""
         from torch.utils.data import DataLoader
 
-        original: Any = DataLoader.__iter__
         done = False
 
-        def iterate(self: Any) -> Any:
+        def iterate(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             nonlocal done
             if not done:
                 done = True
                 took()
                 original(DataLoader([0]))  # type: ignore[arg-type]
-            return original(self)
+            return original(*args, **kwargs)
 
-        return _patch.replace(DataLoader, "__iter__", iterate)
+        return around(DataLoader, "__iter__", iterate)
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """One loader more, where there are loaders."""

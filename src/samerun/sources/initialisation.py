@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from samerun.sources import _patch
 from samerun.sources._torch_stream import TorchStream
 from samerun.sources.source import Settings, Source, Undo, Variant
+from samerun.wrapping import Around, all_of, around
 
 _DRAW = (
     "uniform_", "normal_", "trunc_normal_", "xavier_uniform_", "xavier_normal_", "kaiming_uniform_",
@@ -31,20 +30,15 @@ class Initialisation(Source):
         from torch.nn import init
 
         stream = TorchStream(value, self.id)
-        return _patch.all_of(
-            [_patch.replace(init, name, _drawing(init, name, stream, took)) for name in _DRAW]
-        )
+        return all_of([around(init, name, _drawing(stream, took)) for name in _DRAW])
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Another seed."""
         return [Variant("another seed", 4242, likely=0.9)]
 
 
-def _drawing(init: Any, name: str, stream: TorchStream, took: Callable[[], None]) -> Any:
-    original = getattr(init, name)
-
-    @functools.wraps(original)
-    def draw(*args: Any, **kwargs: Any) -> Any:
+def _drawing(stream: TorchStream, took: Callable[[], None]) -> Around:
+    def draw(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         took()
         if kwargs.get("generator") is not None:
             return original(*args, **kwargs)

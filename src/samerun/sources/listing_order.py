@@ -15,6 +15,7 @@ from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources import _patch, _rows, _user_code
 from samerun.sources.source import Journal, Settings, Source, Undo, Variant
+from samerun.wrapping import Around
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -36,10 +37,10 @@ class ListingOrder(Source):
     def control(self, control: Control) -> Undo | None:
         """Sort what they return, by name."""
 
-        def listdir(original: Callable[..., list[Any]], *args: Any, **kwargs: Any) -> list[Any]:
+        def listdir(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return sorted(original(*args, **kwargs))
 
-        def scandir(original: Callable[..., Any], *args: Any, **kwargs: Any) -> _Sorted:
+        def scandir(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return _Sorted(original(*args, **kwargs))
 
         return _patch_listing(listdir, scandir)
@@ -47,13 +48,13 @@ class ListingOrder(Source):
     def observe(self, journal: Journal) -> Undo | None:
         """Note the order and the names of each listing made by the user's code."""
 
-        def listdir(original: Callable[..., list[Any]], *args: Any, **kwargs: Any) -> list[Any]:
+        def listdir(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             names = original(*args, **kwargs)
             if journal.from_user():
                 _note(journal, names, _path_of(args, kwargs))
             return names
 
-        def scandir(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        def scandir(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             entries = original(*args, **kwargs)
             return _Noted(entries, journal, _path_of(args, kwargs)) if journal.from_user() else entries
 
@@ -62,14 +63,14 @@ class ListingOrder(Source):
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Turn round what they return to the user's own code."""
 
-        def listdir(original: Callable[..., list[Any]], *args: Any, **kwargs: Any) -> list[Any]:
+        def listdir(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             names = original(*args, **kwargs)
             if not _user_code.called_directly() or len(names) < 2:
                 return names
             took()
             return names[::-1]
 
-        def scandir(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        def scandir(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             entries = original(*args, **kwargs)
             return _Reversed(entries, took) if _user_code.called_directly() else entries
 
@@ -219,21 +220,17 @@ def _path_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     return "." if path is None else os.fsdecode(path)
 
 
-def _patch_listing(listdir: Callable[..., Any], scandir: Callable[..., Any]) -> Undo:
-    """Put `call(original, *args, **kwargs)` in the place of os.listdir and os.scandir, wherever kept."""
+def _patch_listing(listdir: Around, scandir: Around) -> Undo:
+    """Have these make the calls of os.listdir and os.scandir, wherever kept."""
     return _patch.all_of([*_replaced("listdir", listdir), *_replaced("scandir", scandir)])
 
 
-def _replaced(name: str, call: Callable[..., Any]) -> list[Undo]:
+def _replaced(name: str, call: Around) -> list[Undo]:
     original = getattr(os, name)
-    wrapper = _patch.Wrapper(os, original, lambda *args, **kwargs: call(original, *args, **kwargs))
-    undos: list[Undo] = [wrapper.release, _patch.replace(os, name, wrapper)]
-    if original in os.supports_fd:  # shutil.rmtree asks for it, and is less safe without
-        os.supports_fd.add(wrapper)
-        undos.append(lambda: os.supports_fd.discard(wrapper))
+    undos = [_patch.for_others(os, name, call)]
     for module, holder in (("pathlib", "_NormalAccessor"), ("glob", "_StringGlobber")):  # Python 3.10; 3.13
         owner = getattr(sys.modules.get(module), holder, None)
         kept = vars(owner).get(name) if owner is not None else None
         if owner is not None and getattr(kept, "__func__", kept) is original:
-            undos.append(_patch.replace(owner, name, staticmethod(wrapper)))
+            undos.append(_patch.replace(owner, name, staticmethod(getattr(os, name))))
     return undos

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
-from samerun.sources import _generators, _patch, _rows, _seeding, _user_code
+from samerun.sources import _patch, _rows, _seeding, _user_code
+from samerun.sources._unseeded import Unseeded
 from samerun.sources.source import Journal, Settings, Source, Undo, Variant
-from samerun.streams import stream
+from samerun.wrapping import MISSING, Around, Parameter, around
 
 if TYPE_CHECKING:
     from samerun.editing.code import Code
@@ -34,23 +34,9 @@ class NumpyGenerator(Source):
     hooks_into = "numpy.random"
 
     def control(self, control: Control) -> Undo | None:
-        """Take the entropy from a stream of (line of code, how many were made there before).
-
-        While a keyed sample is being made it is the sample's: the count of a worker means nothing.
-        """
-        made: Counter[str] = Counter()
-
-        def randbits(original: Callable[[int], int], k: int) -> int:
-            keyed = _generators.entropy()
-            if keyed is not None:
-                return stream(keyed, self.id).python().getrandbits(k)
-            frame = _user_code.user_frame(2)
-            site = "" if frame is None else _user_code.call_site(frame)
-            order = made[site]
-            made[site] += 1
-            return stream(control.seed, self.id, site, order, _worker()).python().getrandbits(k)
-
-        return _patch_randbits(randbits)
+        """Take the entropy from a stream of (line of code, how many were made there before, process)."""
+        unseeded = Unseeded(control.seed, self.id)
+        return patch_randbits(lambda original, k: unseeded.stream().python().getrandbits(k))
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Other seeds for those made without one, and for those that the script seeds with a number."""
@@ -92,7 +78,7 @@ class NumpyGenerator(Source):
             journal.note("unseeded", self.id, user_only=True, unless=lambda: bits._seed_seq is None)
             return bits
 
-        undos = [_patch_randbits(randbits)]
+        undos = [patch_randbits(randbits)]
         legacy: Any = vars(mtrand).get("_MT19937")
         if legacy is not None:
             undos.append(_patch.replace(mtrand, "_MT19937", _made_by(made, legacy)))
@@ -125,37 +111,33 @@ class NumpyGenerator(Source):
         return edits
 
 
-def _worker() -> int:
-    """The seed of this DataLoader worker, since all would count alike; 0 in any other process."""
-    data = sys.modules.get("torch.utils.data")
-    info = None if data is None else data.get_worker_info()
-    return 0 if info is None else int(info.seed)
-
-
 def _patch_seeded(other: Callable[[Any], Any]) -> list[Undo]:
     """Give default_rng and RandomState another seed than the one that they are called with."""
     import numpy
 
-    default_rng: Any = numpy.random.default_rng
     state: Any = numpy.random.RandomState
+    parameter = Parameter("seed", 0)
 
-    def rng(seed: Any = None) -> Any:
-        return default_rng(seed if _user_code.is_samerun(sys._getframe(1)) else other(seed))
+    def rng(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if (given := parameter.of(args, kwargs)) is not MISSING:
+            args, kwargs = parameter.put(args, kwargs, other(given))
+        return original(*args, **kwargs)
 
     class Meta(type):
         def __instancecheck__(cls, instance: Any) -> bool:
             return isinstance(instance, state)
 
     class RandomState(state, metaclass=Meta):  # type: ignore[misc]
-        def __init__(self, seed: Any = None) -> None:
-            ours = _user_code.is_samerun(sys._getframe(1))
-            super().__init__(seed if ours else _short(other(seed)))
+        def __init__(self, /, *args: Any, **kwargs: Any) -> None:
+            if not _user_code.is_samerun(sys._getframe(1)):
+                args, kwargs = parameter.put(args, kwargs, _short(other(parameter.of(args, kwargs, None))))
+            super().__init__(*args, **kwargs)
 
         def __reduce__(self) -> Any:
             return state.__reduce__(self)
 
     return [
-        _patch.replace(numpy.random, "default_rng", rng),
+        _patch.for_others(numpy.random, "default_rng", rng),
         _patch.replace(numpy.random, "RandomState", RandomState),
     ]
 
@@ -178,10 +160,11 @@ def _made_by(make: Callable[[Any], Any], kind: type) -> type:
     return Meta(kind.__name__, (), {})
 
 
-def _patch_randbits(call: Callable[[Callable[[int], int], int], int]) -> Undo | None:
+def patch_randbits(call: Callable[[Callable[[int], int], int], int]) -> Undo | None:
+    """Put `call(original, k)` in the place of what gives NumPy its entropy; None where there is no such."""
     import numpy.random.bit_generator as module
 
-    original: Any = vars(module).get("randbits")
-    if original is None:
+    if "randbits" not in vars(module):
         return None
-    return _patch.replace(module, "randbits", lambda k: call(original, k))
+    hook: Around = lambda original, args, kwargs: call(original, *args, **kwargs)  # noqa: E731
+    return around(module, "randbits", hook)

@@ -10,11 +10,13 @@ from typing import Any
 
 from samerun.digest import digest_bytes
 from samerun.runs.plan import Control
-from samerun.sources import _patch, _seeding
+from samerun.sources import _seeding
 from samerun.sources._rng import Rng
+from samerun.sources._unseeded import Unseeded
 from samerun.sources.source import Journal, Undo
-from samerun.streams import stream_seed
+from samerun.wrapping import Parameter, all_of, around
 
+_SEED = Parameter("seed", 0)
 _MT19937_BYTES = 624 * 4 + 4  # key and position, as in numpy's s_mt19937_state
 
 
@@ -65,19 +67,15 @@ class NumpyGlobal(Rng):
 
         undo_seed = super().control(control)
         assert undo_seed is not None
-        original = numpy.random.seed
-        count = 0
+        unseeded = Unseeded(control.seed, self.id)
 
-        @functools.wraps(original)
-        def seed(seed: Any = None) -> None:
-            nonlocal count
-            if seed is None:
-                value = stream_seed(control.seed, self.id, count)
-                seed = [value & 0xFFFFFFFF, value >> 32]
-                count += 1
-            original(seed)
+        def seed(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if _SEED.of(args, kwargs, None) is None:
+                value = unseeded.stream().seed64
+                args, kwargs = _SEED.put(args, kwargs, [value & 0xFFFFFFFF, value >> 32])
+            return original(*args, **kwargs)
 
-        return _patch.all_of([undo_seed, _patch.replace(numpy.random, "seed", seed)])
+        return all_of([undo_seed, around(numpy.random, "seed", seed)])
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Another seed, and others for what the script seeds it with."""
@@ -85,30 +83,26 @@ class NumpyGlobal(Rng):
 
         undo_seed = super().vary(value, took)
         assert undo_seed is not None
-        original = numpy.random.seed
 
-        @functools.wraps(original)
-        def seed(seed: Any = None) -> None:
-            other = _seeding.mixed(value, self.id, seed)
-            original([other & 0xFFFFFFFF, other >> 32])
+        def seed(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            other = _seeding.mixed(value, self.id, _SEED.of(args, kwargs, None))
+            args, kwargs = _SEED.put(args, kwargs, [other & 0xFFFFFFFF, other >> 32])
+            return original(*args, **kwargs)
 
-        return _patch.all_of([undo_seed, _patch.replace(numpy.random, "seed", seed)])
+        return all_of([undo_seed, around(numpy.random, "seed", seed)])
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note each seeding; one without a seed as unseeded."""
         import numpy
 
-        original = numpy.random.seed
-
-        @functools.wraps(original)
-        def seed(seed: Any = None) -> None:
-            if seed is None:
+        def hook(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if (seed := _SEED.of(args, kwargs, None)) is None:
                 journal.note("unseeded", self.id, user_only=True)
             else:
                 _seeding.note_seed(journal, "np.random.seed", seed)
-            original(seed)
+            return original(*args, **kwargs)
 
-        return _patch.replace(numpy.random, "seed", seed)
+        return around(numpy.random, "seed", hook)
 
 
 def _plain(state: Any) -> Any:

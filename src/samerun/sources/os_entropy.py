@@ -5,85 +5,120 @@ from __future__ import annotations
 import os
 import random
 import re
-from collections import Counter
+import sys
+import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import Any
 
 from samerun.digest import digest_bytes
 from samerun.runs.difference import Difference, Row
 from samerun.runs.plan import Control
 from samerun.sources import _patch, _user_code
+from samerun.sources._unseeded import Unseeded
 from samerun.sources._world import World
+from samerun.sources.numpy_generator import patch_randbits
 from samerun.sources.python_random import patch_seed
 from samerun.sources.source import Journal, Undo
-from samerun.streams import Stream, stream
+from samerun.wrapping import Around
 
-if TYPE_CHECKING:
-    pass
+_NUMPY = "numpy.random"
+_numpys = threading.local()  # own: whether NumPy is reading entropy for a generator of its own
 
 
 class OsEntropy(World):
-    """os.urandom, and with it uuid4, secrets, SystemRandom and `random.Random()` made without a seed."""
+    """os.urandom, and with it uuid4, secrets, SystemRandom and `random.Random()` made without a seed.
+
+    Entropy is controlled where a line of the user's own code asks for it: what a library makes of it (the
+    name of a run, a key, a file) must be another in each run. A `random.Random()` is controlled whoever makes
+    it, since it is there to be drawn from; but not tempfile's, which names files and semaphores.
+    """
 
     id = "os-entropy"
     summary = "the script draws from the operating system's entropy, which never repeats"
     advice = "random.Random(0) in the place of random.Random(), SystemRandom, secrets, uuid4, os.urandom"
     cannot_mend = "what it feeds is not known: draw from random.Random(0) instead"
+    modes = ("seeded", "strict", "warn")
+    also_hooks_into = (_NUMPY,)
     evidence = "entropy"
     words = re.compile(r"urandom|uuid[14]|secrets\.|SystemRandom|getrandom|Random\(\)")
     unexplained = 0.4
+
+    def __init__(self) -> None:
+        self._waits_for_numpy: Control | None = None
+        self._observed = False
 
     def reads(self, difference: Difference) -> list[Row]:
         """Reads of entropy, and generators of python made without a seed."""
         return [*difference.a.rows("entropy"), *difference.a.rows("unseeded", self.id)]
 
     def control(self, control: Control) -> Undo | None:
-        """On request: what the user's code draws comes from a stream of (line of code, order)."""
-        made: Counter[str] = Counter()
+        """Draw from a stream of (line of code, how often it came there, process).
 
-        def here() -> Stream | None:
-            frame = _user_code.user_frame(2)
-            if frame is None:
-                return None
-            site = _user_code.call_site(frame)
-            made[site] += 1
-            return stream(control.seed, self.id, site, made[site])
+        Called once more when numpy.random is imported, whose own reads are another source's.
+        """
+        undos = [_leave_numpy_alone()] if _NUMPY in sys.modules else []
+        if control is self._waits_for_numpy:
+            self._waits_for_numpy = None
+            return _patch.all_of(undos)
+        if not undos:
+            self._waits_for_numpy = control
+        unseeded = Unseeded(control.seed, self.id)
 
-        def read(original: Callable[..., bytes], size: int, *args: Any) -> bytes:
-            found = here()
-            return original(size, *args) if found is None else found.python().randbytes(size)
+        def read(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            size = args[0] if args else kwargs.get("size")
+            own = getattr(_numpys, "own", False) or not _user_code.called_directly()
+            if own or not isinstance(size, int) or size < 0:
+                return original(*args, **kwargs)
+            return unseeded.stream().python().randbytes(size)
 
         def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
-            if a is None and (found := here()) is not None:
-                a = found.seed64
+            if a is None and self_ is not random._inst and not _names_files():
+                a = unseeded.stream().seed64
             original(self_, a, version)
 
-        return _patch.all_of([_patch_reads(read), patch_seed(seed)])
+        return _patch.all_of([*undos, _patch_reads(read), patch_seed(seed)])
 
     def observe(self, journal: Journal) -> Undo | None:
-        """Note each read made for the user's code."""
+        """Note each read made for the user's code; the import of NumPy changes nothing here."""
+        if self._observed:
+            return None
+        self._observed = True
 
-        def read(original: Callable[..., bytes], size: int, *args: Any) -> bytes:
-            found = original(size, *args)
+        def read(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            found = original(*args, **kwargs)
             journal.note("entropy", f"os.{original.__name__}", digest=digest_bytes(found), user_only=True)
             return found
 
-        return _patch_reads(read)
+        return _patch.all_of([lambda: setattr(self, "_observed", False), _patch_reads(read)])
 
 
-def _patch_reads(call: Callable[..., bytes]) -> Undo:
-    """Put `call(original, size)` in the place of os.urandom, random's own name for it, and os.getrandom."""
+def _leave_numpy_alone() -> Undo:
+    def randbits(original: Callable[[int], int], k: int) -> int:
+        _numpys.own = True
+        try:
+            return original(k)
+        finally:
+            _numpys.own = False
+
+    return patch_randbits(randbits) or _patch.all_of([])
+
+
+def _names_files() -> bool:
+    """Whether tempfile makes the generator: what it names must be another in each process."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(("samerun.", "random")):
+        frame = frame.f_back
+    return frame is not None and frame.f_globals.get("__name__") == "tempfile"
+
+
+def _patch_reads(call: Around) -> Undo:
+    """Have it make the calls of os.urandom, by random's own name for it too, and of os.getrandom."""
     undos = []
     for name in ("urandom", "getrandom"):
-        original = getattr(os, name, None)
-        if original is None:  # not Linux
+        if not hasattr(os, name):  # not Linux
             continue
-        wrapper = _patch.Wrapper(os, original, _bound(call, original))
-        undos += [wrapper.release, _patch.replace(os, name, wrapper)]
+        undos.append(_patch.for_others(os, name, call))
         if name == "urandom" and "_urandom" in vars(random):
-            undos.append(_patch.replace(random, "_urandom", wrapper))
+            undos.append(_patch.replace(random, "_urandom", os.urandom))
     return _patch.all_of(undos)
-
-
-def _bound(call: Callable[..., bytes], original: Callable[..., bytes]) -> Callable[..., bytes]:
-    return lambda *args, **kwargs: call(original, *args, **kwargs)

@@ -7,63 +7,89 @@ import os
 import platform
 import re
 import socket
+import sys
+from collections.abc import Callable
 from typing import Any
 
 from samerun.digest import digest_bytes
 from samerun.runs.plan import Control
 from samerun.sources import _patch, _user_code
+from samerun.sources._process_numbers import Numbers
 from samerun.sources._world import World
 from samerun.sources.source import Journal, Undo
+from samerun.wrapping import Around
 
-_READS: tuple[tuple[Any, str, Any], ...] = (
-    (os, "getpid", 4242),
-    (socket, "gethostname", "samerun"),
-    (platform, "node", "samerun"),
-    (getpass, "getuser", "samerun"),
+_READS: tuple[tuple[Any, str], ...] = (
+    (os, "getpid"),
+    (socket, "gethostname"),
+    (platform, "node"),
+    (getpass, "getuser"),
 )
+_PSUTIL = "psutil"
 
 
 class ProcessId(World):
     """The process's number, the host's name and the user's, read by the user's code.
 
-    On request these have fixed values for calls in the user's own files. A script that sends signals to
-    itself must not ask for that.
+    On request a line of the user's own that asks for the number gets one that depends on the process's place
+    in the command. The names stay: they repeat on a machine, and others would not be found when looked up.
     """
 
     id = "process-id"
     summary = "the script reads its process id, host name or user name"
     advice = "seed from a constant and the rank: torch.manual_seed(0)"
     cannot_mend = "the process id or name makes more than a seed: put a constant, or the rank, in its place"
+    also_hooks_into = (_PSUTIL,)
     evidence = "identity"
     words = re.compile(r"getpid|gethostname|platform\.node|getuser|getppid")
 
+    def __init__(self) -> None:
+        self._waiting: tuple[Control, Numbers] | None = None  # for psutil
+        self._observed = False
+
     def control(self, control: Control) -> Undo | None:
-        """Give the user's own calls fixed values."""
-        undos = []
-        for module, name, value in _READS:
-            original = getattr(module, name)
-            wrapper = _patch.Wrapper(module, original, _fixed(original, value))
-            undos += [wrapper.release, _patch.replace(module, name, wrapper)]
+        """Give the user's own lines a number that repeats and that finds the process.
+
+        Called once more when psutil is imported.
+        """
+        if self._waiting is not None and self._waiting[0] is control:
+            numbers = self._waiting[1]
+            self._waiting = None
+            return numbers.in_psutil()
+        numbers = Numbers(control.seed, self.id)
+        undos = [numbers.translated()]
+        if _PSUTIL in sys.modules:
+            undos.append(numbers.in_psutil())
+        else:
+            self._waiting = control, numbers
+        for name, number in (("getpid", numbers.mine), ("getppid", numbers.parents)):
+            undos.append(_patch.for_others(os, name, _given(number)))
         return _patch.all_of(undos)
 
     def observe(self, journal: Journal) -> Undo | None:
-        """Note each read by the user's code."""
-        undos = []
-        for module, name, _ in _READS:
-            original = getattr(module, name)
-            noting = _noting(journal, f"{module.__name__}.{name}", original)
-            wrapper = _patch.Wrapper(module, original, noting)
-            undos += [wrapper.release, _patch.replace(module, name, wrapper)]
+        """Note each read by the user's code; the import of psutil changes nothing here."""
+        if self._observed:
+            return None
+        self._observed = True
+        undos: list[Undo] = [lambda: setattr(self, "_observed", False)]
+        for module, name in _READS:
+            noting = _noting(journal, f"{module.__name__}.{name}")
+            undos.append(_patch.for_others(module, name, noting))
         return _patch.all_of(undos)
 
 
-def _fixed(original: Any, value: Any) -> Any:
-    return lambda: value if _user_code.called_directly() else original()
+def _given(number: Callable[[], int]) -> Around:
+    def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if args or kwargs or not _user_code.called_directly():
+            return original(*args, **kwargs)
+        return number()
+
+    return call
 
 
-def _noting(journal: Journal, function: str, original: Any) -> Any:
-    def call() -> Any:
-        value = original()
+def _noting(journal: Journal, function: str) -> Around:
+    def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        value = original(*args, **kwargs)
         journal.note("identity", function, digest=digest_bytes(repr(value).encode()), user_only=True)
         return value
 

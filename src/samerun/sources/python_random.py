@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import _random
-import functools
+import inspect
 import random
 import struct
 from collections.abc import Callable
 from typing import Any
 
+from samerun import lineage, wrapping
 from samerun.digest import digest_bytes
 from samerun.runs.plan import Control
-from samerun.sources import _patch, _seeding
+from samerun.sources import _seeding
 from samerun.sources._rng import Rng
+from samerun.sources._unseeded import Unseeded
 from samerun.sources.source import Journal, Undo
 from samerun.streams import stream_seed
 
@@ -49,19 +51,21 @@ class PythonRandom(Rng):
         return digest_bytes(_pack(*internal), "" if gauss is None else gauss.hex())
 
     def control(self, control: Control) -> Undo | None:
-        """Seed it, and give `random.seed()` without a seed one from the stream."""
+        """Seed it, also in children, and give `random.seed()` without a seed one from the stream."""
         undo_seed = super().control(control)
         assert undo_seed is not None
-        count = 0
+        unseeded = Unseeded(control.seed, self.id)
 
         def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
-            nonlocal count
             if a is None and self_ is random._inst:
-                a = stream_seed(control.seed, self.id, count)
-                count += 1
+                a = unseeded.stream().seed64
             original(self_, a, version)
 
-        return _patch.all_of([undo_seed, patch_seed(seed)])
+        return wrapping.all_of([undo_seed, self._in_children(control.seed), patch_seed(seed)])
+
+    def _in_children(self, seed: int) -> Undo:
+        """After a fork too: Python itself then seeds it anew, from the system's entropy."""
+        return lineage.in_each_child(lambda: self.reseed(stream_seed(seed, self.id, *lineage.path())))
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Another seed, and others for what the script seeds the global generator with."""
@@ -71,7 +75,7 @@ class PythonRandom(Rng):
         def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
             original(self_, _seeding.mixed(value, self.id, a) if self_ is random._inst else a, version)
 
-        return _patch.all_of([undo_seed, patch_seed(seed)])
+        return wrapping.all_of([undo_seed, self._in_children(value), patch_seed(seed)])
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note each seeding, and each generator made or seeded without a seed."""
@@ -90,13 +94,17 @@ class PythonRandom(Rng):
 
 def patch_seed(call: Callable[[Callable[..., None], random.Random, Any, int], None]) -> Undo:
     """Put `call(original, generator, a, version)` in the place of `Random.seed`, `random.seed` included."""
-    original = random.Random.seed
+    signature = inspect.signature(random.Random.seed)
 
-    @functools.wraps(original)
-    def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
-        call(original, self, a, version)
+    def seed(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            given = signature.bind(*args, **kwargs)
+        except TypeError:
+            return original(*args, **kwargs)  # which says what is wrong
+        given.apply_defaults()
+        return call(original, *given.args)
 
-    method = _patch.replace(random.Random, "seed", seed)
+    method = wrapping.around(random.Random, "seed", seed)
     # the module's function is a method bound when random was imported: bind it anew
-    function = _patch.replace(random, "seed", random._inst.seed)
-    return _patch.all_of([method, function])
+    function = wrapping.replace(random, "seed", random._inst.seed)
+    return wrapping.all_of([method, function])

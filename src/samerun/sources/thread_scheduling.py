@@ -16,6 +16,7 @@ from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
 from samerun.sources import _imported, _patch, _rows
 from samerun.sources.source import Journal, Settings, Source, Undo, Variant
+from samerun.wrapping import all_of, around
 
 if TYPE_CHECKING:
     from samerun.editing.code import Code
@@ -56,16 +57,14 @@ class ThreadScheduling(Source):
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Let Python switch between threads every `value` seconds; in play once there are several."""
-        before, original = sys.getswitchinterval(), threading.Thread.start
+        before = sys.getswitchinterval()
         sys.setswitchinterval(value)
 
-        @functools.wraps(original)
-        def start(self_: threading.Thread) -> None:
+        def start(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             took()
-            original(self_)
+            return original(*args, **kwargs)
 
-        undo = _patch.replace(threading.Thread, "start", start)
-        return _patch.all_of([lambda: sys.setswitchinterval(before), undo])
+        return all_of([lambda: sys.setswitchinterval(before), around(threading.Thread, "start", start)])
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Far more often than the usual 5 ms."""
@@ -105,15 +104,12 @@ class ThreadScheduling(Source):
 
 
 def _note_threads(journal: Journal) -> Undo:
-    original = threading.Thread.start
-
-    @functools.wraps(original)
-    def start(self: threading.Thread) -> None:
-        if not _stands_by(sys._getframe(1)):
+    def start(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not _stands_by(sys._getframe(2)):
             journal.note("threads", "start", value=threading.active_count() + 1, user_only=True)
-        original(self)
+        return original(*args, **kwargs)
 
-    return _patch.replace(threading.Thread, "start", start)
+    return around(threading.Thread, "start", start)
 
 
 def _note_queues(journal: Journal) -> Undo:
@@ -124,20 +120,17 @@ def _note_queues(journal: Journal) -> Undo:
     most = 0
 
     def wrapped(kind: type) -> Undo:
-        original = kind.get  # type: ignore[attr-defined]
-
-        @functools.wraps(original)
-        def get(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def get(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             nonlocal most
-            if _stands_by(sys._getframe(1)) or not journal.from_user():
-                return original(self, *args, **kwargs)
+            if _stands_by(sys._getframe(2)) or not journal.from_user():
+                return original(*args, **kwargs)
             if (alive := len(multiprocessing.active_children())) > most:
                 most = alive
                 name = "multiprocessing." + kind.__name__.replace("Queue", _TAKEN)
                 journal.note("threads", name, value=alive, user_only=True)
-            return original(self, *args, **kwargs)
+            return original(*args, **kwargs)
 
-        return _patch.replace(kind, "get", get)
+        return around(kind, "get", get)
 
     return _patch.all_of([wrapped(queues.Queue), wrapped(queues.SimpleQueue)])
 

@@ -10,8 +10,9 @@ from samerun.editing.edit import Edit
 from samerun.errors import UsageError
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
-from samerun.sources import _patch, _settings
+from samerun.sources import _settings
 from samerun.sources.source import Settings, Source, Undo, Variant
+from samerun.wrapping import all_of, around
 
 if TYPE_CHECKING:
     from samerun.editing.code import Code
@@ -61,11 +62,15 @@ class Threads(Source):
         """Another number of threads, whatever the script asks for."""
         import torch
 
-        before, original = torch.get_num_threads(), torch.set_num_threads
-        original(value)
-        undo = _patch.replace(torch, "set_num_threads", lambda number: original(value))
+        before = torch.get_num_threads()
+        torch.set_num_threads(value)
+
+        def keep(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            return original(value) if len(args) == 1 and not kwargs else original(*args, **kwargs)
+
+        undo = around(torch, "set_num_threads", keep)
         took()
-        return _patch.all_of([lambda: original(before), undo])
+        return all_of([lambda: torch.set_num_threads(before), undo])
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """One, two, and as many as there are processors."""

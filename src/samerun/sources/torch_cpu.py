@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from samerun.runs.plan import Control
-from samerun.sources import _patch, _seeding, _user_code
+from samerun.sources import _seeding, _user_code
 from samerun.sources._torch_rng import TorchRng
+from samerun.sources._unseeded import Unseeded
 from samerun.sources.source import Journal, Undo
-from samerun.streams import stream_seed
+from samerun.wrapping import MISSING, Around, Parameter, all_of, around, replace
 
 if TYPE_CHECKING:
     import torch
+
+_SEED = Parameter("seed", 0)
+_ENTROPY_BITS = 53  # of the seeds that torch takes from the system
 
 
 class TorchCpu(TorchRng):
@@ -38,22 +41,22 @@ class TorchCpu(TorchRng):
         torch.default_generator.manual_seed(seed)
 
     def control(self, control: Control) -> Undo | None:
-        """Seed it, and make `torch.seed()` take its seed from the stream."""
+        """Seed it, and make `Generator.seed()`, which `torch.seed()` calls, take its seed from a stream."""
         import torch
 
         undo_seed = super().control(control)
         assert undo_seed is not None
-        count = 0
+        unseeded = Unseeded(control.seed, self.id)
+        kind: Any = torch._C.Generator
 
-        @functools.wraps(torch.seed)
-        def seed() -> int:
-            nonlocal count
-            value = stream_seed(control.seed, self.id, count)
-            count += 1
-            torch.manual_seed(value)
+        def seed(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if len(args) != 1 or kwargs:
+                return original(*args, **kwargs)  # which says what is wrong
+            value = unseeded.stream().seed64 >> 64 - _ENTROPY_BITS
+            args[0].manual_seed(value)
             return value
 
-        return _patch.all_of([undo_seed, _replace("seed", seed)])
+        return all_of([undo_seed, around(kind, "seed", seed)])
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Another seed, and others for what the script seeds torch and its own generators with."""
@@ -61,42 +64,40 @@ class TorchCpu(TorchRng):
 
         undo_seed = super().vary(value, took)
         assert undo_seed is not None
-        seed, generator = torch.manual_seed, _varied_generator(value, self.id)
 
-        @functools.wraps(seed)
-        def manual_seed(given: Any) -> torch.Generator:
-            return seed(_seeding.mixed(value, self.id, given))
+        def manual_seed(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            given = _SEED.of(args, kwargs)
+            if given is not MISSING:
+                args, kwargs = _SEED.put(args, kwargs, _seeding.mixed(value, self.id, given))
+            return original(*args, **kwargs)
 
-        undos = [_replace("manual_seed", manual_seed), _patch.replace(torch, "Generator", generator)]
-        return _patch.all_of([undo_seed, *undos])
+        generator = _varied_generator(value, self.id)
+        undos = [_around("manual_seed", manual_seed), replace(torch, "Generator", generator)]
+        return all_of([undo_seed, *undos])
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note each `torch.manual_seed`; as unseeded `torch.seed()`, and a look at the seed before that."""
         import torch
 
-        reseeds, looks_at = torch.seed, torch.initial_seed
-        noting = _seeding.noting(journal, "torch.manual_seed", torch.manual_seed)
         seeded = False
 
-        @functools.wraps(reseeds)
-        def seed() -> int:
+        def seed(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             journal.note("unseeded", self.id, user_only=True)
-            return reseeds()
+            return original(*args, **kwargs)
 
-        @functools.wraps(noting)
-        def manual_seed(*args: Any, **kwargs: Any) -> torch.Generator:
+        def is_seeded() -> bool:
             nonlocal seeded
             seeded = True
-            return noting(*args, **kwargs)
+            return True
 
-        @functools.wraps(looks_at)
-        def initial_seed() -> int:
+        def initial_seed(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if not seeded:
                 journal.note("unseeded", self.id, detail="looked at", user_only=True)
-            return looks_at()
+            return original(*args, **kwargs)
 
-        replaced = {"seed": seed, "manual_seed": manual_seed, "initial_seed": initial_seed}
-        return _patch.all_of([_replace(name, value) for name, value in replaced.items()])
+        undos = [_around("seed", seed), _around("initial_seed", initial_seed)]
+        noted = _seeding.noting(journal, "torch.manual_seed", torch, is_seeded, [torch.random])
+        return all_of([*undos, noted])
 
 
 def _varied_generator(value: int, id_: str) -> Any:
@@ -117,7 +118,7 @@ def _varied_generator(value: int, id_: str) -> Any:
     return Generator
 
 
-def _replace(name: str, value: object) -> Undo:
+def _around(name: str, hook: Around) -> Undo:
     import torch
 
-    return _patch.all_of([_patch.replace(torch, name, value), _patch.replace(torch.random, name, value)])
+    return around(torch, name, hook, [torch.random])

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from samerun.runs.plan import Control
-from samerun.sources import _patch, _seeding, _user_code
+from samerun.sources import _seeding, _user_code
 from samerun.sources._torch_rng import TorchRng
 from samerun.sources.source import Journal, Undo
+from samerun.wrapping import all_of
 
 if TYPE_CHECKING:
     import torch
@@ -49,10 +50,9 @@ class TorchCuda(TorchRng):
         cuda = _cuda()
         undos = []
         for name in ("manual_seed", "manual_seed_all"):
-            original = getattr(cuda, name)
-            noting = _seeding.noting(journal, f"torch.cuda.{name}", original, _user_code.called_directly)
-            undos += [_patch.replace(module, name, noting) for module in (cuda, cuda.random)]
-        return _patch.all_of(undos)
+            directly = _user_code.called_directly
+            undos.append(_seeding.noting(journal, f"torch.cuda.{name}", cuda, directly, [cuda.random]))
+        return all_of(undos)
 
 
 def _cuda() -> Any:

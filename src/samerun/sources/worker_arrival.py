@@ -14,6 +14,7 @@ from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources import _arrival, _imported, _patch, _rows
 from samerun.sources.source import Journal, Source, Undo
+from samerun.wrapping import around
 
 if TYPE_CHECKING:
     from samerun.editing.code import Code
@@ -103,14 +104,11 @@ class WorkerArrival(Source):
     def _after_init(do: Any) -> Undo:
         from torch.utils.data import DataLoader
 
-        original: Any = DataLoader.__init__
+        def init(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            original(*args, **kwargs)
+            do(args[0])
 
-        @functools.wraps(original)
-        def init(self: Any, *args: Any, **kwargs: Any) -> None:
-            original(self, *args, **kwargs)
-            do(self)
-
-        return _patch.replace(DataLoader, "__init__", init)
+        return around(DataLoader, "__init__", init)
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """`in_order=True`, and results of pools as they were asked for."""

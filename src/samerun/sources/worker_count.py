@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from samerun.runs.difference import Difference, Evidence
-from samerun.sources import _loaders, _patch, _settings
+from samerun.sources import _loaders, _settings
 from samerun.sources.source import Journal, Settings, Source, Undo, Variant
+from samerun.wrapping import around
 
 
 class WorkerCount(Source):
@@ -30,14 +30,11 @@ class WorkerCount(Source):
         """Keep what each DataLoader is made with, for `describe`."""
         from torch.utils.data import DataLoader
 
-        original: Any = DataLoader.__init__
+        def init(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            original(*args, **kwargs)
+            self._made.append(args[0].num_workers)
 
-        @functools.wraps(original)
-        def init(loader: Any, *args: Any, **kwargs: Any) -> None:
-            original(loader, *args, **kwargs)
-            self._made.append(loader.num_workers)
-
-        return _patch.replace(DataLoader, "__init__", init)
+        return around(DataLoader, "__init__", init)
 
     def describe(self) -> Mapping[str, Any]:
         """num_workers of each DataLoader so far; nothing before the first one."""

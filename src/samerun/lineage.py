@@ -1,0 +1,279 @@
+"""A process's place in the tree of processes, so that no two of them draw from the same stream.
+
+A place is a path of names. The process that a command starts is at (); a child is below its parent, by how
+it was started and how many were started so before it: ("fork", 2), ("program", "python", 0, "process", 1). A
+rank is ("rank", "3") below whatever started it, whichever order it was started in.
+
+A fork knows its parent's place and counts; a program gets its place by a variable of its environment, at the
+moment when it is started; a `multiprocessing.Process` by spawn or forkserver gets it with its preparation
+data, since a fork server forks for others. What is started past these (by a shell, by `exec`) finds its
+parent's own place in its environment, and then counts, in the order of the starts, who came there before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import json
+import os
+import random  # noqa: F401  its hook for forks must come before ours, which may undo what it does
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from samerun.wrapping import Parameter, all_of, around, replace
+
+if TYPE_CHECKING:  # every process of a command pays for what is imported here
+    from types import ModuleType
+
+VARIABLE = "SAMERUN_PLACE"
+CLAIM = ".place"  # how the files end by which programs of one place count themselves
+MULTIPROCESSING = "multiprocessing.spawn"  # the module that `follow_multiprocessing` takes
+_RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")  # who starts ranks says which by these
+_DATA = "samerun_place"
+
+Path = tuple[str | int, ...]
+Undo = Callable[[], None]
+
+
+class _Here:
+    """This process."""
+
+    path: Path = ()
+    parent: tuple[int, Path] | None = None  # the number and the place of the process that started this one
+    launched = False  # by a samerun that follows all processes of a command
+
+
+_here = _Here()
+_counts: dict[str, Iterator[int]] = {}
+_forking = threading.local()
+_starting = threading.Lock()  # while a program is started: one environment for all threads
+_then: list[Callable[[], None]] = []
+_handing: list[object] = []  # who asked that places be handed on
+_stop_handing: Undo | None = None
+
+
+def path() -> Path:
+    """The place of this process, as names of a stream.
+
+    Rank 0 of a command counts as the process that it would be without ranks.
+    """
+    return _as_stream(_here.path)
+
+
+def parent_path(number: int) -> Path | None:
+    """The place of the process of that number, where it is the one that started this one; else None."""
+    if _here.parent is None or _here.parent[0] != number:
+        return None
+    return _as_stream(_here.parent[1])
+
+
+def _as_stream(place: Path) -> Path:
+    return () if place == ("rank", "0") else place
+
+
+def launched_path() -> Path:
+    """The same in a command under samerun; () in a program that calls samerun as a library."""
+    return path() if _here.launched else ()
+
+
+def begin(run: str) -> None:
+    """Take this process's place in the run of that folder, for good, and hand places on to its children."""
+    _here.path = _claimed(run, _here.path)
+    _here.launched = True
+    hand_on()
+
+
+def hand_on() -> Undo:
+    """Give each child its place from now on; return what ends that."""
+    global _stop_handing
+    if not _handing:
+        _stop_handing = _follow_programs()
+    mine = object()
+    _handing.append(mine)
+
+    def undo() -> None:
+        global _stop_handing
+        if mine in _handing:
+            _handing.remove(mine)
+            if not _handing and _stop_handing is not None:
+                _stop_handing()
+                _stop_handing = None
+
+    return undo
+
+
+def in_each_child(then: Callable[[], None]) -> Undo:
+    """Call `then` in each child that goes on from this process's memory, once it knows its place."""
+    _then.append(then)
+
+    def undo() -> None:
+        with contextlib.suppress(ValueError):
+            _then.remove(then)
+
+    return undo
+
+
+def follow_multiprocessing(spawn: ModuleType) -> None:
+    """Hand places on with the preparation data of `multiprocessing.spawn`, and take them from there."""
+    parameter = Parameter("data", 0)
+
+    def giving(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        data = original(*args, **kwargs)
+        data[_DATA] = [*_here.path, "process", _next("process")]
+        return data
+
+    def taking(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        place = parameter.of(args, kwargs, {}).get(_DATA)
+        if place is not None:
+            _become(tuple(place))
+        return original(*args, **kwargs)
+
+    around(spawn, "get_preparation_data", giving)
+    around(spawn, "prepare", taking)
+
+
+def _become(place: Path) -> None:
+    global _counts
+    _here.path = place
+    _counts = {}
+    if _handing:
+        os.environ[VARIABLE] = _own()
+    for then in list(_then):
+        then()
+
+
+def _next(kind: str) -> int:
+    return next(_counts.setdefault(kind, itertools.count()))
+
+
+# --- forks -----------------------------------------------------------------------------------------
+
+
+def _before_fork() -> None:
+    _forking.ordinal = _next("fork")
+
+
+def _after_fork() -> None:
+    global _starting
+    _starting = threading.Lock()  # another thread may have held it
+    _here.parent = os.getppid(), _here.path
+    _become((*_here.path, "fork", _forking.ordinal))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
+
+
+# --- programs --------------------------------------------------------------------------------------
+
+
+def _rank(environment: Mapping[str, str]) -> str | None:
+    return next((environment[name] for name in _RANKS if environment.get(name)), None)
+
+
+def _text(step: Path) -> str:
+    """What a program finds in its environment: its parent's number, rank and place, and the step from it."""
+    return json.dumps([os.getpid(), _rank(os.environ), _here.path, step], separators=(",", ":"))
+
+
+def _own() -> str:
+    return _text(())
+
+
+def _read_environment() -> None:
+    rank, text = _rank(os.environ), os.environ.get(VARIABLE)
+    before: str | None = None
+    above: Path = ()
+    step: Path = ()
+    if text is not None:
+        number, before, place, way = json.loads(text)
+        above, step = tuple(place), tuple(way)
+        _here.parent = number, above
+    _here.path = (*above, "rank", rank) if rank is not None and rank != before else (*above, *step)
+
+
+_read_environment()
+
+
+def _claimed(run: str, place: Path) -> Path:
+    """The place, or the first below it that no other program of the run has taken."""
+    name = hashlib.sha256(json.dumps(place).encode()).hexdigest()[:16]
+    for nth in itertools.count():
+        try:
+            os.close(os.open(f"{run}/{name}.{nth}{CLAIM}", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+        except FileExistsError:
+            continue
+        except OSError:  # a disk that cannot be written: then no recorder writes either
+            return place
+        return (*place, "again", nth) if nth else place
+    raise AssertionError
+
+
+def _follow_programs() -> Undo:
+    import _posixsubprocess
+
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = _own()
+    fork_exec: Any = _posixsubprocess.fork_exec
+
+    def handing_on(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if len(args) < 6:
+            return original(*args, **kwargs)  # which says what is wrong
+        text = _text(_program(args[0][0]))
+        with _starting:
+            if args[5] is None:
+                return _with_variable(text, original, *args, **kwargs)
+            return original(*args[:5], _environment_list(args[5], text), *args[6:], **kwargs)
+
+    undos = [around(_posixsubprocess, "fork_exec", handing_on)]
+    subprocess: Any = sys.modules.get("subprocess")
+    if getattr(subprocess, "_fork_exec", None) is fork_exec:
+        undos.append(replace(subprocess, "_fork_exec", _posixsubprocess.fork_exec))
+    for name in ("posix_spawn", "posix_spawnp"):
+        if hasattr(os, name):
+            undos.append(around(os, name, _spawning))
+    put_back = all_of(undos)
+
+    def undo() -> None:
+        put_back()
+        if before is None:
+            os.environ.pop(VARIABLE, None)
+        else:
+            os.environ[VARIABLE] = before
+
+    return undo
+
+
+def _program(path: str | bytes) -> Path:
+    name = os.path.basename(os.fsdecode(path))
+    return "program", name, _next(f"program {name}")
+
+
+def _with_variable(text: str, start: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Start a program that takes this process's environment as it is, but for the one variable."""
+    # os.putenv: os.environ shows nothing of it
+    os.putenv(VARIABLE, text)
+    try:
+        return start(*args, **kwargs)
+    finally:
+        os.putenv(VARIABLE, os.environ.get(VARIABLE, _own()))
+
+
+def _environment_list(entries: Any, text: str) -> Any:
+    """Entries of "NAME=value"; those that do not pass the variable on hide from us, and are left so."""
+    ours = f"{VARIABLE}=".encode()
+    if not any(entry.startswith(ours) for entry in entries):
+        return entries
+    return [entry for entry in entries if not entry.startswith(ours)] + [ours + text.encode()]
+
+
+def _spawning(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    arguments, environment = Parameter("argv", 1), Parameter("env", 2)
+    argv, env = arguments.of(args, kwargs, None), environment.of(args, kwargs, None)
+    if argv and isinstance(env, Mapping) and env.get(VARIABLE) is not None:
+        env = {**env, VARIABLE: _text(_program(argv[0]))}
+        args, kwargs = environment.put(args, kwargs, env)
+    return original(*args, **kwargs)

@@ -1,0 +1,34 @@
+"""Streams for what a script, or a library on its behalf, makes or seeds without a seed."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from samerun import lineage
+from samerun.sources import _generators, _user_code
+from samerun.streams import Stream, stream
+
+
+class Unseeded:
+    """A new stream each time: of the line of the user's code, how many it had before, and the process.
+
+    While a keyed sample is being made it is the sample's instead: how often a worker came by a line depends
+    on the samples that it got.
+    """
+
+    def __init__(self, seed: int, id_: str) -> None:
+        self._seed = seed
+        self._id = id_
+        self._had: dict[str, Iterator[int]] = {}
+
+    def stream(self) -> Stream:
+        """The next one at the line of the user's code that is being run."""
+        keyed = _generators.entropy()
+        if keyed is not None:
+            return stream(keyed, self._id)
+        frame = _user_code.user_frame(2)
+        site = "" if frame is None else _user_code.call_site(frame)
+        # one step for all threads: two of them must not get the same
+        nth = next(self._had.setdefault(site, itertools.count()))
+        return stream(self._seed, self._id, site, nth, *lineage.path())
