@@ -8,7 +8,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check bench faults frameworks gpu thorough no-false-alarm peers clean
+.PHONY: demo test check bench faults frameworks gpu guests thorough no-false-alarm peers clean
 
 demo: $(READY)
 	@rm -rf .samerun/demo && mkdir -p .samerun/demo && cp examples/digits_cnn.py .samerun/demo/
@@ -39,6 +39,9 @@ faults: $(READY)  ## diagnose on scripts with planted faults: what is found, wha
 frameworks: .venv-frameworks/.ready  ## the same with Lightning, transformers and others, installed into .venv-frameworks
 	.venv-frameworks/bin/python benchmarks/faults/score.py with_
 
+guests: .venv-guests/.ready  ## other people's test suites plain and recorded; clones them into .guests; hours
+	.venv-guests/bin/python benchmarks/guests/run.py --write
+
 no-false-alarm: $(READY)  ## check -n 20 on a controlled example at 2 threads, 5 times in a row
 	$(BIN)/python benchmarks/no_false_alarm.py
 
@@ -62,4 +65,4 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-peers .venv-frameworks .samerun
+	rm -rf .venv .venv-peers .venv-frameworks .venv-guests .guests .samerun

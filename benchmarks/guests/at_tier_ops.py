@@ -1,0 +1,13 @@
+"""Runs a command uncontrolled with every operation recorded, and exits as it does: at_tier_ops.py COMMAND."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from samerun.cli import exits
+from samerun.launching.run import record
+from samerun.runs.store import Store
+
+run = record(sys.argv[1:], store=Store(), cwd=Path.cwd(), tier="ops", tee=True)
+sys.exit(exits.of_process(run.manifest.exit_code))

@@ -1,0 +1,1 @@
+"""Other people's test suites, run plain and under the recorder."""
