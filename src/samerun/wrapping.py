@@ -311,9 +311,18 @@ def _tell_torchscript(function: Any, original: Any) -> None:
     """TorchScript knows some functions by their identity: ours is the same operation."""
     builtins: Any = sys.modules.get("torch.jit._builtins")
     known = getattr(builtins, "_builtin_ops", None)
-    if isinstance(known, list):
-        names = {name for each, name in known if each is original}
-        known += [(function, name) for name in names]
-        table = getattr(builtins, "_builtin_table", None)
-        if table is not None and id(original) in table:
-            table[id(function)] = table[id(original)]
+    if not isinstance(known, list):
+        return
+    known += [(function, name) for name in _operations().get(id(original), ())]
+    table = getattr(builtins, "_builtin_table", None)
+    if table is not None and id(original) in table:
+        table[id(function)] = table[id(original)]
+
+
+@functools.cache
+def _operations() -> dict[int, set[str]]:
+    """TorchScript's names for functions, by the id of the function: its list has thousands of entries."""
+    found: dict[int, set[str]] = {}
+    for each, name in sys.modules["torch.jit._builtins"]._builtin_ops:
+        found.setdefault(id(each), set()).add(name)
+    return found

@@ -7,6 +7,7 @@ the number of a process gets the real one. Where that cannot be done, the use is
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import re
@@ -44,7 +45,6 @@ class Numbers:
         self._seed = seed
         self._id = id_
         self._real: dict[int, int] = {}
-        self._watching = False
 
     def mine(self) -> int:
         """The number of this process: it depends on the seed and on the process's place alone."""
@@ -64,10 +64,13 @@ class Numbers:
     def translated(self) -> Undo:
         """Let whatever takes the number of a process take these too; refuse where that cannot be done."""
         undos = [self._translate(module, name) for module, names in _TAKING.items() for name in names.split()]
-        if not self._watching:  # an audit hook stays for good
-            self._watching = True
-            sys.addaudithook(self._refuse)
-        return _patch.all_of([self._forget, *(undo for undo in undos if undo is not None)])
+        _watch()
+        _in_force.append(self)
+        return _patch.all_of([self._end, *(undo for undo in undos if undo is not None)])
+
+    def _end(self) -> None:
+        if self in _in_force:
+            _in_force.remove(self)
 
     def in_psutil(self) -> Undo:
         """The same for psutil, which is imported."""
@@ -93,20 +96,31 @@ class Numbers:
     def _to_real(self, value: Any) -> Any:
         return self._real.get(value, value) if type(value) is int else value
 
-    def _forget(self) -> None:
-        self._real.clear()
+    def has(self, number: int) -> bool:
+        """Whether it was given to somebody."""
+        return number in self._real
 
-    def _refuse(self, event: str, args: tuple[Any, ...]) -> None:
-        """An audit hook: a number on its way out is refused rather than answered with nobody."""
-        if event not in _LEAVING or not self._real:
-            return
-        for text in _texts(args):
-            for found in _NUMBER.findall(text):
-                if int(found) in self._real:
-                    raise UsageError(
-                        f"process-id is controlled, and {event} is given the number of a process ({text!r}): "
-                        "outside of Python nobody has that number. Run it without --control process-id"
-                    )
+
+_in_force: list[Numbers] = []
+
+
+@functools.cache
+def _watch() -> None:
+    """From now on; an audit hook stays for good."""
+    sys.addaudithook(_refuse)
+
+
+def _refuse(event: str, args: tuple[Any, ...]) -> None:
+    """A number on its way out is refused, rather than answered with nobody."""
+    if event not in _LEAVING or not _in_force:
+        return
+    for text in _texts(args):
+        for found in map(int, _NUMBER.findall(text)):
+            if any(numbers.has(found) for numbers in _in_force):
+                raise UsageError(
+                    f"process-id is controlled, and {event} is given the number of a process ({text!r}): "
+                    "outside of Python nobody has that number. Run it without --control process-id"
+                )
 
 
 _getpid, _getppid = os.getpid, os.getppid  # as they are before any control
