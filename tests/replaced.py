@@ -9,7 +9,6 @@ from __future__ import annotations
 import concurrent.futures
 import inspect
 import io
-import itertools
 import json
 import multiprocessing.pool
 import multiprocessing.queues
@@ -31,8 +30,20 @@ from torch.utils.data import dataloader
 from torch.utils.data._utils import fetch
 
 from samerun import wrapping
-from samerun.launching import bootstrap
-from samerun.runs.plan import Plan
+
+PUT: list[Any] = []
+_replace = wrapping.replace
+
+
+def _noted(owner: Any, name: str, value: Any) -> Any:
+    PUT.append(value)
+    return _replace(owner, name, value)
+
+
+wrapping.replace = _noted  # before others of ours take it from there
+
+from samerun.launching import bootstrap  # noqa: E402
+from samerun.runs.plan import Plan  # noqa: E402
 
 MISSING = wrapping.MISSING
 _OURS = ("samerun", "replaced", "__main__")
@@ -290,15 +301,6 @@ def main(folder: Path, plan: Plan, compared: bool) -> None:
     """Start the plan here, look at all that was replaced, and write it down."""
     before = attributes()
     owners = {key for key, _ in before}
-    put: list[Any] = []
-    replace = wrapping.replace
-
-    def noted(owner: Any, name: str, value: Any) -> Any:
-        put.append(value)
-        return replace(owner, name, value)
-
-    wrapping.replace = noted  # type: ignore[assignment]
-    sys.modules["samerun.sources._patch"].replace = noted  # type: ignore[attr-defined]
     bootstrap.start(plan)
     planted()
     found: list[str] = []
@@ -319,7 +321,7 @@ def main(folder: Path, plan: Plan, compared: bool) -> None:
             home = f"{owner.__module__}.{home}"
         name = f"{home}.{key[1]}"
         names.append(name)
-        if not any(ours is each for each in put):
+        if not any(ours is each for each in PUT):
             found.append(f"{name}: replaced past samerun.wrapping.replace")
         if isinstance(original, (classmethod, staticmethod, types.ClassMethodDescriptorType)):
             ours, original = ours.__get__(None, owner), original.__get__(None, owner)
@@ -342,7 +344,5 @@ def main(folder: Path, plan: Plan, compared: bool) -> None:
 
 
 if __name__ == "__main__":
-    import samerun.sources._patch
-
-    _ = (itertools, dataloader, multiprocessing.pool, multiprocessing.queues, psutil, samerun)
+    _ = (dataloader, multiprocessing.pool, multiprocessing.queues, psutil)
     main(Path(sys.argv[1]), Plan.from_json(sys.argv[2]), sys.argv[3] == "compared")

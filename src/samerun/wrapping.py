@@ -55,7 +55,7 @@ def around(owner: Any, name: str, hook: Around, also: Iterable[Any] = ()) -> Und
     original = inspect.getattr_static(owner, name)
     wrapper = wrap(original, hook, owner if isinstance(owner, ModuleType) else None)
     places = [place for place in also if vars(place).get(name) is original]
-    inner = wrapper.__func__ if isinstance(wrapper, (staticmethod, classmethod)) else wrapper
+    inner: Any = wrapper.__func__ if isinstance(wrapper, (staticmethod, classmethod)) else wrapper
     return all_of([inner.__samerun_release__, *(replace(place, name, wrapper) for place in (owner, *places))])
 
 
@@ -219,7 +219,8 @@ class _ClassMethod:
     """Stands in for a class method of a class that is written in C."""
 
     def __init__(self, original: Any, hook: Around) -> None:
-        functools.update_wrapper(self, original)
+        looks: Any = functools.update_wrapper
+        looks(self, original)
         self._original = original
         self._hook: Around | None = hook
 

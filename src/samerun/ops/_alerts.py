@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch._prims_common as common
+
+from samerun.wrapping import Parameter, around
 
 
 def silenced(names: frozenset[str]) -> Callable[[], None]:
     """Refuse no more what is called by these names; return what puts the refusals back."""
-    before = common.alert_not_deterministic
+    caller = Parameter("caller", 0)
 
-    def alert_not_deterministic(caller: str) -> None:
-        if caller not in names:
-            before(caller)
+    def alert(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return None if caller.of(args, kwargs) in names else original(*args, **kwargs)
 
-    common.alert_not_deterministic = alert_not_deterministic
-
-    def undo() -> None:
-        # Another's patch on top of this one is left alone: ours then lets everything through to torch's.
-        nonlocal names
-        names = frozenset()
-        if common.alert_not_deterministic is alert_not_deterministic:
-            common.alert_not_deterministic = before
-
-    return undo
+    return around(common, "alert_not_deterministic", alert)

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from samerun.ops._importing import changed
+from samerun.wrapping import around
 
 _FLEX = "torch._higher_order_ops.flex_attention"
 _SCORES = 1 << 28  # elements of the scores held at a time: 1 GiB in float32, and as much a few times over
@@ -33,8 +34,7 @@ def _divert() -> Callable[[], None]:
     operator = type(module.flex_attention_backward)
     call = operator.__call__
 
-    @functools.wraps(call)
-    def called(
+    def diverted(
         self: Any,
         query: torch.Tensor,
         key: torch.Tensor,
@@ -75,12 +75,10 @@ def _divert() -> Callable[[], None]:
             parts.append(dense(some, (_from(fw_graph, 3, start), _from(joint_graph, 3, start), mask)))
         return _together(parts)
 
-    operator.__call__ = called
+    def called(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return diverted(*args, **kwargs)
 
-    def undo() -> None:
-        operator.__call__ = call
-
-    return undo
+    return around(operator, "__call__", called)
 
 
 def _from(function: Any, position: int, start: int) -> Any:

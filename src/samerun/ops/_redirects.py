@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from samerun.ops._importing import once_imported
+from samerun.wrapping import Around, all_of, around
 
 _ROI_ALIGN = "torchvision.ops.roi_align"
 _LINEAR = {1: "upsample_linear1d", 2: "upsample_bilinear2d", 3: "upsample_trilinear3d"}
@@ -43,16 +44,11 @@ def _direct_torch(names: frozenset[str]) -> Callable[[], None]:
     import torch._decomp.decompositions as decompositions
 
     module: Any = decompositions
-    before = {name: getattr(module, name) for name in straight}
-    for name, function in straight.items():
-        setattr(module, name, function)
 
-    def undo() -> None:
-        for name, function in before.items():
-            if getattr(module, name) is straight[name]:
-                setattr(module, name, function)
+    def going(function: Any) -> Around:
+        return lambda original, args, kwargs: function(*args, **kwargs)
 
-    return undo
+    return all_of([around(module, name, going(function)) for name, function in straight.items()])
 
 
 def _upsample_linear(
@@ -72,21 +68,19 @@ class _Detour:
     """torchvision.ops.roi_align._roi_align, which is called on CUDA in deterministic mode."""
 
     def __init__(self) -> None:
-        self._before: Any = None
+        self._undo: Callable[[], None] = lambda: None
 
     def avoid(self) -> None:
         """Have the operator called, where it is there to be called."""
         module: Any = sys.modules[_ROI_ALIGN]
         before = getattr(module, "_roi_align", None)  # older releases have none
         if before is not None and hasattr(torch.ops.torchvision, "roi_align"):
-            self._before = before
-            module._roi_align = self._roi_align
+            self._undo = around(module, "_roi_align", self._roi_align)
 
     def undo(self) -> None:
         """Have the detour taken again."""
-        module: Any = sys.modules.get(_ROI_ALIGN)
-        if self._before is not None and module._roi_align == self._roi_align:
-            module._roi_align = self._before
+        self._undo()
 
-    def _roi_align(self, input: torch.Tensor, *args: Any) -> Any:
-        return (torch.ops.torchvision.roi_align if input.is_cuda else self._before)(input, *args)
+    def _roi_align(self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        cuda = isinstance(args[0], torch.Tensor) and args[0].is_cuda if args else False
+        return (torch.ops.torchvision.roi_align if cuda else original)(*args, **kwargs)

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from types import FunctionType
 from typing import Any
 
 from samerun import wrapping
 from samerun.sources import _user_code
 from samerun.wrapping import Around, Undo
 from samerun.wrapping import all_of as all_of
-from samerun.wrapping import replace as replace
+
+
+def replace(owner: Any, name: str, value: Any) -> Undo:
+    """Set the attribute; a function, which takes what the original takes, comes to look like the original."""
+    function = value.__func__ if isinstance(value, staticmethod) else value
+    if not isinstance(function, FunctionType):
+        return wrapping.replace(owner, name, value)
+    wrapping.unseen(function)
+    return wrapping.around(owner, name, lambda original, args, kwargs: function(*args, **kwargs))
 
 
 def for_others(owner: Any, name: str, hook: Around, also: Iterable[Any] = ()) -> Undo:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from xxhash import xxh3_64_intdigest
 
+from samerun import wrapping
 from samerun.digest import digest_bytes
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
@@ -236,5 +237,5 @@ def _replaced(name: str, call: Around) -> list[Undo]:
         owner = getattr(sys.modules.get(module), holder, None)
         kept = vars(owner).get(name) if owner is not None else None
         if owner is not None and getattr(kept, "__func__", kept) is original:
-            undos.append(_patch.replace(owner, name, staticmethod(getattr(os, name))))
+            undos.append(wrapping.replace(owner, name, staticmethod(getattr(os, name))))
     return undos

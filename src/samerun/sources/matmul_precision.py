@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from samerun.runs.difference import Difference, Evidence
-from samerun.sources import _patch, _settings
+from samerun.sources import _settings
 from samerun.sources.source import Settings, Source, Undo, Variant
+from samerun.wrapping import MISSING, Parameter, all_of, around
 
 
 class MatmulPrecision(Source):
@@ -33,11 +34,18 @@ class MatmulPrecision(Source):
         """Another precision, whatever the script asks for."""
         import torch
 
-        before, original = torch.get_float32_matmul_precision(), torch.set_float32_matmul_precision
-        original(value)
+        before, set_ = torch.get_float32_matmul_precision(), torch.set_float32_matmul_precision
+        set_(value)
         took()
-        undo = _patch.replace(torch, "set_float32_matmul_precision", lambda precision: original(value))
-        return _patch.all_of([lambda: original(before), undo])
+        precision = Parameter("precision", 0)
+
+        def keep(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if precision.of(args, kwargs) is not MISSING:
+                args, kwargs = precision.put(args, kwargs, value)
+            return original(*args, **kwargs)
+
+        undo = around(torch, "set_float32_matmul_precision", keep)
+        return all_of([lambda: set_(before), undo])
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """The other two."""

@@ -136,7 +136,10 @@ def _patch_seeded(other: Callable[[Any], Any]) -> list[Undo]:
             args, kwargs = parameter.put(args, kwargs, _short(other(parameter.of(args, kwargs, None))))
         state.__init__(self, *args, **kwargs)
 
-    names = {"__init__": init, "__reduce__": lambda self: state.__reduce__(self)}
+    def reduce(self: Any) -> Any:
+        return state.__reduce__(self)
+
+    names = {"__init__": init, "__reduce__": reduce}
 
     return [
         _patch.for_others(numpy.random, "default_rng", rng),
