@@ -1,7 +1,10 @@
+import asyncio
+import functools
 import os
 import random
 import subprocess
 import sys
+import threading
 import warnings
 
 import numpy as np
@@ -9,6 +12,7 @@ import pytest
 import torch
 
 import samerun
+import samerun.layers
 from samerun.control import environment, isolate_rng, seed_everything, selected
 from samerun.errors import TooLate, UsageError
 from samerun.runs.plan import Control
@@ -35,7 +39,7 @@ def as_before():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
-    samerun.control._everything.close()
+    samerun.layers.take_back()
     assert (everything(), variables()) == before
 
 
@@ -377,3 +381,186 @@ def test_ranks(monkeypatch):
     monkeypatch.setenv("RANK", "3")
     monkeypatch.setenv("WORLD_SIZE", "8")
     assert (samerun.rank(), samerun.world_size()) == (3, 8)
+
+
+# --- one over the other, and functions that do not run in one go -----------------------------------------
+
+
+def test_controls_that_overlap_leave_everything_as_it_was():
+    """As of two threads or coroutines: the first is left while the second is in force."""
+    before = everything(), variables(), os.listdir
+    one, two, three = (samerun.control(seed) for seed in (1, 2, 3))
+    one.__enter__()
+    two.__enter__()
+    in_force = everything()
+    one.__exit__(None, None, None)
+    assert everything() == in_force  # the second is, until its own end
+    three.__enter__()
+    two.__exit__(None, None, None)
+    assert torch.are_deterministic_algorithms_enabled()
+    three.__exit__(None, None, None)
+    assert (everything(), variables(), os.listdir) == before
+
+
+def test_controls_in_many_threads_leave_everything_as_it_was():
+    before = everything(), variables(), os.listdir
+    barrier = threading.Barrier(4)
+
+    def work(number):
+        for seed in range(3):
+            barrier.wait()
+            with samerun.control(10 * number + seed):
+                barrier.wait()
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (everything(), variables(), os.listdir) == before
+
+
+def test_seed_everything_inside_a_control_ends_with_it():
+    before = everything(), variables(), os.listdir
+    with samerun.control(1, mode="seeded"):
+        inside = os.listdir
+        seed_everything(2)
+        assert torch.are_deterministic_algorithms_enabled()
+        seed_everything(3, mode="off")
+        assert os.listdir is inside and not torch.are_deterministic_algorithms_enabled()
+        seed_everything(4)
+        with samerun.control(5):
+            seed_everything(6)
+        assert torch.are_deterministic_algorithms_enabled()
+    assert (everything(), variables(), os.listdir) == before
+
+
+def test_an_outer_seed_everything_outlasts_a_control():
+    before = everything(), variables(), os.listdir
+    seed_everything(0)
+    outer = everything(), os.listdir
+    with samerun.control(1):
+        seed_everything(2, mode="off")
+    assert (everything(), os.listdir) == outer
+    seed_everything(3, mode="off")
+    assert (everything(), variables(), os.listdir) == before
+
+
+class Asynchronous:
+    async def __call__(self):
+        await asyncio.sleep(0)
+        return torch.are_deterministic_algorithms_enabled(), random.random()
+
+
+@pytest.mark.parametrize("function", [Asynchronous().__call__, Asynchronous()])
+def test_a_coroutine_function_is_controlled_as_long_as_it_runs(function):
+    before = everything(), variables()
+    controlled = samerun.control(4)(function)
+    assert asyncio.iscoroutinefunction(controlled)
+    first = asyncio.run(controlled())
+    assert first[0] and first == asyncio.run(controlled())
+
+    async def together():
+        return await asyncio.gather(controlled(), controlled(), samerun.control(5)(function)())
+
+    assert all(on for on, _ in asyncio.run(together()))
+    assert (everything(), variables()) == before
+
+
+def generator():
+    yield random.random()
+
+
+async def asynchronous_generator():
+    yield random.random()
+
+
+@pytest.mark.parametrize("function", [generator, asynchronous_generator, functools.partial(generator)])
+def test_a_generator_function_cannot_be_controlled(function):
+    with pytest.raises(UsageError, match="is a generator function"):
+        samerun.control(4)(function)
+
+
+# --- isolate_rng around steps ---------------------------------------------------------------------------
+
+
+def drawing(received):
+    try:
+        while True:
+            received.append((yield random.random(), np.random.rand(), torch.rand(1).item()))
+    except ValueError:
+        yield random.random()
+        return "end"
+    finally:
+        random.random()
+
+
+def test_a_generator_function_draws_for_itself_alone():
+    with isolate_rng():
+        random.seed(0)
+        steps = drawing([])
+        alone = [next(steps)[0] for _ in range(3)] + [steps.throw(ValueError())]
+        steps.close()
+        random.seed(0)
+        expected = [random.random() for _ in range(4)]
+        random.seed(0)
+        received = []
+        isolated = isolate_rng()(drawing)(received)
+        inside, outside = [], []
+        for number in range(3):
+            values = next(isolated) if not number else isolated.send(number)
+            inside.append(values[0])
+            outside.append(random.random())
+        inside.append(isolated.throw(ValueError()))
+        assert (inside, outside) == (alone, expected[:3])
+        assert received == [1, 2]
+        state = random.getstate()
+        with pytest.raises(StopIteration) as end:
+            next(isolated)
+        assert end.value.value == "end" and random.getstate() == state
+        left = isolate_rng()(drawing)([])
+        next(left)
+        left.close()
+        assert random.getstate() == state
+
+
+def test_a_coroutine_function_draws_for_itself_alone():
+    @isolate_rng()
+    async def drawn():
+        found = []
+        for _ in range(3):
+            found.append(random.random())
+            await asyncio.sleep(0)
+        return found
+
+    async def together():
+        random.seed(0)
+        return await asyncio.gather(drawn(), drawn(), *(later() for _ in range(2)))
+
+    async def later():
+        await asyncio.sleep(0)
+        return random.random()
+
+    with isolate_rng():
+        one, two, *others = asyncio.run(together())
+        random.seed(0)
+        numbers = [random.random() for _ in range(3)]
+        assert one == two == numbers  # each goes on from where it began
+        assert others == numbers[:2]  # and takes nothing from the rest
+
+
+def test_isolating_an_asynchronous_generator_function_is_refused():
+    with pytest.raises(UsageError, match="asynchronous generator"):
+        isolate_rng()(asynchronous_generator)
+
+
+def test_isolate_rng_takes_back_another_bit_generator():
+    state = str(np.random.get_state())
+    kinds = np.random.PCG64, np.random.MT19937, np.random.Philox
+    for kind in kinds:
+        with isolate_rng():
+            np.random.set_bit_generator(kind(1))
+            with isolate_rng():
+                np.random.set_bit_generator(np.random.SFC64(2))
+            assert np.random.get_state(legacy=False)["bit_generator"] == kind.__name__
+        assert str(np.random.get_state()) == state

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import logging
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ContextDecorator, ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ContextDecorator, ExitStack
 from types import ModuleType, TracebackType
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
-from samerun import lineage
+from samerun import layers, lineage, stepping
 from samerun.errors import TooLate, UsageError
 from samerun.ranks import sync_seed
 from samerun.runs.plan import MODES, Control, Mode
@@ -21,12 +22,13 @@ from samerun.sources.catalogue import catalogue
 from samerun.sources.source import Source
 from samerun.streams import checked_seed
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
 _log = logging.getLogger("samerun")
 _OF_WORKERS: Final = frozenset({"worker-seeds", "worker-arrival"})
 # A library call cannot set it and most trainings do not feel it: a warning, unless it was asked for by name.
 _WARN_WHEN_LATE: Final = frozenset({"hash-seed"})
 _warned: set[str] = set()
-_everything = ExitStack()  # what the last seed_everything did
 
 
 def selected(control: Control | None) -> list[Source]:
@@ -75,28 +77,32 @@ def seed_everything(
     Without a seed, one is drawn from the operating system's entropy, logged and returned. `workers=False`
     leaves DataLoaders alone. `deterministic` overrides the mode: True is `strict`, "warn" is `warn`, False is
     `seeded`. Every rank is seeded alike, as `torch.manual_seed(seed)` in a script would: the seed that is
-    drawn is rank 0's (see samerun.ranks.sync_seed). A second call replaces the first.
+    drawn is rank 0's (see samerun.ranks.sync_seed). A second call replaces the first; mode "off" takes it
+    back. Inside a `control` it lasts until that one's end.
 
     Raises UsageError for a bad seed, and TooLate when CUDA runs already without a cuBLAS workspace.
     """
-    global _everything
     if seed is None:
         seed = sync_seed()
         _log.info("seed %d (drawn from the operating system's entropy)", seed)
     value = checked_seed(seed)
     wanted = Control(mode=_mode(mode, deterministic), seed=value, disable_cudnn=disable_cudnn)
     skipped = frozenset() if workers else _OF_WORKERS
-    _everything.close()
-    _everything = _applied(wanted, skipped)
+    with layers.lock:
+        layers.take_back()
+        layers.put(_applied(wanted, skipped), own_end=False)
     return value
 
 
 class control(ContextDecorator):  # spelled as people call it
-    """A context (or decorator) inside which every selected source is controlled in this process.
+    """A context (or decorator, of coroutine functions too) inside which every selected source is controlled
+    in this process.
 
     On leaving it, also by an exception, RNG states, flags, environment variables and patched functions are
-    as they were. Nests. Entering gives the Control in force; raises UsageError for a bad seed, mode or id,
-    and TooLate for what can no longer take effect.
+    as they were. Nests. What is controlled is the process's: of two that overlap in threads or coroutines,
+    the one entered last is in force until its own end, and then both are taken back. Entering gives the
+    Control in force; raises UsageError for a bad seed, mode or id, for the decoration of a generator
+    function, and TooLate for what can no longer take effect.
     """
 
     def __init__(
@@ -118,27 +124,88 @@ class control(ContextDecorator):  # spelled as people call it
             fill=fill,
             disable_cudnn=disable_cudnn,
         )
-        self._stacks: list[ExitStack] = []
+        self._layers: list[layers.Layer] = []
+
+    def __call__(self, function: _Function) -> _Function:
+        """The function, controlled as long as it runs."""
+        if stepping.is_generator_function(function):
+            raise UsageError(
+                f"{_name_of(function)} is a generator function; controlled from its first value to its last, "
+                "whoever iterates it would be too. Write `with control(...):` inside it"
+            )
+        inside: _Function = stepping.around(function, lambda: self)
+        return inside
 
     def __enter__(self) -> Control:
-        self._stacks.append(_applied(self._control))
+        with layers.lock:
+            self._layers.append(layers.put(_applied(self._control)))
         return self._control
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stacks.pop().close()
+        layers.end(self._layers.pop())
 
 
-@contextmanager
-def isolate_rng() -> Iterator[None]:
-    """A context that leaves the generators of python, numpy and torch (every device) as it found them."""
-    states = [(rng, rng.capture()) for rng in _rngs() if rng.in_play()]
-    try:
-        yield
-    finally:
-        for rng, state in states:
+class isolate_rng(ContextDecorator):  # spelled as people call it
+    """A context (or decorator) that leaves the generators of python, numpy and torch (every device) as it
+    found them.
+
+    Generator and coroutine functions that it decorates have generators of their own while they run, and
+    leave the caller's alone between their steps. Raises UsageError for asynchronous generator functions.
+    """
+
+    def __init__(self) -> None:
+        self._before: list[_States] = []
+
+    def __call__(self, function: _Function) -> _Function:
+        """The function, isolated."""
+        if inspect.isasyncgenfunction(function):
+            raise UsageError(
+                f"{_name_of(function)} is an asynchronous generator function; write `with isolate_rng():` "
+                "inside it, around what draws between two of its values"
+            )
+        if stepping.is_generator_function(function) or stepping.is_coroutine_function(function):
+            apart: _Function = stepping.step_by_step(function, _Apart)
+            return apart
+        inside: _Function = stepping.around(function, lambda: self)
+        return inside
+
+    def __enter__(self) -> None:
+        self._before.append(_States())
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._before.pop().restore()
+
+
+class _States:
+    """The global generators as they are now."""
+
+    def __init__(self) -> None:
+        self._states = [(rng, rng.capture()) for rng in _rngs() if rng.in_play()]
+
+    def restore(self) -> None:
+        """Put them back."""
+        for rng, state in self._states:
             rng.restore(state)
+
+
+class _Apart:
+    """A context, entered once for each step of something, in which the generators go on from its last one."""
+
+    def __init__(self) -> None:
+        self._inside: _States | None = None
+
+    def __enter__(self) -> None:
+        self._outside = _States()
+        if self._inside is not None:
+            self._inside.restore()
+
+    def __exit__(self, *error: object) -> None:
+        self._inside = _States()
+        self._outside.restore()
 
 
 def _applied(wanted: Control, skipped: frozenset[str] = frozenset()) -> ExitStack:
@@ -205,6 +272,10 @@ def _ids(name: str, ids: Iterable[str]) -> tuple[str, ...]:
     if isinstance(ids, str):
         raise UsageError(f"{name} is a list of source ids, not one string; write {name}=[{ids!r}]")
     return tuple(ids)
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    return getattr(function, "__name__", type(function).__name__)
 
 
 def _known(id_: str) -> None:

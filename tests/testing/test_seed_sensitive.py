@@ -116,6 +116,36 @@ def test_a_hard_coded_initialisation() -> None:
     assert_seed_sensitive(make, parts=("order", "augmentation"))
 
 
+class Parts(nn.Module):
+    """One layer that the seed decides, one that a seed of its own does, and constants."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        torch.manual_seed(seed)
+        self.first = nn.Linear(4, 4)
+        self.norm = nn.LayerNorm(4)
+        self.identity = nn.Parameter(torch.eye(4))
+        self.table = nn.Parameter(torch.arange(8.0), requires_grad=False)
+        torch.manual_seed(0)
+        self.second = nn.Linear(4, 1)
+
+
+def test_one_layer_of_a_hard_coded_initialisation() -> None:
+    parts = ("initialisation",)
+    with pytest.raises(
+        AssertionError, match=r"^initialisation: seeds 0 and 1 give second\.weight alike, and"
+    ):
+        assert_seed_sensitive(lambda seed: (Parts(seed), None), parts=parts)
+    with pytest.raises(AssertionError, match=r"seeds 1 and 2 give second\.weight alike"):
+        assert_seed_sensitive(lambda seed: (Parts(min(seed, 1) + seed), None), parts=parts, seeds=(1, 2))
+
+    def without(seed: int) -> tuple[dict[str, Any], Any]:
+        named = dict(Parts(seed).named_parameters())
+        return {name: value for name, value in named.items() if not name.startswith("second")}, None
+
+    assert_seed_sensitive(without, parts=parts)
+
+
 def test_a_hard_coded_order() -> None:
     with pytest.raises(
         AssertionError, match=r"^order: seeds 0 and 1 give the order of the samples alike \(epoch 0\)$"

@@ -172,7 +172,7 @@ def _check_names(index: Any) -> None:
             f"the sampler hands out {shown} as an index; a sample's randomness is named by its index, and an "
             f"address is another one in each run. Give {type(index).__name__} a __repr__ that says what it "
             "is (a dataclass has one), or hand out integers or strings"
-        )
+        ) from None
 
 
 def _check(so_far: int | None, expected: int, epoch: int, start: int) -> None:

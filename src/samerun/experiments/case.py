@@ -76,6 +76,7 @@ class Case:
         found = {
             f"{self.resumed.cell('name', at)}.{name}": value
             for at in rows_of(self.resumed, "buffers", "setup")
+            if self.resumed.steps[at] == 0  # and not of a module that was called for the first time later
             for name, value in named(self.resumed, at).items()
         }
         shared = [name for name in known if name in found]

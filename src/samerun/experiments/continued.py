@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from samerun.experiments.beginnings import Beginning, Beginnings
+from samerun.experiments.tensors import named
 from samerun.runs import columns
 from samerun.runs.reading import Trace
 from samerun.runs.schema import COMPARED
@@ -43,12 +44,52 @@ def continued(whole: Trace, resumed: Trace, step: int) -> Continued | None:
     if a.batch is None or b.batch is None:
         a, b = replace(a, batch=None, indices=None), replace(b, batch=None, indices=None)
     start, left_out = _in_step(whole, a, resumed, b, step)
-    return Continued(
-        _from(whole, start, a.use, step, moved=0),
-        _from(resumed, b.start, b.use, step, moved=step),
-        step,
-        left_out,
+    one, other = _without_lone_buffers(
+        _from(whole, start, a.use, step, moved=0), _from(resumed, b.start, b.use, step, moved=step)
     )
+    return Continued(one, other, step, left_out)
+
+
+def _without_lone_buffers(whole: Trace, resumed: Trace) -> tuple[Trace, Trace]:
+    """Both without records of buffers that say only which modules had been called so far.
+
+    After a step the buffers of all modules called until then are recorded. One that is called now and then,
+    such as averaged weights in an evaluation, the resumed process may not have met yet.
+    """
+    one, other = _buffers(whole), _buffers(resumed)
+    lone = [*(one.keys() ^ other.keys())]
+    for at in one.keys() & other.keys():
+        a, b = named(whole, one[at]), named(resumed, other[at])
+        if a.keys() != b.keys() and all(a[name] == b[name] for name in a.keys() & b.keys()):
+            lone.append(at)
+    rows = ([of[at] for at in lone if at in of] for of in (one, other))
+    without = [_without(trace, some) for trace, some in zip((whole, resumed), rows, strict=True)]
+    return without[0], without[1]
+
+
+def _buffers(trace: Trace) -> dict[tuple[int, int], int]:
+    """Where the records of buffers after a step are: by the step, and their number in it."""
+    import numpy as np
+
+    found: dict[tuple[int, int], int] = {}
+    last, number = -1, 0
+    rows = trace.is_one_of("what", {"buffers"}) & trace.is_one_of("phase", {"optimizer"})
+    for at in np.flatnonzero(rows).tolist():
+        step = int(trace.steps[at])
+        last, number = step, (number + 1 if step == last else 0)
+        found[step, number] = at
+    return found
+
+
+def _without(trace: Trace, rows: list[int]) -> Trace:
+    import numpy as np
+
+    if not rows:
+        return trace
+    kept = np.ones(len(trace), dtype=bool)
+    kept[rows] = False
+    table = trace.table.filter(columns.of_truths(kept)).unify_dictionaries().combine_chunks()
+    return Trace(trace.path, trace.meta, table, trace.complete)
 
 
 def _in_step(whole: Trace, a: Beginning, resumed: Trace, b: Beginning, step: int) -> tuple[int, int]:

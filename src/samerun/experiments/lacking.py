@@ -228,7 +228,8 @@ def _optimizer_counters(case: Case) -> Lack | None:
 def _buffers(case: Case) -> Lack | None:
     """Buffers that were not the whole run's before the first step, nor after it."""
     step = case.continued.step
-    after = {name for pair in case.after_step("buffers", step) for name in unequal(*pair)}
+    pairs = case.after_step("buffers", step)
+    after = {name for one, other in pairs for name in unequal(one, other) if name in one and name in other}
     wrong = [name for name in unequal(*case.buffers_before_first()) if name in after]
     if not wrong:
         return None

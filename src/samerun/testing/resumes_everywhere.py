@@ -23,7 +23,9 @@ _MANY = 10_000  # steps: a training that does not end is a mistake
 class Training(Protocol):
     """What `make()` returns."""
 
-    objects: Mapping[str, Any]  # for samerun.state.save
+    @property
+    def objects(self) -> Mapping[str, Any]:
+        """For samerun.state.save; an attribute will do."""
 
     def step(self) -> Any:
         """One optimizer step; raises StopIteration when the training is over."""
