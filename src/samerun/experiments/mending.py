@@ -28,7 +28,7 @@ def mend(
 ) -> tuple[Patch | None, list[Found]]:
     """The patch for all causes, tried in a copy of the folder; one that does not mend is not offered.
 
-    A control can reach further than an edit: that of `os-entropy` also seeds `numpy.random.seed(None)`. What
+    A control can reach further than an edit: that of `os-entropy` also seeds what a library makes. What
     still differs in the patched code has a reason of its own then, which is found (the second value) when the
     patch for it as well makes the code give the same bits.
 

@@ -19,7 +19,7 @@ class Control:
     """Which sources to control, and with what.
 
     `mode` picks the sources; `only` (ids) narrows them to these, whatever the mode, and
-    `extra` (ids) adds those that are controlled on request alone (clock, os-entropy, …).
+    `extra` (ids) adds those that are controlled on request alone (clock, process-id, …).
     """
 
     mode: Mode = "strict"

@@ -107,9 +107,12 @@ def _leave_numpy_alone() -> Undo:
 def _names_files() -> bool:
     """Whether tempfile makes the generator: what it names must be another in each process."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith(("samerun.", "random")):
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module != "random" and not module.startswith("samerun."):
+            return bool(module == "tempfile")
         frame = frame.f_back
-    return frame is not None and frame.f_globals.get("__name__") == "tempfile"
+    return False
 
 
 def _patch_reads(call: Around) -> Undo:
