@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import copy
 import io
+import pickle
 import random
 import time
 from collections.abc import Iterator
@@ -275,6 +277,22 @@ def test_set_epoch_keeps_a_position_in_that_epoch_that_was_loaded() -> None:
     next(left)
     half.set_epoch(half.epoch)  # nothing was loaded: the epoch again
     assert indices(half) == second
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_copy_goes_on_from_where_the_loader_was(copied: Any, workers: int) -> None:
+    ours = loader(num_workers=workers, persistent_workers=bool(workers))
+    epochs = [indices(ours), indices(ours)]
+    other = copied(ours)
+    third = indices(other)
+    assert third == indices(ours) and third not in epochs
+    assert indices(other) == indices(ours)
+    half = iter(other)
+    next(half)
+    again = loader()
+    again.load_state_dict(copied(other).state_dict())
+    assert indices(again) == [batch["index"].tolist() for batch in half]
 
 
 class Growing(Images):

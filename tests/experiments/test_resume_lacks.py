@@ -167,3 +167,48 @@ def test_what_is_kept_beside_the_weights_is_named(
     assert where(back) == place
     assert [lack.what for lack in back.lacks] == named
     assert said in "".join(lack.evidence for lack in back.lacks)
+
+
+# An average of the weights that is called in evaluations alone: after a resume not before the epoch's end.
+AVERAGES = """\
+import os, sys, torch
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+words = sys.argv[1:]
+torch.manual_seed(0)
+data = torch.rand(5, 8, 4)
+model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 1))
+average = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.9), use_buffers=True)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+begin = 0
+if "resume" in words:
+    kept = torch.load("last.pt", weights_only=True)
+    begin = kept["n"]
+    model.load_state_dict(kept["model"])
+    optimizer.load_state_dict(kept["optimizer"])
+    average = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.9), use_buffers=True)
+for n in range(begin, 15):
+    loss = model(data[n % 5]).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    average.update_parameters(model)
+    if n % 5 == 4:
+        average.eval()
+        with torch.no_grad(): average(data[0])
+    state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "n": n + 1}
+    torch.save(state, "new.pt")
+    os.replace("new.pt", "last.pt")
+"""
+
+
+@pytest.fixture(scope="module")
+def averaging(tmp_path_factory: pytest.TempPathFactory) -> Series:
+    return Series.of(tmp_path_factory.mktemp("averaging"), AVERAGES, 8)
+
+
+def test_an_average_that_was_forgotten_is_not_taken_for_buffers_or_counters(
+    averaging: Series, tmp_path: Path
+) -> None:
+    back = averaging.resumed("resume", tmp_path)
+    assert where(back) == (9, "evaluation", "output")
+    assert [lack.what for lack in back.lacks] == ["averaged weights"]

@@ -99,7 +99,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         )
         self._place: Place | None = None  # in the epoch begun last
         self._next: Place | None = None  # where the next iter() begins, when somebody said so
-        self._told: dict[int, int] = {}  # what each sampler's set_epoch was given last, by its id
+        self._told: dict[str, int] = {}  # what each set_epoch was given last, by whose it is
         self._kept: tuple[Any, Order, torch.Tensor] | None = None  # the iterator of persistent workers
 
     # --- epochs ------------------------------------------------------------------------------------
@@ -146,27 +146,41 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
 
     def _asked(self, expected: int) -> int:
         """The next epoch: the user's own when a sampler was told one since we told it."""
-        for holder in self._told_about_epochs():
+        for name, holder in self._told_about_epochs().items():
             epoch = getattr(holder, "epoch", None)
-            if isinstance(epoch, int) and epoch != self._told.get(id(holder), 0):
+            if isinstance(epoch, int) and epoch != self._told.get(name, 0):
                 return epoch
         return expected
 
-    def _told_about_epochs(self) -> list[Any]:
+    def _told_about_epochs(self) -> dict[str, Any]:
         inner = getattr(self.batch_sampler, "sampler", None)
-        holders = {id(each): each for each in (self.sampler, self.batch_sampler, inner, self.dataset)}
-        return [each for each in holders.values() if callable(getattr(each, "set_epoch", None))]
+        named = {
+            "sampler": self.sampler,
+            "batch_sampler": self.batch_sampler,
+            "batch_sampler.sampler": inner,
+            "dataset": self.dataset,
+        }
+        once = {id(holder): name for name, holder in reversed(named.items())}
+        return {
+            name: holder
+            for name, holder in named.items()
+            if once[id(holder)] == name and callable(getattr(holder, "set_epoch", None))
+        }
 
     def _teller(self) -> Callable[[int], None]:
         """What tells them; it does not hold this loader, whose workers shall end when nobody else does."""
         holders, told = self._told_about_epochs(), self._told
 
         def tell(epoch: int) -> None:
-            for holder in holders:
+            for name, holder in holders.items():
                 holder.set_epoch(epoch)
-                told[id(holder)] = epoch
+                told[name] = epoch
 
         return tell
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies, which start workers of their own."""
+        return {**vars(self), "_kept": None, "_told": dict(self._told)}
 
     # --- iterators ---------------------------------------------------------------------------------
 
