@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 from samerun.errors import TooLate, UsageError
 from samerun.ranks import sync_seed
-from samerun.runs.plan import MODES, Control, Mode
+from samerun.runs.plan import MODES, Control, Fill, Mode
 from samerun.sources._rng import Rng
 from samerun.sources.catalogue import catalogue
 from samerun.sources.source import Source
@@ -94,7 +94,8 @@ class control(ContextDecorator):  # spelled as people call it
     """A context (or decorator) inside which every selected source is controlled in this process.
 
     On leaving it, also by an exception, RNG states, flags, environment variables and patched functions are
-    as they were. Nests. Entering gives the Control in force; raises UsageError for a bad seed, mode or id,
+    as they were. `fill`: uninitialised memory is zeros, or "nan", which shows where it is read. Nests.
+    Entering gives the Control in force; raises UsageError for a bad seed, mode or id,
     and TooLate for what can no longer take effect.
     """
 
@@ -107,8 +108,10 @@ class control(ContextDecorator):  # spelled as people call it
         disable_cudnn: bool = False,
         only: Iterable[str] | None = None,
         extra: Iterable[str] = (),
-        fill: bool = False,
+        fill: Fill = False,
     ) -> None:
+        if fill not in (True, False, "nan"):
+            raise UsageError(f"fill is True (zeros), 'nan' or False, not {fill!r}")
         self._control = Control(
             mode=_mode(mode, deterministic),
             seed=checked_seed(seed),

@@ -74,7 +74,8 @@ class Unwritten:
 
     def is_read_by(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether an operation is given such memory other than to write to it."""
-        written = {id(tensor) for tensor in operation.writes_to(args, kwargs)}
+        overwritten = () if operation.computes else operation.writes_to(args, kwargs)
+        written = {id(tensor) for tensor in overwritten}
         return any(
             id(tensor) not in written and self._memory.is_unwritten(tensor)
             for value in (*args, *kwargs.values())
