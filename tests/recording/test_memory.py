@@ -154,6 +154,28 @@ def test_an_operation_in_place_reads_what_it_computes_with_and_not_what_it_overw
     ]
 
 
+def test_the_line_that_made_it_may_be_in_an_optimizer_of_the_users(tmp_path):
+    trainer = Trainer(tmp_path)
+    trainer.script(
+        """
+        import torch
+        class Momentum(torch.optim.Optimizer):
+            @torch.no_grad()
+            def step(self, closure=None):
+                for p in self.param_groups[0]["params"]:
+                    kept = torch.empty_like(p)
+                    p.add_(kept.mul_(0.9).add_(p.grad), alpha=-0.01)
+        weight = torch.nn.Parameter(torch.ones(3))
+        optimizer = Momentum([weight], {})
+        weight.sum().backward()
+        optimizer.step()
+        """
+    )
+    rows = trainer.rows(trainer.record("train.py", tier="ops"), "operation")
+    read = [(row.name, row.call_site, row.detail) for row in rows if row.flags & UNINITIALIZED]
+    assert read == [("aten.mul_.Tensor", "train.py:11", "train.py:6")]
+
+
 def test_a_storage_that_went_is_let_go_and_what_was_known_of_it_with_it():
     memory = Memory(Tensors())
     values = np.zeros(100, dtype=np.float32)  # at one address throughout, and written past torch
