@@ -173,7 +173,7 @@ def test_the_line_that_made_it_may_be_in_an_optimizer_of_the_users(tmp_path):
     )
     rows = trainer.rows(trainer.record("train.py", tier="ops"), "operation")
     read = [(row.name, row.call_site, row.detail) for row in rows if row.flags & UNINITIALIZED]
-    assert read == [("aten.mul_.Tensor", "train.py:11", "train.py:6")]
+    assert read == [("aten.mul_.Tensor", "train.py:12", "train.py:7")]
 
 
 def test_a_storage_that_went_is_let_go_and_what_was_known_of_it_with_it():
