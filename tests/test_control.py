@@ -210,8 +210,13 @@ def test_strict_leaves_the_memory_fill_off_and_the_precision_alone():
             assert not torch.utils.deterministic.fill_uninitialized_memory
             assert torch.get_float32_matmul_precision() == "high"
         with samerun.control(fill=True):
+            assert not torch.utils.deterministic.fill_uninitialized_memory
+            assert not torch.empty(2).any()
+        with samerun.control(fill="nan"):
             assert torch.utils.deterministic.fill_uninitialized_memory
             assert torch.empty(2).isnan().all()
+        with pytest.raises(UsageError, match="fill is True"):
+            samerun.control(fill="zero")
     finally:
         torch.set_float32_matmul_precision("highest")
 

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeVar
 from samerun import layers, lineage, stepping
 from samerun.errors import TooLate, UsageError
 from samerun.ranks import sync_seed
-from samerun.runs.plan import MODES, Control, Mode
+from samerun.runs.plan import MODES, Control, Fill, Mode
 from samerun.sources._rng import Rng
 from samerun.sources.catalogue import catalogue
 from samerun.sources.source import Source
@@ -99,10 +99,11 @@ class control(ContextDecorator):  # spelled as people call it
     in this process.
 
     On leaving it, also by an exception, RNG states, flags, environment variables and patched functions are
-    as they were. Nests. What is controlled is the process's: of two that overlap in threads or coroutines,
-    the one entered last is in force until its own end, and then both are taken back. Entering gives the
-    Control in force; raises UsageError for a bad seed, mode or id, for the decoration of a generator
-    function, and TooLate for what can no longer take effect.
+    as they were. `fill`: uninitialised memory is zeros, or "nan", which shows where it is read. Nests. What
+    is controlled is the process's: of two that overlap in threads or coroutines, the one entered last is in
+    force until its own end, and then both are taken back. Entering gives the Control in force; raises
+    UsageError for a bad seed, mode or id, for the decoration of a generator function, and TooLate for what
+    can no longer take effect.
     """
 
     def __init__(
@@ -114,8 +115,10 @@ class control(ContextDecorator):  # spelled as people call it
         disable_cudnn: bool = False,
         only: Iterable[str] | None = None,
         extra: Iterable[str] = (),
-        fill: bool = False,
+        fill: Fill = False,
     ) -> None:
+        if fill not in (True, False, "nan"):
+            raise UsageError(f"fill is True (zeros), 'nan' or False, not {fill!r}")
         self._control = Control(
             mode=_mode(mode, deterministic),
             seed=checked_seed(seed),

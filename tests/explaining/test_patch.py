@@ -56,7 +56,8 @@ def test_all_causes_in_one_diff_with_each_import_once(tmp_path: Path) -> None:
     )
     assert changed(made.diff) == (
         "+import random\n+import numpy as np\n+random.seed(0)\n+np.random.seed(0)\n+torch.manual_seed(0)\n"
-        "+torch.use_deterministic_algorithms(True)"
+        "+torch.use_deterministic_algorithms(True)\n"
+        "+torch.utils.deterministic.fill_uninitialized_memory = False"
     )
     assert made.cannot == {}
 

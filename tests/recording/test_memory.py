@@ -132,6 +132,50 @@ def test_what_reads_unwritten_memory_says_which_line_made_it(tmp_path):
     assert {detail for *_, detail in read} == {"train.py:3"}
 
 
+def test_an_operation_in_place_reads_what_it_computes_with_and_not_what_it_overwrites(tmp_path):
+    trainer = Trainer(tmp_path)
+    trainer.script(
+        """
+        import torch
+        kept = torch.empty(3)
+        kept.mul_(0.9).add_(1)
+        lists = [torch.empty(3)]
+        torch._foreach_mul_(lists, 0.5)
+        fine = torch.empty(3).zero_().add_(1)
+        fine = torch.empty(3).normal_().mul_(2)
+        fine = torch.empty(3).copy_(fine).neg_()
+        """
+    )
+    rows = trainer.rows(trainer.record("train.py", tier="ops"), "operation")
+    read = [(row.name, row.call_site, row.detail) for row in rows if row.flags & UNINITIALIZED]
+    assert read == [
+        ("aten.mul_.Tensor", "train.py:4", "train.py:3"),
+        ("aten._foreach_mul_.Scalar", "train.py:6", "train.py:5"),
+    ]
+
+
+def test_the_line_that_made_it_may_be_in_an_optimizer_of_the_users(tmp_path):
+    trainer = Trainer(tmp_path)
+    trainer.script(
+        """
+        import torch
+        class Momentum(torch.optim.Optimizer):
+            @torch.no_grad()
+            def step(self, closure=None):
+                for p in self.param_groups[0]["params"]:
+                    kept = torch.empty_like(p)
+                    p.add_(kept.mul_(0.9).add_(p.grad), alpha=-0.01)
+        weight = torch.nn.Parameter(torch.ones(3))
+        optimizer = Momentum([weight], {})
+        weight.sum().backward()
+        optimizer.step()
+        """
+    )
+    rows = trainer.rows(trainer.record("train.py", tier="ops"), "operation")
+    read = [(row.name, row.call_site, row.detail) for row in rows if row.flags & UNINITIALIZED]
+    assert read == [("aten.mul_.Tensor", "train.py:12", "train.py:7")]
+
+
 def test_a_storage_that_went_is_let_go_and_what_was_known_of_it_with_it():
     memory = Memory(Tensors())
     values = np.zeros(100, dtype=np.float32)  # at one address throughout, and written past torch

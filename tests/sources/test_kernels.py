@@ -53,7 +53,7 @@ def test_flags_are_set_and_put_back_where_the_helpers_of_torch_for_tests_have_fr
 @pytest.mark.parametrize("id_", [id_ for id_ in FLAGGED if id_ != "threads"])
 def test_flags_are_set(id_):
     source = catalogue()[id_]
-    control = Control(mode="warn", disable_cudnn=True)
+    control = Control(mode="warn", disable_cudnn=True, fill="nan")
     undo = source.control(control)
     try:
         said = source.describe()
@@ -112,8 +112,8 @@ def test_attention_keeps_its_fused_kernels_only_where_something_makes_them_repea
     assert source.repeatable(Control(only=("attention-backend",)))["mem_efficient"] is False
 
 
-def test_memory_is_filled_on_request_even_without_deterministic_algorithms():
-    undo = catalogue()["uninitialized-memory"].control(Control())
+def test_memory_is_filled_with_nan_on_request_even_without_deterministic_algorithms():
+    undo = catalogue()["uninitialized-memory"].control(Control(fill="nan"))
     try:
         assert torch.empty(3).isnan().all()
         assert (torch.empty(3, dtype=torch.int64) == torch.iinfo(torch.int64).max).all()

@@ -11,13 +11,15 @@ from samerun.sources.catalogue import catalogue
 from .differences import origin
 from .mending import Program, equal
 
+FILL = "+torch.utils.deterministic.fill_uninitialized_memory = False"  # torch would fill new memory with NaN
 FLAGS = {
-    ("nondeterministic-kernels", ""): "+torch.use_deterministic_algorithms(True)",
+    ("nondeterministic-kernels", ""): f"+torch.use_deterministic_algorithms(True)\n{FILL}",
     ("nondeterministic-kernels", "torch.use_deterministic_algorithms(False)"): (
-        "-torch.use_deterministic_algorithms(False)\n+torch.use_deterministic_algorithms(True)"
+        f"-torch.use_deterministic_algorithms(False)\n{FILL}\n+torch.use_deterministic_algorithms(True)"
     ),
     ("nondeterministic-kernels", "torch.use_deterministic_algorithms(True, warn_only=True)"): (
-        "-torch.use_deterministic_algorithms(True, warn_only=True)\n+torch.use_deterministic_algorithms(True)"
+        f"-torch.use_deterministic_algorithms(True, warn_only=True)\n{FILL}\n"
+        "+torch.use_deterministic_algorithms(True)"
     ),
     ("cudnn-benchmark", ""): "+torch.backends.cudnn.benchmark = False",
     ("cudnn-benchmark", "torch.backends.cudnn.benchmark = True"): (
@@ -47,12 +49,18 @@ def test_flags(tmp_path: Path, source: str, line: str) -> None:
     )
 
 
+def test_what_the_script_says_of_the_memory_fill_stays(tmp_path: Path) -> None:
+    own = "torch.utils.deterministic.fill_uninitialized_memory = True"
+    program = Program(tmp_path, f"import torch\n\n{own}\ntorch.rand(2)\n")
+    assert program.mended("nondeterministic-kernels") == "+torch.use_deterministic_algorithms(True)"
+
+
 def test_cuda_needs_the_workspace_too(tmp_path: Path) -> None:
     program = Program(tmp_path, "import torch\n\ntorch.rand(2)\n")
     change = program.mended("nondeterministic-kernels", settings={"torch-cuda": {"initial_seeds": [0]}})
     assert change == (
         '+import os\n+os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"\n'
-        "+torch.use_deterministic_algorithms(True)"
+        f"+torch.use_deterministic_algorithms(True)\n{FILL}"
     )
 
 

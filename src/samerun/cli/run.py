@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from samerun.cli import exits
 from samerun.cli.keeping import store_to_record
 from samerun.cli.saying import say
+from samerun.cli.uncontrolled import not_controlled
 from samerun.cli.verb import Verb, add_control_options, add_launch_options, chosen_control
-from samerun.errors import UsageError
 
 if TYPE_CHECKING:
     from samerun.runs.store import Run
@@ -36,21 +36,22 @@ class RunVerb(Verb):
             action="append",
             default=[],
             metavar="ID",
-            help="control this source too; for those that are controlled on request alone, such as clock",
+            help="control this source too; for those that are controlled on request alone, such as clock "
+            "(uninitialized-memory=nan fills it with NaN in the place of zeros)",
         )
 
     def run(self, options: argparse.Namespace) -> int:
         """Run, and return the command's own exit code (128 + the signal's number after a signal)."""
         from samerun.launching.run import record
 
-        _check_sources(options.extra)
+        control = chosen_control(options, options.extra)
         run = record(
             list(options.command),
             store=store_to_record(),
             tier="steps",
             window=None,
             stop_after=None,
-            control=chosen_control(options, tuple(options.extra)),
+            control=control,
             cwd=Path.cwd(),
             timeout=options.timeout,
             tee=True,
@@ -59,6 +60,8 @@ class RunVerb(Verb):
             scratch=options.scratch,
         )
         _tell(run)
+        for line in not_controlled(run, options):
+            say(line)
         if run.outcome == "interrupted":
             return exits.INTERRUPTED
         if run.outcome == "timeout":
@@ -81,14 +84,3 @@ def _tell(run: Run) -> None:
         lines.append(run.manifest.error)
     for line in lines:
         say(line)
-
-
-def _check_sources(ids: list[str]) -> None:
-    from samerun.sources.catalogue import catalogue
-
-    known = catalogue()
-    for source in ids:
-        if source not in known:
-            raise UsageError(f"--control {source}: there is no such source; known: {', '.join(known)}")
-        if not known[source].controllable:
-            raise UsageError(f"--control {source}: it has no control; {known[source].advice}")

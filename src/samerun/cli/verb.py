@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import ClassVar
 
 from samerun.errors import UsageError
@@ -55,9 +56,23 @@ def check_control_options(options: argparse.Namespace, verb: str) -> None:
         )
 
 
-def chosen_control(options: argparse.Namespace, extra: tuple[str, ...] = ()) -> Control:
-    """The control that --seed and --mode ask for."""
-    return Control(mode=options.mode or "strict", seed=options.seed or 0, extra=extra)
+def chosen_control(options: argparse.Namespace, extra: Sequence[str] = ()) -> Control:
+    """The control that --seed, --mode and `extra` (--control) ask for, or [tool.samerun]; both controls.
+
+    Raises UsageError for a source that is not there, and what `settings` raises.
+    """
+    from samerun.cli.controls import chosen
+    from samerun.cli.settings import FILE, settings
+
+    kept = settings(Path.cwd())
+    kept_ids, kept_fill = chosen(kept.control, f"[tool.samerun] in {FILE}: control")
+    ids, fill = chosen(extra)
+    return Control(
+        mode=options.mode or kept.mode or "strict",
+        seed=next((seed for seed in (options.seed, kept.seed) if seed is not None), 0),
+        extra=tuple(dict.fromkeys((*ids, *kept_ids))),
+        fill=fill or kept_fill,
+    )
 
 
 def seed(text: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from samerun.experiments.beginning import listed, without_new
 from samerun.experiments.closer import Closer, look_closer, stop_after
 from samerun.experiments.left import FILES, left_behind
 from samerun.experiments.listener import Listener
+from samerun.experiments.living import losses_of
 from samerun.experiments.request import Request
 from samerun.experiments.result import CheckResult
 from samerun.experiments.trials import Record, Trials
@@ -36,6 +37,7 @@ def check(request: Request, listener: Listener | None = None, record: Record = r
     before = listed(request.folder) if request.confirm and not request.scratch else None
     runs = trials.record("recording", request.runs, control=request.control, stop_after=last)
     comparisons = compare_whole(runs, steps=request.steps)
+    trials.plain = losses_of(comparisons)
     result = undecided(request, runs, comparisons)
     parted = first_parting(runs, comparisons)
     if parted is None:
@@ -74,16 +76,12 @@ def undecided(request: Request, runs: Sequence[Run], comparisons: Sequence[Compa
         folder=str(request.folder),
         steps=min(run.steps for run in runs),
         scope=scope.phrase(comparisons),
-        losses=_losses(comparisons),
+        losses=losses_of(comparisons),
         notes=tuple(dict.fromkeys(note for item in comparisons for note in item.notes)),
         controlled=request.control is not None,
         place=str(request.store.runs),
         verdicts=tuple(item.verdict for item in comparisons),
     )
-
-
-def _losses(comparisons: Sequence[Comparison]) -> tuple[Mapping[int, tuple[float, ...]], ...]:
-    return (comparisons[0].losses[0], *(item.losses[1] for item in comparisons))
 
 
 def _differs(

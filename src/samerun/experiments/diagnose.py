@@ -19,6 +19,7 @@ from samerun.experiments.beginning import beginning
 from samerun.experiments.check import agreeing, agreement, first_parting, undecided
 from samerun.experiments.diagnosis import Diagnosis, Found
 from samerun.experiments.listener import Listener
+from samerun.experiments.living import losses_of
 from samerun.experiments.mending import mend
 from samerun.experiments.request import Request
 from samerun.experiments.search import Search
@@ -57,6 +58,7 @@ def _diagnose(trials: Trials, rare: bool) -> Diagnosis:
     with beginning(request.folder) as start:
         runs = _first_runs(trials, rare)
         comparisons = compare_whole(runs, steps=request.steps)
+        trials.plain = losses_of(comparisons)
         result = undecided(request, runs, comparisons)
         parted = first_parting(runs, comparisons)
         if parted is None:

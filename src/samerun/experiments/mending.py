@@ -11,6 +11,7 @@ from samerun.comparing.comparison import Comparison
 from samerun.comparing.growth import growth
 from samerun.editing.edit import NoEdit
 from samerun.experiments.diagnosis import Found, Proof
+from samerun.experiments.living import if_living
 from samerun.experiments.trials import Trials
 from samerun.explaining.cause import cause_of
 from samerun.explaining.explain import explain
@@ -89,7 +90,7 @@ def _tried(trials: Trials, made: Patch, start: Path) -> tuple[list[Run], Compari
         finally:
             trials.within = None
     (comparison,) = compare_all(runs, steps=request.steps)
-    return runs, comparison
+    return runs, if_living(comparison, trials.plain)
 
 
 def _with_runs(made: Patch, runs: Sequence[Run], comparison: Comparison) -> Patch:

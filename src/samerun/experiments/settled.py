@@ -12,6 +12,7 @@ from samerun.comparing.comparison import Comparison, Scope
 from samerun.experiments import confidence, outcomes
 from samerun.experiments.check import first_parting
 from samerun.experiments.left import FILES
+from samerun.experiments.living import if_living
 from samerun.experiments.trials import Trials
 from samerun.explaining.cause import Cause
 from samerun.explaining.patch import Patch, patch
@@ -137,6 +138,7 @@ class Settled:
             unknown = Comparison("unknown", Scope((runs[0].id, runs[-1].id)), reason)
             return Proven(unknown, tuple(runs), at, stop is None, self.applied)
         chosen = next((item for item in comparisons if item.verdict == "unknown"), comparisons[0])
+        chosen = if_living(chosen, self.trials.plain)
         return Proven(chosen, tuple(runs), at, stop is None, self.applied)
 
     def needed(self, count: int) -> int:

@@ -54,7 +54,7 @@ def setups(settings: Mapping[str, Mapping[str, Any]], seed: int) -> list[Setup]:
         if (id_ in _ON_CUDA and not on_cuda) or (id_ == "worker-seeds" and not loads):
             continue
         source = catalogue()[id_]
-        control = Control("strict", seed, only=(id_,), fill=id_ == "uninitialized-memory")
+        control = Control("strict", seed, only=(id_,))
         found.append(Setup(id_, f"{CONTROL}: {_said(id_, source.summary)}", control))
     found.append(Setup("tier steps", "recording: every batch, loss, gradient and weight", tier="steps"))
     found.append(Setup("tier ops", "recording: every operation", tier="ops"))

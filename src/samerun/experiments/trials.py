@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from samerun.comparing.compare import compare_all, earliest
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.experiments import outcomes
 from samerun.experiments.listener import Listener
+from samerun.experiments.living import Losses, if_living
 from samerun.experiments.request import Request
 from samerun.launching.run import record
 from samerun.launching.scratch import scratch_copy
@@ -36,6 +37,7 @@ class Trials:
         self.recorded: dict[str, Run] = {}  # every run so far, by id
         self.fresh: Path | None = None  # when set, each run gets its own copy of this folder
         self.within: Path | None = None  # when set, all runs are in this folder, one after the other
+        self.plain: Sequence[Losses] = ()  # of the first runs, once they are compared
         self._record = record
         self._steps: int | None = request.steps  # how many steps a run has, once known
 
@@ -86,7 +88,8 @@ class Trials:
         reason = outcomes.failure(runs, parted=False)
         if reason is not None:
             return Comparison("unknown", Scope((runs[0].id, runs[-1].id)), reason)
-        return next((item for item in comparisons if item.verdict == "unknown"), comparisons[0])
+        chosen = next((item for item in comparisons if item.verdict == "unknown"), comparisons[0])
+        return if_living(chosen, self.plain)
 
     def _one(
         self,

@@ -32,6 +32,12 @@ _WORKSPACES = {
     "miopen_rnn": 3,
     "cudnn_batch_norm": 3,
 }
+# What computes with what its tensor held before, as `x.mul_(2)` does; `x.zero_()` and `x.normal_()` do not.
+_ADDING = (
+    "add sub mul div lerp addcmul addcdiv addmm addmv addbmm baddbmm addr pow sqrt rsqrt exp log neg abs "
+    "clamp clamp_min clamp_max reciprocal sign sigmoid tanh relu maximum minimum index_add scatter_add"
+)
+_COMPUTING = frozenset(f"{prefix}{name}_" for name in _ADDING.split() for prefix in ("", "_foreach_"))
 _MOVES = frozenset({"set_", "resize_", "resize_as_"})
 _COPIES = ("aten._to_copy.", "aten.copy_.")  # those that can return before the host has the copy
 _COLLECTIVE = ("c10d", "_c10d_functional", "_c10d_functional_autograd")
@@ -47,6 +53,7 @@ class Operation:
     silent: bool = False  # not recorded: it puts out nothing new
     written: tuple[int, ...] = ()  # positions of the arguments that it writes to
     written_names: tuple[str, ...] = ()  # the same, when given by keyword
+    computes: bool = False  # what it writes depends on what those held before
     outs: frozenset[str] = frozenset()  # the arguments that it overwrites whatever they held
     new: tuple[int, ...] = ()  # which of its results, besides the arguments that it writes to, are new
     unsaid: tuple[int, ...] = ()  # positions of the arguments that it writes to without saying so
@@ -96,6 +103,7 @@ def learn(func: Any) -> Operation:
             for argument in schema_.arguments
             if argument.kwarg_only and argument.alias_info is not None and argument.alias_info.is_write
         ),
+        computes=namespace == "aten" and (rest.split(".")[0] in _COMPUTING or rest.startswith("_fused_")),
         new=tuple(number for number, returned in enumerate(schema_.returns) if returned.alias_info is None),
         unsaid=tuple(
             position

@@ -221,8 +221,9 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._hold(args, kwargs, result)
         elif operation.unwritten:
             flags |= schema.NEVER_WRITTEN
+            line = self._line_inside() or site
             for tensor in tensors_in(result):
-                self.unwritten.made(tensor, site)
+                self.unwritten.made(tensor, line)
         elif operation.moves and memory.unwritten and memory.is_unwritten(args[0]):
             flags |= schema.NEVER_WRITTEN
         elif operation.written and (put_out := operation.writes_to(args, kwargs)):
@@ -291,6 +292,11 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             for value in values:
                 for tensor in tensors_in(list(value.values()) if isinstance(value, dict) else value):
                     self.watch.hold(tensor)
+
+    def _line_inside(self) -> str | None:
+        """The user's line that runs now, where the line of the record is that of an optimizer's step."""
+        frame = None if self.recorder.site is None else _user_code.user_frame(2)
+        return None if frame is None else _user_code.call_site(frame)
 
     def _site(self) -> str | None:
         """The line of the user's code that asked for this operation."""

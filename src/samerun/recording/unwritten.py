@@ -66,15 +66,17 @@ class Unwritten:
 
     def made_at(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
         """The line that allocated the memory which an operation read though nothing had written it."""
-        for value in (*args, *kwargs.values()):
-            for tensor in tensors_in(value):
-                if self._memory.is_unwritten(tensor):
-                    return self._lines.get(tensor.untyped_storage().data_ptr())
-        return None
+        given = [tensor for value in (*args, *kwargs.values()) for tensor in tensors_in(value)]
+        # else it was written by the operation itself, which computed with what was there
+        among = [tensor for tensor in given if self._memory.is_unwritten(tensor)] or given
+        storages = (storage_of(tensor) for tensor in among)
+        lines = (self._lines.get(storage.data_ptr()) for storage in storages if storage is not None)
+        return next((line for line in lines if line is not None), None)
 
     def is_read_by(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether an operation is given such memory other than to write to it."""
-        written = {id(tensor) for tensor in operation.writes_to(args, kwargs)}
+        overwritten = () if operation.computes else operation.writes_to(args, kwargs)
+        written = {id(tensor) for tensor in overwritten}
         return any(
             id(tensor) not in written and self._memory.is_unwritten(tensor)
             for value in (*args, *kwargs.values())

@@ -11,6 +11,7 @@ from typing import Any, Literal
 VARIABLE = "SAMERUN_PLAN"
 Mode = Literal["off", "seeded", "strict", "warn", "portable"]
 Tier = Literal["none", "steps", "ops"]
+Fill = bool | Literal["nan"]
 MODES: tuple[Mode, ...] = ("off", "seeded", "strict", "warn", "portable")
 
 
@@ -26,7 +27,7 @@ class Control:
     seed: int = 0
     only: tuple[str, ...] | None = None
     extra: tuple[str, ...] = ()
-    fill: bool = False  # fill uninitialised memory: finds bugs, and is most of the price of strict mode
+    fill: Fill = False  # uninitialised memory is zeros, or "nan": what reads it then shows
     disable_cudnn: bool = False
 
     @classmethod

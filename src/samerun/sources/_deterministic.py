@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+FILL = "torch.utils.deterministic.fill_uninitialized_memory"
 VARIABLE = "TORCHINDUCTOR_DETERMINISTIC"  # what the compiler reads when it is imported
 
 

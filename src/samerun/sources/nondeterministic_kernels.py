@@ -50,7 +50,7 @@ class NondeterministicKernels(Setting):
 
         In mode `warn` torch warns of what has none, and samerun's own stand in for what it says nothing of.
 
-        The memory fill that torch turns on with them is off unless the control asks for it. Raises TooLate
+        The fill with NaN that torch turns on with them is off unless the control asks for it. Raises TooLate
         when CUDA runs already without a cuBLAS workspace.
         """
         if os.environ.get(VARIABLE) not in _VALID and _cuda_is_on():
@@ -95,7 +95,7 @@ class NondeterministicKernels(Setting):
 
     def repeatable(self, control: Control) -> Mapping[str, Any]:
         """Deterministic algorithms, strictly or with warnings."""
-        return {"deterministic": True, "warn_only": control.mode == "warn", "fill": control.fill}
+        return {"deterministic": True, "warn_only": control.mode == "warn", "fill": control.fill == "nan"}
 
     def describe(self) -> Mapping[str, Any]:
         """The flags, the cuBLAS workspace, and the operations that mode `strict` replaces here, and why."""
@@ -128,6 +128,8 @@ class NondeterministicKernels(Setting):
             op = difference.origin.op if difference.origin else "the operation"
             raise NoEdit(f"deterministic algorithms are on, and {op} has none: compute it in another way")
         edits = flags.called(code, "torch.use_deterministic_algorithms", "True")
+        # torch would fill new memory with NaN from then on: a training that reads some is another one then
+        edits += flags.unless_assigned(code, _deterministic.FILL, "False")
         if _operations.uses_cuda(difference) and said.get(VARIABLE) not in _VALID:
             edits.append(Opening("os.environ", f'["{VARIABLE}"] = "{_VALID[0]}"'))
         return edits

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
-from samerun.sources import _deterministic, _empty_arrays, _imported, _patch, _rows
+from samerun.sources import _deterministic, _empty_arrays, _imported, _patch, _rows, _zeroed_memory
 from samerun.sources._setting import Setting
 from samerun.sources.source import Journal, Settings, Undo, Variant
 
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 class UninitializedMemory(Setting):
     """`torch.empty` and its kin give whatever the memory held; the result then depends on what ran before.
 
-    On request (`fill`) torch fills such memory with NaN or the largest integer. It does that only with
-    deterministic algorithms on, so these are turned on, warning only, where they are off. NumPy's arrays
-    are zeros then.
+    On request it is zeros, which a process that has just begun gets most of the time. With the value "nan"
+    torch fills it with NaN or the largest integer, which shows where it is read, and is no value that the
+    training would have had. Torch does that only with deterministic algorithms on, so these are turned on,
+    warning only, where they are off. NumPy's arrays are zeros either way.
     """
 
     id = "uninitialized-memory"
@@ -34,6 +35,10 @@ class UninitializedMemory(Setting):
     def __init__(self) -> None:
         self._observed = self._zeroed = False
 
+    def environment(self, control: Control) -> Mapping[str, str]:
+        """For zeros: what keeps the C library from handing out memory that it did not clear."""
+        return {} if control.fill == "nan" else _zeroed_memory.environment()
+
     def control(self, control: Control) -> Undo | None:
         """Fill, in what is imported by now."""
         undos: list[Undo] = []
@@ -41,7 +46,7 @@ class UninitializedMemory(Setting):
             self._zeroed = True
             undos += [lambda: setattr(self, "_zeroed", False), _empty_arrays.zero()]
         if _imported.has("torch", "use_deterministic_algorithms"):
-            filled = super().control(control)
+            filled = super().control(control) if control.fill == "nan" else _zeroed_memory.zero()
             undos += [filled] if filled is not None else []
         return _patch.all_of(undos)
 
@@ -68,7 +73,7 @@ class UninitializedMemory(Setting):
         _deterministic.switch(values["deterministic"], values["warn_only"])
 
     def repeatable(self, control: Control) -> Mapping[str, Any]:
-        """Fill."""
+        """Fill with NaN."""
         now = self.read()
         warn_only = now["warn_only"] if now["deterministic"] else True
         return {"fill": True, "deterministic": True, "warn_only": warn_only}

@@ -32,5 +32,14 @@ def assigned(code: Code, flag: str, value: str) -> list[Edit]:
     return edits or [Opening(flag, f" = {value}")]
 
 
+def unless_assigned(code: Code, flag: str, value: str) -> list[Edit]:
+    """`flag = value` after the imports of the script, where the code does not set it to anything itself."""
+    for file in code.files:
+        for item in file.every(ast.Assign):
+            if any(_is(file, target, flag) for target in item.targets):
+                return []
+    return [Opening(flag, f" = {value}")]
+
+
 def _is(file: File, target: ast.expr, flag: str) -> bool:
     return isinstance(target, ast.Attribute) and file.dotted(target) == flag

@@ -1,0 +1,90 @@
+"""Memory that torch and the C library hand out is zeros, as most of it is in a process that has just begun.
+
+Two means, since neither reaches all: the C library clears what it hands out (glibc's M_PERTURB, mallopt(3)),
+so that what C++ code allocates on the host is reached; and torch's functions that leave memory as it was
+clear what they give, on every device. Memory that C++ code allocates on a device is not reached.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from samerun.sources import _patch
+from samerun.sources.source import Undo
+
+_M_PERTURB = -6
+_TO_ZERO = 0xFF  # glibc hands out bytes of the complement
+_VARIABLE = "GLIBC_TUNABLES"
+_NO_CACHE = "glibc.malloc.tcache_count=0"  # what a thread keeps for itself is handed out as it is
+_FUNCTIONS = ("empty", "empty_like", "empty_strided", "empty_permuted")
+_METHODS = ("new_empty", "new_empty_strided")
+
+
+def environment() -> Mapping[str, str]:
+    """What the C library must read when the process starts, beside what the user tells it."""
+    own = [item for item in os.environ.get(_VARIABLE, "").split(":") if item and "tcache_count" not in item]
+    return {_VARIABLE: ":".join([*own, _NO_CACHE])}
+
+
+def zero() -> Undo:
+    """From here on."""
+    import torch
+
+    undos = [_perturbed()]
+    for owner, names in ((torch, _FUNCTIONS), (torch.Tensor, _METHODS)):
+        for name in names:
+            if hasattr(owner, name):
+                undos.append(_cleared(owner, name))
+    return _patch.all_of(undos)
+
+
+def _perturbed() -> Undo:
+    """Have the C library clear what it hands out. Nothing happens with one that cannot."""
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "gnu_get_libc_version"):
+        return lambda: None
+    libc.mallopt(_M_PERTURB, _TO_ZERO)
+    before = os.environ.get("MALLOC_PERTURB_", "0")
+    return lambda: libc.mallopt(_M_PERTURB, int(before) if before.isdecimal() else 0)
+
+
+def _cleared(owner: Any, name: str) -> Undo:
+    import torch
+
+    original: Callable[..., Any] = getattr(owner, name)
+    inherited = name not in vars(owner)  # torch.Tensor has it from its base
+
+    @functools.wraps(original)
+    def made(*args: Any, **kwargs: Any) -> Any:
+        result = original(*args, **kwargs)
+        with torch.no_grad():
+            result.zero_()
+        return result
+
+    made.__qualname__ = name if owner is torch else f"Tensor.{name}"
+    made.__module__ = "torch"
+    if owner is torch:
+        _as_in_scripts(made, f"aten::{name}")
+    setattr(owner, name, made)
+
+    def undo() -> None:
+        if vars(owner).get(name) is made:
+            if inherited:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, original)
+
+    return undo
+
+
+def _as_in_scripts(function: Callable[..., Any], operator: str) -> None:
+    """TorchScript compiles a call of it to the operation itself, as for the original."""
+    from torch.jit import _builtins
+
+    register: Any = getattr(_builtins, "_register_builtin", None)
+    if register is not None:
+        register(function, operator)

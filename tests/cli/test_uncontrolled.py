@@ -1,0 +1,132 @@
+"""`samerun run` says at its end what the run used and nothing controlled, and [tool.samerun] keeps flags."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from samerun.cli.arguments import find_verbs, parse
+from samerun.cli.controls import chosen
+from samerun.cli.settings import Settings, settings
+from samerun.cli.verb import chosen_control
+from samerun.errors import UsageError
+from samerun.runs.plan import Control
+
+from .command import samerun
+
+QUIET = """\
+import torch
+model = torch.nn.Linear(2, 1); optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model(torch.ones(1, 2)).sum().backward(); optimizer.step()
+"""
+LOUD = """\
+import concurrent.futures, os, time, torch
+started = time.time()
+jobs = [concurrent.futures.ThreadPoolExecutor(1).submit(int, text) for text in "12"]
+found = [job.result() for job in concurrent.futures.as_completed(jobs)]
+if os.path.exists("last.txt"):
+    torch.manual_seed(int(open("last.txt").read()))
+with open("last.txt", "w") as file:
+    file.write("7")
+"""
+
+
+def ran(folder: Path, text: str, *words: str, timeout: float = 300):
+    (folder / "train.py").write_text(text)
+    command = (sys.executable, "train.py")
+    done = samerun("run", *words, "--", *command, cwd=folder, timeout=timeout)
+    assert done.returncode == 0, done.stderr
+    said = [line.removeprefix("samerun: ") for line in done.stderr.splitlines()]
+    at = next((at for at, line in enumerate(said) if line.startswith("not controlled")), None)
+    return [] if at is None else said[at:]
+
+
+def test_what_was_used_is_said_with_its_line_and_the_flags_that_control_it(tmp_path: Path) -> None:
+    (tmp_path / "last.txt").write_text("5")
+    first, second = ran(tmp_path, LOUD + QUIET, "--seed", "3")
+    assert "clock (time.time at train.py:2)" in first
+    assert "resume-state (last.txt at train.py:6)" in first
+    assert "train.py:3" in first and "thread-scheduling" in first and "which has no control" in first
+    assert second == (f"  samerun run --seed 3 --control clock --scratch -- {sys.executable} train.py")
+
+
+def test_what_is_controlled_or_not_used_is_not_said(tmp_path: Path) -> None:
+    assert ran(tmp_path, QUIET) == []
+    text = "import time; time.time()\n" + QUIET
+    (tmp_path / "pyproject.toml").write_text('[tool.samerun]\ncontrol = ["clock"]\nseed = 9\n')
+    assert ran(tmp_path, text) == []
+    (path,) = [
+        path
+        for path in tmp_path.glob(".samerun/runs/*/manifest.json")
+        if json.loads(path.read_text())["plan"]["control"]["extra"] == ["clock"]
+        and json.loads(path.read_text())["seed"] == 9
+    ][-1:]
+    assert path
+
+
+def options(*words: str):
+    return parse(["run", *words, "--", "true"], find_verbs())[1]
+
+
+def test_the_command_line_wins_over_the_file_and_controls_of_both_hold(tmp_path, monkeypatch) -> None:
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    monkeypatch.chdir(inner)
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nname = "x"\n[tool.samerun]\nmode = "warn"\nseed = 5\ncontrol = ["clock"]\n'
+    )
+    given = options("--control", "process-id", "--seed", "0")
+    assert chosen_control(given, given.extra) == Control("warn", 0, extra=("process-id", "clock"))
+    given = options("--mode", "seeded", "--control", "uninitialized-memory=nan")
+    found = chosen_control(given, given.extra)
+    assert (found.mode, found.seed, found.fill) == ("seeded", 5, "nan")
+    assert found.extra == ("uninitialized-memory", "clock")
+    (tmp_path / "a" / "pyproject.toml").write_text("[tool.other]\nx = 1\n")  # the nearest counts
+    assert settings(inner) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('controls = ["clock"]', "there is no key 'controls'; did you mean 'control'"),
+        ("mode = 'strictly'", "the modes are off, seeded"),
+        ("seed = -1", "seed is -1"),
+        ("seed = true", "seed is True"),
+        ("control = 'clock'", "give a list"),
+        ("control = [", "cannot be read"),
+    ],
+)
+def test_a_mistake_in_the_file_is_wrong_usage(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(f"[tool.samerun]\n{text}\n")
+    with pytest.raises(UsageError, match=r"pyproject\.toml") as error:
+        settings(tmp_path)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("clok", "did you mean 'clock'"),
+        ("clock=nan", "takes no value 'nan'; only uninitialized-memory=nan is one"),
+        ("uninitialized-memory=zero", "takes no value 'zero'; the only one is nan"),
+        ("uninitialized-memory=", "takes no value ''"),
+        ("hardware", "it has no control"),
+    ],
+)
+def test_a_source_or_value_that_is_not_there_is_wrong_usage(word: str, said: str) -> None:
+    with pytest.raises(UsageError, match="--control") as error:
+        chosen([word])
+    assert said in str(error.value)
+
+
+def test_a_file_of_a_projects_own_table_that_is_no_toml_does_not_matter(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("not toml")
+    assert settings(tmp_path) == Settings()
+
+
+def test_nothing_is_said_where_nothing_was_asked_to_be_controlled(tmp_path: Path) -> None:
+    text = "import time; time.time()\n" + QUIET
+    assert ran(tmp_path, text, "--mode", "off") == []
