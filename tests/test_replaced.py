@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from samerun.control import environment
+from samerun.runs.complaints import complaints, why_broken
 from samerun.runs.plan import Control, Plan
 from samerun.sources.catalogue import catalogue
 
@@ -25,6 +26,8 @@ def found(folder: Path, how: str, **plan) -> tuple[list[str], list[str], list[st
     env = {**os.environ, **environment(plan.get("control"))}
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
+    assert complaints(folder) == []
+    assert why_broken(folder) is None
     said = json.loads((folder / "found.json").read_text())
     planted = [each for each in said["found"] if each.startswith(PLANTED)]
     return [each for each in said["found"] if each not in planted], planted, said["names"]
@@ -53,7 +56,8 @@ def test_a_wrapper_that_gets_it_wrong_is_found(recorded):
 def test_controls_and_variants_look_like_what_they_replace(tmp_path):
     known = [source for source in catalogue().values() if source.id != "contention"]  # keeps the cores busy
     extra = tuple(source.id for source in known if source.controllable)
-    vary = {source.id: source.variants({})[0].value for source in known if source.variants({})}
+    first = {source.id: next(iter(source.variants({})), None) for source in known}
+    vary = {id_: variant.value for id_, variant in first.items() if variant and variant.value is not None}
     wrong, _, names = found(tmp_path, "looked at", control=Control(extra=extra), vary=vary)
     assert wrong == []
     assert len(names) > 40

@@ -275,8 +275,9 @@ def stand_in(base: Any, names: Mapping[str, Any]) -> Any:
     from abc import ABCMeta  # a script's own class may have an abstract one beside it
 
     first: list[type] = []
+    kind: Any = ABCMeta if type(base) is type else type(base)
 
-    class Like(ABCMeta):
+    class Like(kind):  # type: ignore[misc]
         def __init__(cls, *arguments: Any) -> None:
             super().__init__(*arguments)
             if not first:

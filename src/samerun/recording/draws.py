@@ -157,7 +157,7 @@ def observe_random(draws: Draws, module: types.ModuleType) -> None:
 
 
 def _of_random(self: random.Random) -> Generator | None:
-    if self is random._inst or isinstance(self, random.SystemRandom):
+    if self is random._inst or isinstance(self, random.SystemRandom) or not isinstance(self, random.Random):
         return None  # the system's entropy has no state
     return Generator("python-random:generator", lambda: digest.digest_value(self.getstate()))
 
@@ -227,7 +227,9 @@ def _observe_class(
     """
     base = getattr(module, name)
 
-    def generator(self: Any) -> Generator:
+    def generator(self: Any) -> Generator | None:
+        if not isinstance(self, base):
+            return None
         if shared is not None and self is module.mtrand._rand:
             return shared
         return Generator(source, lambda: digest.digest_value(_state(self)))

@@ -51,7 +51,8 @@ def _observe_copies_of_storages(mode: Operations) -> None:
     ends = mode.recorder.guard(mode.memory.overwritten)
 
     def copied(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if mode not in _get_current_dispatch_mode_stack() or not args:
+        is_one = args and isinstance(args[0], torch.UntypedStorage)
+        if not is_one or mode not in _get_current_dispatch_mode_stack():
             return original(*args, **kwargs)
         begins(args[0])
         try:
