@@ -84,8 +84,11 @@ class Tensors:
         self.waiting.append(slot)
         return slot
 
-    def group(self, name: str, tensors: Sequence[torch.Tensor | None]) -> Sequence[bytes | Slot]:
-        """The digests of a group that is digested again and again; NOTHING for a tensor that is None."""
+    def group(self, name: str, tensors: Sequence[torch.Tensor | None]) -> bytes | Sequence[bytes | Slot]:
+        """The digests of a group that is digested again and again; NOTHING for a tensor that is None.
+
+        In one piece, where the group is as it was the last time.
+        """
         alike = self._alike.get(name)
         digests = None if alike is None else alike.digest(tensors)
         if digests is not None:
