@@ -8,6 +8,7 @@ there is memory behind it. The digests are the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import add, ge, mul, sub
 from typing import Any
 
 import torch
@@ -17,6 +18,8 @@ from samerun.digest.host import function_mode_is_on, plain_device, reading, stor
 
 _base: Any = torch._C.TensorBase
 _offset: Callable[[Any], int] = _base.storage_offset
+_storage: Callable[[Any], Any] = _base.untyped_storage
+_bytes: Callable[[Any], int] = torch.UntypedStorage.nbytes
 
 
 class Like:
@@ -45,7 +48,9 @@ class Alike:
 
     def __init__(self, check: Callable[..., bool], ways: Sequence[tuple[Any, int, int, int]]) -> None:
         self._check = check
-        self._ways = ways
+        self._memories = [memory for memory, _, _, _ in ways]
+        self._nbytes = [nbytes for _, nbytes, _, _ in ways]
+        self._itemsizes = [itemsize for _, _, itemsize, _ in ways]
         self._seeds = [seed for _, _, _, seed in ways]
         # Where the tensors were the last time, and the memory there. Parameters and their state stay.
         self._bases: list[int] = []
@@ -70,7 +75,7 @@ class Alike:
 
     def digest(self, tensors: Sequence[torch.Tensor | None]) -> bytes | None:
         """As `digest_dense` of each, in one piece; None when one is not what it was, or has no memory."""
-        if len(tensors) != len(self._ways) or function_mode_is_on() or not self._check(*tensors):
+        if len(tensors) != len(self._seeds) or function_mode_is_on() or not self._check(*tensors):
             return None
         bases, offsets = list(map(storage_address, tensors)), list(map(_offset, tensors))
         if bases != self._bases or offsets != self._offsets:
@@ -81,15 +86,16 @@ class Alike:
         return b"".join(map(xxh3_128_digest, self._memory, self._seeds))
 
     def _find(self, tensors: Sequence[Any], bases: list[int], offsets: list[int]) -> list[Any] | None:
-        found = []
-        for t, base, offset, (memory, nbytes, itemsize, _) in zip(
-            tensors, bases, offsets, self._ways, strict=True
-        ):
-            start = offset * itemsize
-            if nbytes and not (base and t.untyped_storage().nbytes() - start >= nbytes):
-                return None
-            found.append(memory[base + start])
-        return found
+        starts = bases
+        room = list(map(_bytes, map(_storage, tensors)))
+        if any(offsets):
+            skipped = list(map(mul, offsets, self._itemsizes))
+            starts, room = list(map(add, bases, skipped)), list(map(sub, room, skipped))
+        if not all(map(ge, room, self._nbytes)):
+            return None
+        if 0 in bases and any(n and not base for base, n in zip(bases, self._nbytes, strict=True)):
+            return None
+        return [memory[start] for memory, start in zip(self._memories, starts, strict=True)]
 
 
 def _check_of(tensors: Sequence[torch.Tensor]) -> Callable[..., bool] | None:

@@ -32,7 +32,7 @@ _MAX_PLANS = 8192  # of dtype and shape; a training with ever new shapes must no
 # Of one plan, and of all: an allocator hands out the same addresses again and again, few of large memory, and
 # as many of small memory as a model has small parts.
 _MAX_BUFFERS = 128
-_MAX_SMALL_BUFFERS = 16_384
+_MAX_SMALL_BUFFERS = 1 << 16
 _MAX_ALL = 1 << 17
 _SMALL = 1 << 14  # bytes
 

@@ -115,13 +115,12 @@ class Training:
 
         Their names are not known before the model runs; the records of the first step bring them.
         """
-        digest_ = self.recorder.tensors.digest
         for reference in self._made:
             if (optimizer := reference()) is not None:
-                parameters = _parameters(optimizer)
-                parts = [digest_(parameter) for parameter in parameters]
+                parameters, label = _parameters(optimizer), self._label(optimizer)
+                parts = self.recorder.tensors.group(f"parameters:{label}", parameters)
                 self.recorder.watched("parameters", parameters)
-                self.recorder.row("parameters", self._label(optimizer), parts=parts, keep_parts=True)
+                self.recorder.row("parameters", label, parts=parts, keep_parts=True)
 
     # --- optimizer steps ---------------------------------------------------------------------------
 
