@@ -74,7 +74,7 @@ def child(variant: str, model: str, folder: str, threads: int, device: str) -> N
 
 
 def _turn(step: Callable[[], None], wait: Callable[[], None], clock: Callable[[], float]) -> float:
-    """Seconds by this clock of the fastest of a few steps, after one that meets the hooks as they were just changed."""
+    """Seconds of the fastest of a few steps, after one that meets the hooks as they were just changed."""
     step()
     wait()
     seconds = []
