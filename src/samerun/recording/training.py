@@ -17,6 +17,7 @@ from torch.optim.optimizer import (
 )
 
 from samerun import digest
+from samerun.recording import replicas
 from samerun.recording.files import shown
 from samerun.recording.modules import Modules
 from samerun.recording.recorder import Recorder
@@ -52,6 +53,7 @@ class Training:
         self._made: list[weakref.ref[Optimizer]] = []
         self._stepping = _Stepping()
         self._phase = "forward"
+        self._replicas = replicas.observe(recorder)
         self._values = Values(recorder) if recorder.plan.values else None
         self._unscaled: tuple[weakref.ref[torch.Tensor], torch.Tensor] | None = None
 
@@ -62,6 +64,7 @@ class Training:
         recorder = self.recorder
         recorder.trains()
         recorder.begin()
+        recorder.loss_made()
         tensors = [roots] if isinstance(roots, torch.Tensor) else list(roots)
         for tensor in tensors:
             if not isinstance(tensor, torch.Tensor):
@@ -87,6 +90,7 @@ class Training:
 
     def made(self, optimizer: Optimizer) -> None:
         """An optimizer was made: its parameters are about to be trained."""
+        self.recorder.row("trains", type(optimizer).__name__)
         self._made.append(weakref.ref(optimizer))
 
     def initial(self) -> None:
@@ -136,6 +140,7 @@ class Training:
         self.modules.group_of("parameters", label, names, parameters, label)
         self._state(optimizer, label, names, parameters)
         self.modules.group("buffers", "buffers", list(self.modules.buffers()), label)
+        self._replicas.stepped(label, parameters)
         if self._values is not None:
             self._values.write(optimizer, label, parameters)
         recorder.end_step()

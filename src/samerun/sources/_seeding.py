@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from samerun.digest import digest_bytes
+from samerun.runs.schema import SEEDED, SEEDING
 from samerun.sources.source import Journal
 from samerun.streams import stream_seed
 
@@ -27,13 +28,17 @@ def mixed(value: int, id_: str, given: object) -> int:
 
 
 def noting(journal: Journal, function: str, original: _F, when: Callable[[], bool] = lambda: True) -> _F:
-    """The function, noting its first argument as a seed before it runs; no seed is left to the caller."""
+    """torch's function, noting its first argument as a seed before it runs; no seed is left to the caller."""
 
     @functools.wraps(original)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         seed = args[0] if args else kwargs.get("seed")
-        if seed is not None and when():
-            note_seed(journal, function, seed)
-        return original(*args, **kwargs)
+        if seed is None or not when():
+            return original(*args, **kwargs)
+        journal.seeds("torch-", SEEDING)
+        note_seed(journal, function, seed)
+        result = original(*args, **kwargs)
+        journal.seeds("torch-", SEEDED)
+        return result
 
     return wrapper  # type: ignore[return-value]

@@ -10,6 +10,7 @@ from typing import Any
 
 from samerun.digest import digest_bytes
 from samerun.runs.plan import Control
+from samerun.runs.schema import SEEDED, SEEDING
 from samerun.sources import _patch, _seeding
 from samerun.sources._rng import Rng
 from samerun.sources.source import Journal, Undo
@@ -105,8 +106,10 @@ class NumpyGlobal(Rng):
             if seed is None:
                 journal.note("unseeded", self.id, user_only=True)
             else:
+                journal.seeds(self.id, SEEDING)
                 _seeding.note_seed(journal, "np.random.seed", seed)
             original(seed)
+            journal.seeds(self.id, SEEDED)
 
         return _patch.replace(numpy.random, "seed", seed)
 

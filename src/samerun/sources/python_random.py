@@ -11,6 +11,7 @@ from typing import Any
 
 from samerun.digest import digest_bytes
 from samerun.runs.plan import Control
+from samerun.runs.schema import SEEDED, SEEDING
 from samerun.sources import _patch, _seeding
 from samerun.sources._rng import Rng
 from samerun.sources.source import Journal, Undo
@@ -77,13 +78,15 @@ class PythonRandom(Rng):
         """Note each seeding, and each generator made or seeded without a seed."""
 
         def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
-            if a is not None:
-                if self_ is random._inst:
-                    _seeding.note_seed(journal, "random.seed", a)
-            else:
-                name = self.id if self_ is random._inst else "os-entropy"
-                journal.note("unseeded", name, user_only=True)
+            shared = self_ is random._inst
+            if a is None:
+                journal.note("unseeded", self.id if shared else "os-entropy", user_only=True)
+            elif shared:
+                journal.seeds(self.id, SEEDING)
+                _seeding.note_seed(journal, "random.seed", a)
             original(self_, a, version)
+            if shared:
+                journal.seeds(self.id, SEEDED)
 
         return patch_seed(seed)
 

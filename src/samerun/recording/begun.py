@@ -1,0 +1,89 @@
+"""What the generators of a DataLoader worker began with: workers that begin alike draw alike.
+
+A row "state" of a worker is of one generator that the making of a batch drew from: its digest is the state
+before, `inputs` 64 bits over the state after. One row a generator, of the first such batch of a few.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, NamedTuple
+
+from samerun import digest
+from samerun.recording import process
+from samerun.recording.own_generators import Own, find
+from samerun.recording.recorder import Recorder
+
+_BATCHES = 4  # of a worker that are looked at
+_MOST_WORKERS = 8  # with the same number and of the same rank, one after the other, that leave such rows
+
+
+class _Seen(NamedTuple):
+    """A generator before a batch."""
+
+    state: bytes
+    stream: bytes | None  # what no draw changes of it, and a seeding does; None: not known
+    own: Own | None
+
+
+class Begun:
+    """Follows the first batches of one worker."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._pid = 0
+        self._batches = 0
+        self._told: set[str] = set()
+        self._own: list[Own] = []
+        self._before: dict[str, _Seen] = {}
+        self._seedings: int = 0
+
+    def begins(self, dataset: Any) -> None:
+        """A batch is about to be made."""
+        if self._pid != os.getpid():  # a worker has begun
+            self._pid, self._batches, self._told = os.getpid(), 0, set()
+            if self._is_late():
+                self._batches = _BATCHES
+            self._own = find(dataset) if self._batches < _BATCHES else []
+        if self._batches < _BATCHES:
+            self._before = self._seen()
+            self._seedings = self._recorder.seedings
+
+    def made(self, indices: Any) -> None:
+        """The batch of these samples is made."""
+        if self._batches >= _BATCHES:
+            return
+        self._batches += 1
+        for name, after in self._seen().items():
+            before = self._before.get(name)
+            if before is None or before.state == after.state or name in self._told:
+                continue
+            self._told.add(name)
+            seeded = before.stream != after.stream or self._recorder.seedings != self._seedings
+            of = {
+                "pid": self._pid,
+                "indices": digest.digest_value(indices).hex(),
+                "seeded": seeded,  # in the making of this batch
+                "pure": not seeded and (before.own is None or before.stream is not None),
+                "made_at": None if before.own is None else before.own.where,
+            }
+            self._recorder.row(
+                "state",
+                name,
+                digest=before.state,
+                inputs=int.from_bytes(after.state[:8], "little"),
+                detail=json.dumps(of),
+            )
+
+    def _seen(self) -> dict[str, _Seen]:
+        found = {id_: _Seen(state, None, None) for id_, state in self._recorder.states().items()}
+        for own in self._own:
+            state, stream = own.state()
+            found[own.name] = _Seen(state, stream, own)
+        return found
+
+    def _is_late(self) -> bool:
+        """Whether workers of this number have left such rows often enough: each leaves a file."""
+        stem = f"rank{process.rank()}.{process.role()}.{_MOST_WORKERS}"
+        return (self._recorder.run / f"{stem}.trace.arrow").exists()
