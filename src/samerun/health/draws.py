@@ -97,6 +97,11 @@ class Draws:
             found[int(trace.steps[at])] = names[codes[at]], trace.digests[0][at].tobytes()
         return found
 
+    def optimizer(self, step: int) -> str | None:
+        """The one that made a step."""
+        known = self.weights.get(step)
+        return None if known is None else known[0]
+
     @cached_property
     def evaluated(self) -> frozenset[int]:
         """The steps before which there was an evaluation."""

@@ -27,15 +27,17 @@ def note(case: Case) -> Iterator[str]:
 
 def _pairs(process: Process) -> Iterator[tuple[Stretch, Stretch]]:
     """Draws of one training that begin with one state and end with one."""
-    met: dict[tuple[str, str, bytes, bytes], Stretch] = {}
+    met: dict[tuple[str, str, bytes, bytes], list[Stretch]] = {}
     taken: set[int] = set()  # distances in steps by which the whole training was taken back
     for stretch in process.draws.stretches:
         if stretch.keyed and stretch.until != LOSS:
             continue  # seeded for a sample: the sample decides, which is no repetition
         key = stretch.generator, stretch.until, stretch.before, stretch.after
-        earlier = met.setdefault(key, stretch)
-        if earlier is stretch or not earlier.first or earlier.step == stretch.step:
+        alike = met.setdefault(key, [])
+        alike.append(stretch)
+        if len(alike) < 2 or not alike[0].first or alike[-2].step == stretch.step:
             continue
+        earlier = alike[-2]
         distance = stretch.step - earlier.step
         if process.draws.training(earlier.at) != process.draws.training(stretch.at):
             continue  # a fold or a trial, with a model of its own
@@ -53,10 +55,12 @@ def _is_taken_back(process: Process, step: int, again: int) -> bool:
 
 def _is_made_again(process: Process, earlier: Stretch, stretch: Stretch) -> bool:
     """Whether a script makes its one batch anew in every step, by one seed."""
-    inputs = process.draws.inputs
-    one = inputs.get(earlier.step)
-    every = stretch.step - earlier.step == 1
-    return stretch.until != LOSS and every and one is not None and one == inputs.get(stretch.step)
+    draws = process.draws
+    one = draws.inputs.get(earlier.step)
+    if stretch.until == LOSS or one is None or one != draws.inputs.get(stretch.step):
+        return False
+    optimizer = draws.optimizer(stretch.step)
+    return all(draws.optimizer(step) != optimizer for step in range(earlier.step + 1, stretch.step))
 
 
 def _said(case: Case, process: Process, stretch: Stretch, again: Stretch) -> str:

@@ -22,8 +22,7 @@ class _Worker:
     generator: str
     states: tuple[bytes | None, int | None]  # before that batch, and after
     indices: str  # the digest of those of the batch
-    seeded: bool  # by the script, in the making of the batch
-    pure: bool  # nothing but draws has changed it
+    drawn: bool  # nothing but draws has changed it in the making of the batch
     where: str | None  # of a generator that the dataset holds
     seeding: Row | None  # the last by the script before
 
@@ -73,9 +72,8 @@ def _workers(case: Case) -> Iterator[_Worker]:
                     row.name or "",
                     (row.digest, row.inputs),
                     str(said.get("indices")),
-                    said.get("seeded") is True,
-                    said.get("pure") is True,
-                    said.get("made_at") if isinstance(said.get("made_at"), str) else None,
+                    said.get("drawn") is True,
+                    said.get("where") if isinstance(said.get("where"), str) else None,
                     seeding,
                 )
 
@@ -98,8 +96,8 @@ def _rows(trace: Trace) -> Iterator[tuple[Row, Row | None]]:
 
 def _kind(one: _Worker, other: _Worker, replicas: set[tuple[int, int]]) -> str | None:
     """What two workers that began in one state should not have shared; None where that is as it should be."""
-    if one.seeded or other.seeded:
-        return None  # for a sample: the sample decides
+    if not (one.drawn and other.drawn):
+        return None  # seeded for a sample: the sample decides
     apart = one.indices != other.indices
     if one.process is not other.process:
         pairs = {(id(one.process), id(other.process)), (id(other.process), id(one.process))}
@@ -108,7 +106,7 @@ def _kind(one: _Worker, other: _Worker, replicas: set[tuple[int, int]]) -> str |
         return None
     if (one.of.loader, one.of.number) == (other.of.loader, other.of.number):
         return "workers" if apart or one.of.iterable else None
-    if one.of.iterable or not (apart or (one.pure and other.pure)):
+    if one.of.iterable:
         return None  # the same each time, as a fixed stream of data is
     same = one.of.loader == other.of.loader or one.of.call_site == other.of.call_site
     return "passes" if same else "loaders"

@@ -1,30 +1,23 @@
 """What the generators of a DataLoader worker began with: workers that begin alike draw alike.
 
 A row "state" of a worker is of one generator that the making of a batch drew from: its digest is the state
-before, `inputs` 64 bits over the state after. One row a generator, of the first such batch of a few.
+before, `inputs` 64 bits over the state after, `drawn` whether nothing but draws lies between them. One row a
+generator, of the first such batch of a few.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from typing import Any, NamedTuple
+from typing import Any
 
 from samerun import digest
 from samerun.recording import process
-from samerun.recording.own_generators import Own, find
+from samerun.recording.own_generators import Own, State, find
 from samerun.recording.recorder import Recorder
 
 _BATCHES = 4  # of a worker that are looked at
 _MOST_WORKERS = 8  # with the same number and of the same rank, one after the other, that leave such rows
-
-
-class _Seen(NamedTuple):
-    """A generator before a batch."""
-
-    state: bytes
-    stream: bytes | None  # what no draw changes of it, and a seeding does; None: not known
-    own: Own | None
 
 
 class Begun:
@@ -36,7 +29,7 @@ class Begun:
         self._batches = 0
         self._told: set[str] = set()
         self._own: list[Own] = []
-        self._before: dict[str, _Seen] = {}
+        self._before: dict[str, State] = {}
         self._seedings: int = 0
 
     def begins(self, dataset: Any) -> None:
@@ -55,33 +48,30 @@ class Begun:
         if self._batches >= _BATCHES:
             return
         self._batches += 1
+        where = {own.name: own.where for own in self._own}
         for name, after in self._seen().items():
             before = self._before.get(name)
-            if before is None or before.state == after.state or name in self._told:
+            if before is None or before.digest == after.digest or name in self._told:
                 continue
             self._told.add(name)
-            seeded = before.stream != after.stream or self._recorder.seedings != self._seedings
+            seeded = self._recorder.seedings != self._seedings
             of = {
                 "pid": self._pid,
                 "indices": digest.digest_value(indices).hex(),
-                "seeded": seeded,  # in the making of this batch
-                "pure": not seeded and (before.own is None or before.stream is not None),
-                "made_at": None if before.own is None else before.own.where,
+                "drawn": before.leads_to(after) if name in where else not seeded,
+                "where": where.get(name),
             }
             self._recorder.row(
                 "state",
                 name,
-                digest=before.state,
-                inputs=int.from_bytes(after.state[:8], "little"),
+                digest=before.digest,
+                inputs=int.from_bytes(after.digest[:8], "little"),
                 detail=json.dumps(of),
             )
 
-    def _seen(self) -> dict[str, _Seen]:
-        found = {id_: _Seen(state, None, None) for id_, state in self._recorder.states().items()}
-        for own in self._own:
-            state, stream = own.state()
-            found[own.name] = _Seen(state, stream, own)
-        return found
+    def _seen(self) -> dict[str, State]:
+        found = {id_: State(state) for id_, state in self._recorder.states().items()}
+        return found | {own.name: own.state() for own in self._own}
 
     def _is_late(self) -> bool:
         """Whether workers of this number have left such rows often enough: each leaves a file."""

@@ -15,7 +15,34 @@ from samerun import digest
 _MOST = 256  # objects that are looked at
 _DEEP = 4
 _WIDE = 16  # items of one list or dict
+_TWISTER = 624  # words of a Mersenne twister's state
+_MOST_TWISTS = 64  # each after that many draws
 _LEAVES = (str, bytes, int, float, complex, bool, type(None), torch.Tensor, torch.nn.Module, type)
+
+
+class State(NamedTuple):
+    """A generator's state, as far as it tells draws from a seeding."""
+
+    digest: bytes
+    fixed: Any = None  # what no draw changes in it
+    words: tuple[int, ...] = ()  # the whole of it, where it is a Mersenne twister's
+
+    def leads_to(self, after: State) -> bool:
+        """Whether nothing but draws lies between the two, and not many; False where that cannot be seen."""
+        if self.fixed is not None:
+            return bool(self.fixed == after.fixed)
+        if not self.words or not after.words:
+            return False
+        count = (after.words[-1] - self.words[-1]) % _TWISTER
+        twister = random.Random(0)
+        twister.setstate((3, self.words, None))
+        for _ in range(_MOST_TWISTS):
+            if count:
+                twister.getrandbits(32 * count)
+            if twister.getstate()[1] == after.words:
+                return True
+            count = _TWISTER
+        return False
 
 
 class Own(NamedTuple):
@@ -25,18 +52,24 @@ class Own(NamedTuple):
     where: str  # "Noisy.rng"
     generator: Any
 
-    def state(self) -> tuple[bytes, bytes | None]:
-        """(the digest of its state, that of what no draw changes in it and a seeding does or None)."""
+    def state(self) -> State:
+        """Its state now."""
         it = self.generator
         if isinstance(it, torch.Generator):
-            return digest.digest_tensor(it.get_state()), digest.digest_value(it.initial_seed())
+            return State(digest.digest_tensor(it.get_state()), it.initial_seed())
         if isinstance(it, random.Random):
-            return digest.digest_value(it.getstate()), None
-        if hasattr(it, "bit_generator"):
-            state = it.bit_generator.state
-        else:
-            state = it.get_state(legacy=False)
-        return digest.digest_value(state), _fixed(state)
+            _, words, _ = state = it.getstate()
+            return State(digest.digest_value(state), words=words)
+        state = it.bit_generator.state if hasattr(it, "bit_generator") else it.get_state(legacy=False)
+        inner = state.get("state") if isinstance(state, dict) else None
+        whole = digest.digest_value(state)
+        if not isinstance(inner, dict):
+            return State(whole)
+        if "inc" in inner:  # PCG's increment
+            return State(whole, inner["inc"])
+        if "counter" in inner:  # Philox's key
+            return State(whole, tuple(inner["key"].tolist()))
+        return State(whole, words=(*inner["key"].tolist(), inner["pos"])) if "pos" in inner else State(whole)
 
 
 def find(dataset: Any) -> list[Own]:
@@ -62,16 +95,6 @@ def find(dataset: Any) -> list[Own]:
         if kind is not None:
             found.setdefault(id(item), Own(f"{kind}:{key}", key, item))
     return list(found.values())
-
-
-def _fixed(state: Any) -> bytes | None:
-    """Of a NumPy bit generator's state what no draw changes: PCG's increment, Philox's key."""
-    inner = state.get("state") if isinstance(state, dict) else None
-    if not isinstance(inner, dict):
-        return None
-    if "inc" in inner:
-        return digest.digest_value(int(inner["inc"]))
-    return digest.digest_value(inner["key"]) if "counter" in inner else None
 
 
 def _items(path: str, value: Any) -> Iterator[tuple[str, Any]]:
