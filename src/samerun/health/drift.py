@@ -27,19 +27,16 @@ class _Group:
 def note(case: Case) -> Iterator[str]:
     """A line for each optimizer whose parameters part between two ranks, and stay apart to the end."""
     told: set[str] = set()
-    for number, one in enumerate(case.processes):
-        for other in case.processes[number + 1 :]:
-            if one.trace.rank == other.trace.rank:
+    firsts: dict[tuple[str, frozenset[int]], tuple[Process, _Group]] = {}
+    for process in case.processes:
+        for group in _groups(process):
+            one, known = firsts.setdefault((group.label, group.ranks), (process, group))
+            if one.trace.rank == process.trace.rank or group.label in told:
                 continue
-            theirs = {group.label: group for group in _groups(other)}
-            for group in _groups(one):
-                twin = theirs.get(group.label)
-                if twin is None or group.label in told:
-                    continue
-                said = _drifted(one, other, group, twin)
-                if said is not None:
-                    told.add(group.label)
-                    yield said
+            said = _drifted(one, process, known, group)
+            if said is not None:
+                told.add(group.label)
+                yield said
 
 
 def _groups(process: Process) -> list[_Group]:
@@ -53,8 +50,8 @@ def _groups(process: Process) -> list[_Group]:
 
 
 def _drifted(one: Process, other: Process, group: _Group, twin: _Group) -> str | None:
-    wrapped = {one.trace.rank, other.trace.rank} <= (group.ranks & twin.ranks) and group.parts == twin.parts
-    if not wrapped and (group.ranks or twin.ranks):
+    wrapped = {one.trace.rank, other.trace.rank} <= group.ranks and group.parts == twin.parts
+    if group.ranks and not wrapped:
         return None
     a, b = (_steps(item, "parameters") for item in (group, twin))
     equal = [_is_equal(group, twin, a[step], b[step], wrapped) for step in sorted(a.keys() & b.keys())]
