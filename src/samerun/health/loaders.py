@@ -37,6 +37,10 @@ class Loaders:
     begun: frozenset[int]  # the steps in which a pass begins
     batches: list[tuple[int, int]]  # of each batch the position of its record, and its loader
 
+    def end(self, loader: int) -> int:
+        """The position of its last batch."""
+        return max((position for position, number in self.batches if number == loader), default=-1)
+
     def trains_with(self, position: int) -> bool:
         """Whether what is recorded at a position was done to make a batch of a training loader."""
         following = bisect.bisect(self.batches, (position, -1))

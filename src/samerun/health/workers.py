@@ -35,22 +35,24 @@ def note(case: Case) -> Iterator[str]:
     for worker in _workers(case):
         groups.setdefault((worker.generator, worker.states), []).append(worker)
     replicas = {(id(one), id(other)) for one, other in case.replicas()}
-    told: set[tuple[str, str]] = set()
+    found: dict[tuple[str, str], tuple[_Worker, _Worker]] = {}
     for group in groups.values():
-        found: dict[str, tuple[_Worker, _Worker]] = {}
         for number, one in enumerate(group):
             for other in group[number + 1 :]:
                 kind = _kind(one, other, replicas)
                 if kind is not None:
-                    found.setdefault(kind, (one, other))
-        for kind in ("workers", "passes", "loaders", "ranks"):
-            if kind in found and (kind, group[0].generator) not in told:
-                told.add((kind, group[0].generator))
-                if kind == "workers":  # what follows from it is said with it
-                    told.add(("ranks", group[0].generator))
-                    if "passes" in found:
-                        told.add(("passes", group[0].generator))
-                yield _said(kind, *found[kind], again=kind == "workers" and "passes" in found)
+                    found.setdefault((one.generator, kind), (one, other))
+    said: dict[tuple[str, bool, str | None, str | None], list[tuple[_Worker, _Worker]]] = {}
+    for (generator, kind), (first, second) in found.items():
+        within = (generator, "workers") in found
+        if within and kind in ("passes", "ranks"):
+            continue  # what follows from that is said with it
+        again = within and (generator, "passes") in found
+        site = None if first.seeding is None else first.seeding.call_site
+        said.setdefault((kind, again, first.where, site), []).append((first, second))
+    for (kind, again, *_), pairs in said.items():
+        names = sorted({one.generator.partition(":")[0] for one, _ in pairs})
+        yield _said(kind, *pairs[0], names, again)
 
 
 def _workers(case: Case) -> Iterator[_Worker]:
@@ -108,8 +110,13 @@ def _kind(one: _Worker, other: _Worker, replicas: set[tuple[int, int]]) -> str |
         return "workers" if apart or one.of.iterable else None
     if one.of.iterable:
         return None  # the same each time, as a fixed stream of data is
-    same = one.of.loader == other.of.loader or one.of.call_site == other.of.call_site
-    return "passes" if same else "loaders"
+    same = one.of.loader == other.of.loader
+    return "passes" if same or _is_made_anew(one, other) or _is_made_anew(other, one) else "loaders"
+
+
+def _is_made_anew(one: _Worker, other: _Worker) -> bool:
+    """Whether a loop makes its loader anew for each pass: the next begins where the one before ends."""
+    return one.of.call_site == other.of.call_site and one.process.loaders.end(one.of.loader) < other.of.at
 
 
 def _training(worker: _Worker) -> int:
@@ -117,8 +124,8 @@ def _training(worker: _Worker) -> int:
     return worker.process.draws.training(worker.of.at)
 
 
-def _said(kind: str, one: _Worker, other: _Worker, again: bool) -> str:
-    generator = one.generator.partition(":")[0]
+def _said(kind: str, one: _Worker, other: _Worker, generators: list[str], again: bool) -> str:
+    generator = ", ".join(generators)
     what = f"{one.where} ({generator})" if one.where else generator
     loop = f"the loop{at(one.of.call_site)}" if one.of.call_site else "a loader"
     line = ""
