@@ -2,12 +2,12 @@
 
     python benchmarks/faults/faithful.py [NAMES] [--plain 10] [--jobs 1] [--json FILE]
 
-For each script of the corpus whose faults have a control: PLAIN recorded runs with nothing controlled and two under
-`samerun run`, with the sources that only a request controls. The two must be the same, and their loss must lie
-where the plain ones' lie. The loss of a run is the mean of the last half of its losses.
+For each script of the corpus whose faults have a control: PLAIN recorded runs with nothing controlled and two
+under `samerun run`, with the sources that only a request controls. The two must be the same, and their loss
+must lie where the plain ones' lie. The loss of a run is the mean of the last half of its losses.
 
-With 10 plain runs, a further plain one lies beyond them in 2 of 11 scripts. So "where" is: no further beyond the
-plain runs than these are apart, and never a constant or a number that is not finite where theirs move.
+With 10 plain runs, a further plain one lies beyond them in 2 of 11 scripts. So "where" is: no further beyond
+the plain runs than these are apart, and never a constant or a number that is not finite.
 Exits with 1 when a script fails.
 """
 
@@ -145,7 +145,9 @@ def main() -> int:
     console.print(table)
     inside = sum(min(row.plain) <= row.controlled[0] <= max(row.plain) for row in rows)
     wrong = [row.name for row in rows if row.wrong]
-    console.print(f"{len(rows)} scripts, {len(rows) - len(wrong)} faithful, {inside} within the plain runs' range")
+    console.print(
+        f"{len(rows)} scripts, {len(rows) - len(wrong)} faithful, {inside} in the plain runs' range"
+    )
     if chosen.json:
         chosen.json.write_text(json.dumps([asdict(row) for row in rows], indent=1))
     return 1 if wrong else 0

@@ -37,6 +37,9 @@ class Notes:
         site = None if frame is None else _user_code.call_site(frame)
         self._rows.append((SimpleNamespace(what=what, name=name, call_site=site, **columns), unless))
 
+    def seeds(self, generator: str, moment: str) -> None:
+        """States are written by the recorder."""
+
     @contextmanager
     def unheard(self) -> Iterator[None]:
         kept = list(self._rows)

@@ -72,6 +72,7 @@ class RunVerb(Verb):
 
 def _tell(run: Run) -> None:
     """Where the run is, and what of it is not as it should be."""
+    from samerun.health.examine import examine
     from samerun.runs.complaints import complaints, why_broken
     from samerun.runs.store import Store
 
@@ -82,5 +83,5 @@ def _tell(run: Run) -> None:
         lines.append(f"the record is not whole, so this run cannot be compared to its end: {broken}")
     if run.manifest.error is not None and run.outcome == "finished":
         lines.append(run.manifest.error)
-    for line in lines:
+    for line in (*lines, *examine(run)):
         say(line)

@@ -21,6 +21,7 @@ from samerun.experiments.why import Proof, why
 from samerun.explaining.cause import Findings
 from samerun.explaining.confirm import confirm, is_free, points
 from samerun.explaining.explain import explain, suspects
+from samerun.health.examine import examine
 from samerun.launching.run import record as recording
 from samerun.runs.difference import Difference
 from samerun.runs.store import Run
@@ -77,7 +78,9 @@ def undecided(request: Request, runs: Sequence[Run], comparisons: Sequence[Compa
         steps=min(run.steps for run in runs),
         scope=scope.phrase(comparisons),
         losses=losses_of(comparisons),
-        notes=tuple(dict.fromkeys(note for item in comparisons for note in item.notes)),
+        notes=tuple(
+            dict.fromkeys((*(note for item in comparisons for note in item.notes), *examine(runs[0])))
+        ),
         controlled=request.control is not None,
         place=str(request.store.runs),
         verdicts=tuple(item.verdict for item in comparisons),

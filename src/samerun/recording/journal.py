@@ -118,6 +118,14 @@ class Journal:
         finally:
             self._busy = before
 
+    def seeds(self, generator: str, moment: str) -> None:
+        """Write the states of the RNGs whose ids begin so, which the script is about to seed or has seeded.
+
+        What it seeds before torch is there is seen as a training begins.
+        """
+        if self.recorder is not None and not self._busy and _user_code.user_frame(2) is not None:
+            self.recorder.guard(self.recorder.seeds)(generator, moment)
+
     def from_user(self) -> bool:
         """Whether the observed call was made by the user's code."""
         return _user_code.user_frame(2) is not None

@@ -12,6 +12,7 @@ from torch.utils.data import dataloader
 
 from samerun import digest
 from samerun.recording import workers
+from samerun.recording.loader_passes import Passes
 from samerun.recording.recorder import Recorder
 from samerun.recording.tensors import tensors_of
 from samerun.sources._keying import Handed
@@ -22,7 +23,7 @@ _Iterator = dataloader._BaseDataLoaderIter
 
 def observe(recorder: Recorder) -> None:
     """Hook the iterators of every DataLoader."""
-    batch = recorder.guard(functools.partial(_batch, recorder))
+    batch = recorder.guard(functools.partial(_batch, recorder, Passes()))
     remember = recorder.guard(_remember)
     begin = recorder.guard(recorder.begin)
 
@@ -47,8 +48,7 @@ def observe(recorder: Recorder) -> None:
         remember(SELF.of(args, kwargs), index)
         return index
 
-    if recorder.plan.tier == "ops":
-        workers.observe(recorder)
+    workers.observe(recorder)
     around(_Iterator, "__next__", next_)
     around(_Iterator, "_next_index", next_index)
 
@@ -61,7 +61,7 @@ def _remember(iterator: Any, index: Any) -> None:
     iterator._samerun_sent[sent] = index
 
 
-def _batch(recorder: Recorder, iterator: Any, data: Any) -> None:
+def _batch(recorder: Recorder, passes: Passes, iterator: Any, data: Any) -> None:
     dataset = iterator._dataset
     if getattr(dataset, "samerun_keyed", False):  # a view: its name is that of what it shows
         dataset = dataset.dataset
@@ -71,7 +71,8 @@ def _batch(recorder: Recorder, iterator: Any, data: Any) -> None:
     for number in [number for number in sent if number not in awaited][:1]:
         _indices(recorder, name, sent.pop(number), iterator)
     recorder.watched("batch", tensors_of(data))
-    recorder.row("batch", name, parts=recorder.tensors.parts(data))
+    loader = passes.of(recorder, name, iterator)
+    recorder.row("batch", name, parts=recorder.tensors.parts(data), detail=loader)
     for act in recorder.after_batch:
         act()
 

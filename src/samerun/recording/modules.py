@@ -172,6 +172,7 @@ class Modules:
         self.running.phase = recorder.phase
         if recorder.phase == "forward":
             if torch.is_grad_enabled():
+                recorder.model_called()
                 if _trains(root):  # else it may be an evaluation that forgot no_grad
                     recorder.began = True
                     recorder.stop_if_due()

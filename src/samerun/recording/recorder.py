@@ -12,6 +12,7 @@ import torch
 
 from samerun.recording.journal import Journal
 from samerun.recording.writing import Writing
+from samerun.runs import schema
 from samerun.runs.plan import Plan
 from samerun.sources import _user_code
 from samerun.sources.catalogue import catalogue
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _FLUSH_S = 1.0  # what a kill -9 can lose
 _PROGRESS_S = 0.2
+_MOST_SEEDINGS = 256  # whose states are written: a script may seed for each sample
 _clock = time.perf_counter  # taken now: a script (or the clock source) may replace it
 _sleep = time.sleep
 
@@ -40,6 +42,9 @@ class Recorder(Writing):
         self._settled = False  # whether step 0's settings were written
         self._rng = {source.id: source for source in catalogue().values() if source.kind == "rng"}
         self._rng_last: dict[str, bytes] = {}
+        self._state_last: dict[str, bytes] = {}
+        self._moments: tuple[int, int] = (-1, -1)  # the steps whose model and loss were met last
+        self.seedings = 0  # that the script has made, of any RNG
         self._progressed = _clock()
 
     def begin(self) -> None:
@@ -108,8 +113,43 @@ class Recorder(Writing):
             if source is not None and source.in_play():
                 state = source.digest()
                 if state is not None and state != self._rng_last.get(id_):
-                    self._rng_last[id_] = state
+                    self._rng_last[id_] = self._state_last[id_] = state
                     self.row("rng", id_, digest=state)
+
+    def state(self, moment: str, only: str = "") -> None:
+        """Write the state of each RNG in use that changed since it was last written, within a step.
+
+        `only` is what the ids of the RNGs begin with.
+        """
+        for id_, source in self._rng.items():
+            if id_.startswith(only) and source.in_play() and not _is_captured(id_):
+                state = source.digest()
+                if state is not None and state != self._state_last.get(id_):
+                    self._state_last[id_] = state
+                    self.row("state", id_, digest=state, detail=moment)
+
+    def model_called(self) -> None:
+        """A module is called with gradients: what was drawn in this step so far made its data."""
+        if self._moments[0] != self.step:
+            self._moments = self.step, self._moments[1]
+            self.state(schema.MODEL)
+
+    def loss_made(self) -> None:
+        """A backward pass begins: what was drawn since was drawn by the model."""
+        if self._moments[1] != self.step:
+            self._moments = self._moments[0], self.step
+            self.state(schema.LOSS, "torch-")
+
+    def seeds(self, id_: str, moment: str) -> None:
+        """The script is about to seed an RNG, or has."""
+        if self.seedings < _MOST_SEEDINGS:
+            self.state(moment, id_)
+        self.seedings += moment == schema.SEEDED
+
+    def states(self) -> dict[str, bytes]:
+        """The states of the RNGs in use, by source id."""
+        found = {id_: source.digest() for id_, source in self._rng.items() if source.in_play()}
+        return {id_: state for id_, state in found.items() if state is not None}
 
     def rng_moved(self, id_: str) -> bool | None:
         """Whether an RNG's state is another than was written last; None when it is not in use."""
@@ -177,4 +217,12 @@ class Recorder(Writing):
         super().forked()
         self.completes = None
         self._rng_last = {}
+        self._state_last = {}
+        self._moments = -1, -1
+        self.seedings = 0
         self._settled = False
+
+
+def _is_captured(id_: str) -> bool:
+    """Whether a graph is being captured on the device of an RNG: its state cannot be read then."""
+    return id_ == "torch-cuda" and torch.cuda.is_current_stream_capturing()

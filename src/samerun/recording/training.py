@@ -17,6 +17,7 @@ from torch.optim.optimizer import (
 )
 
 from samerun import digest, wrapping
+from samerun.recording import replicas
 from samerun.recording.modules import Modules
 from samerun.recording.passes import Passes
 from samerun.recording.recorder import Recorder
@@ -63,6 +64,7 @@ class Training:
         self._made: list[weakref.ref[Optimizer]] = []
         self._stepping = _Stepping()
         self._phase = "forward"
+        self._replicas = replicas.observe(recorder)
         self._values = Values(recorder) if recorder.plan.values else None
         self._passes = Passes(recorder, modules, self._values)
         self._unscaled: tuple[weakref.ref[torch.Tensor], torch.Tensor | None] | None = None
@@ -74,6 +76,7 @@ class Training:
         recorder = self.recorder
         recorder.trains()
         recorder.begin()
+        recorder.loss_made()
         if self._passes.count:
             recorder.stop_if_due()
         for tensor in tensors_of(roots):  # of a generator none, which only torch may empty
@@ -107,6 +110,7 @@ class Training:
 
     def made(self, optimizer: Optimizer) -> None:
         """An optimizer was made: its parameters are about to be trained."""
+        self.recorder.row("trains", type(optimizer).__name__)
         self._made.append(weakref.ref(optimizer))
         self._passes.leave_to_optimizers()
 
@@ -159,6 +163,7 @@ class Training:
         self.modules.group_of("parameters", label, names, parameters, label)
         self._state(optimizer, label, names, parameters)
         self.modules.group("buffers", "buffers", list(self.modules.buffers()), label)
+        self._replicas.stepped(label, parameters)
         if self._values is not None:
             self._values.write(optimizer, label, parameters)
         recorder.end_step()

@@ -1,4 +1,7 @@
-"""Tier `ops`, in a DataLoader worker: the states of its generators before each batch, and what it draws."""
+"""In a DataLoader worker: the states that its generators begin with, in both tiers.
+
+At tier `ops` also their states before each batch, and what it draws.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,14 @@ from torch.utils.data._utils import fetch
 
 from samerun import digest
 from samerun.recording import compiler
+from samerun.recording.begun import Begun
 from samerun.recording.draws import Draws, Generator
 from samerun.recording.operation import own_generator
 from samerun.recording.recorder import Recorder
-from samerun.wrapping import around
+from samerun.sources._keying import Handed
+from samerun.wrapping import SELF, Parameter, around
+
+_INDEX = Parameter("possibly_batched_index", 1)
 
 
 class _TorchDraws(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -70,20 +77,25 @@ class _Worker:
         self._recorder = recorder
         self._batches = 0
         self._mode: _TorchDraws | None = None
+        self._begun = Begun(recorder)
 
-    def begins(self) -> None:
+    def begins(self, dataset: Any) -> None:
         """A batch is about to be made."""
         recorder = self._recorder
         if not recorder.in_worker:
+            return
+        self._begun.begins(dataset)
+        if recorder.plan.tier != "ops":
             return
         if self._mode is None and recorder.journal.draws is not None:
             self._mode = _TorchDraws(recorder.journal.draws)
             self._mode.__enter__()  # type: ignore[no-untyped-call]  # until the process ends
         recorder.rng()
 
-    def ended(self) -> None:
-        """The batch is made."""
+    def ended(self, indices: Any) -> None:
+        """The batch of these samples is made."""
         if self._recorder.in_worker:
+            self._begun.made(indices)
             self._recorder.draws(self._batches)
             self._batches += 1
 
@@ -96,12 +108,17 @@ def observe(recorder: Recorder) -> None:
         _wrap(fetcher, begins, ended)
 
 
-def _wrap(fetcher: Any, begins: Callable[[], Any], ended: Callable[[], Any]) -> None:
+def _wrap(fetcher: Any, begins: Callable[[Any], Any], ended: Callable[[Any], Any]) -> None:
     def fetched(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        begins()
+        index, dataset = _INDEX.of(args, kwargs, None), SELF.of(args, kwargs).dataset
+        if getattr(dataset, "samerun_keyed", False):  # a view: what it shows is meant
+            dataset = dataset.dataset
+        if isinstance(index, Handed):
+            index = index.indices
+        begins(dataset)
         try:
             return original(*args, **kwargs)
         finally:
-            ended()
+            ended(index)
 
     around(fetcher, "fetch", fetched)

@@ -48,6 +48,10 @@ EVIDENCE = (
     "names",  # detail: JSON list, the names of the parts of the group `name`, valid until replaced
     "setting",  # name: source id, detail: JSON of what it says of itself, at the start and at step 0
     "draw",  # tier ops: a random draw; name is the source id, digest what came out
+    "state",  # an RNG's state within a step, as it changed: detail says when; of workers: recording/begun.py
+    "pass",  # a DataLoader begins a pass over its data; detail: JSON with loader, pass, workers (their pids)
+    "trains",  # an optimizer was made: name is its class
+    "replicas",  # of the optimizer `name` the parts that ranks are to hold alike; detail: JSON with both
     "seed",  # somebody seeded an RNG: name is the function, digest the seed, value too when it is a number
     "unseeded",  # an RNG object made without a seed; name is the source id
     "entropy",  # a read of the operating system's entropy
@@ -66,6 +70,12 @@ EVIDENCE = (
     "probe",  # an operation run again alone: name is the operation, detail the outcome of each way
     "note",  # name: a short key such as "compile-eager"; detail: text for people
 )
+
+# The moments of a "state": its detail.
+MODEL = "model"  # the first module of a step is called
+LOSS = "loss"  # its first backward pass begins
+SEEDING = "seeding"  # the script is about to seed it
+SEEDED = "seeded"  # it has
 
 # What the roles of processes begin with that have no record of their own to compare.
 WORKER = "worker"  # of a DataLoader

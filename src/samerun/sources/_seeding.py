@@ -7,6 +7,7 @@ from typing import Any
 
 from samerun import wrapping
 from samerun.digest import digest_bytes
+from samerun.runs.schema import SEEDED, SEEDING
 from samerun.sources.source import Journal, Undo
 from samerun.streams import stream_seed
 from samerun.wrapping import Parameter
@@ -28,13 +29,17 @@ def mixed(value: int, id_: str, given: object) -> int:
 def noting(
     journal: Journal, function: str, owner: Any, when: Callable[[], bool] = lambda: True, also: Any = ()
 ) -> Undo:
-    """Note the seed that `owner`'s function of this name (its last part) is given, before it runs."""
+    """Note the seed that `owner`'s function of torch's (its last part) is given, before it runs."""
     parameter = Parameter("seed", 0)
 
     def hook(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         seed = parameter.of(args, kwargs, None)
-        if seed is not None and when():
-            note_seed(journal, function, seed)
-        return original(*args, **kwargs)
+        if seed is None or not when():
+            return original(*args, **kwargs)
+        journal.seeds("torch-", SEEDING)
+        note_seed(journal, function, seed)
+        result = original(*args, **kwargs)
+        journal.seeds("torch-", SEEDED)
+        return result
 
     return wrapping.around(owner, function.rpartition(".")[2], hook, also)

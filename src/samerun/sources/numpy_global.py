@@ -11,6 +11,7 @@ from typing import Any
 from samerun.digest import digest_bytes
 from samerun.errors import StateError
 from samerun.runs.plan import Control
+from samerun.runs.schema import SEEDED, SEEDING
 from samerun.sources import _own_generators, _seeding
 from samerun.sources._rng import Rng
 from samerun.sources._unseeded import Unseeded
@@ -104,8 +105,12 @@ class NumpyGlobal(Rng):
             if (seed := _SEED.of(args, kwargs, None)) is None:
                 journal.note("unseeded", self.id, user_only=True)
             else:
+                journal.seeds(self.id, SEEDING)
                 _seeding.note_seed(journal, "np.random.seed", seed)
-            return original(*args, **kwargs)
+            result = original(*args, **kwargs)
+            if seed is not None:
+                journal.seeds(self.id, SEEDED)
+            return result
 
         return around(numpy.random, "seed", hook)
 

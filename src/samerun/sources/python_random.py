@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import _random
+import ctypes
+import functools
 import inspect
 import random
 import struct
@@ -12,13 +14,14 @@ from typing import Any
 from samerun import lineage, wrapping
 from samerun.digest import digest_bytes
 from samerun.runs.plan import Control
+from samerun.runs.schema import SEEDED, SEEDING
 from samerun.sources import _own_generators, _seeding
 from samerun.sources._rng import Rng
 from samerun.sources._unseeded import Unseeded
 from samerun.sources.source import Journal, Undo
 from samerun.streams import stream_seed
 
-_pack = struct.Struct("625I").pack
+_pack = struct.Struct("625I")
 
 
 class PythonRandom(Rng):
@@ -46,8 +49,15 @@ class PythonRandom(Rng):
 
     def digest(self) -> bytes:
         """Of the 624 words, the position and the kept normal variate."""
-        _, internal, gauss = random.getstate()
-        return digest_bytes(_pack(*internal), "" if gauss is None else gauss.hex())
+        offset = _offset()
+        if offset is None:
+            _, internal, gauss = random.getstate()
+            words = _pack.pack(*internal)
+        else:  # in place: getstate() makes an object of each word, at ten times the cost
+            gauss = random._inst.gauss_next  # type: ignore[attr-defined]
+            state = ctypes.string_at(id(random._inst) + offset, _pack.size)
+            words = state[4:] + state[:4]  # the position comes first
+        return digest_bytes(words, "" if gauss is None else gauss.hex())
 
     def control(self, control: Control) -> Undo | None:
         """Seed it, also in children, and give `random.seed()` without a seed one from the stream."""
@@ -80,13 +90,15 @@ class PythonRandom(Rng):
         """Note each seeding, and each generator made or seeded without a seed."""
 
         def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
-            if a is not None:
-                if self_ is random._inst:
-                    _seeding.note_seed(journal, "random.seed", a)
-            else:
-                name = self.id if self_ is random._inst else "os-entropy"
-                journal.note("unseeded", name, user_only=True)
+            shared = self_ is random._inst
+            if a is None:
+                journal.note("unseeded", self.id if shared else "os-entropy", user_only=True)
+            elif shared:
+                journal.seeds(self.id, SEEDING)
+                _seeding.note_seed(journal, "random.seed", a)
             original(self_, a, version)
+            if shared:
+                journal.seeds(self.id, SEEDED)
 
         return patch_seed(seed)
 
@@ -107,3 +119,14 @@ def patch_seed(call: Callable[[Callable[..., None], random.Random, Any, int], No
     # the module's function is a method bound when random was imported: bind it anew
     function = wrapping.replace(random, "seed", random._inst.seed)
     return wrapping.all_of([method, function])
+
+
+@functools.cache
+def _offset() -> int | None:
+    """Where a Random keeps its position and its words, found in one of our own; None when it is not."""
+    mine = _random.Random(0)
+    _random.Random.random(mine)
+    *words, position = _random.Random.getstate(mine)
+    raw = ctypes.string_at(id(mine), _random.Random.__basicsize__)
+    found = raw.find(_pack.pack(position, *words))
+    return found if found > 0 else None

@@ -58,6 +58,12 @@ class Journal(Protocol):
         later, and dropped where that is true by then.
         """
 
+    def seeds(self, generator: str, moment: str) -> None:
+        """Write the states of the RNGs whose ids begin so, which the script is about to seed or has seeded.
+
+        `moment` is runs.schema.SEEDING or SEEDED.
+        """
+
     def unheard(self) -> AbstractContextManager[None]:
         """While what happens is no evidence: an observed call's own doings, which it was noted for."""
 
