@@ -23,8 +23,8 @@ STARTING = {
     "run": ("run",),
     "run in a copy": ("run", "--scratch"),
     "vary": ("vary", "--budget", "20s"),
-    "cost": ("cost", "--rounds", "1"),
-    "study": ("study", "--vary", "python-random", "--runs", "2", "--metric", "loss ([0-9.e-]+)"),
+    "cost": ("cost", "--rounds", "2", "--budget", "1s"),
+    "study": ("study", "--metric", r"loss ([\d.e-]+)", "--seeds", "5"),
     "resume": ("resume", "--kill-at", "1"),
 }
 
@@ -82,6 +82,7 @@ def test_runs_in_copies_find_the_modules_beside_a_linked_script(tmp_path: Path, 
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("verb", STARTING)
 def test_no_verb_that_starts_the_command_writes(
     tmp_path: Path, use: dict[str, str], temporary: Path, verb: str
