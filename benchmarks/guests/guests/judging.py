@@ -87,7 +87,7 @@ def judge(suite: Suite, ran: Mapping[str, Ran | None]) -> Judged:
             continue
         differing = _differing(plain, here)
         for test in sorted(differing - flaky):
-            explained = [told for told in suite.strict if way == "strict" and told.holds(test)]
+            explained = [told for told in suite.parts if told.way == way and told.holds(test)]
             outcome = here.outcomes.get(test, ABSENT)
             parted.append(
                 Parted(

@@ -18,7 +18,7 @@ def write(page: Path, judged: Sequence[Judged]) -> None:
     before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
     whole = [each for each in judged if all(each.ran[way] is not None for way in ("plain", *WAYS))]
-    said = "\n".join([_when(whole), _table(whole), _under_strict(whole), _flaky(whole), _selections(whole)])
+    said = "\n".join([_when(whole), _table(whole), _what_parts(whole), _flaky(whole), _selections(whole)])
     page.write_text(f"{before}{BEGIN}\n{said}\n{END}{after}", encoding="utf-8")
 
 
@@ -52,21 +52,21 @@ def _table(judged: Sequence[Judged]) -> str:
     return "\n".join(rows) + "\n"
 
 
-def _under_strict(judged: Sequence[Judged]) -> str:
-    """Each test that parts under `samerun run`, by the reason why it is right to."""
+def _what_parts(judged: Sequence[Judged]) -> str:
+    """Each test that parts, by the way and the reason."""
     rows = []
     for each in judged:
-        reasons: dict[str, list[Parted]] = {}
+        reasons: dict[tuple[str, str], list[Parted]] = {}
         for parted in each.parted:
             reason = "not explained" if parted.explained is None else parted.explained.reason
-            reasons.setdefault(reason, []).append(parted)
-        for reason, those in reasons.items():
+            reasons.setdefault((parted.way, reason), []).append(parted)
+        for (way, reason), those in reasons.items():
             tests = "<br>".join(f"`{_cell(one.test)}`: {one.plain} → {one.here}" for one in those)
-            rows.append(f"| {each.suite.name} | {tests} | {_cell(reason)} |")
-    title = "## What ends otherwise under `samerun run`\n"
+            rows.append(f"| {each.suite.name} | {way} | {tests} | {_cell(reason)} |")
+    title = "## What parts\n"
     if not rows:
         return f"{title}\nNothing.\n"
-    return "\n".join([title, "| suite | tests | why that is right |", "| --- | --- | --- |", *rows]) + "\n"
+    return "\n".join([title, "| suite | way | tests | why |", "| --- | --- | --- | --- |", *rows]) + "\n"
 
 
 def _flaky(judged: Sequence[Judged]) -> str:

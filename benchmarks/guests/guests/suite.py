@@ -24,6 +24,7 @@ class Told:
 
     tests: tuple[str, ...]
     reason: str
+    way: str = ""  # in which they part
 
     def holds(self, test: str) -> bool:
         """Whether it speaks of this test."""
@@ -36,7 +37,7 @@ class Suite:
 
     `select`, `ignore` and `options` go to pytest; `select` names whole files and folders. `left_out` are
     tests that need what is not there, or hang, without samerun too; `flaky` those whose outcome differs
-    between plain runs; `strict` those that end otherwise under `samerun run`, and why that is right.
+    between plain runs; `parts` those that end otherwise in one way, and why.
     """
 
     name: str
@@ -49,7 +50,7 @@ class Suite:
     environment: Mapping[str, str] = field(default_factory=dict)
     left_out: tuple[Told, ...] = ()
     flaky: tuple[Told, ...] = ()
-    strict: tuple[Told, ...] = ()
+    parts: tuple[Told, ...] = ()
 
     def arguments(self) -> list[str]:
         """What pytest is given."""
@@ -74,8 +75,8 @@ def _suite(table: dict[str, Any]) -> Suite:
         if name not in table:
             continue
         value = table.pop(name)
-        if name in ("left_out", "flaky", "strict"):
-            value = tuple(Told(tuple(entry["tests"]), entry["reason"]) for entry in value)
+        if name in ("left_out", "flaky", "parts"):
+            value = tuple(Told(**{**entry, "tests": tuple(entry["tests"])}) for entry in value)
         values[name] = tuple(value) if isinstance(value, list) else value
     if table:
         raise SystemExit(f"{TABLE.name}: {values.get('name')} has unknown keys: {', '.join(table)}")

@@ -14,6 +14,7 @@ from xxhash import xxh3_128_digest
 
 from samerun.recording import compiler
 from samerun.recording.memory import Memory
+from samerun.recording.numbers import as_tensors
 from samerun.recording.operation import TENSORS, Operation, came_of, learn, own_generator, tensors_in
 from samerun.recording.probe import Prober
 from samerun.recording.recorder import Recorder
@@ -89,7 +90,13 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             operation = self._meet(func)
         recorder, here = self.recorder, self._local.__dict__  # found once: each access finds the thread
         if operation.silent or here["paused"] or recorder.failed or (recorder.child and recorder.in_worker):
-            return operation.call(*args, **kwargs)
+            try:
+                return operation.call(*args, **kwargs)
+            except RuntimeError:
+                given = as_tensors(func, args)
+                if given is None:
+                    raise
+                return operation.call(*given, **kwargs)
         here["paused"] = True
         try:
             before = self._before(operation, args, kwargs)
@@ -99,7 +106,13 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         finally:
             here["paused"] = False
         probed = self.prober is not None and self._is_probed(self.prober, operation, before, args, kwargs)
-        result = operation.call(*args, **kwargs)
+        try:
+            result = operation.call(*args, **kwargs)
+        except RuntimeError:
+            given = as_tensors(func, args)
+            if given is None:
+                raise
+            result = operation.call(*given, **kwargs)
         here["paused"] = True
         try:
             self._after(operation, args, kwargs, result, before)

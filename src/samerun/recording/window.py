@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
-from samerun.recording import entries
+from samerun.recording import entries, tracing
 from samerun.recording.operations import Operations
 from samerun.recording.recorder import Recorder
 from samerun.recording.watch import Watch
@@ -64,3 +64,4 @@ def observe(recorder: Recorder, path: Callable[[], str | None]) -> None:
         return original(*args, **kwargs)
 
     around(torch, "compile", compiled)
+    tracing.observe(window.mode)
