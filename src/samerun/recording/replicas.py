@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import weakref
 from collections.abc import Callable, Sequence
@@ -14,6 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from samerun.recording.recorder import Recorder
 from samerun.sources import _user_code
+from samerun.wrapping import SELF, around
 
 
 class Replicas:
@@ -60,12 +60,11 @@ def observe(recorder: Recorder) -> Replicas:
     """Hear of each module that is wrapped."""
     replicas = Replicas(recorder)
     made = recorder.guard(replicas.made)
-    original: Callable[..., None] = DistributedDataParallel.__init__
 
-    @functools.wraps(original)
-    def __init__(self: Any, *arguments: Any, **keywords: Any) -> None:
-        original(self, *arguments, **keywords)
-        made(self)
+    def init(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        result = original(*args, **kwargs)
+        made(SELF.of(args, kwargs))
+        return result
 
-    DistributedDataParallel.__init__ = __init__  # type: ignore[method-assign]
+    around(DistributedDataParallel, "__init__", init)
     return replicas

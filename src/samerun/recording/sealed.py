@@ -13,6 +13,9 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from samerun.wrapping import Parameter, around
+
+_NAME = Parameter("name", 1)
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _PATHS: Mapping[str, int] = {  # audit event → how many of its first arguments are paths that it changes
     "os.remove": 1,
@@ -88,13 +91,12 @@ class Sealed:
         writer: Any = getattr(serialization, "_open_zipfile_writer_file", None)
         if writer is None:
             return
-        original: Callable[..., None] = writer.__init__
 
-        def begin(opened: object, name: object, *arguments: Any, **keywords: Any) -> None:
-            self.check(name)
-            original(opened, name, *arguments, **keywords)
+        def begin(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            self.check(_NAME.of(args, kwargs, None))
+            return original(*args, **kwargs)
 
-        writer.__init__ = begin
+        around(writer, "__init__", begin)
 
     def _enter(self, path: object) -> None:
         if not isinstance(path, (str, bytes, os.PathLike)):

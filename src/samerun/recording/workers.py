@@ -110,7 +110,10 @@ def observe(recorder: Recorder) -> None:
 
 def _wrap(fetcher: Any, begins: Callable[[Any], Any], ended: Callable[[Any], Any]) -> None:
     def fetched(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        index, dataset = _INDEX.of(args, kwargs, None), SELF.of(args, kwargs).dataset
+        index, fetching = _INDEX.of(args, kwargs, None), SELF.of(args, kwargs, None)
+        if not isinstance(fetching, fetch._BaseDatasetFetcher):
+            return original(*args, **kwargs)  # which says what is wrong
+        dataset = fetching.dataset
         if getattr(dataset, "samerun_keyed", False):  # a view: what it shows is meant
             dataset = dataset.dataset
         if isinstance(index, Handed):

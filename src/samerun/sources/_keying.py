@@ -149,18 +149,22 @@ class KeyedIterable:
         above = self._above().child("shard", shard)
         with drawing():
             items = _drawn(above, ("begin",), iter, self.dataset)
-        return self._items(above, items)
+        return _Items(above, items)
 
-    def _items(self, above: Stream, items: Iterator[Any]) -> Iterator[Made]:
-        position = 0
-        while True:
-            try:
-                with drawing():
-                    item = _drawn(above, (position,), next, items)
-            except StopIteration:
-                return
-            yield Made(item, above, (position,))
-            position += 1
+
+class _Items(Iterator[Made]):
+    """The items of an iterable dataset; an error in one does not end it, where the dataset's own goes on."""
+
+    def __init__(self, above: Stream, items: Iterator[Any]) -> None:
+        self._above = above
+        self._items = items
+        self._position = -1
+
+    def __next__(self) -> Made:
+        self._position += 1
+        with drawing():
+            item = _drawn(self._above, (self._position,), next, self._items)
+        return Made(item, self._above, (self._position,))
 
 
 class Collate:

@@ -8,13 +8,12 @@ clear what they give, on every device. Memory that C++ code allocates on a devic
 from __future__ import annotations
 
 import ctypes
-import functools
 import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from samerun.sources import _patch
 from samerun.sources.source import Undo
+from samerun.wrapping import all_of, around
 
 _M_PERTURB = -6
 _TO_ZERO = 0xFF  # glibc hands out bytes of the complement
@@ -39,7 +38,7 @@ def zero() -> Undo:
         for name in names:
             if hasattr(owner, name):
                 undos.append(_cleared(owner, name))
-    return _patch.all_of(undos)
+    return all_of(undos)
 
 
 def _perturbed() -> Undo:
@@ -55,36 +54,10 @@ def _perturbed() -> Undo:
 def _cleared(owner: Any, name: str) -> Undo:
     import torch
 
-    original: Callable[..., Any] = getattr(owner, name)
-    inherited = name not in vars(owner)  # torch.Tensor has it from its base
-
-    @functools.wraps(original)
-    def made(*args: Any, **kwargs: Any) -> Any:
+    def made(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         result = original(*args, **kwargs)
         with torch.no_grad():
             result.zero_()
         return result
 
-    made.__qualname__ = name if owner is torch else f"Tensor.{name}"
-    made.__module__ = "torch"
-    if owner is torch:
-        _as_in_scripts(made, f"aten::{name}")
-    setattr(owner, name, made)
-
-    def undo() -> None:
-        if vars(owner).get(name) is made:
-            if inherited:
-                delattr(owner, name)
-            else:
-                setattr(owner, name, original)
-
-    return undo
-
-
-def _as_in_scripts(function: Callable[..., Any], operator: str) -> None:
-    """TorchScript compiles a call of it to the operation itself, as for the original."""
-    from torch.jit import _builtins
-
-    register: Any = getattr(_builtins, "_register_builtin", None)
-    if register is not None:
-        register(function, operator)
+    return around(owner, name, made)
