@@ -14,6 +14,7 @@ import torch
 from peers.work import Augmented, Net, seed
 
 import samerun
+from samerun import layers
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -115,5 +116,5 @@ def uncontrolled() -> Iterator[None]:
         with samerun.isolate_rng():
             yield
     finally:
-        samerun.control._everything.close()
+        layers.take_back()
         torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = flags

@@ -142,6 +142,8 @@ def in_the_callers_name(original: Any) -> Any:
         return FunctionType(code, frame.f_globals)(original, args, kwargs)
 
     called.__name__ = getattr(original, "__name__", "called")
+    if hasattr(original, "__self__"):
+        called.__self__ = original.__self__  # type: ignore[attr-defined]  # what it is bound to, as of the original
     return unseen(called)
 
 

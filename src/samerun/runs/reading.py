@@ -124,6 +124,8 @@ class Trace:
         import pyarrow as pa
 
         column = self.table.column(name)
+        if column.num_chunks == 0:  # not one batch is whole
+            return pa.array([], column.type)
         return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 
     @cached_property
