@@ -1,4 +1,4 @@
-"""The two models of the recording benchmark: a CNN and a transformer, as plain training steps."""
+"""The models of the recording benchmark: a CNN, a transformer, and two of many small parts."""
 
 from __future__ import annotations
 
@@ -88,4 +88,29 @@ def train(
     return step
 
 
-MODELS = {"cnn": cnn, "transformer": transformer}
+class Parts(nn.Module):
+    """A sum over its parameters."""
+
+    def __init__(self, parameters: int) -> None:
+        super().__init__()
+        self.parts = nn.ParameterList(nn.Parameter(torch.randn(8)) for _ in range(parameters))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.stack(list(self.parts)).mul(x)
+
+
+def parameters() -> Callable[[], None]:
+    """10,000 parameters of 8 numbers each, SGD with momentum."""
+    model, x = Parts(10_000), torch.randn(8)
+    optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
+    return train(model, optimizer, lambda: model(x), torch.randint(8, (10_000,)))
+
+
+def modules() -> Callable[[], None]:
+    """5,000 linear layers of 4 x 4, one after the other, AdamW."""
+    model = nn.Sequential(*(nn.Linear(4, 4, bias=False) for _ in range(5_000)))
+    x, y = torch.randn(2, 4), torch.randint(4, (2,))
+    return train(model, torch.optim.AdamW(model.parameters(), 1e-3), lambda: model(x), y)
+
+
+MODELS = {"cnn": cnn, "transformer": transformer, "parameters": parameters, "modules": modules}

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from samerun.comparing.compare import compare
+
 SCRIPT = """
 import os, tempfile, torch
 from torch import nn
@@ -90,3 +92,6 @@ def test_nothing_of_the_run_changes_and_all_of_it_is_recorded(trainer, output, t
         assert json.loads(row.detail)["without_bytes"] == ["Shell float32[4, 3]"]
     transformed = [row for row in trainer.rows(run, "input") if row.name == "Linear" and row.digest]
     assert len({row.digest for row in transformed}) > 1
+    found = compare(run, run)
+    assert found.verdict == "same"
+    assert any("not compared" in note and "Shell float32[4, 3]" in note for note in found.notes)

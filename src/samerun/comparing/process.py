@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -90,6 +91,8 @@ def compare_process(
             f"{paired.a.stem}: what threads beside the training saved or evaluated is not compared, since "
             "not both runs are compared to their end"
         )
+    if result.parting is None and (said := _without_bytes(paired.a, records.a)):
+        notes.append(said)
     if records.moved and result.parting is None:
         notes.append(f"{paired.a.stem}: {records.moved} records are equal, but stand in another order")
     return replace(
@@ -241,6 +244,26 @@ def _counts(paired: Paired, aligned: list[Alignment]) -> Counter[str]:
         found = np.bincount(codes[item.a][there], minlength=len(words)).tolist()
         counts.update({word: count for word, count in zip(words, found, strict=True) if count})
     return counts
+
+
+def _without_bytes(trace: Trace, records: Ints) -> str | None:
+    """What the recorder could not read, so that nothing of it was compared; None when it could read all."""
+    import numpy as np
+
+    mask = np.zeros(len(trace), dtype=bool)
+    mask[records] = ~trace.digests[1][records]
+    rows = [row for row in trace.rows(mask) if row.detail and "without_bytes" in row.detail]
+    if not rows:
+        return None
+    first = rows[0]
+    try:
+        kinds = ", ".join(map(str, json.loads(first.detail or "")["without_bytes"]))
+    except (ValueError, KeyError, TypeError):
+        kinds = "unknown"
+    return (
+        f"{trace.stem}: {len(rows)} records are not compared, since what they hold has no bytes that can be "
+        f"read; the first is the {first.what} of {first.name} in step {first.step} ({kinds})"
+    )
 
 
 def _steps(trace: Trace, records: Ints) -> int:

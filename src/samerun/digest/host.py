@@ -7,7 +7,6 @@ operation, and asks each question about the tensor once.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
 from operator import mul
 from typing import Any
 
@@ -30,25 +29,38 @@ _PLAIN_KEYS = {
     for name in ("CPU", "CUDA", "XPU", "MPS")
 }
 _MAX_PLANS = 8192  # of dtype and shape; a training with ever new shapes must not grow without end
-_MAX_BUFFERS = 128  # of one plan: an allocator hands out the same few addresses again and again
+# Of one plan, and of all: an allocator hands out the same addresses again and again, few of large memory, and
+# as many of small memory as a model has small parts.
+_MAX_BUFFERS = 128
+_MAX_SMALL_BUFFERS = 1 << 16
+_MAX_ALL = 1 << 17
+_SMALL = 1 << 14  # bytes
 
 
 class _Buffers(dict[int, Any]):
     """By its address, a stretch of host memory of so many bytes; it holds nothing alive, and is made once."""
 
+    made = 0  # by all, since they were last emptied
+
     def __init__(self, nbytes: int) -> None:
+        self._most = _MAX_SMALL_BUFFERS if nbytes <= _SMALL else _MAX_BUFFERS
         self._at = (ctypes.c_char * nbytes).from_address if nbytes else lambda address: b""
 
     def __missing__(self, address: int) -> Any:
-        if len(self) >= _MAX_BUFFERS:
+        if len(self) >= self._most:
             self.clear()
+        _Buffers.made += 1
+        if _Buffers.made > _MAX_ALL:
+            _Buffers.made = 0
+            for memory, *_ in _plans.values():
+                memory.clear()
         buffer = self[address] = self._at(address)
         return buffer
 
 
 _names: dict[int, frozenset[str]] = {}
 _plain: dict[int, str] = {}
-_plans: dict[tuple[torch.dtype, torch.Size], tuple[Mapping[int, Any], int, int, int]] = {}
+_plans: dict[tuple[torch.dtype, torch.Size], tuple[_Buffers, int, int, int]] = {}
 
 
 def dispatch_key_names(t: torch.Tensor) -> frozenset[str]:
@@ -78,8 +90,11 @@ def plain_device(t: torch.Tensor) -> str:
     return _learn_keys(t, raw) if plain is None else plain
 
 
-def reading(t: torch.Tensor) -> tuple[Mapping[int, Any], int, int, int]:
+def reading(t: torch.Tensor) -> tuple[_Buffers, int, int, int]:
     """How to read tensors of this dtype and shape: (address → buffer, bytes, bytes an element, seed)."""
+    known = _plans.get((t.dtype, t.shape))
+    if known is not None:
+        return known
     if len(_plans) >= _MAX_PLANS:
         _plans.clear()
     plan = _plans[t.dtype, t.shape] = (

@@ -69,6 +69,16 @@ class Modules:
                 names.setdefault(id(parameter), f"{label}.{name}" if several else name)
         return names
 
+    def parameters(self) -> list[tuple[str, torch.Tensor]]:
+        """The parameters of every root module seen that are trained, by name, each once."""
+        names = self.parameter_names()
+        found: dict[int, tuple[str, torch.Tensor]] = {}
+        for root in self.roots:
+            for _, parameter in _named(root, "named_parameters"):
+                if parameter.requires_grad:
+                    found.setdefault(id(parameter), (names[id(parameter)], parameter))
+        return list(found.values())
+
     def buffers(self) -> Iterator[tuple[str, torch.Tensor]]:
         """The buffers of every root module seen, as they are now."""
         for reference, key, name in self._buffers:
@@ -118,7 +128,9 @@ class Modules:
         self.names(group, names)
         self.recorder.watched(what, tensors, stepped)
         parts = self.recorder.tensors.group(group, tensors)
-        self.recorder.row(what, label, parts=parts if rest is None else [*parts, rest], keep_parts=True)
+        if rest is not None:
+            parts = parts + rest if isinstance(parts, bytes) else [*parts, rest]
+        self.recorder.row(what, label, parts=parts, keep_parts=True)
 
     # --- calls -------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ class _Local(threading.local):
         self.paused = False  # the recorder itself computes
         self.loading = False  # a DataLoader with workers is at work: its operations move with their timing
         self.inside = False  # a root module is running: what it does under no_grad is still its forward
+        self.closure = False  # an optimizer is in a step that was given a closure
         # A thread of the script's that has not trained so far: it saves, evaluates or loads meanwhile, and
         # where the training is says nothing about it.
         self.beside = _is_beside()

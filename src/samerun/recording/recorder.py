@@ -36,13 +36,18 @@ class Recorder(Writing):
         self.site: str | None = None  # the user's line of all that happens now, where one line does it all
         self.watch: Watch | None = None
         self.named: list[Callable[[], Iterable[tuple[str, torch.Tensor]]]] = []  # tensors that have a name
+        self.completes: Callable[[], None] | None = None  # ends a step whose backward pass is over
         self._settled = False  # whether step 0's settings were written
         self._rng = {source.id: source for source in catalogue().values() if source.kind == "rng"}
         self._rng_last: dict[str, bytes] = {}
         self._progressed = _clock()
 
     def begin(self) -> None:
-        """The setup is over: a first batch, forward or backward pass."""
+        """A batch, forward or backward pass begins: the setup is over."""
+        if self.completes is not None and not self.local.beside:
+            self._complete()
+        if self.local.closure and self.phase == "optimizer" and torch.is_grad_enabled():
+            self.phase = "forward"
         if self.phase == "setup":
             for act in self.after_setup:
                 act()
@@ -53,6 +58,16 @@ class Recorder(Writing):
             self._settled = True
             self.ranked()
             self.settings()
+
+    def _complete(self) -> None:
+        completes, self.completes = self.completes, None
+        if completes is not None:
+            completes()
+
+    def finish(self) -> None:
+        """The process ends by itself."""
+        self.guard(self._complete)()
+        super().finish()
 
     def gaps(self, met: Sequence[Met]) -> None:
         """Write the gaps that the next record met."""
@@ -160,5 +175,6 @@ class Recorder(Writing):
     def forked(self) -> None:
         """This is a child, which has used no generator so far."""
         super().forked()
+        self.completes = None
         self._rng_last = {}
         self._settled = False

@@ -20,7 +20,7 @@ class Row(NamedTuple):
     """A record whose digests may still be on a device."""
 
     columns: dict[str, Any]
-    parts: Sequence[bytes | Slot] | None
+    parts: bytes | Sequence[bytes | Slot] | None
     keep_parts: bool
     loss: torch.Tensor | None
     apart: tuple[bytes | Slot, bytes | Slot] | None = None
@@ -36,7 +36,7 @@ class Row(NamedTuple):
             row["digest"] = filled(self.apart[1])
         if self.parts is not None:
             joined = join(self.parts)
-            if FINGERPRINT in joined and "detail" not in row:
+            if FINGERPRINT in joined and "detail" not in row and not isinstance(self.parts, bytes):
                 said = [part.said for part in self.parts if isinstance(part, WithoutBytes)]
                 row["detail"] = json.dumps({"without_bytes": said[:_MOST_SAID]})
             if not _is_without_bytes(joined):

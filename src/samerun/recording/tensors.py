@@ -84,8 +84,11 @@ class Tensors:
         self.waiting.append(slot)
         return slot
 
-    def group(self, name: str, tensors: Sequence[torch.Tensor | None]) -> Sequence[bytes | Slot]:
-        """The digests of a group that is digested again and again; NOTHING for a tensor that is None."""
+    def group(self, name: str, tensors: Sequence[torch.Tensor | None]) -> bytes | Sequence[bytes | Slot]:
+        """The digests of a group that is digested again and again; NOTHING for a tensor that is None.
+
+        In one piece, where the group is as it was the last time.
+        """
         alike = self._alike.get(name)
         digests = None if alike is None else alike.digest(tensors)
         if digests is not None:
@@ -93,7 +96,9 @@ class Tensors:
         if self._others[name] < _MOST_OTHER:
             self._others[name] += 1
             there = [tensor for tensor in tensors if tensor is not None and is_on_host(tensor)]
-            self._alike[name] = Alike.of(there) if len(there) == len(tensors) else None
+            alike = self._alike[name] = Alike.of(there) if len(there) == len(tensors) else None
+            if alike is not None and (digests := alike.digest(tensors)) is not None:
+                return digests
         return [NOTHING if tensor is None else self.digest(tensor) for tensor in tensors]
 
     def parts(self, value: Any) -> list[bytes | Slot]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from operator import is_
+from typing import Any, NamedTuple
 
 import torch
 from torch.optim.optimizer import (
@@ -18,16 +19,27 @@ from torch.optim.optimizer import (
 from samerun import digest, wrapping
 from samerun.recording.files import shown
 from samerun.recording.modules import Modules
+from samerun.recording.passes import Passes
 from samerun.recording.recorder import Recorder
+from samerun.recording.state import State, find
 from samerun.recording.tensors import number_of, tensors_of
 from samerun.recording.values import Values
 from samerun.sources import _user_code
 from samerun.wrapping import Parameter
 
-# Of an optimizer's state: for each tensor the number of its parameter, its key; whether there are numbers;
-# the names of the parameters.
-_Layout = tuple[list[int], list[str], bool, list[str]]
-_EMPTY: Mapping[str, Any] = {}
+
+class _Call(NamedTuple):
+    """What is to be known of the arguments of a function that makes a backward pass."""
+
+    roots: Parameter
+    inputs: Parameter
+    create_graph: Parameter
+
+
+_CALLS = {
+    "backward": _Call(Parameter("tensors", 0), Parameter("inputs", 5), Parameter("create_graph", 3)),
+    "grad": _Call(Parameter("outputs", 0), Parameter("inputs", 1), Parameter("create_graph", 4)),
+}
 
 
 class _Stepping(threading.local):
@@ -44,16 +56,15 @@ class Training:
         self.recorder = recorder
         self.modules = modules
         self._labels: weakref.WeakKeyDictionary[Optimizer, str] = weakref.WeakKeyDictionary()
-        self._names: weakref.WeakKeyDictionary[Optimizer, tuple[list[int], list[str]]] = (
+        self._names: weakref.WeakKeyDictionary[Optimizer, tuple[list[torch.Tensor], list[str]]] = (
             weakref.WeakKeyDictionary()
         )
-        self._layouts: weakref.WeakKeyDictionary[Optimizer, tuple[_Layout, list[str]]] = (
-            weakref.WeakKeyDictionary()
-        )
+        self._states: weakref.WeakKeyDictionary[Optimizer, State] = weakref.WeakKeyDictionary()
         self._made: list[weakref.ref[Optimizer]] = []
         self._stepping = _Stepping()
         self._phase = "forward"
         self._values = Values(recorder) if recorder.plan.values else None
+        self._passes = Passes(recorder, modules, self._values)
         self._unscaled: tuple[weakref.ref[torch.Tensor], torch.Tensor | None] | None = None
 
     # --- losses ------------------------------------------------------------------------------------
@@ -63,6 +74,8 @@ class Training:
         recorder = self.recorder
         recorder.trains()
         recorder.begin()
+        if self._passes.count:
+            recorder.stop_if_due()
         for tensor in tensors_of(roots):  # of a generator none, which only torch may empty
             value = number_of(tensor)
             if self._unscaled is not None and self._unscaled[0]() is tensor:
@@ -76,6 +89,15 @@ class Training:
                 phase="forward",
             )
 
+    def passed(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+        """It has returned, and was none within another."""
+        call = _CALLS[name]
+        differentiable = bool(call.create_graph.of(args, kwargs, False))
+        if self.recorder.local.closure and not differentiable:
+            self.recorder.phase = "optimizer"  # until the closure is called again
+        inputs = call.inputs.of(args, kwargs, None)
+        self._passes.passed(call.roots.of(args, kwargs), inputs, result, differentiable)
+
     def scaled(self, before: Any, after: Any) -> None:
         """A GradScaler scaled a loss: people know it by its value before."""
         if issubclass(type(before), torch.Tensor) and issubclass(type(after), torch.Tensor):
@@ -86,19 +108,19 @@ class Training:
     def made(self, optimizer: Optimizer) -> None:
         """An optimizer was made: its parameters are about to be trained."""
         self._made.append(weakref.ref(optimizer))
+        self._passes.leave_to_optimizers()
 
     def initial(self) -> None:
         """The weights as the setup left them, before the first batch is loaded.
 
         Their names are not known before the model runs; the records of the first step bring them.
         """
-        digest_ = self.recorder.tensors.digest
         for reference in self._made:
             if (optimizer := reference()) is not None:
-                parameters = _parameters(optimizer)
-                parts = [digest_(parameter) for parameter in parameters]
+                parameters, label = _parameters(optimizer), self._label(optimizer)
+                parts = self.recorder.tensors.group(f"parameters:{label}", parameters)
                 self.recorder.watched("parameters", parameters)
-                self.recorder.row("parameters", self._label(optimizer), parts=parts, keep_parts=True)
+                self.recorder.row("parameters", label, parts=parts, keep_parts=True)
 
     # --- optimizer steps ---------------------------------------------------------------------------
 
@@ -110,11 +132,13 @@ class Training:
             stepping.append(optimizer)
             return
         stepping[:] = [optimizer]  # one that raised in the middle of a step left itself here
+        self._passes.leave_to_optimizers()  # one that was copied, or read from a file, was never made
         recorder.trains()
         recorder.stop_if_due()
         recorder.begin()
         recorder.phase = "optimizer"
-        if not _has_closure(arguments, keywords):
+        recorder.local.closure = _has_closure(arguments, keywords)
+        if not recorder.local.closure:
             frame = _user_code.user_frame(2)
             recorder.site = None if frame is None else _user_code.call_site(frame)
             self._gradients(optimizer)
@@ -126,6 +150,7 @@ class Training:
             return
         self._stepping.optimizers.clear()
         recorder = self.recorder
+        recorder.local.closure = False
         recorder.phase = "optimizer"
         if _has_closure(arguments, keywords):
             self._gradients(optimizer)
@@ -147,27 +172,19 @@ class Training:
         self, optimizer: Optimizer, label: str, names: list[str], parameters: list[torch.Tensor]
     ) -> None:
         """One part for each tensor of the state; numbers in it are digested together, as one more part."""
-        of: list[int] = []  # the number of the parameter that each tensor belongs to
-        keys: list[str] = []
-        tensors: list[torch.Tensor] = []
-        numbers: list[Any] = []
-        states = optimizer.state
-        for number, parameter in enumerate(parameters):
-            for key, value in states.get(parameter, _EMPTY).items():
-                if isinstance(value, torch.Tensor):
-                    of.append(number)
-                    keys.append(key)
-                    tensors.append(value)
-                elif isinstance(value, (int, float)):
-                    numbers.append((key, value))
-        if tensors or numbers:
-            layout = of, keys, bool(numbers), names
-            known = self._layouts.get(optimizer)
-            if known is None or known[0] != layout:
-                named = [f"{names[number]}.{key}" for number, key in zip(of, keys, strict=True)]
-                known = self._layouts[optimizer] = layout, named + ["numbers"] * bool(numbers)
-            rest = digest.digest_value(numbers) if numbers else None
-            self.modules.group_of("optimizer", label, known[1], tensors, label, rest)
+        known = self._states.get(optimizer)
+        if known is not None and known.names is names and (tensors := known.tensors(optimizer.state)):
+            self.modules.group_of("optimizer", label, known.of_parts, tensors, label)
+            return
+        found = find(optimizer.state, parameters, names)
+        if not found.tensors and not found.numbers:
+            return
+        of_parts = found.names + ["numbers"] * bool(found.numbers)
+        if known is not None and known.of_parts == of_parts:
+            of_parts = known.of_parts
+        self._states[optimizer] = State(names, of_parts, optimizer.state, found)
+        rest = digest.digest_value(found.numbers) if found.numbers else None
+        self.modules.group_of("optimizer", label, of_parts, found.tensors, label, rest)
 
     def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
         """The states of the optimizers, by name."""
@@ -188,12 +205,13 @@ class Training:
 
     def _name(self, optimizer: Optimizer, parameters: Sequence[torch.Tensor]) -> list[str]:
         """The names of an optimizer's parameters, which stand in the order of its groups."""
-        ids = list(map(id, parameters))
         known = self._names.get(optimizer)
-        if known is None or known[0] != ids:
+        if known is None or len(known[0]) != len(parameters) or not all(map(is_, known[0], parameters)):
             by_id = self.modules.parameter_names()
-            names = [by_id.get(key, f"parameter{n}") for n, key in enumerate(ids)]
-            known = self._names[optimizer] = (ids, names)
+            names = [by_id.get(id(parameter), f"parameter{n}") for n, parameter in enumerate(parameters)]
+            if known is not None and known[1] == names:
+                names = known[1]
+            known = self._names[optimizer] = list(parameters), names
         return known[1]
 
     # --- checkpoints -------------------------------------------------------------------------------
@@ -242,7 +260,7 @@ def observe(recorder: Recorder, modules: Modules) -> None:
     register_optimizer_step_post_hook(never_compiled(recorder.guard(training.after_step)))
     recorder.after_setup.append(training.initial)
     _wrap_init(recorder.guard(training.made))
-    _wrap_backward(recorder, recorder.guard(training.loss))
+    _wrap_backward(recorder, recorder.guard(training.loss), recorder.guard(training.passed))
     _wrap_scaler(recorder.guard(training.scaled))
     _wrap_save(recorder.guard(training.saved))
 
@@ -256,7 +274,7 @@ def _wrap_init(made: Callable[..., Any]) -> None:
     wrapping.around(Optimizer, "__init__", init)
 
 
-def _wrap_backward(recorder: Recorder, loss: Callable[..., Any]) -> None:
+def _wrap_backward(recorder: Recorder, loss: Callable[..., Any], passed: Callable[..., Any]) -> None:
     def wrap(name: str, parameter: Parameter) -> None:
         def run(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if torch.compiler.is_compiling() or recorder.local.paused:
@@ -269,15 +287,18 @@ def _wrap_backward(recorder: Recorder, loss: Callable[..., Any]) -> None:
                 loss(name, roots)
             phase, recorder.phase = recorder.phase, "backward"
             try:
-                return original(*args, **kwargs)
+                result = original(*args, **kwargs)
             finally:
                 recorder.phase = phase
                 recorder.began = False
+            if phase != "backward":  # as one is in which a checkpoint computes again
+                passed(name, args, kwargs, result)
+            return result
 
         wrapping.around(torch.autograd, name, run)
 
-    wrap("backward", Parameter("tensors", 0))
-    wrap("grad", Parameter("outputs", 0))
+    for name, call in _CALLS.items():
+        wrap(name, call.roots)
 
 
 def _wrap_scaler(scaled: Callable[..., Any]) -> None:

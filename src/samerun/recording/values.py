@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch.optim.optimizer import Optimizer
 
 from samerun.digest.host import plain_device
 from samerun.digest.quiet import quiet
@@ -37,9 +36,9 @@ class Values:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._taken: weakref.WeakKeyDictionary[Optimizer, _Taken] = weakref.WeakKeyDictionary()
+        self._taken: weakref.WeakKeyDictionary[object, _Taken] = weakref.WeakKeyDictionary()
 
-    def write(self, optimizer: Optimizer, label: str, parameters: Sequence[torch.Tensor]) -> None:
+    def write(self, owner: object, label: str, parameters: Sequence[torch.Tensor]) -> None:
         """After a step that is due: at most 65,536 elements of the parameters, at positions that stay.
 
         One row for each of their dtypes, with the raw bytes of the elements one after the other. Parameters
@@ -50,7 +49,7 @@ class Values:
         sampled = [p for p in parameters if p.dtype in _BITS and plain_device(p) and p.numel()]
         if not sampled:
             return
-        taken = self._positions(optimizer, sampled)
+        taken = self._positions(owner, sampled)
         for dtype in dict.fromkeys(parameter.dtype for parameter in sampled):
             alike = [pair for pair in zip(sampled, taken.indices, strict=True) if pair[0].dtype is dtype]
             with quiet():
@@ -70,11 +69,11 @@ class Values:
         first, last = self._recorder.plan.window or (1, 0)
         return is_sampled(step) or first <= step <= last
 
-    def _positions(self, optimizer: Optimizer, parameters: Sequence[torch.Tensor]) -> _Taken:
+    def _positions(self, owner: object, parameters: Sequence[torch.Tensor]) -> _Taken:
         key = tuple((id(parameter), parameter.numel()) for parameter in parameters)
-        taken = self._taken.get(optimizer)
+        taken = self._taken.get(owner)
         if taken is None or taken.key != key:
-            taken = self._taken[optimizer] = _Taken(key, _chosen([size for _, size in key]))
+            taken = self._taken[owner] = _Taken(key, _chosen([size for _, size in key]))
         return taken
 
 

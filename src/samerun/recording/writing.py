@@ -74,7 +74,7 @@ class Writing(Moment):
         what: str,
         name: str | None = None,
         *,
-        parts: Sequence[bytes | Slot] | None = None,
+        parts: bytes | Sequence[bytes | Slot] | None = None,
         keep_parts: bool = False,
         loss: torch.Tensor | None = None,
         step: int | None = None,
