@@ -206,6 +206,23 @@ for _ in range(2):
     assert compare(one, other).verdict == "unknown"
 
 
+def test_steps_go_on_after_one_of_another_optimizer_raised(trainer, output):
+    raised = """
+    class Refuses(torch.optim.SGD):
+        def step(self, closure=None):
+            raise RuntimeError("no such gradients")
+    try:
+        F.cross_entropy(model(x), y).backward(); Refuses(model.parameters(), 0.1).step()
+    except RuntimeError:
+        pass
+    """
+    trainer.script(HEAD + textwrap.dedent(raised) + textwrap.dedent(LOOPS["plain"][1]))
+    run = trainer.record("train.py")
+    assert run.manifest.outcome == "finished", output(run)
+    stepped = [row.step for row in trainer.rows(run, "parameters") if row.phase == "optimizer"]
+    assert len(stepped) == len(set(stepped)) == 3
+
+
 def test_a_script_that_raises_says_so(trainer, output):
     trainer.script(HEAD + textwrap.dedent(LOOPS["plain"][1]) + "\nraise KeyError('gone')\n")
     run = trainer.record("train.py")

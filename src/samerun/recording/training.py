@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from operator import is_
+from types import FrameType
 from typing import Any, NamedTuple
 
 import torch
@@ -132,10 +134,14 @@ class Training:
         """The gradients, as the optimizer is about to use them."""
         recorder = self.recorder
         stepping = self._stepping.optimizers
+        if stepping:
+            stepping[:] = _still_stepping(
+                stepping
+            )  # one that raised in the middle of a step left itself here
         if stepping and optimizer not in stepping:
             stepping.append(optimizer)
             return
-        stepping[:] = [optimizer]  # one that raised in the middle of a step left itself here
+        stepping[:] = [optimizer]
         self._passes.leave_to_optimizers()  # one that was copied, or read from a file, was never made
         recorder.trains()
         recorder.stop_if_due()
@@ -239,6 +245,16 @@ def _has_closure(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
 
 def _parameters(optimizer: Optimizer) -> list[torch.Tensor]:
     return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+
+def _still_stepping(optimizers: list[Optimizer]) -> list[Optimizer]:
+    """Those of the optimizers that are the `self` of a frame that runs, as in torch's wrapper of `step`."""
+    running = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        running.append(frame.f_locals.get("self"))
+        frame = frame.f_back
+    return [optimizer for optimizer in optimizers if any(it is optimizer for it in running)]
 
 
 def _saved_tensors(value: Any, depth: int = 0) -> Any:
