@@ -96,6 +96,15 @@ def test_capture_is_plain_and_restores():
     assert torch.equal(torch.rand(3), drawn)
 
 
+def test_a_seeding_is_noted_where_somebody_replaced_one_of_the_two_names(observed, monkeypatch):
+    real = torch.random.manual_seed
+    monkeypatch.setattr(torch, "manual_seed", lambda seed: real(seed))
+    notes = observed(source)
+    torch.manual_seed(3)
+    torch.random.manual_seed(seed=4)
+    assert [note.value for note in notes.of("seed", "torch.manual_seed")] == [3.0, 4.0]
+
+
 def test_observing_notes_seeds_and_their_lines(observed):
     notes = observed(source)
     torch.manual_seed(3)

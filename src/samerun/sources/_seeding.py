@@ -42,4 +42,9 @@ def noting(
         journal.seeds("torch-", SEEDED)
         return result
 
-    return wrapping.around(owner, function.rpartition(".")[2], hook, also)
+    name = function.rpartition(".")[2]
+    # Somebody may have put another function in one of the places: then each place has its own.
+    apart = [place for place in also if vars(place).get(name) is not vars(owner).get(name)]
+    return wrapping.all_of(
+        [wrapping.around(place, name, hook, also if place is owner else ()) for place in (owner, *apart)]
+    )
