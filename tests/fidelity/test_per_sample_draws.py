@@ -88,12 +88,12 @@ def test_ranks_draw_apart(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- resumes ------------------------------------------------------------------------------------------------
 
 
-def passes(first: int, told: bool, state: Any = None) -> tuple[list[Any], Any]:
+def passes(first: int, told: bool, state: Any = None, seed: int = 5) -> tuple[list[Any], Any]:
     """Passes from `first` on in a process of its own, and torch's generator after pass 0."""
-    undo = source.control(Control(seed=5))
+    undo = source.control(Control(seed=seed))
     assert undo is not None
     try:
-        torch.manual_seed(5)
+        torch.manual_seed(seed)
         data = [0, 1, 2, 3]
         sampler = torch.utils.data.DistributedSampler(data, 1, 0)
         loader = torch.utils.data.DataLoader(
@@ -125,6 +125,18 @@ def test_so_does_the_epoch_that_a_sampler_was_told() -> None:
     assert resumed == whole[1:]
     values = [value for epoch in (whole[0], *resumed) for _, value in epoch]
     assert len(set(values)) == len(values)  # and repeats nothing
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_a_training_that_resumes_draws_what_is_fresh(told: bool) -> None:
+    """Over many seeds: what the passes before the end drew, and those after the resume."""
+
+    def of(seed: int) -> list[list[float]]:
+        whole, state = passes(0, told, seed=seed)
+        resumed, _ = passes(1, told, state, seed)
+        return [[value for _, value in sorted(epoch)] for epoch in (whole[0], *resumed)]
+
+    assert complaints([of(seed) for seed in range(SEEDS)]) == []
 
 
 def test_another_position_of_the_generator_is_another_pass() -> None:

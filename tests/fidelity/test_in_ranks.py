@@ -1,0 +1,63 @@
+"""Law 2 in a real process group: ranks that know of each other by init_process_group alone."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.distributed as dist
+
+from fidelity.loaders import PASSES, SIZE, Drawing, Streaming
+from fidelity.statistics import complaints
+from samerun.runs.plan import Control
+from samerun.sources.worker_seeds import WorkerSeeds
+
+SEEDS, WORLD = 200, 2
+
+
+def draws(layout: str, seed: int, rank: int, workers: int) -> np.ndarray[Any, Any]:
+    """What one rank draws for the samples that it is given, float (PASSES, SIZE // WORLD or SIZE)."""
+    undo = WorkerSeeds().control(Control(seed=seed))
+    assert undo is not None
+    try:
+        torch.manual_seed(seed)  # each rank alike, as scripts do
+        data = Streaming("random") if layout == "streaming" else Drawing("random")
+        sampler = None
+        if layout != "streaming":
+            sampler = torch.utils.data.DistributedSampler(data, WORLD, rank)  # type: ignore[arg-type]
+        loader = torch.utils.data.DataLoader(data, 1, sampler=sampler, num_workers=workers)
+        found = []
+        for epoch in range(PASSES):
+            if sampler is not None and layout == "distributed":
+                sampler.set_epoch(epoch)
+            found.append([float(value) for _, value in loader])
+        return np.array(found)
+    finally:
+        undo()
+
+
+def rank_of(rank: int, layout: str, seeds: int, workers: int, folder: str) -> None:
+    store = f"file://{folder}/store"
+    dist.init_process_group("gloo", init_method=store, rank=rank, world_size=WORLD)
+    random.seed(rank)  # what is not controlled differs
+    found = torch.from_numpy(np.stack([draws(layout, seed, rank, workers) for seed in range(seeds)]))
+    again = torch.from_numpy(draws(layout, 3, rank, workers))
+    assert torch.equal(found[3], again)
+    everyone = [torch.empty_like(found) for _ in range(WORLD)]
+    dist.all_gather(everyone, found)
+    if rank == 0:
+        np.save(f"{folder}/found.npy", torch.stack(everyone, 2).numpy())  # (seeds, passes, ranks, samples)
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("layout", ["distributed", "never told", "streaming"])
+def test_ranks_of_a_process_group_draw_apart(layout: str, workers: int, tmp_path: Path) -> None:
+    torch.multiprocessing.spawn(rank_of, (layout, SEEDS, workers, str(tmp_path)), nprocs=WORLD)  # type: ignore[attr-defined,no-untyped-call]
+    found = np.load(tmp_path / "found.npy")
+    assert found.shape == (SEEDS, PASSES, WORLD, SIZE if layout == "streaming" else SIZE // WORLD)
+    assert complaints(found) == []
