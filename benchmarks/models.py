@@ -100,15 +100,15 @@ class Parts(nn.Module):
 
 
 def parameters() -> Callable[[], None]:
-    """10,000 parameters of 8 numbers each, SGD with momentum."""
+    """10,000 parameters of 8 numbers each, of which only their stack is computed; SGD, momentum."""
     model, x = Parts(10_000), torch.randn(8)
     optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
     return train(model, optimizer, lambda: model(x), torch.randint(8, (10_000,)))
 
 
 def modules() -> Callable[[], None]:
-    """5,000 linear layers of 4 x 4, one after the other, AdamW."""
-    model = nn.Sequential(*(nn.Linear(4, 4, bias=False) for _ in range(5_000)))
+    """5,000 linear layers of 4 x 4 with a bias, one after the other: 10,000 small parameters, AdamW."""
+    model = nn.Sequential(*(nn.Linear(4, 4) for _ in range(5_000)))
     x, y = torch.randn(2, 4), torch.randint(4, (2,))
     return train(model, torch.optim.AdamW(model.parameters(), 1e-3), lambda: model(x), y)
 

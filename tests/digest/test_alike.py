@@ -11,6 +11,15 @@ from torch import nn
 
 from samerun.digest.alike import Alike, Like
 from samerun.digest.host import digest_dense
+from samerun.digest.room import room
+
+
+@pytest.fixture(autouse=True, params=["sizes are asked for", "sizes are noted"])
+def sizes(request):
+    end = room.watch() if request.param == "sizes are noted" else lambda: None
+    yield
+    end()
+    assert room.must_be_asked
 
 
 def tensors() -> list[torch.Tensor]:
@@ -118,6 +127,40 @@ def test_only_plain_contiguous_tensors_of_the_host_have_others_like_them(kind):
 def test_a_tensor_that_is_there_twice_is_digested_one_by_one():
     t = torch.ones(3)
     assert Alike.of([t, t]) is None
+
+
+@pytest.mark.parametrize("apart", [0, 3, 5000])
+def test_parts_of_a_buffer_that_is_another_each_time(apart):
+    """As the gradients of a stack are: small parts close together, or far apart in it."""
+
+    def several() -> list[torch.Tensor]:
+        buffer = torch.randn(6, 5 + apart)
+        return [*(row[:5] for row in buffer[1:]), buffer[0, 1:4], torch.empty(0)]
+
+    alike = Alike.of(several())
+    assert alike is not None
+    for _ in range(3):
+        tensors = several()
+        before = parts(alike.digest(tensors))
+        assert before == [digest_dense(t) for t in tensors]
+        tensors[3].view(torch.uint8)[19] ^= 1
+        after = parts(alike.digest(tensors))
+        assert [n for n, (a, b) in enumerate(zip(before, after, strict=True)) if a != b] == [3]
+
+
+def test_a_storage_that_was_made_smaller_in_its_place_is_seen():
+    """Also where its memory stayed at one address, and where it was made smaller by torch alone."""
+    several = [torch.randn(4), torch.randn(4)]
+    alike = Alike.of(several)
+    assert alike is not None and alike.digest(several) is not None
+    torch.ops.inductor.resize_storage_bytes_(several[0], 0)
+    assert alike.digest(several) is None
+    several[0] = torch.randn(4)
+    assert alike.digest(several) is not None
+    torch.TypedStorage(
+        wrap_storage=several[1].untyped_storage(), dtype=torch.float32, _internal=True
+    )._resize_(2)
+    assert alike.digest(several) is None
 
 
 def test_no_tensor_is_kept():

@@ -7,6 +7,7 @@ there is memory behind it. The digests are the same.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
 from operator import add, ge, mul, sub
 from typing import Any
@@ -15,7 +16,11 @@ import torch
 from xxhash import xxh3_128_digest
 
 from samerun.digest.host import function_mode_is_on, plain_device, reading, storage_address
+from samerun.digest.room import room
 
+_FEW = 4  # tensors a buffer from which on it is copied
+_SMALL = 4096  # bytes of it for each tensor, at most
+_FAR = 1 << 62
 _base: Any = torch._C.TensorBase
 _offset: Callable[[Any], int] = _base.storage_offset
 _storage: Callable[[Any], Any] = _base.untyped_storage
@@ -78,24 +83,47 @@ class Alike:
         if len(tensors) != len(self._seeds) or function_mode_is_on() or not self._check(*tensors):
             return None
         bases, offsets = list(map(storage_address, tensors)), list(map(_offset, tensors))
-        if bases != self._bases or offsets != self._offsets:
-            memory = self._find(tensors, bases, offsets)
-            if memory is None:
-                return None
-            self._bases, self._offsets, self._memory = bases, offsets, memory
-        return b"".join(map(xxh3_128_digest, self._memory, self._seeds))
+        if bases == self._bases and offsets == self._offsets and not room.must_be_asked:
+            return b"".join(map(xxh3_128_digest, self._memory, self._seeds))
+        skipped = list(map(mul, offsets, self._itemsizes)) if any(offsets) else offsets
+        if not self._is_there(tensors, bases, skipped):
+            return None
+        copied = self._copied(bases, skipped)
+        if copied is not None:
+            return b"".join(map(xxh3_128_digest, copied, self._seeds))
+        starts = map(add, bases, skipped)
+        memory = [memory[start] for memory, start in zip(self._memories, starts, strict=True)]
+        self._bases, self._offsets, self._memory = bases, offsets, memory
+        return b"".join(map(xxh3_128_digest, memory, self._seeds))
 
-    def _find(self, tensors: Sequence[Any], bases: list[int], offsets: list[int]) -> list[Any] | None:
-        starts = bases
-        room = list(map(_bytes, map(_storage, tensors)))
-        if any(offsets):
-            skipped = list(map(mul, offsets, self._itemsizes))
-            starts, room = list(map(add, bases, skipped)), list(map(sub, room, skipped))
-        if not all(map(ge, room, self._nbytes)):
-            return None
+    def _is_there(self, tensors: Sequence[Any], bases: list[int], skipped: list[int]) -> bool:
+        """Whether there is memory behind all that has elements, and as much as it takes."""
         if 0 in bases and any(n and not base for base, n in zip(bases, self._nbytes, strict=True)):
+            return False
+        if not room.must_be_asked:
+            return True
+        return all(map(ge, map(sub, map(_bytes, map(_storage, tensors)), skipped), self._nbytes))
+
+    def _copied(self, bases: list[int], skipped: list[int]) -> list[bytes] | None:
+        """The bytes, where small tensors are parts of a few buffers that lie elsewhere each time.
+
+        So are the gradients of many small parameters: to look for each piece costs more than to copy it.
+        """
+        if len(set(bases)) * _FEW > len(bases):
             return None
-        return [memory[start] for memory, start in zip(self._memories, starts, strict=True)]
+        first, last = dict.fromkeys(bases, _FAR), dict.fromkeys(bases, 0)
+        for base, skip, n in zip(bases, skipped, self._nbytes, strict=True):
+            if skip < first[base]:
+                first[base] = skip
+            if skip + n > last[base]:
+                last[base] = skip + n
+        if sum(last.values()) - sum(first.values()) > _SMALL * len(bases):
+            return None
+        whole = {base: ctypes.string_at(base + start, last[base] - start) for base, start in first.items()}
+        return [
+            whole[base][skip - first[base] : skip - first[base] + n]
+            for base, skip, n in zip(bases, skipped, self._nbytes, strict=True)
+        ]
 
 
 def _check_of(tensors: Sequence[torch.Tensor]) -> Callable[..., bool] | None:

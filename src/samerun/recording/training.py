@@ -19,6 +19,7 @@ from torch.optim.optimizer import (
 )
 
 from samerun import digest, wrapping
+from samerun.digest.room import room
 from samerun.recording import replicas
 from samerun.recording.modules import Modules
 from samerun.recording.passes import Passes
@@ -275,6 +276,7 @@ def observe(recorder: Recorder, modules: Modules) -> None:
     """Hook backward passes, optimizers, gradient scalers and torch.save."""
     training = Training(recorder, modules)
     recorder.named.append(training.tensors)
+    room.watch()
     # A step inside a compiled function breaks the graph here: without its records there is no verdict.
     never_compiled: Callable[..., Any] = torch._compile._disable_dynamo
     register_optimizer_step_pre_hook(never_compiled(recorder.guard(training.before_step)))
