@@ -212,3 +212,31 @@ def test_an_average_that_was_forgotten_is_not_taken_for_buffers_or_counters(
     back = averaging.resumed("resume", tmp_path)
     assert where(back) == (9, "evaluation", "output")
     assert [lack.what for lack in back.lacks] == ["averaged weights"]
+
+
+# The same, evaluated before a step: the resumed process meets the average first, and the model then.
+EVALUATES_FIRST = AVERAGES.replace(
+    """    if n % 5 == 4:
+        average.eval()
+        with torch.no_grad(): average(data[0])
+""",
+    "",
+).replace(
+    "    loss = ",
+    """    if n % 5 == 0 and n:
+        average.eval()
+        with torch.no_grad(): average(data[0])
+    loss = """,
+)
+RESTORED = EVALUATES_FIRST.replace('"n": n + 1}', '"n": n + 1, "average": average.state_dict()}').replace(
+    "for n in range", 'if "resume" in words: average.load_state_dict(kept["average"])\nfor n in range'
+)
+
+
+@pytest.mark.parametrize("restored", [False, True])
+def test_which_of_two_models_is_called_first_is_no_difference(restored: bool, tmp_path: Path) -> None:
+    series = Series.of(tmp_path, RESTORED if restored else EVALUATES_FIRST, 10)
+    back = series.resumed("resume", tmp_path)
+    assert back.comparison.verdict == ("same" if restored else "differs")
+    assert where(back) == (None if restored else (10, "optimizer", "buffers"))
+    assert [lack.what for lack in back.lacks] == ([] if restored else ["averaged weights"])

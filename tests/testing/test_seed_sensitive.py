@@ -338,3 +338,46 @@ def test_bad_arguments() -> None:
 def test_a_model_without_parameters_is_not_a_pass() -> None:
     with pytest.raises(UsageError, match="without parameters"):
         assert_seed_sensitive(lambda seed: (nn.ReLU(), None), parts=("initialisation",))
+
+
+class OncePerEpoch(Noisy):
+    """Draws for all samples together, when it is told the epoch."""
+
+    def __init__(self, how: str, seed: int, told: int = 0) -> None:
+        super().__init__(from_torch)
+        self.how, self.seed, self.told = how, seed, told
+        self.set_epoch(0)
+
+    def set_epoch(self, epoch: int) -> None:
+        generator = torch.Generator().manual_seed(self.seed * 1000 + epoch)
+        self.noise_ = torch.rand((COUNT, 2), generator=generator)
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        own = self.noise_[0 if self.how in ("added", "multiplied") else index]
+        data = DATA[index] + 1
+        return data * own if "multiplied" in self.how else data + own
+
+
+class Told(DataLoader[Any]):
+    def set_epoch(self, epoch: int) -> None:
+        self.dataset.set_epoch(epoch)  # type: ignore[attr-defined]
+
+
+def once_per_epoch(how: str, seed: int) -> Any:
+    generator = torch.Generator().manual_seed(seed)
+    return Told(OncePerEpoch(how, seed), batch_size=4, shuffle=True, generator=generator)
+
+
+@pytest.mark.parametrize(("how", "words"), [("added", "added to"), ("multiplied", "multiplied with")])
+def test_noise_drawn_once_for_an_epoch(how: str, words: str) -> None:
+    with pytest.raises(AssertionError, match=f"the same is {words} all 16 samples"):
+        assert_seed_sensitive(making(lambda seed: once_per_epoch(how, seed)))
+
+
+@pytest.mark.parametrize("how", ["added each", "multiplied each"])
+def test_a_table_of_noise_for_each_sample_is_none(how: str) -> None:
+    assert_seed_sensitive(making(lambda seed: once_per_epoch(how, seed)))
+
+
+def test_small_noise_on_large_numbers_is_none() -> None:
+    assert_seed_sensitive(making(lambda seed: stock(Noisy(lambda index: 1e4 + from_torch(index) / 20), seed)))

@@ -117,15 +117,17 @@ def _name(a: Trace, at_a: int, b: Trace, at_b: int) -> tuple[str | None, list[st
     if not parts_a or not parts_b:
         return label, []
     what = a.cell("what", at_a)
-    names = _names(a, at_a, what, label)
+    names, names_b = (_names(trace, at, what, label) for trace, at in ((a, at_a), (b, at_b)))
+    notes = []
+    if names != names_b and sorted(names) == sorted(names_b) and len(names) == len(parts_a) == len(parts_b):
+        parts_b = [parts_b[names_b.index(name)] for name in names]  # modules can be called in another order
     shared = min(len(parts_a), len(parts_b))
     differing = [n for n in range(shared) if parts_a[n] != parts_b[n]]
-    notes = []
     if len(parts_a) != len(parts_b):
         notes.append(
             f"{what} {label or ''} holds {len(parts_a)} tensors in run A and {len(parts_b)} in run B"
         )
-        longer = names if len(parts_a) > len(parts_b) else _names(b, at_b, what, label)
+        longer = names if len(parts_a) > len(parts_b) else names_b
         names = names[:shared] + longer[shared:]
         differing = differing or [shared]
     if not differing:

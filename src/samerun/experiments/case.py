@@ -82,6 +82,15 @@ class Case:
         shared = [name for name in known if name in found]
         return {name: known[name] for name in shared}, {name: found[name] for name in shared}
 
+    def evaluated_only(self) -> set[str]:
+        """The root modules that the whole run called in evaluations alone: averaged weights, a teacher."""
+        whole = self.whole
+        called = whole.is_one_of("what", {"output"})
+        evaluated = called & whole.is_one_of("phase", {"evaluation"})
+        names, codes = whole.words("name"), whole.codes("name")
+        trained = {names[code] for code in set(codes[called & ~evaluated].tolist())}
+        return {names[code] for code in set(codes[evaluated].tolist())} - trained
+
     def losses_equal(self) -> bool:
         """Whether the losses of the step are equal as numbers, before they were scaled."""
         step = self.difference.step

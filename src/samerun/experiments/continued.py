@@ -53,14 +53,15 @@ def continued(whole: Trace, resumed: Trace, step: int) -> Continued | None:
 def _without_lone_buffers(whole: Trace, resumed: Trace) -> tuple[Trace, Trace]:
     """Both without records of buffers that say only which modules had been called so far.
 
-    After a step the buffers of all modules called until then are recorded. One that is called now and then,
-    such as averaged weights in an evaluation, the resumed process may not have met yet.
+    After a step the buffers of all modules called until then are recorded, in the order of their first calls.
+    One that is called now and then, such as averaged weights in an evaluation, the resumed process may not
+    have met yet, or may have met first.
     """
     one, other = _buffers(whole), _buffers(resumed)
     lone = [*(one.keys() ^ other.keys())]
     for at in one.keys() & other.keys():
         a, b = named(whole, one[at]), named(resumed, other[at])
-        if a.keys() != b.keys() and all(a[name] == b[name] for name in a.keys() & b.keys()):
+        if list(a) != list(b) and all(a[name] == b[name] for name in a.keys() & b.keys()):
             lone.append(at)
     rows = ([of[at] for at in lone if at in of] for of in (one, other))
     without = [_without(trace, some) for trace, some in zip((whole, resumed), rows, strict=True)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from samerun.experiments import saving
 from samerun.experiments.beginnings import Beginnings
-from samerun.experiments.case import Case
+from samerun.experiments.case import Case, Named
 from samerun.experiments.tensors import unequal
 from samerun.runs.difference import Difference
 
@@ -150,8 +150,9 @@ def _update(case: Case) -> list[Lack]:
 
 def _after_update(case: Case) -> list[Lack]:
     if case.difference.what == "buffers":
-        text = f"after step {case.difference.step} the weights are equal, and buffers are not"
-        return [Lack(saving.BUFFERS, f"{text}: {case.difference.name}", saving.BUFFERS_ADVICE)]
+        step = case.difference.step
+        text = f"after step {step} the weights are equal, and buffers are not"
+        return [_of_buffers(case, _shared_unequal(case.after_step("buffers", step)), text)]
     return _update(case)
 
 
@@ -228,13 +229,28 @@ def _optimizer_counters(case: Case) -> Lack | None:
 def _buffers(case: Case) -> Lack | None:
     """Buffers that were not the whole run's before the first step, nor after it."""
     step = case.continued.step
-    pairs = case.after_step("buffers", step)
-    after = {name for one, other in pairs for name in unequal(one, other) if name in one and name in other}
+    after = _shared_unequal(case.after_step("buffers", step))
     wrong = [name for name in unequal(*case.buffers_before_first()) if name in after]
     if not wrong:
         return None
-    text = f"buffers before its first step are not the whole run's after step {step - 1}: {_some(wrong)}"
-    return Lack(saving.BUFFERS, text, saving.BUFFERS_ADVICE)
+    return _of_buffers(
+        case, wrong, f"buffers before its first step are not the whole run's after step {step - 1}"
+    )
+
+
+def _of_buffers(case: Case, names: Sequence[str], text: str) -> Lack:
+    """Buffers that are not the whole run's: the model's, or those of a model beside it."""
+    beside = case.evaluated_only()
+    trained = [name for name in names if name.partition(".")[0] not in beside]
+    if names and not trained:
+        text += f": {_some(names)}, of a model that only evaluations call"
+        return Lack(saving.AVERAGES, text, saving.AVERAGES_ADVICE)
+    named = _some(trained) if trained else case.difference.name
+    return Lack(saving.BUFFERS, f"{text}: {named}", saving.BUFFERS_ADVICE)
+
+
+def _shared_unequal(pairs: Sequence[tuple[Named, Named]]) -> list[str]:
+    return [name for one, other in pairs for name in unequal(one, other) if name in one and name in other]
 
 
 def _loader_position(case: Case) -> Lack | None:

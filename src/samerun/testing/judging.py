@@ -6,10 +6,14 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
+import numpy as np
+
 from samerun.errors import UsageError
 from samerun.testing.watching import Seen
 
 Epoch = tuple[int, int]  # its seed and its number
+_ROUNDING = 2.0**-21  # of the largest number: a few units in the last place of a float32
+_CHANGES = 64  # times that, at least
 _FEW = 8  # samples: fewer can fall into the same order by chance
 
 
@@ -42,7 +46,7 @@ def same_augmentation(epochs: dict[Epoch, list[Seen]]) -> str | None:
             )
         if all(contents[a][index] == contents[b][index] for index in common) and not _collated(a, b, epochs):
             return f"augmentation: {_same(a, b, f'all {len(common)} samples')}"
-    return _shared_draws(epochs)
+    return _shared_draws(epochs) or _shared_change(epochs)
 
 
 def starts(epochs: dict[Epoch, list[Seen]]) -> Iterator[tuple[tuple[str, bytes], tuple[Epoch, Seen]]]:
@@ -72,6 +76,32 @@ def _shared_draws(epochs: dict[Epoch, list[Seen]]) -> str | None:
             return (
                 f"augmentation: {described(first_epoch, first)} and {described(epoch, seen)} draw the same "
                 f"random numbers from {start[0]}"
+            )
+    return None
+
+
+def _shared_change(epochs: dict[Epoch, list[Seen]]) -> str | None:
+    """Whether one number was added to all samples of an epoch, or multiplied with them, in each epoch."""
+    several = [{s.index: s.numbers for s in seen if s.what == "sample"} for seen in epochs.values()]
+    common = set.intersection(*map(set, several))
+    if len(common) < _FEW or len({len(each[index]) for each in several for index in common}) != 1:
+        return None
+    # float64[epochs, samples, elements]
+    values = np.array([[each[index] for index in sorted(common, key=str)] for each in several])
+    if not values.size or not np.isfinite(values).all() or (values == values[:, :1]).all():
+        return None
+    rounding = _ROUNDING * np.abs(values).max()
+    before, after = values[:-1], values[1:]
+    if (np.abs(after - before).max((1, 2)) < _CHANGES * rounding).any():
+        return None
+    squares = (before * before).sum(1, keepdims=True)
+    factors = (before * after).sum(1, keepdims=True) / np.where(squares == 0, 1, squares)
+    fits = {"added to": before + (after - before).mean(1, keepdims=True), "multiplied with": before * factors}
+    for words, fit in fits.items():
+        if np.abs(after - fit).max() < rounding:
+            return (
+                f"augmentation: from epoch to epoch, the same is {words} all {len(common)} samples, as by "
+                "noise that is drawn once for an epoch (in set_epoch); draw in __getitem__"
             )
     return None
 

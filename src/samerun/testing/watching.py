@@ -7,6 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+import torch
+from torch.utils._pytree import tree_leaves
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from samerun.digest import combine
@@ -17,6 +20,7 @@ from samerun.sources.catalogue import catalogue
 from samerun.streams import Name
 from samerun.testing.held import generators_in
 
+_NUMBERS = 64
 _GLOBAL = ("python-random", "numpy-global", "torch-cpu")
 
 
@@ -28,6 +32,7 @@ class Seen:
     index: tuple[Name, ...]
     worker: int | None  # None: the main process
     content: bytes = b""  # the digest of a sample
+    numbers: tuple[float, ...] = ()  # the first ones of its tensors
     drawn: Mapping[str, bytes] = field(default_factory=dict)  # of the generators drawn from, the state before
 
 
@@ -123,7 +128,7 @@ class _WatchedSamples(_Watched):
 
     def __getitem__(self, index: Any) -> _Sample:
         value, seen = self.watched("sample", index_names(index), lambda: self.dataset[index])
-        return _Sample(value, (replace(seen, content=_content(value)),))
+        return _Sample(value, (replace(seen, content=_content(value), numbers=_numbers(value)),))
 
 
 class _WatchedBatches(_WatchedSamples):
@@ -133,9 +138,9 @@ class _WatchedBatches(_WatchedSamples):
         names = index_names(list(indices))
         values, drawn = self.watched("batch", names, lambda: self.dataset.__getitems__(indices))
         if not isinstance(values, list) or len(values) != len(indices):
-            return _Sample(values, (drawn, Seen("sample", names, _worker(), _content(values))))
+            return _Sample(values, (drawn, _seen(names, values)))
         made = [
-            _Sample(value, (Seen("sample", index_names(index), _worker(), _content(value)),))
+            _Sample(value, (_seen(index_names(index), value),))
             for index, value in zip(indices, values, strict=True)
         ]
         return [replace(made[0], seen=(drawn, *made[0].seen)), *made[1:]]
@@ -156,6 +161,23 @@ class _WatchedCollate:
         names = tuple(name for each in seen if each.what == "sample" for name in each.index)
         _, collated = self._dataset.watched("collate", names, lambda: self._collate_fn(given))
         return _Batch([*seen, collated])
+
+
+def _seen(names: tuple[Name, ...], value: Any) -> Seen:
+    return Seen("sample", names, _worker(), _content(value), _numbers(value))
+
+
+def _numbers(value: Any) -> tuple[float, ...]:
+    """The first elements of the tensors and arrays in a sample, and the floats in it."""
+    found: list[float] = []
+    for leaf in tree_leaves(value):
+        if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "biuf":
+            leaf = torch.from_numpy(leaf.ravel()[:_NUMBERS].astype(np.float64))
+        if isinstance(leaf, torch.Tensor) and leaf.layout is torch.strided and not leaf.is_complex():
+            found += leaf.detach().flatten()[:_NUMBERS].double().tolist()
+        elif isinstance(leaf, float):
+            found.append(leaf)
+    return tuple(found[:_NUMBERS])
 
 
 def _content(value: Any) -> bytes:
