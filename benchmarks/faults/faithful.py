@@ -7,7 +7,9 @@ under `samerun run`, with the sources that only a request controls. The two must
 must lie where the plain ones' lie. The loss of a run is the mean of the last half of its losses.
 
 With 10 plain runs, a further plain one lies beyond them in 2 of 11 scripts. So "where" is: no further beyond
-the plain runs than these are apart, and never a constant or a number that is not finite.
+the plain runs than these are apart, and never a number that is not finite, or a constant where the plain ones
+are none. Of a script that is further away, as many controlled runs with other seeds are made as there are
+plain ones: their losses must be drawn from where the plain ones are drawn from (Mann-Whitney, p > 0.01).
 Exits with 1 when a script fails.
 """
 
@@ -26,6 +28,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+from scipy import stats
 from scoring.case import Case, load
 from scoring.copying import command, copy, environment
 
@@ -33,6 +36,7 @@ from samerun.experiments.diff import diff
 from samerun.runs.store import Run, Store
 from samerun.sources.catalogue import catalogue
 
+PROBABLE = 0.01
 LEAST = 1e-4  # of the loss: plain runs that are closer than this differ in low-order bits alone
 
 
@@ -44,8 +48,9 @@ class Row:
     controls: list[str]  # asked for beside mode strict
     plain: list[float]
     controlled: list[float]
-    moves: bool  # the losses of the controlled runs do
+    moves: bool  # the losses of the controlled runs do, or those of the plain ones do not
     verdict: str
+    seeds: list[float]  # under control with other seeds; [] where that was not needed
 
     @property
     def wrong(self) -> str:
@@ -54,17 +59,21 @@ class Row:
             return f"controlled runs: {self.verdict}"
         if not self.moves:
             return "the loss is constant"
-        low, high = min(self.plain), max(self.plain)
-        room = max(high - low, LEAST * abs(high))
-        if not all(low - room <= value <= high + room for value in self.controlled):
-            return "the loss is not where the plain ones are"
-        return ""
+        if _is_where(self.controlled[0], self.plain) or (self.seeds and self.p > PROBABLE):
+            return ""
+        return "the loss is not where the plain ones are"
+
+    @property
+    def p(self) -> float:
+        """How probable seeds as far from the plain runs are, where there is nothing between them but luck."""
+        return float(stats.mannwhitneyu(self.plain, [*self.seeds, self.controlled[0]]).pvalue)
 
 
 def measure(case: Case, runs: int) -> Row:
     """Run one case plainly and under control, each run in a fresh copy."""
     asked = sorted({fault.source for fault in case.faults if not catalogue()[fault.source].modes})
-    plain = [_recorded(case, ["--mode", "off"]) for _ in range(runs)]
+    freely = [_recorded(case, ["--mode", "off"]) for _ in range(runs)]
+    plain = [_level(each) for each in freely]
     controls = [part for id_ in asked for part in ("--control", id_)]
     with tempfile.TemporaryDirectory(prefix="faithful") as temporary:
         copy(case, Path(temporary) / "work")
@@ -74,14 +83,19 @@ def measure(case: Case, runs: int) -> Row:
         one, two = sorted(store.list(), key=lambda run: run.id)
         verdict = diff(store, (one, two)).verdict
         series = [_losses(run) for run in (one, two)]
-    return Row(
-        case.name,
-        asked,
-        [_level(each) for each in plain],
-        [_level(each) for each in series],
-        all(len(set(each)) > 1 and all(map(math.isfinite, each)) for each in series),
-        verdict,
-    )
+    controlled = [_level(each) for each in series]
+    seeds = []
+    if not _is_where(controlled[0], plain):
+        seeds = [_level(_recorded(case, ["--seed", str(seed), *controls])) for seed in range(1, runs)]
+    moves = all(len(set(each)) > 1 and all(map(math.isfinite, each)) for each in series)
+    still = all(len(set(each)) == 1 for each in freely)
+    return Row(case.name, asked, plain, controlled, moves or still, verdict, seeds)
+
+
+def _is_where(value: float, plain: list[float]) -> bool:
+    low, high = min(plain), max(plain)
+    room = max(high - low, LEAST * abs(high))
+    return low - room <= value <= high + room
 
 
 def _recorded(case: Case, options: list[str]) -> list[float]:
@@ -132,14 +146,28 @@ def main() -> int:
         and all(known[fault.source].controllable for fault in case.faults)
     ]
     console = Console(width=None if sys.stdout.isatty() else 150, highlight=False)
-    table = Table("script", "controls asked for", "plain: least, most", "under control", "verdict", "wrong")
+    table = Table(
+        "script",
+        "controls asked for",
+        "plain: least, most",
+        "under control",
+        "other seeds",
+        "verdict",
+        "wrong",
+    )
     rows = []
     with ThreadPoolExecutor(chosen.jobs) as pool:
         for row in pool.map(lambda case: measure(case, chosen.plain), cases):
             rows.append(row)
             spread = f"{min(row.plain):.6g} … {max(row.plain):.6g}"
             table.add_row(
-                row.name, " ".join(row.controls), spread, f"{row.controlled[0]:.6g}", row.verdict, row.wrong
+                row.name,
+                " ".join(row.controls),
+                spread,
+                f"{row.controlled[0]:.6g}",
+                f"{min(row.seeds):.6g} … {max(row.seeds):.6g}, p {row.p:.2g}" if row.seeds else "",
+                row.verdict,
+                row.wrong,
             )
             console.print(f"{row.name}: {row.wrong or 'faithful'}")
     console.print(table)

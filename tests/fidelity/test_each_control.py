@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from fidelity.statistics import agree, complaints
+from fidelity.fairness import agree, complaints
 from samerun.runs.plan import Control
 from samerun.sources.catalogue import catalogue
 

@@ -11,12 +11,13 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from fidelity.fairness import complaints
 from fidelity.loaders import PASSES, SIZE, Drawing, Streaming
-from fidelity.statistics import complaints
 from samerun.runs.plan import Control
 from samerun.sources.worker_seeds import WorkerSeeds
 
 SEEDS, WORLD = 200, 2
+FEW = 2  # with workers: one that was forked from a process with a gloo group takes 5 seconds to end
 
 
 def draws(layout: str, seed: int, rank: int, workers: int) -> np.ndarray[Any, Any]:
@@ -45,8 +46,8 @@ def rank_of(rank: int, layout: str, seeds: int, workers: int, folder: str) -> No
     dist.init_process_group("gloo", init_method=store, rank=rank, world_size=WORLD)
     random.seed(rank)  # what is not controlled differs
     found = torch.from_numpy(np.stack([draws(layout, seed, rank, workers) for seed in range(seeds)]))
-    again = torch.from_numpy(draws(layout, 3, rank, workers))
-    assert torch.equal(found[3], again)
+    again = torch.from_numpy(draws(layout, 1, rank, workers))
+    assert torch.equal(found[1], again)
     everyone = [torch.empty_like(found) for _ in range(WORLD)]
     dist.all_gather(everyone, found)
     if rank == 0:
@@ -57,7 +58,9 @@ def rank_of(rank: int, layout: str, seeds: int, workers: int, folder: str) -> No
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("layout", ["distributed", "never told", "streaming"])
 def test_ranks_of_a_process_group_draw_apart(layout: str, workers: int, tmp_path: Path) -> None:
-    torch.multiprocessing.spawn(rank_of, (layout, SEEDS, workers, str(tmp_path)), nprocs=WORLD)  # type: ignore[attr-defined,no-untyped-call]
+    seeds = SEEDS if workers == 0 else FEW
+    torch.multiprocessing.spawn(rank_of, (layout, seeds, workers, str(tmp_path)), nprocs=WORLD)  # type: ignore[attr-defined,no-untyped-call]
     found = np.load(tmp_path / "found.npy")
-    assert found.shape == (SEEDS, PASSES, WORLD, SIZE if layout == "streaming" else SIZE // WORLD)
-    assert complaints(found) == []
+    assert found.shape == (seeds, PASSES, WORLD, SIZE if layout == "streaming" else SIZE // WORLD)
+    assert len(np.unique(found)) == found.size
+    assert workers or complaints(found) == []
