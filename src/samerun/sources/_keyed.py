@@ -37,6 +37,7 @@ from samerun.sources._passes import Pass, hands_out_once
 from samerun.sources.source import Undo
 from samerun.streams import Name, Stream
 
+_SAMPLERS = ("batch_sampler", "sampler")
 _controls: list[_InForce] = []  # the last one counts
 _unpatch: Undo | None = None
 _worker: _Worker | None = None  # in a worker
@@ -207,8 +208,10 @@ def _forks(loader: Any) -> bool:
 def _begin(iterator: Any, loader: Any, later: int) -> None:
     """A pass over a map-style dataset begins; it is named when the first indices are handed out."""
     iterator._samerun_later = later
+    # Not the iterator, and not the loader, which may hold it: nothing of ours may keep its workers alive.
+    base_seed, told = iterator._base_seed, _may_be_told(loader)
     iterator._samerun_pass = Pass(
-        lambda: _name(iterator, loader, later),
+        lambda: _controls[-1].name_pass(base_seed, later, _told_epoch(*told)),
         iterator._dataset,
         batched=iterator._auto_collation,
         once=hands_out_once(iterator._index_sampler),
@@ -216,13 +219,18 @@ def _begin(iterator: Any, loader: Any, later: int) -> None:
 
 
 def _name(iterator: Any, loader: Any, later: int) -> Stream:
-    return _controls[-1].name_pass(iterator._base_seed, later, _told_epoch(loader))
+    return _controls[-1].name_pass(iterator._base_seed, later, _told_epoch(*_may_be_told(loader)))
 
 
-def _told_epoch(loader: Any) -> int:
-    """The epoch that a sampler of the loader, or the dataset, was told; 0 when none has been."""
+def _may_be_told(loader: Any) -> tuple[Any, list[Any]]:
+    """What may be told the epoch: the dataset, and the samplers."""
+    return getattr(loader, "dataset", None), [getattr(loader, name, None) for name in _SAMPLERS]
+
+
+def _told_epoch(dataset: Any, samplers: list[Any]) -> int:
+    """The epoch that a sampler of a loader, or the dataset, was told; 0 when none has been."""
     seen: list[Any] = []
-    ahead = [getattr(loader, name, None) for name in ("batch_sampler", "sampler", "dataset")]
+    ahead = [*samplers, dataset]
     while ahead:
         holder = ahead.pop(0)
         if holder is None or any(holder is each for each in seen):
@@ -232,8 +240,8 @@ def _told_epoch(loader: Any) -> int:
             epoch = getattr(holder, "epoch", None)
             if isinstance(epoch, int) and epoch > 0:
                 return epoch
-        if holder is not getattr(loader, "dataset", None):
-            ahead += [getattr(holder, name, None) for name in ("sampler", "batch_sampler")]
+        if holder is not dataset:
+            ahead += [getattr(holder, name, None) for name in reversed(_SAMPLERS)]
     return 0
 
 
