@@ -38,7 +38,7 @@ for kind in (DataLoader, Keyed):
                 for whole in (False, True):
                     options = {"num_workers": workers, "persistent_workers": persistent}
                     if not let_go(lambda: kind(data(), 2, **options), whole):
-                        print("KEPT", kind.__module__, data.__name__, options, "whole" if whole else "broken off")
+                        print("KEPT", kind.__module__, data.__name__, options, whole)
 """
 
 
