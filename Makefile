@@ -36,7 +36,7 @@ bench: $(READY)  ## the figures of the README
 faults: $(READY)  ## diagnose on scripts with planted faults: what is found, what it takes; under an hour
 	$(BIN)/python benchmarks/faults/score.py
 
-frameworks: .venv-frameworks/.ready  ## the same with Lightning, transformers and others, installed into .venv-frameworks
+frameworks: .venv-frameworks/.ready  ## the same with Lightning, transformers and others, and the fidelity of their loaders
 	.venv-frameworks/bin/pytest -m slow tests/fidelity/test_frameworks.py
 	.venv-frameworks/bin/python benchmarks/faults/score.py with_
 

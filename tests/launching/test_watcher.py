@@ -137,6 +137,45 @@ def test_kill_9_ends_the_whole_command_and_removes_the_copy(started) -> None:
     assert not (it.work / "unfinished").exists()
 
 
+TRAINING = """\
+import os, sys, time
+import torch
+
+def note(*_):
+    with open(os.environ["PIDS"], "a") as file:
+        file.write(f"{os.getpid()}\\n")
+
+class Data(torch.utils.data.Dataset):
+    def __len__(self): return 10**6
+    def __getitem__(self, index):
+        time.sleep(0.01)
+        return torch.rand(4)
+
+note()
+if "RANK" not in os.environ:
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "train.py"]
+    os.execv(sys.executable, [sys.executable, *torchrun])
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for batch in torch.utils.data.DataLoader(Data(), 4, num_workers=2, worker_init_fn=note):
+    optimizer.zero_grad()
+    model(batch).mean().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [("run",), ("check", "--scratch")])
+def test_kill_9_ends_ranks_of_torchrun_and_their_workers(started, words: tuple[str, ...]) -> None:
+    it = started(*words, text=TRAINING)
+    pids = it.pids(7)
+    it.process.kill()
+    it.process.wait()
+    assert wait_for(lambda: not any(map(lives, pids))), [pid for pid in pids if lives(pid)]
+    assert wait_for(lambda: not it.copies())
+    assert wait_for(lambda: not it.watchers())
+
+
 def test_nothing_is_left_after_a_normal_end(started) -> None:
     text = "import os; open(os.environ['PIDS'], 'a').write(f'{os.getpid()}\\n'); input()"
     it = started("run", "--scratch", text=text)
