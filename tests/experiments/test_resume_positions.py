@@ -254,3 +254,23 @@ def test_where_the_second_kill_is(
 def test_without_a_loader_no_epoch_is_known(traces: Traces) -> None:
     whole = traces(*(item for step in range(9) for item in (*use(step, step), update(step, step))))
     assert second_kill(whole, traces(update(0, 0)), 0, 2, 8) == SecondKill(5, None)
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_buffers_are_compared_where_one_run_kept_no_single_digests(traces: Traces, same: bool) -> None:
+    """As in a long run, that keeps them now and then."""
+    parts = digest_bytes(b"mean")
+
+    def step(number: int, content: object, **more: Any) -> list[Record]:
+        named = row(0, "setup", "names", "buffers:buffers", None, detail='["Net.mean"]')
+        buffers = row(number, "optimizer", "buffers", "buffers", content, **more)
+        return [named, *batch(number, "b"), *use(number, "b"), update(number, "w"), buffers]
+
+    whole = traces(*step(0, "before"), *step(1, "mean"))
+    resumed = traces(*step(0, "mean" if same else "another mean", parts=parts))
+    both = continued(whole, resumed, 1)
+    assert both is not None
+    at = [trace.is_one_of("what", {"buffers"}) for trace in (both.whole, both.resumed)]
+    assert [int(rows.sum()) for rows in at] == [1, 1]
+    one, other = (trace.digests[0][rows] for trace, rows in zip((both.whole, both.resumed), at, strict=True))
+    assert bool((one == other).all()) is same

@@ -5,6 +5,7 @@ Prints what was drawn for each of the samples, as JSON: {index: [draw, …]}.
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 import tempfile
@@ -242,7 +243,7 @@ MAKERS: dict[str, tuple[str, Callable[[int], Batches]]] = {
 def without_operators_of_torchvision() -> None:
     """torchvision from PyPI is built for CUDA; beside torch's CPU build its own operators are not there."""
     try:
-        import torchvision  # noqa: F401
+        importlib.import_module("torchvision")
     except ImportError:
         return
     except RuntimeError:

@@ -43,7 +43,8 @@ def step(linear: torch.nn.Module, index: torch.Tensor, drawn: torch.Tensor) -> t
     done += 1
     with open("steps.jsonl", "a") as file:
         file.write(json.dumps([index.tolist(), drawn.tolist()]) + "\n")
-    return linear(drawn.float()[:, None]).square().mean()  # type: ignore[no-any-return]
+    loss: torch.Tensor = linear(drawn.float()[:, None]).square().mean()
+    return loss
 
 
 def loader(workers: int) -> DataLoader[Any]:

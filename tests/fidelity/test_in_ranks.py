@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
+from torch.utils.data import Dataset
 
 from fidelity.fairness import complaints
 from fidelity.loaders import PASSES, SIZE, Drawing, Streaming
@@ -26,10 +27,10 @@ def draws(layout: str, seed: int, rank: int, workers: int) -> np.ndarray[Any, An
     assert undo is not None
     try:
         torch.manual_seed(seed)  # each rank alike, as scripts do
-        data = Streaming("random") if layout == "streaming" else Drawing("random")
+        data: Dataset[Any] = Streaming("random") if layout == "streaming" else Drawing("random")
         sampler = None
         if layout != "streaming":
-            sampler = torch.utils.data.DistributedSampler(data, WORLD, rank)  # type: ignore[arg-type]
+            sampler = torch.utils.data.DistributedSampler(data, WORLD, rank)
         loader = torch.utils.data.DataLoader(data, 1, sampler=sampler, num_workers=workers)
         found = []
         for epoch in range(PASSES):

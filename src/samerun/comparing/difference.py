@@ -120,7 +120,8 @@ def _name(a: Trace, at_a: int, b: Trace, at_b: int) -> tuple[str | None, list[st
     names, names_b = (_names(trace, at, what, label) for trace, at in ((a, at_a), (b, at_b)))
     notes = []
     if names != names_b and sorted(names) == sorted(names_b) and len(names) == len(parts_a) == len(parts_b):
-        parts_b = [parts_b[names_b.index(name)] for name in names]  # modules can be called in another order
+        by_name = dict(zip(names_b, parts_b, strict=True))
+        parts_b = [by_name[name] for name in names]  # modules can be called in another order
     shared = min(len(parts_a), len(parts_b))
     differing = [n for n in range(shared) if parts_a[n] != parts_b[n]]
     if len(parts_a) != len(parts_b):

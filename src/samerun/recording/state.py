@@ -52,7 +52,6 @@ class State:
         values = list(chain.from_iterable(map(dict.values, self._states))) if self._is_plain() else []
         self._count = len(values) if len(values) == len(found.tensors) else 0
         self._keys = list(chain.from_iterable(self._states)) if self._count else []
-        self._ids: list[int] = []  # of the tensors, the last time: while they stay, so do their keys
 
     def _is_plain(self) -> bool:
         return set(map(type, self._states)) == {dict}
@@ -61,10 +60,7 @@ class State:
         """The tensors, if they are all that there is, under the keys that there were; else None."""
         if not self._count or len(states) != len(self._all) or not all(map(is_, states.values(), self._all)):
             return None
+        if list(chain.from_iterable(self._states)) != self._keys:
+            return None
         values = list(chain.from_iterable(map(dict.values, self._states)))
-        ids = list(map(id, values))
-        if ids != self._ids:
-            if list(chain.from_iterable(self._states)) != self._keys or set(map(type, values)) != _TENSOR:
-                return None
-            self._ids = ids
-        return values
+        return values if set(map(type, values)) == _TENSOR else None
