@@ -58,6 +58,9 @@ class _Buffers(dict[int, Any]):
         return buffer
 
 
+# All memory that there can be, of which a slice is read with no object made that would outlive it. Nothing is
+# touched but what the slice holds.
+ALL_MEMORY: Any = memoryview((ctypes.c_char * (1 << 62)).from_address(0))
 _names: dict[int, frozenset[str]] = {}
 _plain: dict[int, str] = {}
 _plans: dict[tuple[torch.dtype, torch.Size], tuple[_Buffers, int, int, int]] = {}
@@ -136,7 +139,7 @@ def digest_dense(t: torch.Tensor) -> bytes:
 
 def digest_memory(address: int, nbytes: int, seed: int = 0) -> bytes:
     """16 bytes for a stretch of host memory, which must be the caller's to read, and live."""
-    return xxh3_128_digest((ctypes.c_char * nbytes).from_address(address), seed)
+    return xxh3_128_digest(ALL_MEMORY[address : address + nbytes], seed)
 
 
 def digest_strided(t: torch.Tensor) -> bytes:

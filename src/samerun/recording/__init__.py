@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from samerun.runs.plan import Plan
 
 
+_INDUCTOR = "torch._inductor.output_code"  # whose code recording/compiled.py records
+
+
 def prepare(journal: Journal) -> None:
     """At the start of the process: note the files that it opens."""
     from samerun.recording import files
@@ -21,8 +24,8 @@ def prepare(journal: Journal) -> None:
 
 def watched(plan: Plan) -> frozenset[str]:
     """The modules whose import `imported` wants to hear of."""
-    draws = {"random"} if plan.tier == "ops" else set[str]()
-    return frozenset({"torch", compiler.NAME, "numpy.random"} | draws)
+    of_operations = {"random", _INDUCTOR} if plan.tier == "ops" else set[str]()
+    return frozenset({"torch", compiler.NAME, "numpy.random"} | of_operations)
 
 
 def imported(plan: Plan, journal: Journal, module: str) -> None:
@@ -36,6 +39,11 @@ def imported(plan: Plan, journal: Journal, module: str) -> None:
     if module == "numpy.random" and (recorder := journal.recorder) is not None:
         recorder.guard(recorder.rng)("numpy-global")  # what draws before the first step shows as a change
     if plan.tier != "ops":
+        return
+    if module == _INDUCTOR:
+        from samerun.recording import compiled
+
+        compiled.imported()
         return
     from samerun.recording import draws
 

@@ -16,6 +16,7 @@ class _Local(threading.local):
 
     def __init__(self) -> None:
         self.paused = False  # the recorder itself computes
+        self.compiled = False  # code of torch.compile runs, which is recorded as one operation
         self.loading = False  # a DataLoader with workers is at work: its operations move with their timing
         self.inside = False  # a root module is running: what it does under no_grad is still its forward
         self.closure = False  # an optimizer is in a step that was given a closure

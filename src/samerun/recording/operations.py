@@ -74,6 +74,11 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Whether torch is to keep torch.compile out of every call, which has a price; it is done below."""
         return _compiling is None
 
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Whether torch.compile is to compile as ever: what it compiles is recorded as it runs, fused."""
+        return True
+
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
@@ -89,7 +94,13 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if operation is None:
             operation = self._meet(func)
         recorder, here = self.recorder, self._local.__dict__  # found once: each access finds the thread
-        if operation.silent or here["paused"] or recorder.failed or (recorder.child and recorder.in_worker):
+        if (
+            operation.silent
+            or here["paused"]
+            or here["compiled"]
+            or recorder.failed
+            or (recorder.child and recorder.in_worker)
+        ):
             try:
                 return operation.call(*args, **kwargs)
             except RuntimeError:
@@ -122,6 +133,37 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             recorder.fail(error)
         finally:
             here["paused"] = False
+        return result
+
+    def compiled(self, operation: Operation, inputs: tuple[Any, ...]) -> Any:
+        """Call what was compiled with these inputs, and record it as the one operation that it is now."""
+        recorder, local = self.recorder, self._local
+        if local.paused or local.compiled or recorder.failed or (recorder.child and recorder.in_worker):
+            return operation.call()
+        local.paused = True
+        try:
+            before = self._before(operation, inputs, {})
+            if _node() is None:  # its autograd node was made just before, and gradients are off inside
+                self._made.setdefault(_number() - 1, (before[3], before[4]))
+        except Exception as error:
+            recorder.fail(error)
+            return operation.call()
+        finally:
+            local.paused = False
+        local.compiled = True
+        try:
+            result = operation.call()
+        finally:
+            local.compiled = False
+        local.paused = True
+        try:
+            self.memory.doubt()  # it wrote past the dispatcher
+            every = tuple(range(len(result))) if isinstance(result, (list, tuple)) else ()
+            self._after(replace(operation, new=every), inputs, {}, result, before)
+        except Exception as error:
+            recorder.fail(error)
+        finally:
+            local.paused = False
         return result
 
     def _meet(self, func: Any) -> Operation:

@@ -7,7 +7,8 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from operator import is_
+from itertools import chain
+from operator import attrgetter, is_
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -30,6 +31,8 @@ from samerun.recording.values import Values
 from samerun.sources import _user_code
 from samerun.sources._user_code import shown
 from samerun.wrapping import Parameter
+
+_gradient: Callable[[torch.Tensor], torch.Tensor | None] = attrgetter("grad")
 
 
 class _Call(NamedTuple):
@@ -177,7 +180,7 @@ class Training:
 
     def _gradients(self, optimizer: Optimizer) -> None:
         parameters = _parameters(optimizer)
-        names, gradients = self._name(optimizer, parameters), [parameter.grad for parameter in parameters]
+        names, gradients = self._name(optimizer, parameters), list(map(_gradient, parameters))
         self.modules.group_of("gradients", self._label(optimizer), names, gradients)
 
     def _state(
@@ -245,7 +248,7 @@ def _has_closure(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
 
 
 def _parameters(optimizer: Optimizer) -> list[torch.Tensor]:
-    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    return list(chain.from_iterable(group["params"] for group in optimizer.param_groups))
 
 
 def _still_stepping(optimizers: list[Optimizer]) -> list[Optimizer]:

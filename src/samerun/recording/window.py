@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
-from samerun.recording import entries, tracing
+from samerun.recording import compiled, entries, tracing
 from samerun.recording.operations import Operations
 from samerun.recording.recorder import Recorder
 from samerun.recording.watch import Watch
@@ -53,7 +53,18 @@ def observe(recorder: Recorder, path: Callable[[], str | None]) -> None:
     recorder.after_batch.append(window.mode.memory.doubt)
     entries.observe(window.mode)
 
-    def compiled(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    compiled.observe(window.mode)
+    if not compiled.IS_COMPILED:
+        around(torch, "compile", _in_eager_mode(recorder))
+    tracing.observe(window.mode)
+
+
+def _in_eager_mode(
+    recorder: Recorder,
+) -> Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]:
+    """torch.compile as an older torch has it under a dispatch mode."""
+
+    def compile_(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         recorder.journal.note(
             "note",
             "compile-eager",
@@ -63,5 +74,4 @@ def observe(recorder: Recorder, path: Callable[[], str | None]) -> None:
             kwargs = {**kwargs, "fullgraph": False}
         return original(*args, **kwargs)
 
-    around(torch, "compile", compiled)
-    tracing.observe(window.mode)
+    return compile_

@@ -39,6 +39,11 @@ class _TorchDraws(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Whether torch is to import the compiler with the first operation, to keep it out of every one."""
         return False
 
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Whether torch.compile is to compile as ever."""
+        return True
+
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:

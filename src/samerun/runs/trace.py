@@ -159,7 +159,7 @@ class TraceWriter:
         self._rows.clear()
 
     def _write_out(self) -> None:
-        data = self._sink.take()
+        data = memoryview(self._sink.take())
         try:
             while data and self.failed is None:
                 data = data[os.write(self._fd, data) :]
@@ -203,19 +203,17 @@ class _Sink:
     closed = False
 
     def __init__(self) -> None:
-        self._pieces: list[bytes] = []
+        self._data = bytearray()
 
     def write(self, data: bytes | memoryview) -> int:
-        piece = bytes(data)
-        self._pieces.append(piece)
-        return len(piece)
+        self._data += data
+        return len(data)
 
     def flush(self) -> None:
         """Nothing: `take` empties it."""
 
-    def take(self) -> bytes:
-        data = b"".join(self._pieces)
-        self._pieces.clear()
+    def take(self) -> bytearray:
+        data, self._data = self._data, bytearray()
         return data
 
 

@@ -3,8 +3,8 @@
 A file is one of four things, decided once by its name:
 
 - the user's: whatever is not one of the following (and the package started with `python -m`, wherever it is);
-- walked through: samerun, installed packages (they may call for the user or be called back by them), and the
-  small standard modules that pass a call on (random, pathlib, os, …);
+- walked through: samerun, installed packages (they may call for the user or be called back by them), what
+  torch.compile wrote for the user's code, and the small standard modules that pass a call on (random, os, …);
 - the end of the walk: the rest of the standard library (imports, threads, logging, …), which acts for itself.
 """
 
@@ -145,7 +145,7 @@ def _of_file(name: str) -> int:
         return _USER if started is not None and f"{os.sep}{started}{os.sep}" in path else _THROUGH
     if path.startswith(_STDLIB):
         return _THROUGH if _module_of(path) in PASSTHROUGH else _END
-    return _THROUGH if path.startswith(_torch_folder()) else _USER
+    return _THROUGH if path.startswith(_torch_folder()) or _is_compiled(path) else _USER
 
 
 @functools.cache
@@ -177,6 +177,12 @@ def _torch_folder() -> str:
     """Where torch is, for one built from source outside site-packages."""
     paths = getattr(sys.modules.get("torch"), "__path__", None)
     return os.path.join(absolute(paths[0]), "") if paths else "\0"
+
+
+def _is_compiled(path: str) -> bool:
+    """Whether torch.compile wrote a file, which lies in the folder that it keeps such files in."""
+    folder = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
+    return f"{os.sep}torchinductor_" in path or bool(folder and path.startswith(os.path.join(folder, "")))
 
 
 def _shown(name: str) -> str:
