@@ -1,0 +1,93 @@
+"""The surface that others rely on is the one that was kept.
+
+Where it is meant to change, `python -m surface.described` (in tests/) prints the new one; a change that
+breaks users comes with a record in docs/decisions.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from surface.described import KEPT, describe, keys
+
+SAMERUN = [sys.executable, "-m", "samerun.cli.main"]
+RUNS = (
+    Path(__file__).parent / "runs"
+)  # recorded with 3555631: plain, and with one weight that has another bit
+
+SCRIPT = """
+import os, random, torch
+from torch.utils.data import DataLoader
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+start = 0
+if os.path.exists("last.pt"):
+    start, weights = torch.load("last.pt")
+    model.load_state_dict(weights)
+for step in range(start, 3):
+    (x,) = next(iter(DataLoader(torch.randn(8, 1, 4), batch_size=8, collate_fn=lambda xs: (torch.cat(xs),))))
+    loss = model(x + random.random()).square().mean()
+    optimizer.zero_grad(); loss.backward(); optimizer.step()
+    torch.save((step + 1, model.state_dict()), "last.pt")
+print("loss", loss.item())
+"""
+VERBS = {
+    "check": ("--scratch",),
+    "diagnose": (),
+    "vary": ("--factors", "python-random"),
+    "cost": ("--budget", "1s", "--rounds", "2"),
+    "study": ("--metric", r"loss ([\d.e+-]+)", "--seeds", "5", "--scratch"),
+    "resume": ("--kill-at", "2"),
+}
+
+
+@pytest.fixture(scope="module")
+def kept():
+    return json.loads(KEPT.read_text())
+
+
+@pytest.mark.parametrize("part", ["python", "verbs", "sources", "trace", "manifest", "exit codes"])
+def test_names_options_ids_and_formats_are_as_before(kept, part):
+    assert json.loads(json.dumps(describe()[part])) == kept[part]
+
+
+def diff(a: str, b: str, folder: Path) -> tuple[int, dict]:
+    done = subprocess.run(
+        [*SAMERUN, "diff", "--json", "-", str(RUNS / a), str(RUNS / b)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return done.returncode, json.loads(done.stdout)
+
+
+def test_runs_recorded_before_are_read(tmp_path, kept):
+    code, result = diff("plain", "plain", tmp_path)
+    assert code == 0 and result["verdict"] == "same" and result["steps"] == 3
+    code, result = diff("plain", "other", tmp_path)
+    assert code == 1 and result["verdict"] == "differs"
+    first = result["first_difference"]
+    assert (first["step"], first["phase"], first["what"], first["rank"]) == (1, "data", "input", 0)
+    assert result["causes"][0]["source"] == "python-random"
+    assert keys(result) == set(kept["json"]["diff"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_keys_of_each_verbs_json_are_as_before(tmp_path, kept, verb):
+    assert keys(result_of(verb, tmp_path)) == set(kept["json"][verb])
+
+
+def result_of(verb: str, folder: Path) -> dict:
+    (folder / "train.py").write_text(SCRIPT)
+    command = [*SAMERUN, verb, *VERBS[verb], "--json", "result.json", "--", sys.executable, "train.py"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=230)
+    assert done.returncode in (0, 1, 3), done.stderr
+    return json.loads((folder / "result.json").read_text())
