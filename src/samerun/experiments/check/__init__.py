@@ -1,0 +1,1 @@
+"""`samerun check` and `diff`: runs are compared; the first difference is explained and confirmed."""

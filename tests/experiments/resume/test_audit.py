@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from samerun.experiments.resume.audit import audited
+
+
+def test_what_a_checkpoint_has_and_lacks_is_said(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    model = torch.nn.Linear(2, 1)
+    torch.save({"model": model.state_dict(), "step": 3}, tmp_path / "last.pt")
+    (tmp_path / "notes.txt").write_text("no checkpoint")
+    (line,) = audited(tmp_path, [Path("gone.pt"), Path("notes.txt"), Path("last.pt")])
+    assert line.startswith("audit of last.pt: it has model")
+    assert "lacks optimizer" in line
+
+
+def test_without_a_checkpoint_nothing_is_said(tmp_path: Path) -> None:
+    assert audited(tmp_path / "gone", [Path("last.pt")]) == []

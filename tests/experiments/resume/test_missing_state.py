@@ -1,0 +1,242 @@
+"""Real trainings, killed and resumed: what the checkpoint lacked is named, each at least once."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from samerun.experiments.resume.compare_resumed import Killed, Resumption, resumption
+from samerun.experiments.resume.epoch_starts import Beginnings
+from samerun.launching.run import record
+from samerun.runs.store import Run, Store
+
+from ..resuming import ACCUMULATES, SCRIPT
+
+Resumed = Callable[[str], Resumption]
+
+
+@dataclass(frozen=True)
+class Series:
+    """A training that was never stopped, and the same one killed."""
+
+    folder: Path
+    whole: Run
+    killed: Killed
+
+    @classmethod
+    def of(cls, folder: Path, script: str, kill_at: int) -> Series:
+        for name in ("whole", "killed"):
+            (folder / name).mkdir()
+            (folder / name / "train.py").write_text(script)
+        whole = _record(folder, "whole", "")
+        killed = _record(folder, "killed", "", stop_after=kill_at - 1)
+        assert (whole.outcome, killed.outcome) == ("finished", "stopped")
+        assert killed.manifest.exit_code == -9
+        return cls(folder, whole, Killed(killed, kill_at))
+
+    def resumed(self, words: str, within: Path) -> Resumption:
+        """What comes of resuming what the killed one left."""
+        shutil.copytree(self.folder / "killed", within / "resumed")
+        run = _record(within, "resumed", words)
+        return resumption(self.whole, [self.killed], run)
+
+
+def _record(folder: Path, name: str, words: str, **how: int) -> Run:
+    command = [sys.executable, "train.py", *words.split()]
+    return record(command, store=Store(folder / ".samerun"), cwd=folder / name, timeout=120, **how)
+
+
+def where(back: Resumption) -> tuple[int, str, str] | None:
+    found = back.comparison.difference
+    return None if found is None else (found.step, found.phase, found.what)
+
+
+@pytest.fixture(scope="module")
+def series(tmp_path_factory: pytest.TempPathFactory) -> Series:
+    """Killed at step 13, with the last checkpoint after 12 steps, two batches into an epoch."""
+    return Series.of(tmp_path_factory.mktemp("series"), SCRIPT, 13)
+
+
+def test_the_whole_run_knows_its_epochs(series: Series) -> None:
+    beginnings = Beginnings(series.whole.traces()["rank0"])
+    assert [beginnings.number(step) for step in range(24)] == [*range(1, 11), *range(1, 11), *range(1, 5)]
+
+
+@pytest.mark.parametrize("words", ["resume", pytest.param("resume skip", marks=pytest.mark.slow)])
+def test_all_restored_is_the_same(series: Series, words: str, tmp_path: Path) -> None:
+    back = series.resumed(words, tmp_path)
+    assert back.comparison.reason is None
+    assert (back.comparison.verdict, where(back), back.lacks) == ("same", None, ())
+    assert back.position is not None
+    assert (back.position.step, back.position.by, back.steps) == (12, "weights", 12)
+    assert back.comparison.scope.counts["gradients"] == 12
+
+
+@pytest.mark.parametrize(
+    "lacking, place, named, said",
+    [
+        ("flip", (12, "forward", "output"), ["weights"], "1 of 6 tensors differ: 0.weight"),
+        pytest.param(
+            "optimizer",
+            (12, "optimizer", "parameters"),
+            ["optimizer state"],
+            "18 of 18 tensors",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "scheduler",
+            (12, "optimizer", "parameters"),
+            ["learning rate"],
+            "equal optimizer state",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "buffers",
+            (12, "optimizer", "buffers"),
+            ["buffers"],
+            "Sequential.1.running_mean",
+            marks=pytest.mark.slow,
+        ),
+        ("torch", (12, "forward", "output"), ["RNG state of torch-cpu"], "dropout"),
+        pytest.param(
+            "python",
+            (12, "data", "batch"),
+            ["sample randomness"],
+            "the state of python-random was not",
+            marks=pytest.mark.slow,
+        ),
+        ("position", (12, "data", "batch"), ["loader position"], "that batch was the whole run's at step 10"),
+        pytest.param(
+            "order",
+            (12, "data", "batch"),
+            ["sample order"],
+            "one that the whole run never had",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_what_is_not_restored_is_named(
+    series: Series,
+    lacking: str,
+    place: tuple[int, str, str],
+    named: list[str],
+    said: str,
+    tmp_path: Path,
+) -> None:
+    back = series.resumed(f"resume {lacking}", tmp_path)
+    assert (back.comparison.verdict, where(back)) == ("differs", place)
+    assert [lack.what for lack in back.lacks] == named
+    assert said in back.lacks[0].evidence
+    assert back.lacks[0].advice
+
+
+@pytest.fixture(scope="module")
+def accumulating(tmp_path_factory: pytest.TempPathFactory) -> Series:
+    """Killed at step 8, with the last checkpoint in the middle of step 7."""
+    return Series.of(tmp_path_factory.mktemp("accumulating"), ACCUMULATES, 8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "lacking, place, named, said",
+    [
+        ("", None, [], ""),
+        ("gradients", (7, "optimizer", "gradients"), ["gradients"], "1 of its backward passes"),
+        ("scaler", (7, "forward", "loss"), ["gradient scaler"], "the loss of step 7 is equal"),
+        ("average", (7, "evaluation", "output"), ["averaged weights"], "every step up to 7 is equal"),
+        pytest.param(
+            "counter", (11, "end", "end"), ["counters"], "ended after step 11", marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_what_is_kept_beside_the_weights_is_named(
+    accumulating: Series,
+    lacking: str,
+    place: tuple[int, str, str] | None,
+    named: list[str],
+    said: str,
+    tmp_path: Path,
+) -> None:
+    back = accumulating.resumed(f"resume {lacking}", tmp_path)
+    assert back.comparison.verdict == ("differs" if place else "same")
+    assert where(back) == place
+    assert [lack.what for lack in back.lacks] == named
+    assert said in "".join(lack.evidence for lack in back.lacks)
+
+
+# An average of the weights that is called in evaluations alone: after a resume not before the epoch's end.
+AVERAGES = """\
+import os, sys, torch
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+words = sys.argv[1:]
+torch.manual_seed(0)
+data = torch.rand(5, 8, 4)
+model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 1))
+average = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.9), use_buffers=True)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+begin = 0
+if "resume" in words:
+    kept = torch.load("last.pt", weights_only=True)
+    begin = kept["n"]
+    model.load_state_dict(kept["model"])
+    optimizer.load_state_dict(kept["optimizer"])
+    average = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.9), use_buffers=True)
+for n in range(begin, 15):
+    loss = model(data[n % 5]).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    average.update_parameters(model)
+    if n % 5 == 4:
+        average.eval()
+        with torch.no_grad(): average(data[0])
+    state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "n": n + 1}
+    torch.save(state, "new.pt")
+    os.replace("new.pt", "last.pt")
+"""
+
+
+@pytest.fixture(scope="module")
+def averaging(tmp_path_factory: pytest.TempPathFactory) -> Series:
+    return Series.of(tmp_path_factory.mktemp("averaging"), AVERAGES, 8)
+
+
+def test_an_average_that_was_forgotten_is_not_taken_for_buffers_or_counters(
+    averaging: Series, tmp_path: Path
+) -> None:
+    back = averaging.resumed("resume", tmp_path)
+    assert where(back) == (9, "evaluation", "output")
+    assert [lack.what for lack in back.lacks] == ["averaged weights"]
+
+
+# The same, evaluated before a step: the resumed process meets the average first, and the model then.
+EVALUATES_FIRST = AVERAGES.replace(
+    """    if n % 5 == 4:
+        average.eval()
+        with torch.no_grad(): average(data[0])
+""",
+    "",
+).replace(
+    "    loss = ",
+    """    if n % 5 == 0 and n:
+        average.eval()
+        with torch.no_grad(): average(data[0])
+    loss = """,
+)
+RESTORED = EVALUATES_FIRST.replace('"n": n + 1}', '"n": n + 1, "average": average.state_dict()}').replace(
+    "for n in range", 'if "resume" in words: average.load_state_dict(kept["average"])\nfor n in range'
+)
+
+
+@pytest.mark.parametrize("restored", [False, True])
+def test_which_of_two_models_is_called_first_is_no_difference(restored: bool, tmp_path: Path) -> None:
+    series = Series.of(tmp_path, RESTORED if restored else EVALUATES_FIRST, 10)
+    back = series.resumed("resume", tmp_path)
+    assert back.comparison.verdict == ("same" if restored else "differs")
+    assert where(back) == (None if restored else (10, "optimizer", "buffers"))
+    assert [lack.what for lack in back.lacks] == ([] if restored else ["averaged weights"])
