@@ -19,7 +19,7 @@ def catalogue() -> dict[str, Source]:
 
     found: dict[str, Source] = {}
     for module in pkgutil.iter_modules(package.__path__):
-        if module.name in _NOT_SOURCES or module.name.startswith("_"):
+        if module.name in _NOT_SOURCES or module.ispkg:
             continue
         for value in vars(importlib.import_module(f"{package.__name__}.{module.name}")).values():
             # not isinstance(value, type), which is true of Callable[[], None] before Python 3.11

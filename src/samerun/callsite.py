@@ -33,7 +33,7 @@ PASSTHROUGH = frozenset(_PASSED_ON.split())
 _STARTERS = frozenset(
     ("torch", "accelerate", "deepspeed", "pytest", "samerun", "joblib", "loky", "ipykernel")
 )
-_SAMERUN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+_SAMERUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 _SOURCES = os.path.join(_SAMERUN, "sources", "")
 _PATHS = sysconfig.get_paths()
 _ROOTS = [_PATHS[key] for key in ("stdlib", "platstdlib")]
