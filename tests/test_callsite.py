@@ -59,10 +59,10 @@ def test_files(name, kind):
 
 SCRIPT = """
 import sys
-from samerun.sources import _user_code
+from samerun import callsite
 def site():
-    frame = _user_code.user_frame()
-    return frame and _user_code.call_site(frame)
+    frame = callsite.user_frame()
+    return frame and callsite.call_site(frame)
 from dataclasses import dataclass, field
 @dataclass
 class Made:
@@ -94,7 +94,7 @@ def test_the_machinery_of_imports_is_not_the_users(tmp_path, monkeypatch):
     package = tmp_path / "site-packages"
     package.mkdir()
     (package / "samerun_imported.py").write_text(
-        "from samerun.sources import _user_code\nframe = _user_code.user_frame()\n"
+        "from samerun import callsite\nframe = callsite.user_frame()\n"
     )
     monkeypatch.syspath_prepend(str(package))
     import samerun_imported

@@ -11,8 +11,8 @@ from samerun.comparing.growth import growth
 SCRIPT = """
 import sys, torch
 from torch import nn
-from samerun.recording import writing
-writing._TENSORS = 800  # bytes: a step needs 128
+from samerun.recording.trace import sink
+sink._TENSORS = 800  # bytes: a step needs 128
 torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 1))
 optimizer = torch.optim.SGD(model.parameters(), 0.1)

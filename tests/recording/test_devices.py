@@ -12,8 +12,8 @@ from samerun.comparing.compare import compare
 SCRIPT = """
 import sys, torch, torch.nn.functional as F
 from torch import nn
-from samerun.recording import tensors
-if "host" not in sys.argv: tensors.is_on_host = lambda tensor: False
+from samerun.recording.trace import tensor_digests
+if "host" not in sys.argv: tensor_digests.is_on_host = lambda tensor: False
 torch.manual_seed(0)
 torch.set_num_threads(1)
 model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
@@ -56,8 +56,9 @@ def test_what_an_operation_was_given_does_not_depend_on_when_digests_came(traine
     """Two runs hand their records to the disk at other times: a clock decides that."""
     trainer.script("""
 import sys, torch
-from samerun.recording import recorder, tensors
-tensors.is_on_host = lambda tensor: tensor.dtype is not torch.float32
+from samerun.recording import recorder
+from samerun.recording.trace import tensor_digests
+tensor_digests.is_on_host = lambda tensor: tensor.dtype is not torch.float32
 recorder._FLUSH_S = -1.0 if "often" in sys.argv else 1e9
 torch.manual_seed(0)
 model = torch.nn.Linear(3, 1)

@@ -15,18 +15,19 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NoReturn
 
-from samerun import lineage, recording
+from samerun import lineage
 from samerun.errors import UsageError
 from samerun.interruption import is_the_scripts
 from samerun.launching.hooks import ImportHook
 from samerun.launching.marks import PYTHON_SEEN, TORCH_SEEN, mark, took_effect
+from samerun.recording import start as start_recording
 from samerun.runs.complaints import complain
 from samerun.runs.plan import Plan
 from samerun.sources.source import Source
 
 if TYPE_CHECKING:
-    from samerun.recording.journal import Journal
-    from samerun.recording.sealed import Sealed
+    from samerun.recording.evidence_log import Journal
+    from samerun.recording.sealed_copy import Sealed
 
 
 def start_from(text: str) -> None:
@@ -70,7 +71,7 @@ class _Process:
 
     def begin(self) -> None:
         if self._plan.root is not None:
-            from samerun.recording.sealed import seal
+            from samerun.recording.sealed_copy import seal
 
             self._sealed = seal(self._plan.root, self._plan.run)
         if self._plan.tier != "none":
@@ -80,16 +81,16 @@ class _Process:
         if self._plan.control is not None or self._plan.vary:
             self._try("following processes", lambda: lineage.begin(self._plan.run))
             watched.add(lineage.MULTIPROCESSING)
-        hook = ImportHook(watched | recording.watched(self._plan), self._imported, self._importing)
+        hook = ImportHook(watched | start_recording.watched(self._plan), self._imported, self._importing)
         self._act("")
         hook.install()
         atexit.register(self._at_exit)
 
     def _open_journal(self) -> None:
-        from samerun.recording.journal import Journal
+        from samerun.recording.evidence_log import Journal
 
         self._journal = Journal(self._plan)
-        recording.prepare(self._journal)
+        start_recording.prepare(self._journal)
 
     def _find_sources(self) -> None:
         from samerun.sources.catalogue import catalogue
@@ -126,7 +127,7 @@ class _Process:
             mark(self._plan.run, TORCH_SEEN)
             if self._sealed is not None:
                 self._sealed.seal_torch()
-        if module in recording.watched(self._plan):
+        if module in start_recording.watched(self._plan):
             self._try("the recorder", lambda: self._record(module), broken=True)
 
     def _act(self, module: str) -> None:
@@ -161,12 +162,12 @@ class _Process:
 
     def _record(self, module: str) -> None:
         if module == "torch" and self._plan.clock is not None:
-            from samerun.recording import clock
+            from samerun.recording.steps import step_timer
 
-            clock.start(self._plan)
+            step_timer.start(self._plan)
         if self._journal is not None:
             self._recording |= module == "torch"
-            recording.imported(self._plan, self._journal, module)
+            start_recording.imported(self._plan, self._journal, module)
 
     def _try(self, what: str, act: Callable[[], None], *, broken: bool = False) -> None:
         """Act; `broken`: without it this process is not recorded whole."""
@@ -190,9 +191,9 @@ class _Process:
 
 
 def _leave(journal: Journal) -> None:
-    from samerun.recording import helper
+    from samerun.recording import helper_process
 
-    helper.leave(journal)
+    helper_process.leave(journal)
 
 
 def _end_with(error: UsageError) -> NoReturn:

@@ -21,7 +21,7 @@ from samerun.experiments.request import Request
 from samerun.experiments.trials import Record
 from samerun.explaining.smallest import smallest
 from samerun.launching.run import record as recording
-from samerun.recording.clock import step_seconds
+from samerun.recording.steps.step_timer import step_seconds
 from samerun.runs.plan import Control
 from samerun.runs.store import Run
 from samerun.sources.catalogue import catalogue

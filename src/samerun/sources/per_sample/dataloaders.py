@@ -2,7 +2,8 @@
 
 A pass (an `iter()` of a loader, or an epoch of persistent workers) has a stream, and each sample of a
 map-style dataset one below it, by its index and by how often the pass handed that index out before
-(passes.py, keying.py). So a sample is the same whatever num_workers, persistent_workers and prefetch_factor. An iterable dataset has a stream for each worker.
+(passes.py, keying.py). So a sample is the same whatever num_workers, persistent_workers and prefetch_factor.
+An iterable dataset has a stream for each worker.
 
 A pass is named by what makes it differ in the plain program:
 
