@@ -5,7 +5,9 @@
 the list, with the reason for each.
 """
 
-from samerun.ops._installation import (
+from samerun.ops.catalogue import implementations
+from samerun.ops.implementation import Implementation
+from samerun.ops.installation import (
     available,
     install,
     install_silent,
@@ -14,8 +16,6 @@ from samerun.ops._installation import (
     reasons,
     uninstall,
 )
-from samerun.ops.catalogue import implementations
-from samerun.ops.implementation import Implementation
 
 __all__ = [
     "Implementation",

@@ -12,11 +12,10 @@ from samerun.ops.implementation import Implementation
 @functools.cache
 def implementations() -> dict[str, Implementation]:
     """Every operation that samerun implements, by its name, in the order of the names."""
-    import samerun.ops as package
+    import samerun.ops.families as package
 
     found: dict[str, Implementation] = {}
     for module in pkgutil.iter_modules(package.__path__):
-        if not module.name.startswith("_"):
-            family = importlib.import_module(f"{package.__name__}.{module.name}")
-            found.update((one.name, one) for one in getattr(family, "IMPLEMENTATIONS", ()))
+        family = importlib.import_module(f"{package.__name__}.{module.name}")
+        found.update((one.name, one) for one in family.IMPLEMENTATIONS)
     return dict(sorted(found.items()))

@@ -2,7 +2,8 @@
 
 The main process hands out indices, each with the stream of the pass that it belongs to and with how often it
 was handed out before (passes.py). A view of the dataset, in the main process or in a worker, seeds python,
-NumPy and torch (CPU) for each sample. So a sample depends on its pass, its index and that count alone: not on which worker makes it, nor when, nor on what was made before.
+NumPy and torch (CPU) for each sample. So a sample depends on its pass, its index and that count alone: not on
+which worker makes it, nor when, nor on what was made before.
 
 Shared by samerun.data.DataLoader and, under control, by torch's own: they differ in what names a pass.
 """
