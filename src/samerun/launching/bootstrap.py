@@ -19,7 +19,7 @@ from samerun import lineage
 from samerun.errors import UsageError
 from samerun.interruption import is_the_scripts
 from samerun.launching.hooks import ImportHook
-from samerun.launching.marks import PYTHON_SEEN, TORCH_SEEN, mark, took_effect
+from samerun.launching.marker_files import PYTHON_SEEN, TORCH_SEEN, mark, took_effect
 from samerun.recording import start as start_recording
 from samerun.runs.complaints import complain
 from samerun.runs.plan import Plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from samerun.launching.unrecorded import unrecorded_reason
+from samerun.launching.why_unrecorded import unrecorded_reason
 
 
 @pytest.mark.parametrize(
