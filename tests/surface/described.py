@@ -104,10 +104,12 @@ def _manifest() -> list[str]:
 
 
 def _exit_codes() -> dict[str, int]:
-    from samerun.cli import exits
+    from samerun.cli import exit_codes
 
     return {
-        name: value for name, value in sorted(vars(exits).items()) if name.isupper() and type(value) is int
+        name: value
+        for name, value in sorted(vars(exit_codes).items())
+        if name.isupper() and type(value) is int
     }
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from samerun.cli import exits
-from samerun.cli.verb import Verb
+from samerun.cli import exit_codes
+from samerun.cli.base import Verb
 
 
 class Env(Verb):
@@ -29,9 +29,9 @@ class Env(Verb):
         described = describe_sources()
         if options.json is not None:
             write_json(to_json(described), options.json)
-            return exits.SAME
+            return exit_codes.SAME
         from samerun.report.console import console
         from samerun.report.text.environment import show
 
         show(described, console())
-        return exits.SAME
+        return exit_codes.SAME

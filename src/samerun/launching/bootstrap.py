@@ -21,8 +21,8 @@ from samerun.interruption import is_the_scripts
 from samerun.launching.hooks import ImportHook
 from samerun.launching.marker_files import PYTHON_SEEN, TORCH_SEEN, mark, took_effect
 from samerun.recording import start as start_recording
-from samerun.runs.complaints import complain
 from samerun.runs.plan import Plan
+from samerun.runs.recorder_errors import complain
 from samerun.sources.source import Source
 
 if TYPE_CHECKING:
