@@ -201,15 +201,10 @@ def _unknown(
     a: Recorded, b: Recorded, done: Sequence[Compared], counts: Counter[str], only: Sequence[Trace]
 ) -> str | None:
     """Why runs that show no difference are not called the same, None when they are."""
-    for recorded in (a, b):
-        if broken := _broken(recorded):
-            return broken
-    for recorded in (a, b):
-        for message in recorded.unreadable.values():
-            return message
-    outcomes = _outcomes(a.run, b.run)
-    if outcomes is not None:
-        return outcomes
+    unreadable = (message for recorded in (a, b) for message in recorded.unreadable.values())
+    reason = _broken(a) or _broken(b) or next(unreadable, None) or _outcomes(a.run, b.run)
+    if reason is not None:
+        return reason
     if not counts:
         return (only and _cut_short(a, b)) or "nothing that can be compared was recorded in both runs"
     for item in done:

@@ -97,11 +97,9 @@ def differing(saved: Any, now: Any, where: str, *, more: bool = False) -> str | 
     if isinstance(saved, (list, tuple)) and isinstance(now, (list, tuple)):
         if len(saved) != len(now):
             return f"{where} has {len(now)} items, not {len(saved)}"
-        for index, (one, two) in enumerate(zip(saved, now, strict=True)):
-            found = differing(one, two, f"{where}[{index}]", more=more)
-            if found is not None:
-                return found
-        return None
+        pairs = enumerate(zip(saved, now, strict=True))
+        found_in = (differing(one, two, f"{where}[{index}]", more=more) for index, (one, two) in pairs)
+        return next((found for found in found_in if found is not None), None)
     if digest_value(saved) == digest_value(now):
         return None
     if isinstance(saved, torch.Tensor) and shown(saved) == shown(now):

@@ -86,10 +86,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if kwargs is None:
             kwargs = {}
         if _compiling is not None and _compiling() is not None:  # inside a compiled function
-            if self._apart is None:
-                never_compiled: Callable[..., Any] = torch.compiler.disable
-                self._apart = never_compiled(self.__torch_dispatch__)
-            return self._apart(func, types, args, kwargs)
+            return self._out_of_sight()(func, types, args, kwargs)
         operation = self._operations.get(func)
         if operation is None:
             operation = self._meet(func)
@@ -104,10 +101,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             try:
                 return operation.call(*args, **kwargs)
             except RuntimeError:
-                given = as_tensors(func, args)
-                if given is None:
-                    raise
-                return operation.call(*given, **kwargs)
+                return _call_with_tensors(operation, func, args, kwargs)
         here["paused"] = True
         try:
             before = self._before(operation, args, kwargs)
@@ -120,10 +114,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         try:
             result = operation.call(*args, **kwargs)
         except RuntimeError:
-            given = as_tensors(func, args)
-            if given is None:
-                raise
-            result = operation.call(*given, **kwargs)
+            result = _call_with_tensors(operation, func, args, kwargs)
         here["paused"] = True
         try:
             self._after(operation, args, kwargs, result, before)
@@ -134,6 +125,13 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         finally:
             here["paused"] = False
         return result
+
+    def _out_of_sight(self) -> Callable[..., Any]:
+        """This mode's work, which the compiler does not look into."""
+        if self._apart is None:
+            never_compiled: Callable[..., Any] = torch.compiler.disable
+            self._apart = never_compiled(self.__torch_dispatch__)
+        return self._apart
 
     def compiled(self, operation: Operation, inputs: tuple[Any, ...]) -> Any:
         """Call what was compiled with these inputs, and record it as the one operation that it is now."""
@@ -387,6 +385,14 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return None, True
         name = f"torch-{put_out[0].device.type}"
         return name, self.recorder.rng_moved(name) is not False
+
+
+def _call_with_tensors(operation: Operation, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Once more after a RuntimeError, where numbers stood for tensors; else that error goes on."""
+    given = as_tensors(func, args)
+    if given is None:
+        raise
+    return operation.call(*given, **kwargs)
 
 
 def _device(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:

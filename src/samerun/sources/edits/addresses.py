@@ -93,6 +93,17 @@ def _gone_through(code: Code) -> Iterator[Place]:
     yield from (place for place in sets.popped(code) if not are_texts(code, place))
 
 
+def _written_in_order(file: File, maker: ast.Set | ast.SetComp, as_list: bool) -> list[Edit]:
+    """The edits that make a list or a dict of a set that is written out."""
+    start, end = file.span(maker)
+    made = [maker.elt] if isinstance(maker, ast.SetComp) else maker.elts
+    new = all(isinstance(item, ast.Call) for item in made)  # each one made here, so that none comes twice
+    before, after = (
+        ("[", "]") if new else ("list(dict.fromkeys([", "]))") if as_list else ("dict.fromkeys([", "])")
+    )
+    return [Change(file.path, start, start + 1, before), Change(file.path, end - 1, end, after)]
+
+
 def _kept_in_order(file: File, maker: ast.expr) -> list[Edit]:
     """The edits that make a list or a dict of a set; [] where it is used as only sets can be."""
     uses = sets.methods(file, maker)
@@ -101,15 +112,7 @@ def _kept_in_order(file: File, maker: ast.expr) -> list[Edit]:
     called = {last_name(call) for call in uses}
     as_list = bool(called & sets.AS_LIST)
     if isinstance(maker, (ast.Set, ast.SetComp)):
-        if called & sets.AS_DICT:
-            return []
-        start, end = file.span(maker)
-        made = [maker.elt] if isinstance(maker, ast.SetComp) else maker.elts
-        new = all(isinstance(item, ast.Call) for item in made)  # each one made here, so that none comes twice
-        before, after = (
-            ("[", "]") if new else ("list(dict.fromkeys([", "]))") if as_list else ("dict.fromkeys([", "])")
-        )
-        return [Change(file.path, start, start + 1, before), Change(file.path, end - 1, end, after)]
+        return [] if called & sets.AS_DICT else _written_in_order(file, maker, as_list)
     assert isinstance(maker, ast.Call)
     start, end = file.span(maker.func)
     if not maker.args:

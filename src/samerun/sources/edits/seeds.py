@@ -117,27 +117,32 @@ def in_seed(file: File, node: ast.expr, volatile: Volatile) -> list[Edit]:
     """The edits that make a volatile expression constant where the code around it makes a seed of it."""
     inner: ast.AST = node
     for outer in file.around(node):
-        if isinstance(outer, ast.keyword) and outer.arg and SEEDS.search(outer.arg):
-            return constant(file, outer.value, volatile)
-        if isinstance(outer, ast.Call) and outer.func is not inner:
-            named = [str(item.value) for item in outer.args if isinstance(item, ast.Constant)]
-            if is_seeding(outer) or any(SEEDS.search(word) for word in named):  # or add_argument("--seed", …)
-                value = inner.value if isinstance(inner, ast.keyword) else inner
-                return constant(file, value, volatile) if isinstance(value, ast.expr) else []
-        if isinstance(outer, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and outer.value is not None:
-            targets = outer.targets if isinstance(outer, ast.Assign) else [outer.target]
-            if any(_is_seed_name(target) for target in targets):
-                return constant(file, outer.value, volatile)
-        if isinstance(outer, ast.Dict) and any(_is_seed_key(key) for key in _keys_of(outer, inner)):
-            return [edit for item in outer.values if item is inner for edit in constant(file, item, volatile)]
-        if isinstance(outer, ast.Return) and outer.value is not None:
-            function = file.function(outer)
-            if function is not None and SEEDS.search(function.name):
-                return constant(file, outer.value, volatile)
+        seed = _seed_made_of(file, outer, inner)
+        if seed is not None:
+            return constant(file, seed, volatile) if isinstance(seed, ast.expr) else []
         if isinstance(outer, ast.stmt):
             break
         inner = outer
     return []
+
+
+def _seed_made_of(file: File, outer: ast.AST, inner: ast.AST) -> ast.AST | None:
+    """What is to be constant, where the code `outer` makes a seed of `inner`, which is a part of it."""
+    if isinstance(outer, ast.keyword):
+        return outer.value if outer.arg and SEEDS.search(outer.arg) else None
+    if isinstance(outer, ast.Call) and outer.func is not inner:
+        named = [str(item.value) for item in outer.args if isinstance(item, ast.Constant)]
+        if is_seeding(outer) or any(SEEDS.search(word) for word in named):  # or add_argument("--seed", …)
+            return inner.value if isinstance(inner, ast.keyword) else inner
+    if isinstance(outer, (ast.Assign, ast.AnnAssign, ast.NamedExpr)):
+        targets = outer.targets if isinstance(outer, ast.Assign) else [outer.target]
+        return outer.value if any(_is_seed_name(target) for target in targets) else None
+    if isinstance(outer, ast.Dict) and any(_is_seed_key(key) for key in _keys_of(outer, inner)):
+        return next((item for item in outer.values if item is inner), None)
+    if isinstance(outer, ast.Return):
+        function = file.function(outer)
+        return outer.value if function is not None and SEEDS.search(function.name) else None
+    return None
 
 
 def seed_calls(code: Code, row: Row, names: Sequence[str]) -> tuple[File, list[ast.Call]]:

@@ -145,32 +145,22 @@ def _patch_loading() -> Undo:
     from torch.utils.data import dataloader
 
     base, many = dataloader._BaseDataLoaderIter, dataloader._MultiProcessingDataLoaderIter
-    iterable = dataloader._DatasetKind.Iterable
     init: Any = base.__init__
     reset: Any = base._reset
     many_init: Any = many.__init__
     undos: list[Undo] = []
     handing_out: set[type] = set()
 
+    def hand_out(owner: type) -> None:
+        if owner not in handing_out:
+            handing_out.add(owner)
+            undos.append(_hand_out_in(owner))
+
     @functools.wraps(init)
     def init_base(self: Any, *args: Any, **kwargs: Any) -> None:
         init(self, *args, **kwargs)
-        loader = args[0] if args else kwargs["loader"]
-        if _keys_itself(self._dataset):
-            return
-        own = isinstance(self, many)
-        if self._dataset_kind == iterable:
-            if type(self) is dataloader._SingleProcessDataLoaderIter:
-                _making.above = _name(self, loader, 0)
-        elif own or self._num_workers == 0 or _forks(loader):  # others' workers may lack our fetchers
-            owner = _owner(type(self))
-            if owner not in handing_out:
-                handing_out.add(owner)
-                undos.append(_hand_out_in(owner))
-            _begin(self, loader, 0)
-        if own:
-            above = _name(self, loader, 0) if self._dataset_kind == iterable else Stream(_controls[-1].seed)
-            loader.worker_init_fn = KeyedInit(above, rank(), loader.worker_init_fn)
+        if not _keys_itself(self._dataset):
+            _key(self, args[0] if args else kwargs["loader"], hand_out)
 
     @functools.wraps(many_init)
     def init_many(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -197,6 +187,23 @@ def _patch_loading() -> Undo:
         _patch_fetchers(dataloader._DatasetKind),
     ]
     return lambda: attribute.all_of(undos)()
+
+
+def _key(iterator: Any, loader: Any, hand_out: Callable[[type], None]) -> None:
+    """Have what an iterator, which was just made, takes from its dataset keyed by the sample."""
+    from torch.utils.data import dataloader
+
+    own = isinstance(iterator, dataloader._MultiProcessingDataLoaderIter)
+    is_iterable = iterator._dataset_kind == dataloader._DatasetKind.Iterable
+    if is_iterable:
+        if type(iterator) is dataloader._SingleProcessDataLoaderIter:
+            _making.above = _name(iterator, loader, 0)
+    elif own or iterator._num_workers == 0 or _forks(loader):  # others' workers may lack our fetchers
+        hand_out(_owner(type(iterator)))
+        _begin(iterator, loader, 0)
+    if own:
+        above = _name(iterator, loader, 0) if is_iterable else Stream(_controls[-1].seed)
+        loader.worker_init_fn = KeyedInit(above, rank(), loader.worker_init_fn)
 
 
 def _forks(loader: Any) -> bool:
