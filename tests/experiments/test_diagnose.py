@@ -93,7 +93,7 @@ def test_a_reason_that_is_seen_is_not_followed_to_an_earlier_step(tmp_path: Path
     assert sources(diagnosis) == [["python-random"]]
     assert diagnosis.found[0].difference.step == 2
     assert [call["stop_after"] for call in script.calls] == [None, None, 4, 4, None, None]
-    assert any("recorded again they part at step 2 already" in note for note in diagnosis.check.notes)
+    assert any("recorded again they diverge at step 2 already" in note for note in diagnosis.check.notes)
 
 
 BRANCHING = "import random\nimport torch\n\ntorch.manual_seed(0)\n\nif random.random() < 0.5:\n    print()\n"
@@ -199,7 +199,7 @@ def test_what_the_code_reads_is_tried_before_everything(seconds: float, tmp_path
     script = Script(batches=("clock",), reads=("process-id", "clock"), seconds=seconds)
     diagnosis = diagnosed(script, tmp_path)
     assert sources(diagnosis) == [["clock"]]
-    assert "clock() is read before the runs part" in diagnosis.found[0].causes[0].evidence
+    assert "clock() is read before the runs diverge" in diagnosis.found[0].causes[0].evidence
     assert diagnosis.found[0].causes[0].call_site == "train.py:3"
     controlled = [call["control"].only for call in script.calls if call["control"]]
     assert max(map(len, controlled)) == 1

@@ -45,7 +45,7 @@ class Check(Verb):
             "--no-confirm",
             dest="confirm",
             action="store_false",
-            help="name the likely cause without further runs that prove it",
+            help="name the likely cause without the further runs that confirm it",
         )
         parser.add_argument(
             "--json", metavar="FILE", help="write the result as JSON too; - for standard output"

@@ -25,7 +25,10 @@ class Study(Verb):
     """Vary the seed of each source alone and of all together."""
 
     name = "study"
-    summary = "vary the seeds: how much of the metric is luck, which luck, and is A better than B"
+    summary = (
+        "vary seeds to measure how much of the metric is due to chance, from which source, "
+        "and whether A beats B"
+    )
     example = r"samerun study --metric 'accuracy ([\d.]+)' --seeds 20 -- python train.py"
     usage = "--metric METRIC [options] -- COMMAND"
     takes_command = True
@@ -41,7 +44,7 @@ class Study(Verb):
         )
         parser.add_argument("--seeds", type=at_least(5), default=20, metavar="N", help="default 20")
         parser.add_argument(
-            "--sources", type=ids, default=(), metavar="ID,ID", help="vary these alone (default: all)"
+            "--sources", type=ids, default=(), metavar="ID,ID", help="only vary these sources (default: all)"
         )
         parser.add_argument(
             "--against", metavar="'COMMAND'", help="compare with another command, seed by seed"

@@ -204,7 +204,7 @@ def _weights(case: Case) -> list[Lack]:
     if not differing:  # they were not seen before the first step
         return []
     text = "its weights before its first step are those of no step of the whole run"
-    held = f"held against those after step {step - 1}, {len(differing)} of {total} tensors differ"
+    held = f"compared with those after step {step - 1}, {len(differing)} of {total} tensors differ"
     return [Lack(saving.WEIGHTS, f"{text}; {held}: {_some(differing)}", saving.WEIGHTS_ADVICE)]
 
 
