@@ -219,7 +219,7 @@ def test_what_no_control_mends_is_left_open(tmp_path: Path) -> None:
     assert diagnosis.check.verdict == "differs"
     assert sources(diagnosis) == [[]]
     assert not diagnosis.complete
-    assert any("with every source controlled" in note for note in diagnosis.check.notes)
+    assert any("with every controllable source controlled" in note for note in diagnosis.check.notes)
 
 
 def test_a_loop_that_ends_by_the_clock_needs_no_closer_look(tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ def test_a_race_that_no_edit_ends_is_what_all_controls_together_leave(tmp_path: 
     diagnosis = diagnosed(script, tmp_path)
     assert sources(diagnosis) == [[]]
     assert [cause.source for cause in diagnosis.found[0].causes] == ["thread-scheduling"]
-    assert any("with every source controlled" in note for note in diagnosis.check.notes)
+    assert any("with every controllable source controlled" in note for note in diagnosis.check.notes)
     controlled = [call["control"] is not None and len(call["control"].only) > 10 for call in script.calls]
     assert controlled == [False, False, True, True]
 
@@ -315,7 +315,7 @@ def test_threads_that_race_alike_a_few_times_confirm_nothing(tmp_path: Path) -> 
     diagnosis = diagnosed(script, tmp_path)
     assert sources(diagnosis) == [[]]
     assert diagnosis.found[0].causes[0].source == "thread-scheduling"
-    assert any("with every source controlled" in note for note in diagnosis.check.notes)
+    assert any("with every controllable source controlled" in note for note in diagnosis.check.notes)
     controlled = [call["control"].only for call in script.calls if call["control"]]
     assert controlled[:3] == [("hash-seed",)] * 3
     assert len(controlled) == 6 and min(map(len, controlled[3:])) > 10

@@ -18,8 +18,8 @@ def unheeded(recorded: Recorded) -> str | None:
     if not said:
         return None
     return (
-        f"the script uses what can change from run to run: {'; '.join(said)}. "
-        "It made no difference in these runs, but may in others"
+        "the script uses what can change from run to run; it made no difference here, "
+        f"but may in other runs: {'; '.join(said)}"
     )
 
 
