@@ -225,8 +225,8 @@ def test_an_operation_that_only_one_run_has(build: Builder, lacking: str, name: 
         assert (found.kind, found.op, found.call_site, found.step) == ("flow", name, "model.py:77", 2)
         here, there = ("B", "A") if lacking == "a" else ("A", "B")
         assert (
-            f"run {here} has operation {name} here (model.py:77); run {there} has "
-            "operation aten::addmm (model.py:12) (different control flow)" in result.notes
+            f"only run {here} has operation {name} (model.py:77); run {there} has "
+            "operation aten::addmm (model.py:12) there (different control flow)" in result.notes
         )
 
 

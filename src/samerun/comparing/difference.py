@@ -102,13 +102,13 @@ def _only(found: Compared, runs: tuple[Recorded, Recorded]) -> str:
     has, lacks = ("A", "B") if found.parting.a is not None else ("B", "A")
     row = found.seen()[0].row(found.seen()[1])
     site = f" ({row.call_site})" if row.call_site else ""
-    here = f"{row.what} {row.name or ''}".rstrip()
+    text = f"only run {has} has {row.what} {row.name or ''}".rstrip() + site
     instead = found.instead()
-    if instead is None:
-        return f"only run {has} has {here}{site}"
-    there = f"{instead.what} {instead.name or ''}".rstrip()
-    other = f" ({instead.call_site})" if instead.call_site else ""
-    return f"run {has} has {here} here{site}; run {lacks} has {there}{other} (different control flow)"
+    if instead is not None:
+        site = f" ({instead.call_site})" if instead.call_site else ""
+        text += f"; run {lacks} has {instead.what} {instead.name or ''}".rstrip() + site
+        text += " there (different control flow)"
+    return text
 
 
 def _name(a: Trace, at_a: int, b: Trace, at_b: int) -> tuple[str | None, list[str]]:
