@@ -29,7 +29,7 @@ class Check(Verb):
     """Record N runs, compare them, and explain the first difference."""
 
     name = "check"
-    summary = "run a command several times and say whether the runs give the same bits, and if not, why"
+    summary = "run a command several times and report whether the runs give the same bits, and if not, why"
     example = "samerun check -n 3 -- python train.py --lr 0.1"
     usage = "[options] -- COMMAND"
     takes_command = True

@@ -25,10 +25,7 @@ class Study(Verb):
     """Vary the seed of each source alone and of all together."""
 
     name = "study"
-    summary = (
-        "vary seeds to measure how much of the metric is due to chance, from which source, "
-        "and whether A beats B"
-    )
+    summary = "measure how much of the metric is due to chance, from which source, and whether A beats B"
     example = r"samerun study --metric 'accuracy ([\d.]+)' --seeds 20 -- python train.py"
     usage = "--metric METRIC [options] -- COMMAND"
     takes_command = True
@@ -51,7 +48,7 @@ class Study(Verb):
         )
         parser.add_argument("--better", choices=("higher", "lower"), default="higher", help="default higher")
         parser.add_argument(
-            "--precision", type=float, metavar="X", help="say how many seeds give the mean to ± X"
+            "--precision", type=float, metavar="X", help="report how many seeds give the mean to ± X"
         )
         parser.add_argument(
             "--jobs", type=at_least(1), metavar="N", help="runs at once (default: processors)"

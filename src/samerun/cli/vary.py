@@ -20,7 +20,7 @@ class Vary(Verb):
     """Change one source at a time, and compare bit for bit."""
 
     name = "vary"
-    summary = "change one source at a time and say which ones the result depends on"
+    summary = "change one source at a time and report which ones the result depends on"
     example = "samerun vary --factors threads,hash-seed --budget 10m -- python train.py"
     usage = "[options] -- COMMAND"
     takes_command = True

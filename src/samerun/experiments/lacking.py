@@ -144,7 +144,7 @@ def _update(case: Case) -> list[Lack]:
         )
         return [Lack(saving.OPTIMIZER, text, saving.OPTIMIZER_ADVICE)]
     state = "and equal optimizer state" if states else "(the optimizer keeps no other state)"
-    text = f"with equal gradients {state}, step {step} updated the weights otherwise: another learning rate"
+    text = f"with equal gradients {state}, step {step} updated the weights differently: another learning rate"
     return [Lack(saving.RATE, text, saving.RATE_ADVICE)]
 
 

@@ -17,8 +17,8 @@ _LONGEST_SOURCE = 4 << 20  # bytes; beyond that a file is data
 
 _WORDS = {
     "batch": "the batch",
-    "input": "what went into the model",
-    "output": "what came out of the model",
+    "input": "the input of the model",
+    "output": "the output of the model",
     "loss": "the loss",
     "gradients": "the gradients",
     "parameters": "the parameters",
