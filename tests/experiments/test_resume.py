@@ -186,7 +186,7 @@ def test_a_command_that_parts_from_itself_after_the_kill_is_not_blamed_on_the_ch
             Training(parts_at={2: 4}),
             "resume",
             7,
-            "two runs differ even without a resume, from step 4 on, in data",
+            "two runs diverge even without a resume, at step 4, in data",
             2,
         ),
         (

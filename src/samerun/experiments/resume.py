@@ -162,7 +162,7 @@ class _Experiment:
         causes = why(difference, None).causes[:_CAUSES]
         self.notes += [f"likely cause: {cause.source}, {cause.evidence}" for cause in causes]
         return (
-            f"two runs differ even without a resume, from step {difference.step} on, in {difference.phase}: "
+            f"two runs diverge even without a resume, at step {difference.step}, in {difference.phase}: "
             "first make them the same (samerun check says how), or add --controlled"
         )
 
