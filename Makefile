@@ -25,7 +25,7 @@ check: $(READY)
 	$(BIN)/lint-imports
 	$(BIN)/python docs/check_links.py
 
-bench: $(READY)  ## the figures of the README
+bench: $(READY)  ## the figures of docs/measured.md
 	$(BIN)/python benchmarks/bench_start.py
 	$(BIN)/python benchmarks/bench_recording.py
 	$(BIN)/python benchmarks/bench_diff.py

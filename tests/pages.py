@@ -18,6 +18,8 @@ from samerun import layers
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
+LIBRARY = ROOT / "docs" / "library.md"
+COMING_FROM = ROOT / "docs" / "coming-from.md"
 
 # What tests/peers/test_coming_from.py runs.
 BESIDE_PEERS = {
@@ -42,8 +44,9 @@ def blocks(page: Path) -> dict[str, str]:
 
 
 def block(name: str) -> str:
-    """One of the README's."""
-    return blocks(README)[name]
+    """One of the README's, of docs/library.md or of docs/coming-from.md; no two have one name."""
+    (found,) = (page[name] for page in map(blocks, (README, LIBRARY, COMING_FROM)) if name in page)
+    return found
 
 
 def run(code: str, **names: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Every python block of the README and of docs/data/loader.md runs, and does what is said beside it."""
+"""Every python block of the README and of the pages on the library runs, and does what is said beside it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,19 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from pages import BESIDE_PEERS, README, ROOT, Training, block, blocks, other, run, uncontrolled
+from pages import (
+    BESIDE_PEERS,
+    COMING_FROM,
+    LIBRARY,
+    README,
+    ROOT,
+    Training,
+    block,
+    blocks,
+    other,
+    run,
+    uncontrolled,
+)
 from peers.work import bits, by_sample, next_draws, order
 
 import samerun
@@ -19,19 +31,18 @@ from samerun.digest import digest_value
 from samerun.testing import assert_same_run
 
 LOADER = ROOT / "docs" / "data" / "loader.md"
-HERE = {
-    "As a library 1",
-    "As a library 2",
-    "As a library 3",
-    "The seven-line recipe 1",
-    "The seven-line recipe 2",
+TESTED = {
+    README: {"As a library 1"},
+    LIBRARY: {"A training that resumes anywhere 1", "Asserts for your own tests 1"},
+    COMING_FROM: {"The seven-line recipe 1", "The seven-line recipe 2"} | BESIDE_PEERS,
 }
 
 pytestmark = pytest.mark.filterwarnings("ignore:PYTHONHASHSEED was not set")
 
 
-def test_every_block_of_the_readme_has_a_test() -> None:
-    assert set(blocks(README)) == HERE | BESIDE_PEERS
+@pytest.mark.parametrize("page", TESTED, ids=lambda page: page.stem)
+def test_every_block_has_a_test(page: Path) -> None:
+    assert set(blocks(page)) == TESTED[page]
 
 
 # --- as a library ---------------------------------------------------------------------------------------
@@ -66,7 +77,7 @@ def library(folder: Path, *, code: str, stop_after: int | None = None, resume: b
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Training:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("whole"))
-        return library(Path(), code=block("As a library 2"))
+        return library(Path(), code=block("A training that resumes anywhere 1"))
 
 
 @pytest.mark.parametrize("stop_after", [1, 4, 5, 7])
@@ -74,7 +85,7 @@ def test_data_and_state_go_on_after_any_batch(
     whole: Training, stop_after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code = block("As a library 2")
+    code = block("A training that resumes anywhere 1")
     stopped = library(tmp_path, code=code, stop_after=stop_after)
     assert bits(stopped.batches) == bits(whole.batches[:stop_after])
     resumed = library(tmp_path, code=code, resume=True)
@@ -86,7 +97,7 @@ def test_without_the_loader_it_does_not_go_on(
     whole: Training, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code = other(block("As a library 2"), ', "loader": loader}', "}")
+    code = other(block("A training that resumes anywhere 1"), ', "loader": loader}', "}")
     library(tmp_path, code=code, stop_after=2)
     resumed = library(tmp_path, code=code, resume=True)
     assert bits(resumed.batches) == bits(whole.batches)  # from the start
@@ -97,7 +108,8 @@ def test_asserts_for_tests() -> None:
     names: dict[str, Any] = {}
     for code in blocks(ROOT / "docs" / "testing.md").values():
         names.update(run(code))
-    scope = run(block("As a library 3"), **{name: names[name] for name in ("train", "Training", "make")})
+    code = block("Asserts for your own tests 1")
+    scope = run(code, **{name: names[name] for name in ("train", "Training", "make")})
     scope["test_my_training"]()
     turns = itertools.count()
     with pytest.raises(AssertionError, match="not the same"):

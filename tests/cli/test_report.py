@@ -21,7 +21,7 @@ def test_two_runs_are_held_against_each_other(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "samerun-report.html" in done.stdout
     html = (tmp_path / "samerun-report.html").read_text()
-    assert "2 runs part at step 2, in optimizer" in html
+    assert "2 runs diverge at step 2, in optimizer" in html
     assert "the gradients" in html
 
 
@@ -79,7 +79,7 @@ def test_diff_writes_both_files_and_keeps_its_exit_code(tmp_path: Path) -> None:
     words = ("diff", a.id, b.id, "--html", "x.html", "--junit", "x.xml", "--json", "x.json")
     done = samerun(*words, cwd=tmp_path)
     assert done.returncode == 1, done.stderr
-    assert "2 runs part at step 2" in (tmp_path / "x.html").read_text()
+    assert "2 runs diverge at step 2" in (tmp_path / "x.html").read_text()
     (suite,) = xml.fromstring((tmp_path / "x.xml").read_bytes())
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
     assert json.loads((tmp_path / "x.json").read_text())["verdicts"] == ["differs"]
@@ -115,7 +115,7 @@ def test_check_writes_both_files(tmp_path: Path) -> None:
     done = samerun(*words, cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     html = (tmp_path / "x.html").read_text()
-    assert "2 runs part at step 0, in setup" in html and "torch-cpu" in html
+    assert "2 runs diverge at step 0, in setup" in html and "torch-cpu" in html
     assert "Operations around the first difference" in html
     (suite,) = xml.fromstring((tmp_path / "x.xml").read_bytes())
     assert suite.get("failures") == "1"

@@ -86,7 +86,7 @@ def test_what_is_not_kept_is_named(folder: Path) -> None:
     assert [lack["what"] for lack in result["lacked"]] == ["RNG state of torch-cpu"]
     assert "torch.set_rng_state" in result["causes"][0]["advice"]
     assert done.stdout.startswith("✗ differs — killed at step 4, resumed from step 4: at step 4, in forward")
-    assert "The checkpoint lacked; a run never stopped does not part there:" in done.stdout
+    assert "The checkpoint lacked; a run never stopped does not diverge there:" in done.stdout
     assert "torch.get_rng_state()" in done.stdout
     assert "audit of last.pt: it has " in " ".join(done.stdout.split())
 

@@ -92,7 +92,7 @@ def test_the_origin_and_what_it_spreads_to(build: Builder) -> None:
     assert found.origin.inputs_equal
     assert (found.origin.op, found.origin.draws, found.origin.generator_differs) == ("aten::mm", False, None)
     assert not found.origin.first_of_process
-    assert "among the records of steps it shows first in gradients SGD of step 2" in result.notes
+    assert "first visible in the step records as: gradients SGD, step 2" in result.notes
 
 
 @pytest.mark.parametrize("at", [at for at, row in enumerate(rows()) if row["what"] == "operation"])
@@ -225,8 +225,8 @@ def test_an_operation_that_only_one_run_has(build: Builder, lacking: str, name: 
         assert (found.kind, found.op, found.call_site, found.step) == ("flow", name, "model.py:77", 2)
         here, there = ("B", "A") if lacking == "a" else ("A", "B")
         assert (
-            f"only run {here} has operation {name} (model.py:77); "
-            f"run {there} goes on with operation aten::addmm (model.py:12)" in result.notes
+            f"only run {here} has operation {name} (model.py:77); run {there} has "
+            "operation aten::addmm (model.py:12) there (different control flow)" in result.notes
         )
 
 

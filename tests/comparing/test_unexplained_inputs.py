@@ -26,7 +26,7 @@ def test_a_clock_that_had_no_effect_is_named_with_its_lines(build: Builder) -> N
     result = compare(build(reads + training()), build(reads + training()))
     assert result.verdict == "same"
     (note,) = result.notes
-    assert "without effect in these runs" in note
+    assert "made no difference here" in note
     assert "clock (time.time at train.py:3)" in note
     assert "process-id (os.getpid at train.py:5)" in note
 
@@ -48,7 +48,7 @@ def test_runs_that_differ_are_explained_elsewhere(build: Builder) -> None:
     changed[-3]["digest"] = d("other")
     result = compare(build(rows), build([read("time.time", 3), *changed]))
     assert result.verdict == "differs"
-    assert not any("without effect" in note for note in result.notes)
+    assert not any("made no difference here" in note for note in result.notes)
 
 
 def test_memory_that_nothing_had_written_is_named(build: Builder) -> None:
@@ -57,7 +57,7 @@ def test_memory_that_nothing_had_written_is_named(build: Builder) -> None:
     result = compare(run, run)
     assert result.verdict == "same"
     (note,) = result.notes
-    assert "without effect in these runs" in note
+    assert "made no difference here" in note
     assert "uninitialized-memory (numpy.empty at train.py:17)" in note
 
 

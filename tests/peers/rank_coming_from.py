@@ -1,4 +1,4 @@
-"""One rank of the README's lines for those who come from MMDetection."""
+"""One rank of the lines of docs/coming-from.md for those who come from MMDetection."""
 
 from __future__ import annotations
 

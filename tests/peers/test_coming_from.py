@@ -1,4 +1,4 @@
-"""The README's "Coming from …": the lines before and the lines after, run as they are."""
+"""docs/coming-from.md: the lines before and the lines after, run as they are."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def test_everything_that_was_found_is_there(tmp_path: Path) -> None:
     text = " ".join(Page(render(case.diagnosis, case.lookup)).text.split())
     for words in (
         "3 causes: python-random, nondeterministic-kernels and threads. With all of them controlled",
-        "With python-random controlled, 2 further runs do not part there any more, but at step 9",
+        "With python-random controlled, 2 further runs no longer diverge there, but at step 9",
         "x = random.randrange(4)",
         "+random.seed(0)",
         "Run B drew one more number from python-random at train.py:7, in batch 3 of rank0.worker1.",

@@ -214,7 +214,7 @@ def test_plots_follow_a_change_of_light(browser: Browser, report: Path) -> None:
 
 def test_it_reads_without_scripts(browser: Browser, report: Path) -> None:
     with opened(browser, report, scripts=False) as (page, _):
-        assert page.get_by_role("heading", level=1).inner_text().endswith("2 runs part at step 3, in data")
+        assert page.get_by_role("heading", level=1).inner_text().endswith("2 runs diverge at step 3, in data")
         assert page.get_by_role("button").count() == 0
         assert page.get_by_text("random.seed(0)").first.is_visible()
 

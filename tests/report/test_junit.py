@@ -65,7 +65,7 @@ def test_the_message_is_the_first_difference_and_its_causes(tmp_path: Path) -> N
     (failure,) = case.result
     assert isinstance(failure, Failure)
     assert failure.message == (
-        "the runs part at step 7, in data (train.py:4); cause: python-random (confirmed)"
+        "the runs diverge at step 7, in data (train.py:4); cause: python-random (confirmed)"
     )
     assert "random.seed(0)" in (failure.text or "")
     assert case.name == "python train.py --name 'two words': run 1 and run 3 give the same bits"

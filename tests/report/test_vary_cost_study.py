@@ -75,7 +75,7 @@ def test_prices_and_choices() -> None:
     choice = Choice("cheapest", "samerun run --mode seeded", "same", 3, Ratio(1.0, 0.9, 1.1))
     result = CostResult("same", ("python",), 5, (noise, price, failed), (choice,), 0.01)
     text = printed(cost, result)
-    assert "the dearest control is threads, ×1.50 (1.40 to 1.60) (independence)" in text
+    assert "the most expensive control is threads, ×1.50 (1.40 to 1.60) (independence)" in text
     assert "repeats (3 runs): samerun run --mode seeded" in text
     assert "the command fails with it" in text
     assert result.to_json()["prices"][1]["step"] == {"ratio": 1.5, "low": 1.4, "high": 1.6}

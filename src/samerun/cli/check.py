@@ -29,7 +29,7 @@ class Check(Verb):
     """Record N runs, compare them, and explain the first difference."""
 
     name = "check"
-    summary = "run a command several times and say whether the runs give the same bits, and if not, why"
+    summary = "run a command several times and report whether the runs give the same bits, and if not, why"
     example = "samerun check -n 3 -- python train.py --lr 0.1"
     usage = "[options] -- COMMAND"
     takes_command = True
@@ -45,7 +45,7 @@ class Check(Verb):
             "--no-confirm",
             dest="confirm",
             action="store_false",
-            help="name the likely cause without further runs that prove it",
+            help="name the likely cause without the further runs that confirm it",
         )
         parser.add_argument(
             "--json", metavar="FILE", help="write the result as JSON too; - for standard output"

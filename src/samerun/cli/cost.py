@@ -20,7 +20,7 @@ class Cost(Verb):
     """Time every mode and control against the command left alone, and search the cheapest that repeats."""
 
     name = "cost"
-    summary = "price each control and mode, and find the cheapest way to run that still repeats"
+    summary = "measure the cost of each control and mode, and find the cheapest that still repeats"
     example = "samerun cost --rounds 5 --budget 20m -- python train.py"
     usage = "[options] -- COMMAND"
     takes_command = True
@@ -32,10 +32,10 @@ class Cost(Verb):
             type=at_least(2),
             default=5,
             metavar="N",
-            help="in each, everything is run once, in random order (default 5)",
+            help="measurement rounds; each runs every configuration once (default 5)",
         )
         parser.add_argument(
-            "--budget", type=duration, metavar="TIME", help="such as 20m: no more rounds then"
+            "--budget", type=duration, metavar="TIME", help="stop starting rounds after TIME (e.g. 20m)"
         )
         parser.add_argument("--steps", type=at_least(2), metavar="N", help="stop each run after N steps")
         parser.add_argument("--seed", type=seed, default=0, metavar="N", help="seed of every RNG (default 0)")

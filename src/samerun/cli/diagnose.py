@@ -45,7 +45,7 @@ class Diagnose(Verb):
         )
         parser.add_argument("--steps", type=at_least(1), metavar="N", help="stop each run after N steps")
         parser.add_argument(
-            "--controlled", action="store_true", help="what still differs with every source controlled"
+            "--controlled", action="store_true", help="control every source, and diagnose what still differs"
         )
         add_control_options(parser)
         add_launch_options(parser)

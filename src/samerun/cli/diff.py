@@ -21,7 +21,7 @@ class Diff(Verb):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
         parser.add_argument("a", metavar="RUN", help="an id, the start of one, a folder, last or last~1")
-        parser.add_argument("b", metavar="RUN", help="the run to hold against it")
+        parser.add_argument("b", metavar="RUN", help="the run to compare it with")
         parser.add_argument(
             "--json", metavar="FILE", help="write the result as JSON too; - for standard output"
         )

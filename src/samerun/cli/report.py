@@ -15,7 +15,7 @@ class Report(Verb):
     """Show one diagnosis, or hold runs against each other, in a page to read and to pass on."""
 
     name = "report"
-    summary = "make one HTML file of what recorded runs show, to read and to pass on"
+    summary = "make one HTML report of recorded runs, to read and to pass on"
     example = "samerun report last~1 last -o report.html"
     usage = "[-o FILE] RUN ..."
 

@@ -28,7 +28,7 @@ class Resume(Verb):
     """Kill, resume, compare; then kill twice; name what the checkpoint lacked."""
 
     name = "resume"
-    summary = "kill a command, resume it, and say whether it gives the bits of the run that was never stopped"
+    summary = "kill a command, resume it, and report whether it repeats the bits of the run never stopped"
     example = 'samerun resume --kill-at 30 --resume-with "python train.py --resume" -- python train.py'
     usage = "--kill-at STEP [--resume-with COMMAND] [options] -- COMMAND"
     takes_command = True
@@ -45,7 +45,7 @@ class Resume(Verb):
             _RESUME_WITH,
             type=_words,
             metavar="COMMAND",
-            help="the command that goes on, as one word in quotes; default: the same command",
+            help="the command that resumes, quoted as one word; default: the same command",
         )
         parser.add_argument(
             "--steps", type=at_least(2), metavar="N", help="compare N steps, and stop after them"

@@ -36,8 +36,8 @@ class RunVerb(Verb):
             action="append",
             default=[],
             metavar="ID",
-            help="control this source too; for those that are controlled on request alone, such as clock "
-            "(uninitialized-memory=nan fills it with NaN in the place of zeros)",
+            help="control this source too, for sources that are only controlled on request, such as clock "
+            "(uninitialized-memory=nan fills it with NaN instead of zeros)",
         )
 
     def run(self, options: argparse.Namespace) -> int:

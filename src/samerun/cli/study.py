@@ -25,7 +25,7 @@ class Study(Verb):
     """Vary the seed of each source alone and of all together."""
 
     name = "study"
-    summary = "vary the seeds: how much of the metric is luck, which luck, and is A better than B"
+    summary = "measure how much of the metric is due to chance, from which source, and whether A beats B"
     example = r"samerun study --metric 'accuracy ([\d.]+)' --seeds 20 -- python train.py"
     usage = "--metric METRIC [options] -- COMMAND"
     takes_command = True
@@ -41,14 +41,14 @@ class Study(Verb):
         )
         parser.add_argument("--seeds", type=at_least(5), default=20, metavar="N", help="default 20")
         parser.add_argument(
-            "--sources", type=ids, default=(), metavar="ID,ID", help="vary these alone (default: all)"
+            "--sources", type=ids, default=(), metavar="ID,ID", help="only vary these sources (default: all)"
         )
         parser.add_argument(
             "--against", metavar="'COMMAND'", help="compare with another command, seed by seed"
         )
         parser.add_argument("--better", choices=("higher", "lower"), default="higher", help="default higher")
         parser.add_argument(
-            "--precision", type=float, metavar="X", help="say how many seeds give the mean to ± X"
+            "--precision", type=float, metavar="X", help="report how many seeds give the mean to ± X"
         )
         parser.add_argument(
             "--jobs", type=at_least(1), metavar="N", help="runs at once (default: processors)"

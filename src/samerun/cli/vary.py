@@ -20,7 +20,7 @@ class Vary(Verb):
     """Change one source at a time, and compare bit for bit."""
 
     name = "vary"
-    summary = "change one source at a time and say which ones the result depends on"
+    summary = "change one source at a time and report which ones the result depends on"
     example = "samerun vary --factors threads,hash-seed --budget 10m -- python train.py"
     usage = "[options] -- COMMAND"
     takes_command = True
@@ -32,10 +32,13 @@ class Vary(Verb):
             type=ids,
             default=(),
             metavar="ID,ID",
-            help="vary these sources alone (default: all but the random number generators)",
+            help="only vary these sources (default: all but the random number generators)",
         )
         parser.add_argument(
-            "--budget", type=duration, metavar="TIME", help="such as 90, 10m or 1h: the most telling first"
+            "--budget",
+            type=duration,
+            metavar="TIME",
+            help="stop starting changes after TIME (e.g. 90, 10m or 1h); the most likely ones come first",
         )
         parser.add_argument("--first", action="store_true", help="stop at the first dependence")
         parser.add_argument("--steps", type=at_least(1), metavar="N", help="stop each run after N steps")

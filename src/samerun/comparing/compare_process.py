@@ -94,7 +94,7 @@ def compare_process(
     if result.parting is None and (said := _without_bytes(paired.a, records.a)):
         notes.append(said)
     if records.moved and result.parting is None:
-        notes.append(f"{paired.a.stem}: {records.moved} records are equal, but stand in another order")
+        notes.append(f"{paired.a.stem}: {records.moved} records are equal, but in another order")
     return replace(
         result,
         counts=_counts(paired, [item for item in (records, done, beside) if item is not None]),
@@ -147,7 +147,7 @@ def _with_operations(
         return replace(result, parting=found, ended=False, origin=origin, unknown=None)
     if origin is not None and not origin.inputs_equal and _came_in(paired, first, found):
         return replace(result, origin=origin)
-    note = f"among the records of steps it shows first in {_described(paired, first)}"
+    note = f"first visible in the step records as: {_described(paired, first)}"
     return replace(
         result, parting=found, ended=False, origin=origin, notes=(*result.notes, note), shows=first
     )
@@ -176,7 +176,7 @@ def _seen(paired: Paired, parting: Parting) -> tuple[Trace, int]:
 def _described(paired: Paired, parting: Parting) -> str:
     trace, at = _seen(paired, parting)
     row = trace.row(at)
-    return f"{row.what} {row.name or ''}".strip() + f" of step {row.step}"
+    return f"{row.what} {row.name or ''}".strip() + f", step {row.step}"
 
 
 def _end_alike(paired: Paired, a: int, b: int) -> bool:

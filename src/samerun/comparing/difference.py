@@ -106,7 +106,8 @@ def _only(found: Compared, runs: tuple[Recorded, Recorded]) -> str:
     instead = found.instead()
     if instead is not None:
         site = f" ({instead.call_site})" if instead.call_site else ""
-        text += f"; run {lacks} goes on with {instead.what} {instead.name or ''}".rstrip() + site
+        text += f"; run {lacks} has {instead.what} {instead.name or ''}".rstrip() + site
+        text += " there (different control flow)"
     return text
 
 

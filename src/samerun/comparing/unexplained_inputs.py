@@ -1,4 +1,4 @@
-"""What the script used that is another value in each run, though the runs came out the same."""
+"""Inputs that change from run to run (clock, entropy, ...) but had no visible effect."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ def unheeded(recorded: Recorded) -> str | None:
         said.append(f"{used.source} ({', '.join(places[:_MOST])}{more})")
     if not said:
         return None
-    return f"used by the script, and without effect in these runs: {'; '.join(said)}"
+    return (
+        "the script uses what can change from run to run; it made no difference here, "
+        f"but may in other runs: {'; '.join(said)}"
+    )
 
 
 def may_agree_by_luck(recorded: Recorded) -> bool:

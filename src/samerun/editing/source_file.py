@@ -74,7 +74,7 @@ class File:
         """
         located = node if hasattr(node, "lineno") else None
         if located is None or (_in_string(self, node) and not self._is_exact(node)):
-            raise NoEdit(f"{self.path}: the place stands in a string")
+            raise NoEdit(f"{self.path}: the place is inside a string")
         return self._ends(node)
 
     def said(self, node: ast.AST) -> str:

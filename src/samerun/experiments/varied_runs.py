@@ -119,7 +119,7 @@ def misfit(run: Run, change: Change) -> str | None:
     for name, value in change.variant.expects.items():
         if said.get(name) != value:
             seen = "nothing" if name not in said else f"{said[name]!r}"
-            return f"it did not take hold: {name} should be {value!r}, and the run says {seen}"
+            return f"the change did not apply: {name} should be {value!r}, and the run reports {seen}"
     return None
 
 

@@ -154,5 +154,5 @@ def _findings(
 
 def _not_needed(item: Evidence, causes: Sequence[Evidence]) -> Cause:
     names = " and ".join(cause.source for cause in causes)
-    text = f"not needed to explain the first difference (controlling {names} removes it), but {item.text}"
+    text = f"not the cause of this difference (controlling {names} removes it), but {item.text}"
     return cause_of(Evidence(item.source, item.strength, text, item.call_site, item.advice))

@@ -148,4 +148,5 @@ def _said(
         else "Their gradients differ: call the wrapped model itself (not its .module), leave no_sync() "
         "before the step, and wrap it after every change of its parameters"
     )
-    return f"{HEAD}{ranks} hold other weights from step {step} on{which}, {why}: they train apart. {todo}"
+    what = f"{ranks} have other weights from step {step} on{which}"
+    return f"{HEAD}{what}, {why}: each trains a model of its own. {todo}"

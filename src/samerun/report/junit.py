@@ -116,7 +116,7 @@ def _message(diagnosis: Diagnosis) -> str:
     if check.verdict != "differs" or first is None:
         return _short(check.reason or "nothing to compare")
     site = first_difference.call_site(first)
-    where = f"the runs part {first_difference.headline(first)}" + (f" ({site})" if site else "")
+    where = f"the runs diverge {first_difference.headline(first)}" + (f" ({site})" if site else "")
     named = [
         f"{cause.source} ({'confirmed' if cause.confirmed else 'not confirmed'})" for cause in check.causes
     ]

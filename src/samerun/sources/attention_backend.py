@@ -27,7 +27,8 @@ class AttentionBackend(Setting):
     id = "attention-backend"
     summary = "the backward pass of fused attention on CUDA gives other bits each time"
     advice = (
-        "torch.use_deterministic_algorithms(True), or torch.backends.cuda.enable_flash_sdp(False) and its kin"
+        "torch.use_deterministic_algorithms(True), or turn the fused backends off: torch.backends.cuda."
+        "enable_flash_sdp(False), enable_mem_efficient_sdp(False) and enable_cudnn_sdp(False)"
     )
     kind = "kernel"
 

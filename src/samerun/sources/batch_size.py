@@ -13,7 +13,7 @@ class BatchSize(Source):
     """Rows are rounded otherwise in a batch of another size, and batch norm sees other batches."""
 
     id = "batch-size"
-    summary = "the same samples in batches of another size give other last bits, and other batch statistics"
+    summary = "another batch size changes the low-order bits, and the batch statistics, of the same samples"
     advice = "compare trainings with the same batch size and the same number of accumulated steps"
     kind = "numerics"
     controllable = False

@@ -114,7 +114,7 @@ class Clock(World):
         ):
             return super().recognise(difference)
         last = timers[-1]
-        text = f"{last.name} at {last.call_site} sets a time limit, and the runs took another way"
+        text = f"{last.name} at {last.call_site} sets a time limit, and the runs took different branches"
         advice = "end the training after a number of steps instead of a time"
         return Evidence(self.id, 0.7, text, last.call_site, advice, beyond_control=True)
 

@@ -14,7 +14,7 @@ class Compile(Source):
     """Compiled models round otherwise, and draw dropout from another generator."""
 
     id = "compile"
-    summary = "a compiled model rounds otherwise than an eager one, and draws other random numbers"
+    summary = "a compiled model rounds differently from an eager one, and draws other random numbers"
     advice = "compare compiled with compiled, or eager with eager"
     kind = "numerics"
     controllable = False

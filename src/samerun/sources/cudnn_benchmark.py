@@ -20,7 +20,7 @@ class CudnnBenchmark(Setting):
     """`torch.backends.cudnn.benchmark = True`: the fastest algorithm of the moment."""
 
     id = "cudnn-benchmark"
-    summary = "cuDNN times its algorithms and takes the fastest, which is another one from run to run"
+    summary = "cuDNN benchmarks its algorithms and picks the fastest, which can differ between runs"
     advice = "torch.backends.cudnn.benchmark = False"
     kind = "kernel"
 

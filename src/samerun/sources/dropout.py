@@ -14,7 +14,7 @@ class Dropout(Source):
     """Dropout, stochastic depth, noise layers: all that is drawn in calls of a model that trains."""
 
     id = "dropout"
-    summary = "a model draws random numbers in its forward pass, for dropout and the like"
+    summary = "a model draws random numbers in its forward pass, dropout for example"
     advice = "torch.manual_seed(0)"
     kind = "rng"
     controllable = False  # torch-cpu and torch-cuda control the generators that it draws from

@@ -33,7 +33,7 @@ class HashSeed(Source):
     summary = "hash() of str, and with it the order of sets, differs in each process"
     advice = "start python with PYTHONHASHSEED=0 in its environment, or iterate over sorted(the_set)"
     cannot_mend = (
-        f"no line of the script goes through a set or takes a hash: start python with {VARIABLE}=0 in its "
+        f"no line of the script iterates over a set or calls hash(): start python with {VARIABLE}=0 in its "
         "environment, since a running process cannot change it"
     )
     kind = "order"
@@ -93,7 +93,7 @@ class HashSeed(Source):
         seen = hashing(difference.a)
         loop = None if seen is None else seen.order(("text", "unknown"), difference.call_site, origin)
         if loop is not None:
-            return Evidence(self.id, 0.7, f"{said}, and {loop.site} goes through a set", loop.site)
+            return Evidence(self.id, 0.7, f"{said}, and {loop.site} iterates over a set", loop.site)
         if difference.phase not in ("setup", "data") and difference.kind not in ("order", "flow"):
             return None
         if seen is None:
@@ -102,7 +102,7 @@ class HashSeed(Source):
         if first is None:
             text = f"{said}; no line of the script hashes, but a library may"
             return Evidence(self.id, 0.1, text, difference.call_site)
-        return Evidence(self.id, 0.4, f"{said}, and {first} goes by hashes", first)
+        return Evidence(self.id, 0.4, f"{said}, and {first} depends on hashes", first)
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Sets gone through in sorted order, and hashes of text that are the same in each process."""

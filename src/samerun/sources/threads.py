@@ -27,7 +27,7 @@ class Threads(Source):
     """
 
     id = "threads"
-    summary = "sums are split among threads: another number of threads gives other last bits"
+    summary = "sums are split among threads: another number of threads changes the low-order bits"
     advice = "torch.set_num_threads(4)  # the same number everywhere; or OMP_NUM_THREADS=4 in the environment"
     kind = "numerics"
     modes = ("portable",)

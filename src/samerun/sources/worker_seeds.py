@@ -45,7 +45,7 @@ class WorkerSeeds(Source):
             return None
         reseeded = _seeded_in_worker(difference)
         if reseeded is not None:
-            text = f"workers seed {reseeded.name} otherwise in each run, at {reseeded.call_site}"
+            text = f"workers seed {reseeded.name} differently in each run, at {reseeded.call_site}"
             return Evidence(self.id, 1.0, text, reseeded.call_site)
         if difference.indices_equal is not True:
             return None

@@ -14,7 +14,7 @@ class WorldSize(Source):
     """Gradients of several ranks are added in another order, and each rank has its own part of the data."""
 
     id = "world-size"
-    summary = "another number of ranks groups the samples otherwise, and adds gradients in another order"
+    summary = "another number of ranks groups the samples differently, and adds gradients in another order"
     advice = "compare trainings with the same number of ranks"
     kind = "numerics"
     controllable = False

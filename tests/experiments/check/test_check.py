@@ -290,4 +290,4 @@ def test_runs_that_part_elsewhere_the_next_time_are_followed(tmp_path: Path) -> 
     result = checked(script, tmp_path, confirm=False)
     assert where(result)[0] == 1
     assert [call["window"] for call in script.calls[2:]] == [(5, 6)] * 2 + [(0, 1)] * 2
-    assert any("they part at step 1 already" in note for note in result.notes)
+    assert any("they diverge at step 1 already" in note for note in result.notes)

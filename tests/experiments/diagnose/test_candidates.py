@@ -204,4 +204,4 @@ def test_what_hardly_points_to_the_difference_goes_when_controlling_all_does_not
     found = candidates.everything(Findings(causes))
     assert [cause.source for cause in found.causes] == left
     assert asked[0] == (6, None)  # parting later is luck, too
-    assert any("with every source controlled" in note for note in found.notes) is not agree
+    assert any("with every controllable source controlled" in note for note in found.notes) is not agree

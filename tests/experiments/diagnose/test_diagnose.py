@@ -93,7 +93,7 @@ def test_a_reason_that_is_seen_is_not_followed_to_an_earlier_step(tmp_path: Path
     assert sources(diagnosis) == [["python-random"]]
     assert diagnosis.found[0].difference.step == 2
     assert [call["stop_after"] for call in script.calls] == [None, None, 4, 4, None, None]
-    assert any("recorded again they part at step 2 already" in note for note in diagnosis.check.notes)
+    assert any("recorded again they diverge at step 2 already" in note for note in diagnosis.check.notes)
 
 
 BRANCHING = "import random\nimport torch\n\ntorch.manual_seed(0)\n\nif random.random() < 0.5:\n    print()\n"
@@ -199,7 +199,7 @@ def test_what_the_code_reads_is_tried_before_everything(seconds: float, tmp_path
     script = Script(batches=("clock",), reads=("process-id", "clock"), seconds=seconds)
     diagnosis = diagnosed(script, tmp_path)
     assert sources(diagnosis) == [["clock"]]
-    assert "clock() is read before the runs part" in diagnosis.found[0].causes[0].evidence
+    assert "clock() is read before the runs diverge" in diagnosis.found[0].causes[0].evidence
     assert diagnosis.found[0].causes[0].call_site == "train.py:3"
     controlled = [call["control"].only for call in script.calls if call["control"]]
     assert max(map(len, controlled)) == 1
@@ -219,7 +219,7 @@ def test_what_no_control_mends_is_left_open(tmp_path: Path) -> None:
     assert diagnosis.check.verdict == "differs"
     assert sources(diagnosis) == [[]]
     assert not diagnosis.complete
-    assert any("with every source controlled" in note for note in diagnosis.check.notes)
+    assert any("with every controllable source controlled" in note for note in diagnosis.check.notes)
 
 
 def test_a_loop_that_ends_by_the_clock_needs_no_closer_look(tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ def test_a_race_that_no_edit_ends_is_what_all_controls_together_leave(tmp_path: 
     diagnosis = diagnosed(script, tmp_path)
     assert sources(diagnosis) == [[]]
     assert [cause.source for cause in diagnosis.found[0].causes] == ["thread-scheduling"]
-    assert any("with every source controlled" in note for note in diagnosis.check.notes)
+    assert any("with every controllable source controlled" in note for note in diagnosis.check.notes)
     controlled = [call["control"] is not None and len(call["control"].only) > 10 for call in script.calls]
     assert controlled == [False, False, True, True]
 
@@ -315,7 +315,7 @@ def test_threads_that_race_alike_a_few_times_confirm_nothing(tmp_path: Path) -> 
     diagnosis = diagnosed(script, tmp_path)
     assert sources(diagnosis) == [[]]
     assert diagnosis.found[0].causes[0].source == "thread-scheduling"
-    assert any("with every source controlled" in note for note in diagnosis.check.notes)
+    assert any("with every controllable source controlled" in note for note in diagnosis.check.notes)
     controlled = [call["control"].only for call in script.calls if call["control"]]
     assert controlled[:3] == [("hash-seed",)] * 3
     assert len(controlled) == 6 and min(map(len, controlled[3:])) > 10

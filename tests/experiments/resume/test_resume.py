@@ -159,7 +159,7 @@ def test_a_command_that_parts_from_itself_after_the_kill_is_not_blamed_on_the_ch
 ) -> None:
     result = resumed(Training(parts_at={1: 12}), tmp_path)
     assert (result.verdict, result.causes) == ("unknown", ())
-    assert "parts at step 12, and so does a further run that was never stopped" in str(result.reason)
+    assert "diverges at step 12, and so does a further run that was never stopped" in str(result.reason)
 
 
 # --- unknown -----------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ def test_a_command_that_parts_from_itself_after_the_kill_is_not_blamed_on_the_ch
             Training(parts_at={2: 4}),
             "resume",
             7,
-            "two runs part already without a resume, at step 4, in data",
+            "two runs diverge even without a resume, at step 4, in data",
             2,
         ),
         (
@@ -234,7 +234,7 @@ def test_a_checkpoint_outside_of_the_folder_is_not_killed_twice_and_is_named(tmp
     (tmp_path / "elsewhere").mkdir()
     result = resumed(Training(left_in=tmp_path / "elsewhere"), tmp_path)
     assert (result.verdict, result.kill_at) == ("same", (7,))
-    assert f"it read {tmp_path / 'elsewhere' / 'last.json'}, outside of the folder" in result.notes[0]
+    assert f"it read {tmp_path / 'elsewhere' / 'last.json'}, outside its working directory" in result.notes[0]
 
 
 def test_ctrl_c_ends_it(tmp_path: Path) -> None:

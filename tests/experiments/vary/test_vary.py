@@ -104,7 +104,7 @@ def test_runs_that_differ_among_each_other_under_a_change_are_said_to(tmp_path: 
 def test_a_change_that_did_not_take_hold_is_unknown_and_never_the_same(tmp_path: Path) -> None:
     result = varied(Imagined(stubborn=frozenset({"threads"})), tmp_path, "threads")
     assert result.verdict == "unknown"
-    assert "did not take hold: intra should be 1, and the run says 2" in str(result.effects[0].reason)
+    assert "did not apply: intra should be 1, and the run reports 2" in str(result.effects[0].reason)
 
 
 def test_a_command_that_fails_under_a_change_is_unknown_with_its_last_line(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_change_of_what_is_called_compares_the_weights(tmp_path: Path) -> None
 def test_halves_of_batches_that_there_are_not_are_unknown(tmp_path: Path) -> None:
     result = varied(Imagined(unused=frozenset({"batch-size"})), tmp_path, "batch-size")
     assert result.verdict == "unknown"
-    assert "calls no module" in str(result.effects[0].reason)
+    assert "no module was called" in str(result.effects[0].reason)
 
 
 def test_two_sources_that_matter_only_together_are_found(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_no_source_at_all_is_said_plainly() -> None:
 
 def test_a_patch_that_does_not_mend_is_not_shown_and_what_no_edit_mends_is() -> None:
     text = shown(replace(WHOLE, patch=Patch("", {}, {"hash-seed": "start with PYTHONHASHSEED=0"}, False)))
-    assert "none: the edits that were tried do not mend it" in text
+    assert "none: the edits that were tried do not fix it" in text
     assert "no edit   hash-seed: start with PYTHONHASHSEED=0" in text
 
 

@@ -31,6 +31,6 @@ def test_what_parts_later_for_a_reason_of_its_own():
     assert said(DIFFERENCE, "later") is None
     more = Further("rng", 3, "forward", "aten.bernoulli_.float", "Net", "c.py:9")
     assert said(replace(DIFFERENCE, further=(more, replace(more, kind="flow"))), "later") == (
-        "at step 3 c.py:9 (aten.bernoulli_.float) parts for a reason of its own: it draws from a generator "
-        "whose state differs, and 1 more"
+        "a second, independent difference starts at step 3, at c.py:9 (aten.bernoulli_.float): "
+        "it draws from a generator whose state differs, and 1 more"
     )

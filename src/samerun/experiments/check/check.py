@@ -170,4 +170,4 @@ def _looked_closer(
 def agreement(comparisons: Sequence[Comparison]) -> list[str]:
     """Which runs agree with the first, when not all of them part."""
     agree = [str(number + 2) for number, item in enumerate(comparisons) if item.verdict == "same"]
-    return [f"run 1 agrees with run {', '.join(agree)} and parts from the others"] if agree else []
+    return [f"run 1 agrees with run {', '.join(agree)} and differs from the others"] if agree else []

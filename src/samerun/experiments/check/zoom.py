@@ -56,10 +56,10 @@ def look_closer(
         if found.step >= recorded[0][0] or is_enough(found):
             break
     else:
-        note = "each further pair of runs parts at an earlier step"
+        note = "every new pair of runs diverged earlier than the last"
     if latest.step != first.step and note is None:
         how = ", operation by operation," if latest.step >= recorded[0][0] else ""
-        note = f"recorded again{how} they part at step {latest.step} already"
+        note = f"recorded again{how} they diverge at step {latest.step} already"
     return Closer(latest, at, True, *recorded, note)
 
 

@@ -227,7 +227,7 @@ class _Costing:
         found = vary(request, Asked((id_,), first=True), self._listener, self._record)
         if found.verdict == "differs":
             variant = found.dependences()[0].variant
-            return f"independence: with {variant} the result is another one"
+            return f"independence: with {variant} the result is different"
         return "nothing here: the result does not depend on it" if found.verdict == "same" else None
 
     def _repeats(self, control: Control | None, stage: str) -> Verdict:

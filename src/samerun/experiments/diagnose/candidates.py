@@ -22,12 +22,12 @@ from samerun.runs.store import Run
 from samerun.sources.base.system_value import World
 from samerun.sources.catalogue import catalogue
 
-_NOT_ALL = "with every source controlled that has a control, the runs still part"
-_BY_CHANCE = "runs with {} controlled agreed at first, and then did not: by chance"
+_NOT_ALL = "the runs still differ with every controllable source controlled"
+_BY_CHANCE = "runs with {} controlled agreed at first, then differed; the agreement was chance"
 _LITTLE = 2.0  # times a run that stops; two of these are saved where whole ones are the proof
 _START_S = 3.0  # until a script has imported torch and trains
 _MOST_EDITED = 2  # sources that are tried by a patch, too
-_UNSEEN = "controlling it removes the difference, though nothing that was recorded points to it"
+_UNSEEN = "controlling it removes the difference, although nothing that was recorded points to it"
 
 
 class Candidates:
@@ -260,7 +260,8 @@ class Candidates:
             if not reads or not self.can_try(id_) or not self._mends(self.trial((id_,), 3)):
                 continue
             if self._is_sure((id_,)):  # most scripts read a clock for their log
-                text = f"{reads[-1].name} is read before the runs part; controlled, the difference is gone"
+                name = reads[-1].name
+                text = f"{name} is read before the runs diverge; with it controlled, the difference is gone"
                 found = Evidence(id_, 0.3, text, reads[-1].call_site)
                 return replace(findings, causes=(cause_of(found, confirmed=True),))
         return findings

@@ -116,7 +116,7 @@ def _first_runs(trials: Trials, rare: bool) -> list[Run]:
     if rare or not may_agree_by_luck(read(runs[0])):
         return runs
     if all(item.verdict == "same" for item in compare_whole(runs, steps=request.steps)):
-        runs += record("recording again: runs of this script may agree by luck", _BY_LUCK)
+        runs += record("recording again: runs of this script may agree by chance", _BY_LUCK)
     return runs
 
 

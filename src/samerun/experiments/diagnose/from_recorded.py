@@ -67,7 +67,7 @@ def _alone(run: Run) -> CheckResult:
         command=manifest.command,
         folder=manifest.cwd,
         steps=run.steps,
-        reason="one run alone: record another, and hold it against this one",
+        reason="only one run: record another, and compare it with this one",
         losses=(_losses(run),),
         controlled=manifest.mode not in (None, "off"),
         place=str(run.path.parent),

@@ -144,7 +144,7 @@ def _update(case: Case) -> list[Lack]:
         )
         return [Lack(advice.OPTIMIZER, text, advice.OPTIMIZER_ADVICE)]
     state = "and equal optimizer state" if states else "(the optimizer keeps no other state)"
-    text = f"with equal gradients {state}, step {step} updated the weights otherwise: another learning rate"
+    text = f"with equal gradients {state}, step {step} updated the weights differently: another learning rate"
     return [Lack(advice.RATE, text, advice.RATE_ADVICE)]
 
 
@@ -204,7 +204,7 @@ def _weights(case: Case) -> list[Lack]:
     if not differing:  # they were not seen before the first step
         return []
     text = "its weights before its first step are those of no step of the whole run"
-    held = f"held against those after step {step - 1}, {len(differing)} of {total} tensors differ"
+    held = f"compared with those after step {step - 1}, {len(differing)} of {total} tensors differ"
     return [Lack(advice.WEIGHTS, f"{text}; {held}: {_some(differing)}", advice.WEIGHTS_ADVICE)]
 
 

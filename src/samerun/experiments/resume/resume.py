@@ -91,8 +91,8 @@ class _Experiment:
         outside = [path for path in found if path.is_absolute()]
         if outside:
             self.notes.append(
-                f"it read {outside[0]}, outside of the folder that it is started in: that cannot be put back "
-                "for a second kill, and what an earlier run left there is found too"
+                f"it read {outside[0]}, outside its working directory, which samerun cannot restore: the "
+                "second kill is skipped, and what an earlier run left there can be found too"
             )
         result = self._verdict(whole, back)
         if result is None:
@@ -162,7 +162,7 @@ class _Experiment:
         causes = why(difference, None).causes[:_CAUSES]
         self.notes += [f"likely cause: {cause.source}, {cause.evidence}" for cause in causes]
         return (
-            f"two runs part already without a resume, at step {difference.step}, in {difference.phase}: "
+            f"two runs diverge even without a resume, at step {difference.step}, in {difference.phase}: "
             "first make them the same (samerun check says how), or add --controlled"
         )
 
@@ -183,8 +183,8 @@ class _Experiment:
         confirmed = self._confirmed(whole, difference)
         if confirmed is None:
             return self._unknown(
-                f"the resumed run parts at step {difference.step}, and so does a further run that was never "
-                "stopped: first make them the same (samerun check says how), or add --controlled",
+                f"the resumed run diverges at step {difference.step}, and so does a further run that was "
+                "never stopped: first make them the same (samerun check says how), or add --controlled",
                 back.run,
             )
         result = replace(

@@ -25,7 +25,7 @@ _WHAT = {
     "dropout": "dropout, and all that a model draws in its forward pass",
     "worker-seeds": "augmentation: what samples draw as they are loaded",
     "python-random": "Python's random, outside of samples",
-    "numpy-global": "np.random, outside of samples: splits and the like",
+    "numpy-global": "np.random, outside of samples: splits, for example",
     "numpy-generator": "NumPy generators that the script makes",
     "torch-cpu": "torch's CPU generator, for all else: splits, generators that the script makes",
     "torch-cuda": "torch's CUDA generators, for all else",

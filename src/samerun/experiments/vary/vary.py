@@ -107,8 +107,8 @@ class _Varying:
         if found.verdict == "differs" and varied.control is None:
             varied.control = Control()
             self.notes.append(
-                "by itself the command does not repeat (samerun check says why), "
-                "so every source is controlled, as by samerun run, but for the one that is varied"
+                "the command does not repeat by itself (samerun check says why), so every source is "
+                "controlled, as with samerun run, except the one that is varied"
             )
             runs = [varied.run("controlled"), varied.run("controlled")]
             found = self._judged(runs)
@@ -199,7 +199,8 @@ class _Varying:
 
     def _equal(self, effect: Effect, change: Change) -> Effect:
         if not effect.in_play and change.variant.acts:
-            return replace(effect, reason="the training calls no module with a batch to be changed so")
+            reason = "this variant did not apply: no module was called with a batch it could change"
+            return replace(effect, reason=reason)
         return replace(effect, verdict="same")
 
     def _confirmed(self, base: Run, run: Run, change: Change, effect: Effect) -> Effect:
@@ -277,7 +278,7 @@ class _Varying:
         unknown = [effect for effect in self.effects if effect.verdict == "unknown"]
         if unknown:
             names = ", ".join(dict.fromkeys(effect.source for effect in unknown))
-            return replace(result, verdict="unknown", reason=f"it cannot be told for {names}")
+            return replace(result, verdict="unknown", reason=f"it is not known for {names}")
         if not self.effects:
             return replace(result, verdict="unknown", reason="nothing was varied")
         return replace(result, verdict="same")

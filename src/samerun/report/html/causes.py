@@ -93,7 +93,7 @@ def _proof(proof: Proof) -> str:
     runs = f"With {joined(proof.controlled)} controlled{way}, {len(proof.runs)} further runs"
     if proof.agree_until is None:
         return f"{runs} agree to their end ({proof.steps} step{'' if proof.steps == 1 else 's'})."
-    return f"{runs} do not part there any more, but at step {proof.agree_until}: the next difference."
+    return f"{runs} no longer diverge there, but at step {proof.agree_until}: the next difference."
 
 
 def joined(words: Sequence[str]) -> str:

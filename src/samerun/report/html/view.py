@@ -173,7 +173,7 @@ def _headline(check: CheckResult) -> str:
     if len(check.runs) == 1:
         return f"One run of {check.steps} step{'' if check.steps == 1 else 's'}"
     if check.verdict == "differs" and check.difference is not None:
-        return f"{len(check.runs)} runs part {first_difference.headline(check.difference)}"
+        return f"{len(check.runs)} runs diverge {first_difference.headline(check.difference)}"
     if check.verdict == "same":
         return f"{len(check.runs)} runs gave the same bits"
     return f"Whether {len(check.runs)} runs are the same is not known"

@@ -22,21 +22,23 @@ def describe(result: CheckResult) -> list[Line]:
     if not result.causes:
         lines.append(Text(f"Cause: {NO_SOURCE}", style="bold"))
     for suspect in result.suspects:
-        lines.append(_listed("Also: ", suspect, suspect.evidence))
+        lines.append(_listed("Also suspicious: ", suspect, suspect.evidence))
     named = {suspect.source for suspect in result.suspects}
     for cause in result.ruled_out:
         if cause.source in named:
             continue
-        lines.append(_listed("Ruled out: ", cause, "the runs still part there with it controlled"))
+        lines.append(_listed("Ruled out: ", cause, "the runs still diverge there with it controlled"))
     return lines
 
 
 def _title(cause: Cause, *, first: bool) -> Line:
     name = styled(cause.source, "bold red")
     if cause.confirmed:
-        proof = "confirmed: further runs with it controlled do not part there"
+        proof = "confirmed: further runs with it controlled do not diverge there"
         if cause.together:
-            proof = "confirmed: further runs with it and the others named here controlled do not part there"
+            proof = (
+                "confirmed: further runs with it and the others named here controlled do not diverge there"
+            )
         return Hung(Text("Cause: ", style="bold"), name.append(f" ({proof})", "green"))
     word = "Likely cause: " if first else "Or: "
     return Hung(Text(word, style="bold"), name.append(" (not confirmed)", "yellow"))

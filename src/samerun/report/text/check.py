@@ -45,7 +45,7 @@ def _verdict(result: CheckResult) -> Line:
     if result.verdict == "same":
         return _line("✓ same", "bold green", f"{result.scope}, bit for bit")
     if result.verdict == "differs" and result.difference is not None:
-        return _line("✗ differs", "bold red", f"{runs} part {place.headline(result.difference)}")
+        return _line("✗ differs", "bold red", f"{runs} diverge {place.headline(result.difference)}")
     return _line("? unknown", "bold yellow", f"{result.reason or 'nothing to compare'}")
 
 

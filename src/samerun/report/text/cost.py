@@ -46,7 +46,7 @@ def headline(result: CostResult) -> str:
     dearest = result.dearest()
     if dearest is None or dearest.steps is None:
         return f"{seconds}no control costs more than can be measured"
-    most = f"the dearest control is {dearest.name}, {ratio(dearest.steps)}"
+    most = f"the most expensive control is {dearest.name}, {ratio(dearest.steps)}"
     return seconds + most + (f" ({dearest.buys})" if dearest.buys else "")
 
 

@@ -84,7 +84,7 @@ def _found(number: int, found: Found, folder: str) -> list[Line]:
     if (grown := _grown(found.growth)) is not None:
         lines.append(_labelled("then", grown))
     lines += [
-        _labelled("not", f"{cause.source}: with it controlled, the runs still part there")
+        _labelled("not", f"{cause.source}: with it controlled, the runs still diverge there")
         for cause in found.ruled_out
     ]
     return lines
@@ -105,7 +105,7 @@ def _proof(proof: Proof) -> str:
     how = f"with {' and '.join(also)} controlled, {len(proof.runs)} further runs agree"
     if proof.agree_until is None:
         return f"{how} to their end ({proof.steps} step{'' if proof.steps == 1 else 's'})"
-    return f"{how} there, and part at step {proof.agree_until}"
+    return f"{how} there, and diverge at step {proof.agree_until}"
 
 
 def _grown(growth: Growth | None) -> str | None:
@@ -144,7 +144,7 @@ def _patch(patch: Patch, file: str | None) -> list[Line]:
         lines += [styled(f"  {line}", _COLOURS.get(line[:1], "")) for line in patch.diff.splitlines()]
     elif patch.verified is False:
         lines.append(
-            Hung(Text("Patch ", style="bold"), styled("none: the edits that were tried do not mend it"))
+            Hung(Text("Patch ", style="bold"), styled("none: the edits that were tried do not fix it"))
         )
     if patch.partial:
         lines.append(Hung(Text("Edits ", style="bold"), styled("(not enough by themselves, and not tried)")))
@@ -162,7 +162,7 @@ def _next(diagnosis: Diagnosis, patch_file: str | None) -> list[Text]:
         if patch_file in (None, "-"):
             steps.append((f"samerun diagnose --patch fix.patch -- {command}", "keep the patch in a file"))
         else:
-            steps.append((f"patch -p1 < {patch_file}", "mend the script"))
+            steps.append((f"patch -p1 < {patch_file}", "fix the script"))
     controls = _controls(diagnosis)
     if controls is not None:
         steps.append((f"samerun run {controls}-- {command}", "repeatable without an edit"))

@@ -17,8 +17,8 @@ _LONGEST_SOURCE = 4 << 20  # bytes; beyond that a file is data
 
 _WORDS = {
     "batch": "the batch",
-    "input": "what went into the model",
-    "output": "what came out of the model",
+    "input": "the input of the model",
+    "output": "the output of the model",
     "loss": "the loss",
     "gradients": "the gradients",
     "parameters": "the parameters",
@@ -146,9 +146,9 @@ def brings_data(op: str) -> bool:
 
 def _origin(origin: Origin) -> str:
     if brings_data(origin.op):
-        return "data comes into torch here, and is not the same"
+        return "data enters torch here, and it already differs"
     if not origin.inputs_equal:
-        return "its inputs differ, though no operation before it does: they came from outside torch"
+        return "its inputs differ although no earlier operation did, so the data came from outside torch"
     said = ["equal inputs, different outputs"]
     if origin.draws:
         state = {True: "whose state differs", False: "whose state is equal", None: "whose state is not known"}
@@ -181,7 +181,8 @@ def _further(further: Sequence[Further]) -> str:
     first = further[0]
     more = f", and {len(further) - 1} more" if len(further) > 1 else ""
     where = _by(first.call_site, first.op)
-    return f"at step {first.step} {where} parts for a reason of its own: {_REASONS[first.kind]}{more}"
+    start = f"a second, independent difference starts at step {first.step}, at {where}"
+    return f"{start}: {_REASONS[first.kind]}{more}"
 
 
 def _by(site: str | None, op: str) -> str:

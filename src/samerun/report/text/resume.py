@@ -39,7 +39,7 @@ def _verdict(result: ResumeResult) -> Line:
         return _line("✓ same", "bold green", f"{_course(result)}; {result.scope}, bit for bit")
     if result.verdict == "differs" and result.difference is not None:
         headline = first_difference.headline(result.difference)
-        text = f"{_course(result)}: {headline}, it parts from the run that was never stopped"
+        text = f"{_course(result)}: {headline}, it diverges from the run that was never stopped"
         return _line("✗ differs", "bold red", text)
     return _line("? unknown", "bold yellow", result.reason or "nothing to compare")
 
@@ -71,8 +71,8 @@ def _seen(difference: Difference) -> Difference:
 
 def _lacked(result: ResumeResult) -> list[Line]:
     if not result.lacked:
-        return [Text("What the checkpoint lacked cannot be told", style="bold")]
-    proof = "; a run never stopped does not part there" if result.causes[0].confirmed else ""
+        return [Text("What the checkpoint lacked is not known", style="bold")]
+    proof = "; a run never stopped does not diverge there" if result.causes[0].confirmed else ""
     lines: list[Line] = [Text(f"The checkpoint lacked{proof}:", style="bold")]
     for lack in result.lacked:
         lines.append(

@@ -91,7 +91,7 @@ def _source(row: SourceSpread, width: int, most: float) -> Line:
 
 def _seeds(result: StudyResult) -> list[Line]:
     said = luck(result)
-    return [Text("Luck", style="bold"), *(Hung(Text("  "), styled(line)) for line in said)] if said else []
+    return [Text("Seeds", style="bold"), *(Hung(Text("  "), styled(line)) for line in said)] if said else []
 
 
 def luck(result: StudyResult) -> list[str]:

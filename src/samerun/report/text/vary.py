@@ -31,7 +31,7 @@ def show(result: VaryResult, console: Console) -> None:
     if result.untried:
         names = ", ".join(f"{source} ({variant})" for source, variant in result.untried)
         put(console, [Text(), Hung(Text("Not tried: ", style="bold"), styled(names))])
-    put(console, [Text(), styled(f"Runs in {result.place}, held against {result.runs[0]}", "dim")])
+    put(console, [Text(), styled(f"Runs in {result.place}, compared with {result.runs[0]}", "dim")])
 
 
 _MARKS = {

@@ -103,7 +103,7 @@ class Rng(Source):
         if draw is not None:
             text = f"its first differing draw is in step {draw.step}{_at(draw.call_site)}"
             return Evidence(self.id, 1.0, text, draw.call_site)
-        text = f"its state differs from step {first} on, and it was drawn from"
+        text = f"its state differs from step {first} on and it is used"
         return Evidence(self.id, 0.7 if difference.phase in self.feeds else 0.4, text, difference.call_site)
 
     def is_plain_in(self, difference: Difference) -> bool:

@@ -86,7 +86,7 @@ class World(Source):
         last = self.branching(difference) or reads[-1]
         said = f"{last.name} was read at {last.call_site or 'an unknown line'} before the difference"
         if difference.kind in ("flow", "ended"):
-            return Evidence(self.id, 0.4, f"{said}, and the runs took another way", last.call_site)
+            return Evidence(self.id, 0.4, f"{said}, and the runs took different branches", last.call_site)
         return Evidence(self.id, self.unexplained, said, last.call_site) if self.unexplained else None
 
     def _used(self, difference: Difference, reads: Sequence[Row]) -> Evidence | None:

@@ -43,7 +43,7 @@ def _sources(result: StudyResult, rows: list[SourceSpread]) -> Section | None:
     ]
     return Section(
         "sources",
-        "Where the luck comes from",
+        "Where the variation comes from",
         "; ".join(filter(None, ["standard deviation of the metric, intervals at 95 %", study.added(result)])),
         forest("Standard deviation of the metric by source", estimates, reference=0.0),
         ("source", "standard deviation", "what it is"),
