@@ -21,7 +21,9 @@ from samerun.experiments.timed import Timed
 from samerun.experiments.trials import Record
 from samerun.explaining.smallest import smallest
 from samerun.launching.run import record as recording
+from samerun.launching.unrecorded import without_torch
 from samerun.recording.clock import step_seconds
+from samerun.runs.complaints import why_broken
 from samerun.runs.plan import Control
 from samerun.runs.store import Run
 from samerun.sources.catalogue import catalogue
@@ -80,6 +82,8 @@ class _Costing:
         result = CostResult("unknown", request.command, place=str(request.store.runs))
         if failure := outcomes.failure([first], parted=False):
             return replace(result, reason=failure, output=outcomes.last_lines([first]))
+        if not first.steps and (why := why_broken(first.path) or without_torch(first.path)):
+            return replace(result, reason=why)
         seed = 0 if request.control is None else request.control.seed
         ways = list(self._ways if self._ways is not None else setups(first.manifest.settings, seed))
         measured = self._measure(ways)
