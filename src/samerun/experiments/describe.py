@@ -29,7 +29,7 @@ def describe_sources() -> list[Described]:
 
     Without one of them, what acts on it is not in play.
     """
-    there = {module: _is_there(module) for module in ("numpy", "torch")}
+    there = {module.partition(".")[0]: _is_there(module) for module in ("numpy.random", "torch")}
     return [
         _describe(source)
         if there.get(source.hooks_into.partition(".")[0], True)
