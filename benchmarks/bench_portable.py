@@ -9,9 +9,9 @@ import tempfile
 from pathlib import Path
 
 from samerun.comparing.compare import compare
-from samerun.experiments.cost import Rounds, cost
+from samerun.experiments.cost.configurations import Setup
+from samerun.experiments.cost.cost import Rounds, cost
 from samerun.experiments.request import Request
-from samerun.experiments.setups import Setup
 from samerun.launching.run import record
 from samerun.runs.plan import Control
 from samerun.runs.store import Store

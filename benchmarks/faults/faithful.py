@@ -32,7 +32,7 @@ from scipy import stats
 from scoring.case import Case, load
 from scoring.copying import command, copy, environment
 
-from samerun.experiments.diff import diff
+from samerun.experiments.check.diff import diff
 from samerun.runs.store import Run, Store
 from samerun.sources.catalogue import catalogue
 

@@ -9,7 +9,7 @@ import pytest
 from experiments.scripts import Script
 from report.diagnoses import a_case
 
-from samerun.experiments.saved import save
+from samerun.experiments.diagnose.storage import save
 
 from .command import samerun
 from .test_diff import recorded

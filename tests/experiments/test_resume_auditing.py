@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torches
 
-from samerun.experiments.auditing import audited
+from samerun.experiments.resume.audit import audited
 
 
 def test_what_a_checkpoint_has_and_lacks_is_said(tmp_path: Path) -> None:

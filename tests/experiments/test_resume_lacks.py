@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from samerun.experiments.beginnings import Beginnings
-from samerun.experiments.resumption import Killed, Resumption, resumption
+from samerun.experiments.resume.compare_resumed import Killed, Resumption, resumption
+from samerun.experiments.resume.epoch_starts import Beginnings
 from samerun.launching.run import record
 from samerun.runs.store import Run, Store
 

@@ -11,10 +11,10 @@ import pytest
 from samerun.comparing.compare import compare_read
 from samerun.comparing.processes import Recorded
 from samerun.digest import digest_bytes
-from samerun.experiments.beginnings import Beginnings
-from samerun.experiments.continued import continued
-from samerun.experiments.positions import Position, checkpoints, position
-from samerun.experiments.second_kill import SecondKill, second_kill
+from samerun.experiments.resume.aligned_traces import continued
+from samerun.experiments.resume.epoch_starts import Beginnings
+from samerun.experiments.resume.resume_step import Position, checkpoints, position
+from samerun.experiments.resume.second_kill import SecondKill, second_kill
 from samerun.runs.manifest import Manifest
 from samerun.runs.reading import Trace, read_trace
 from samerun.runs.store import Run

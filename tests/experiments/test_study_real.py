@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 from trainer import EXAMPLES, Trainer
 
-from samerun.experiments.launchers import local
-from samerun.experiments.study import Asked, study
-from samerun.experiments.study_result import StudyResult
-from samerun.experiments.tasks import Done, Task, carry_out
+from samerun.experiments.study.launchers import local
+from samerun.experiments.study.result import StudyResult
+from samerun.experiments.study.study import Asked, study
+from samerun.experiments.study.tasks import Done, Task, carry_out
 from samerun.report.study import added
 
 pytestmark = pytest.mark.timeout(3600)
@@ -144,7 +144,7 @@ def test_a_worker_killed_in_the_middle_loses_no_result(trainer: Trainer) -> None
     ray = pytest.importorskip("ray")
     import psutil
 
-    from samerun.experiments.launchers import on_ray
+    from samerun.experiments.study.launchers import on_ray
 
     trainer.script(SLOW_TASK)
     tasks = [task(trainer, initialisation=seed) for seed in range(4)]
@@ -187,7 +187,7 @@ def _above(psutil: Any, pid: int) -> list[Any]:
 def test_a_cluster_that_is_not_there_is_one_line(trainer: Trainer) -> None:
     pytest.importorskip("ray")
     from samerun.errors import UsageError
-    from samerun.experiments.launchers import on_ray
+    from samerun.experiments.study.launchers import on_ray
 
     with pytest.raises(UsageError, match="no Ray cluster at"):
         list(on_ray.carry_out_all([task(trainer)], f"127.0.0.1:{_free_port()}"))
@@ -230,7 +230,7 @@ def server(tmp_path: Path) -> Iterator[str]:
 def test_results_go_to_mlflow_once(server: str, trainer: Trainer) -> None:
     from mlflow import MlflowClient
 
-    from samerun.experiments.tracking import EXPERIMENT, Tracking
+    from samerun.experiments.study.mlflow import EXPERIMENT, Tracking
 
     done = [Done(f"key {n}", 1.5 + n, f"run {n}", "bits", 2.0) for n in range(3)]
     tasks = [task(trainer, initialisation=n) for n in range(3)]
@@ -250,7 +250,7 @@ def test_results_go_to_mlflow_once(server: str, trainer: Trainer) -> None:
 def test_a_server_that_is_not_there_is_one_line() -> None:
     pytest.importorskip("mlflow")
     from samerun.errors import UsageError
-    from samerun.experiments.tracking import Tracking
+    from samerun.experiments.study.mlflow import Tracking
 
     os.environ["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] = "0"
     try:

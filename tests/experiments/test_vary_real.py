@@ -11,8 +11,8 @@ import torch
 from trainer import EXAMPLES, Trainer
 
 from samerun.experiments.request import Request
-from samerun.experiments.vary import Asked, vary
-from samerun.experiments.vary_result import VaryResult
+from samerun.experiments.vary.result import VaryResult
+from samerun.experiments.vary.vary import Asked, vary
 
 SEEDED = """
     import os, random

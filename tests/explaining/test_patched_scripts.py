@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sources.mending import Program, changed, differing, equal
 
-from samerun.experiments.check import check
+from samerun.experiments.check.check import check
 from samerun.experiments.request import Request
 from samerun.explaining.cause import Cause
 from samerun.explaining.patch import Patch, patch

@@ -12,9 +12,9 @@ from comparing.build import Builder, Record, end, flip, group, operation, record
 from samerun.comparing.growth import Distance, Growth
 from samerun.comparing.ledger import Drawn
 from samerun.comparing.probe import Probed, Way
-from samerun.experiments.diagnosis import Diagnosis, Found, Proof
+from samerun.experiments.check.result import CheckResult
+from samerun.experiments.diagnose.result import Diagnosis, Found, Proof
 from samerun.experiments.lookup import Lookup
-from samerun.experiments.result import CheckResult
 from samerun.explaining.cause import Cause
 from samerun.explaining.patch import Patch
 from samerun.runs.difference import Difference, Origin

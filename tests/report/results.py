@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from samerun.experiments.result import CheckResult
+from samerun.experiments.check.result import CheckResult
 from samerun.explaining.cause import Cause
 from samerun.runs.difference import Difference, Origin
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from samerun.comparing.growth import Distance, Growth
 from samerun.comparing.ledger import Drawn
 from samerun.comparing.probe import Probed, Way
-from samerun.experiments.diagnosis import Diagnosis, Found, Proof
+from samerun.experiments.diagnose.result import Diagnosis, Found, Proof
 from samerun.explaining.patch import Patch
 from samerun.report import diagnosis as report
 

@@ -15,10 +15,10 @@ from comparing.build import Builder, Record, end, find, flip, group, operation, 
 
 from samerun.comparing.processes import read
 from samerun.errors import UsageError
-from samerun.experiments.diagnosis import Diagnosis
-from samerun.experiments.diff import diff
+from samerun.experiments.check.diff import diff
+from samerun.experiments.check.result import CheckResult
+from samerun.experiments.diagnose.result import Diagnosis
 from samerun.experiments.lookup import Lookup
-from samerun.experiments.result import CheckResult
 from samerun.report import place
 from samerun.report.html import operations, strip, write
 from samerun.report.html.code import diff as diff_lines

@@ -11,9 +11,9 @@ import pytest
 from junitparser import Error, Failure, JUnitXml, TestCase, TestSuite
 
 from samerun.errors import UsageError
-from samerun.experiments.diagnosis import Diagnosis
+from samerun.experiments.check.result import CheckResult
+from samerun.experiments.diagnose.result import Diagnosis
 from samerun.experiments.lookup import Lookup
-from samerun.experiments.result import CheckResult
 from samerun.report.junit import render, write
 from samerun.runs.store import Store
 

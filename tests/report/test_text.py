@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from samerun.experiments.result import CheckResult
+from samerun.experiments.check.result import CheckResult
 from samerun.report.text import show
 from samerun.runs.difference import Difference
 

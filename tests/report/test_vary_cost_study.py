@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from samerun.experiments.cost_result import Choice, CostResult, Price
-from samerun.experiments.paired import paired
-from samerun.experiments.prices import Ratio
-from samerun.experiments.spread import luck, mean_interval, spread, sum_up
-from samerun.experiments.study_result import SourceSpread, StudyResult
-from samerun.experiments.vary_result import Effect, Size, VaryResult
+from samerun.experiments.cost.pricing import Ratio
+from samerun.experiments.cost.result import Choice, CostResult, Price
+from samerun.experiments.study.paired_test import paired
+from samerun.experiments.study.result import SourceSpread, StudyResult
+from samerun.experiments.study.variance import luck, mean_interval, spread, sum_up
+from samerun.experiments.vary.result import Effect, Size, VaryResult
 from samerun.report import cost, study, vary
 from samerun.report.console import console
 from samerun.report.html import experiment, of_cost, of_study, of_vary

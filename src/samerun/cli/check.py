@@ -55,7 +55,7 @@ class Check(Verb):
     def run(self, options: argparse.Namespace) -> int:
         """Check, report, and exit by the verdict."""
         check_control_options(options, "check")
-        from samerun.experiments.check import check
+        from samerun.experiments.check.check import check
         from samerun.report import json
         from samerun.report.progress import Progress
 

@@ -48,7 +48,7 @@ class Cost(Verb):
     def run(self, options: argparse.Namespace) -> int:
         """Measure, report, and exit: 0 a configuration that repeats was found, 1 none was, 3 not known."""
         from samerun.cli.verdict import put_out
-        from samerun.experiments.cost import Rounds, cost
+        from samerun.experiments.cost.cost import Rounds, cost
         from samerun.report import json
         from samerun.report.cost import show
         from samerun.report.progress import Progress

@@ -59,7 +59,7 @@ class Diagnose(Verb):
         """Diagnose, report, and exit by the verdict."""
         check_control_options(options, "diagnose")
         from samerun.cli.verdict import report_diagnosis
-        from samerun.experiments.diagnose import diagnose
+        from samerun.experiments.diagnose.diagnose import diagnose
         from samerun.report import json
         from samerun.report.progress import Progress
 

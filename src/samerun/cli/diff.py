@@ -29,7 +29,7 @@ class Diff(Verb):
 
     def run(self, options: argparse.Namespace) -> int:
         """Compare, report, and exit by the verdict."""
-        from samerun.experiments.diff import diff
+        from samerun.experiments.check.diff import diff
         from samerun.report.json import check_target
         from samerun.runs.store import Store
 

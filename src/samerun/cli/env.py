@@ -24,7 +24,7 @@ class Env(Verb):
 
     def run(self, options: argparse.Namespace) -> int:
         """Describe, and print or write."""
-        from samerun.experiments.describe import describe_sources, to_json
+        from samerun.experiments.describe_sources import describe_sources, to_json
         from samerun.report.json import check_target, write_json
 
         check_target(options.json)

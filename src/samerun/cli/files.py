@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from samerun.errors import UsageError
 
 if TYPE_CHECKING:
-    from samerun.experiments.diagnosis import Diagnosis
-    from samerun.experiments.result import CheckResult
+    from samerun.experiments.check.result import CheckResult
+    from samerun.experiments.diagnose.result import Diagnosis
     from samerun.runs.store import Run, Store
 
 
@@ -41,9 +41,9 @@ def write_files(
     """Write what --html and --junit ask for. `runs` are those of the result that are not in the store."""
     if options.html is None and options.junit is None:
         return
-    from samerun.experiments.diagnosis import Diagnosis
+    from samerun.experiments.diagnose.from_recorded import diagnosis_from
+    from samerun.experiments.diagnose.result import Diagnosis
     from samerun.experiments.lookup import Lookup
-    from samerun.experiments.recorded import diagnosis_from
     from samerun.report import html, junit
 
     lookup = Lookup(store, runs)

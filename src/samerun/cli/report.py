@@ -29,8 +29,8 @@ class Report(Verb):
     def run(self, options: argparse.Namespace) -> int:
         """Write the file, and say where it is and what it shows."""
         check_file(options.file, "-o")
+        from samerun.experiments.diagnose.from_recorded import diagnosis_of
         from samerun.experiments.lookup import Lookup
-        from samerun.experiments.recorded import diagnosis_of
         from samerun.report import html
         from samerun.runs.store import Store
 

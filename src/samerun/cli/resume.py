@@ -17,8 +17,8 @@ from samerun.cli.verb import Verb, add_control_options, at_least, chosen_control
 from samerun.errors import UsageError
 
 if TYPE_CHECKING:
-    from samerun.experiments.attempts import ResumeRequest
-    from samerun.experiments.resume_result import ResumeResult
+    from samerun.experiments.resume.attempts import ResumeRequest
+    from samerun.experiments.resume.result import ResumeResult
 
 _KILL_AT, _RESUME_WITH = "--kill-at", "--resume-with"
 _JOINED = (f"{_KILL_AT}=", f"{_RESUME_WITH}=")
@@ -69,7 +69,7 @@ class Resume(Verb):
         """Kill, resume, report, and exit by the verdict."""
         _take_trailing(options)
         _check_options(options)
-        from samerun.experiments.resume import resume
+        from samerun.experiments.resume.resume import resume
         from samerun.launching.command import check_command
         from samerun.report import json
         from samerun.report.progress import Progress
@@ -160,7 +160,7 @@ def _check_options(options: argparse.Namespace) -> None:
 
 
 def _request(options: argparse.Namespace) -> ResumeRequest:
-    from samerun.experiments.attempts import ResumeRequest
+    from samerun.experiments.resume.attempts import ResumeRequest
 
     command = tuple(options.command)
     return ResumeRequest(

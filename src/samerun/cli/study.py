@@ -18,7 +18,7 @@ from samerun.errors import UsageError
 from samerun.runs.plan import MODES
 
 if TYPE_CHECKING:
-    from samerun.experiments.study import Asked, CarryOut
+    from samerun.experiments.study.study import Asked, CarryOut
 
 
 class Study(Verb):
@@ -69,7 +69,7 @@ class Study(Verb):
     def run(self, options: argparse.Namespace) -> int:
         """Study, report, and exit: 0 when every run gave its metric, else 3."""
         from samerun.cli.verdict import put_out
-        from samerun.experiments.study import study
+        from samerun.experiments.study.study import study
         from samerun.report import json
         from samerun.report.progress import Progress
         from samerun.report.study import show
@@ -82,7 +82,7 @@ class Study(Verb):
         asked = _asked(options, jobs)
         logged = None
         if options.mlflow:
-            from samerun.experiments.tracking import Tracking
+            from samerun.experiments.study.mlflow import Tracking
 
             logged = Tracking(options.mlflow).log
         try:
@@ -100,7 +100,7 @@ class Study(Verb):
 
 
 def _asked(options: argparse.Namespace, jobs: int) -> Asked:
-    from samerun.experiments.study import Asked
+    from samerun.experiments.study.study import Asked
 
     try:
         against = tuple(shlex.split(options.against or ""))
@@ -127,10 +127,10 @@ def _asked(options: argparse.Namespace, jobs: int) -> Asked:
 
 def _launcher(options: argparse.Namespace, jobs: int) -> CarryOut:
     if options.launcher == "ray":
-        from samerun.experiments.launchers import on_ray
+        from samerun.experiments.study.launchers import on_ray
 
         return lambda tasks: on_ray.carry_out_all(tasks, options.address)
-    from samerun.experiments.launchers import local
+    from samerun.experiments.study.launchers import local
 
     return lambda tasks: local.carry_out_all(tasks, jobs)
 

@@ -49,7 +49,7 @@ class Vary(Verb):
     def run(self, options: argparse.Namespace) -> int:
         """Vary, report, and exit: 0 it depends on nothing that was tried, 1 it does, 3 it cannot be told."""
         from samerun.cli.verdict import put_out
-        from samerun.experiments.vary import Asked, vary
+        from samerun.experiments.vary.vary import Asked, vary
         from samerun.report import json
         from samerun.report.progress import Progress
         from samerun.report.vary import show

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from samerun.experiments.diagnosis import Diagnosis
-    from samerun.experiments.result import CheckResult
+    from samerun.experiments.check.result import CheckResult
+    from samerun.experiments.diagnose.result import Diagnosis
 
 
 def report(result: CheckResult, json_target: str | None) -> None:

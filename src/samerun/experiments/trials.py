@@ -9,9 +9,9 @@ from typing import Any
 
 from samerun.comparing.compare import compare_all, earliest
 from samerun.comparing.comparison import Comparison, Scope
-from samerun.experiments import outcomes
-from samerun.experiments.listener import Listener
+from samerun.experiments import run_outcome
 from samerun.experiments.living import Losses, if_living
+from samerun.experiments.progress import Listener
 from samerun.experiments.request import Request
 from samerun.launching.run import record
 from samerun.launching.scratch import scratch_copy
@@ -85,7 +85,7 @@ class Trials:
             parted = earliest(comparisons)
             if parted is not None:
                 return comparisons[parted]
-        reason = outcomes.failure(runs, parted=False)
+        reason = run_outcome.failure(runs, parted=False)
         if reason is not None:
             return Comparison("unknown", Scope((runs[0].id, runs[-1].id)), reason)
         chosen = next((item for item in comparisons if item.verdict == "unknown"), comparisons[0])

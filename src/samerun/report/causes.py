@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from samerun.experiments.result import CheckResult
+from samerun.experiments.check.result import CheckResult
 from samerun.explaining.cause import Cause
 from samerun.report.plain import Hung, Line, styled
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from samerun.experiments.cost_result import Choice, CostResult, Price
-from samerun.experiments.prices import Ratio
+from samerun.experiments.cost.pricing import Ratio
+from samerun.experiments.cost.result import Choice, CostResult, Price
 from samerun.report.plain import Hung, Line, put, styled
 
 _STYLES = {"same": "green", "differs": "bold red", "unknown": "yellow"}

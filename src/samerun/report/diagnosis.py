@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from samerun.comparing.growth import Growth
-from samerun.experiments.diagnosis import Diagnosis, Found, Proof
+from samerun.experiments.diagnose.result import Diagnosis, Found, Proof
 from samerun.explaining.cause import Cause
 from samerun.explaining.patch import Patch
 from samerun.report import alone, drawn, place, text

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from samerun.experiments.describe import Described
+from samerun.experiments.describe_sources import Described
 from samerun.report.plain import styled
 
 

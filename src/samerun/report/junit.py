@@ -14,7 +14,7 @@ from typing import Literal
 from xml.etree import ElementTree as xml
 
 from samerun.errors import SamerunError
-from samerun.experiments.diagnosis import Diagnosis
+from samerun.experiments.diagnose.result import Diagnosis
 from samerun.experiments.lookup import Lookup
 from samerun.report import place
 from samerun.report.json import write_text

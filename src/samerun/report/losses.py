@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from rich.text import Text
 
-from samerun.experiments.result import CheckResult
+from samerun.experiments.check.result import CheckResult
 
 _FIRST = 4  # steps shown from the start
 _BEFORE, _AFTER = 2, 3  # steps shown around the first difference

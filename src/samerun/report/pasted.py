@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from samerun.experiments.diagnosis import Diagnosis
+from samerun.experiments.diagnose.result import Diagnosis
 from samerun.report import diagnosis as of_diagnosis
 from samerun.report import text
 

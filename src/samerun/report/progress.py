@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from samerun.experiments.listener import Listener
+from samerun.experiments.progress import Listener
 from samerun.report.console import console
 from samerun.report.plain import clean, styled
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from rich.console import Console
 from rich.text import Text
 
-from samerun.experiments.resume_result import ResumeResult
+from samerun.experiments.resume.result import ResumeResult
 from samerun.report import place
 from samerun.report.losses import loss_table
 from samerun.report.plain import Hung, Line, put, styled

@@ -7,9 +7,9 @@ import shlex
 from rich.console import Console
 from rich.text import Text
 
-from samerun.experiments.paired import Paired
-from samerun.experiments.spread import Luck
-from samerun.experiments.study_result import SourceSpread, StudyResult
+from samerun.experiments.study.paired_test import Paired
+from samerun.experiments.study.result import SourceSpread, StudyResult
+from samerun.experiments.study.variance import Luck
 from samerun.report.plain import Hung, Line, put, styled
 
 _BAR = 20  # columns

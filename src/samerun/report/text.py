@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from samerun.experiments.result import CheckResult
+from samerun.experiments.check.result import CheckResult
 from samerun.report import causes, place
 from samerun.report.losses import loss_table
 from samerun.report.plain import Hung, Line, put, styled

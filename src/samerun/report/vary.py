@@ -7,7 +7,7 @@ import math
 from rich.console import Console
 from rich.text import Text
 
-from samerun.experiments.vary_result import Effect, Size, VaryResult
+from samerun.experiments.vary.result import Effect, Size, VaryResult
 from samerun.report.plain import Hung, Line, put, styled
 
 _STYLES = {"same": "green", "differs": "bold red", "unknown": "yellow"}

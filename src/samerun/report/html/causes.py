@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from samerun.experiments.diagnosis import Diagnosis, Found, Proof
+from samerun.experiments.diagnose.result import Diagnosis, Found, Proof
 from samerun.explaining.cause import Cause
 from samerun.report import alone, place
 from samerun.report.html.code import CodeLine, Piece, excerpt, python

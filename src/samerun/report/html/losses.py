@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from samerun.experiments.result import CheckResult
+from samerun.experiments.check.result import CheckResult
 from samerun.report.losses import loss_table
 
 _MOST = 2_000  # steps in a plot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from samerun.experiments.cost_result import CostResult
+from samerun.experiments.cost.result import CostResult
 from samerun.report import cost
 from samerun.report.html.experiment import Page, Row, Section
 from samerun.report.html.forest import Estimate, forest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from samerun.experiments.study_result import SourceSpread, StudyResult
+from samerun.experiments.study.result import SourceSpread, StudyResult
 from samerun.report import study
 from samerun.report.html.experiment import Page, Row, Section
 from samerun.report.html.forest import Estimate, forest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from samerun.experiments.vary_result import Effect, VaryResult
+from samerun.experiments.vary.result import Effect, VaryResult
 from samerun.report import vary
 from samerun.report.html.experiment import Page, Row, Section
 from samerun.report.html.forest import Estimate, forest

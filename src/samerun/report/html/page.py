@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from samerun.experiments.diagnosis import Diagnosis
+from samerun.experiments.diagnose.result import Diagnosis
 from samerun.experiments.lookup import Lookup
 from samerun.report.html.view import view
 from samerun.report.json import write_text

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from samerun.experiments.diagnosis import Diagnosis
+from samerun.experiments.diagnose.result import Diagnosis
 from samerun.experiments.lookup import Lookup
-from samerun.experiments.outcomes import last_lines_of
+from samerun.experiments.run_outcome import last_lines_of
 from samerun.runs.store import Run
 
 

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 from samerun.comparing.ledger import Drawn
 from samerun.comparing.processes import Recorded, read
 from samerun.errors import SamerunError
-from samerun.experiments.diagnosis import Diagnosis
+from samerun.experiments.check.result import CheckResult
+from samerun.experiments.diagnose.from_recorded import parted
+from samerun.experiments.diagnose.result import Diagnosis
 from samerun.experiments.lookup import Lookup
-from samerun.experiments.recorded import parted
-from samerun.experiments.result import CheckResult
 from samerun.explaining.patch import Patch
 from samerun.report import drawn, place
 from samerun.report.html import causes, code, growth, losses, operations, runs, settings, strip

@@ -1,0 +1,173 @@
+"""`check`: record the command several times, compare, look closer where the runs part, explain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from samerun.comparing.compare import compare_whole, earliest
+from samerun.comparing.comparison import Comparison
+from samerun.experiments import run_outcome, scope
+from samerun.experiments.check import without_steps
+from samerun.experiments.check.confirm import Proof, why
+from samerun.experiments.check.result import CheckResult
+from samerun.experiments.check.zoom import Closer, look_closer, stop_after
+from samerun.experiments.leftover_files import FILES, left_behind
+from samerun.experiments.living import losses_of
+from samerun.experiments.progress import Listener
+from samerun.experiments.request import Request
+from samerun.experiments.trials import Record, Trials
+from samerun.experiments.workspace import listed, without_new
+from samerun.explaining.cause import Findings
+from samerun.explaining.confirm import confirm, is_free, points
+from samerun.explaining.explain import explain, suspects
+from samerun.health.examine import examine
+from samerun.launching.run import record as recording
+from samerun.runs.difference import Difference
+from samerun.runs.store import Run
+
+
+def check(request: Request, listener: Listener | None = None, record: Record = recording) -> CheckResult:
+    """Whether runs of the request's command give the same bits, and if not, where they part and why.
+
+    Raises KeyboardInterrupt after Ctrl-C, with the runs recorded so far whole on disk, and what
+    `record` raises when the command cannot be started.
+    """
+    trials = Trials(request, listener or Listener(), record)
+    last = None if request.steps is None else request.steps - 1
+    before = listed(request.folder) if request.confirm and not request.scratch else None
+    runs = trials.record("recording", request.runs, control=request.control, stop_after=last)
+    comparisons = compare_whole(runs, steps=request.steps)
+    trials.plain = losses_of(comparisons)
+    result = undecided(request, runs, comparisons)
+    parted = first_parting(runs, comparisons)
+    if parted is None:
+        return agreeing(trials, result, runs, comparisons)
+    return _differs(trials, result, runs, comparisons, parted, before)
+
+
+def first_parting(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> int | None:
+    """Which comparison parts first in time, other than by a crash; None when none does."""
+    pairs = zip(comparisons, runs[1:], strict=True)
+    uncrashed = [item for item, run in pairs if not run_outcome.is_crash(item, (runs[0], run))]
+    parted = earliest(uncrashed)
+    return None if parted is None else comparisons.index(uncrashed[parted])
+
+
+def agreeing(
+    trials: Trials, result: CheckResult, runs: Sequence[Run], comparisons: Sequence[Comparison]
+) -> CheckResult:
+    """The verdict on runs that do not part: never `same` by default."""
+    if failure := run_outcome.failure(runs, parted=False):
+        return replace(result, reason=failure, output=run_outcome.last_lines(runs))
+    if scope.steps(comparisons) == 0:
+        return without_steps.check(trials, result, runs)
+    unknown = next((item for item in comparisons if item.verdict != "same"), None)
+    if unknown is not None:
+        return replace(result, reason=unknown.reason)
+    return replace(result, verdict="same")
+
+
+def undecided(request: Request, runs: Sequence[Run], comparisons: Sequence[Comparison]) -> CheckResult:
+    """What is known before there is a verdict: it is unknown until something shows otherwise."""
+    return CheckResult(
+        "unknown",
+        tuple(run.id for run in runs),
+        command=request.command,
+        folder=str(request.folder),
+        steps=min(run.steps for run in runs),
+        scope=scope.phrase(comparisons),
+        losses=losses_of(comparisons),
+        notes=tuple(
+            dict.fromkeys((*(note for item in comparisons for note in item.notes), *examine(runs[0])))
+        ),
+        controlled=request.control is not None,
+        place=str(request.store.runs),
+        verdicts=tuple(item.verdict for item in comparisons),
+    )
+
+
+def _differs(
+    trials: Trials,
+    result: CheckResult,
+    runs: Sequence[Run],
+    comparisons: Sequence[Comparison],
+    parted: int,
+    before: frozenset[Path] | None,
+) -> CheckResult:
+    first = comparisons[parted].difference
+    assert first is not None
+    pair = runs[0].id, runs[parted + 1].id
+    partings = tuple(item.difference for item in comparisons if item.difference is not None)
+    left = _left_behind(trials, first, before)
+    if left is not None:
+        closer, findings = Closer(first, pair, True, None, None), left
+    else:
+        closer, findings = _looked_closer(trials, first, pair, partings)
+    failure = run_outcome.failure(runs, parted=True)
+    notes = (*result.notes, *agreement(comparisons), closer.note, failure, *findings.notes)
+    return replace(
+        result,
+        verdict="differs",
+        difference=closer.difference,
+        pair=closer.pair,
+        parted=pair,
+        causes=findings.causes,
+        suspects=findings.suspects,
+        ruled_out=findings.ruled_out,
+        notes=tuple(dict.fromkeys(note for note in notes if note)),
+        output=run_outcome.last_lines(runs),
+    )
+
+
+def _left_behind(trials: Trials, first: Difference, before: frozenset[Path] | None) -> Findings | None:
+    """What runs, each without the files that are new since `before`, say of what one left for the other.
+
+    Nothing where a race may be the reason as well: runs of it can agree by luck.
+    """
+    evidence, notes = explain(first)
+    best = left_behind(first)
+    others = [item for item in evidence if item.source not in FILES and points(item)]
+    if best is None or before is None or is_free(others):
+        return None
+    with without_new(trials.request.folder, before) as start:
+        if start is None:
+            return None
+
+        def trial(sources: tuple[str, ...], count: int) -> Comparison:
+            # As the runs that parted were recorded: places at tier ops are not those at tier steps.
+            return trials.compare(
+                f"starting each from the same files: {' + '.join(sources)}",
+                count,
+                control=trials.request.control,
+                window=None,
+                stop_after=stop_after(first),
+                tier="steps",
+            )
+
+        trials.fresh = start
+        findings = confirm(first, evidence, trial, lambda source: source == best.source)
+        trials.fresh = None
+    if not any(cause.confirmed for cause in findings.causes):
+        return None
+    known = {item.source for item in (*findings.causes, *findings.suspects)}
+    more = suspects(first, known)
+    return replace(findings, suspects=(*findings.suspects, *more), notes=(*findings.notes, *notes))
+
+
+def _looked_closer(
+    trials: Trials, first: Difference, pair: tuple[str, str], partings: tuple[Difference, ...]
+) -> tuple[Closer, Findings]:
+    request = trials.request
+    closer = look_closer(trials, first, pair, request.control)
+    proof = None
+    if request.confirm and closer.reproduced:
+        proof = Proof(trials, request.control, closer.window, closer.stop_after, partings)
+    return closer, why(closer.difference, proof)
+
+
+def agreement(comparisons: Sequence[Comparison]) -> list[str]:
+    """Which runs agree with the first, when not all of them part."""
+    agree = [str(number + 2) for number, item in enumerate(comparisons) if item.verdict == "same"]
+    return [f"run 1 agrees with run {', '.join(agree)} and parts from the others"] if agree else []

@@ -1,0 +1,85 @@
+"""`diff`: compares recorded runs and explains where they part, without a further run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from samerun.comparing.compare import compare_all, compare_whole, earliest
+from samerun.comparing.comparison import Comparison
+from samerun.experiments import run_outcome, scope
+from samerun.experiments.check.confirm import why
+from samerun.experiments.check.result import CheckResult
+from samerun.runs.manifest import Manifest
+from samerun.runs.store import Run, Store
+
+_NONE = (None, "off")  # modes that control nothing
+
+
+def diff(store: Store, runs: Sequence[Run]) -> CheckResult:
+    """Compare two runs or more, each with the first.
+
+    `store` is where their names are looked up. Raises SchemaError, and RunError for a damaged manifest.
+    """
+    manifests = [run.manifest for run in runs]
+    whole = all(run.outcome == "finished" for run in runs)
+    comparisons = compare_whole(runs) if whole else compare_all(runs)
+    result = CheckResult(
+        "unknown",
+        tuple(run.id for run in runs),
+        command=manifests[0].command if len({item.command for item in manifests}) == 1 else (),
+        folder=manifests[0].cwd,
+        steps=min(run.steps for run in runs),
+        scope=scope.phrase(comparisons),
+        losses=(comparisons[0].losses[0], *(item.losses[1] for item in comparisons)),
+        notes=tuple(dict.fromkeys(note for item in comparisons for note in item.notes)),
+        controlled=all(manifest.mode not in _NONE for manifest in manifests),
+        place=str(store.runs),
+        verdicts=tuple(item.verdict for item in comparisons),
+    )
+    pairs = list(zip(comparisons, runs[1:], strict=True))
+    parted = [(item, run) for item, run in pairs if not run_outcome.is_crash(item, (runs[0], run))]
+    first = earliest([item for item, _ in parted])
+    failure = run_outcome.failure(runs, parted=first is not None)
+    if first is not None:
+        return _differs(store, result, runs[0], *parted[first], failure)
+    if failure is not None:
+        return replace(result, reason=failure, output=run_outcome.last_lines(runs))
+    unknown = next((item for item in comparisons if item.verdict != "same"), None)
+    if unknown is not None:
+        return replace(result, reason=unknown.reason)
+    return replace(result, verdict="same")
+
+
+def _differs(
+    store: Store, result: CheckResult, a: Run, comparison: Comparison, b: Run, failure: str | None
+) -> CheckResult:
+    difference = comparison.difference
+    assert difference is not None
+    findings = why(difference, None)
+    notes = (*result.notes, _controls(a.manifest, b.manifest), failure, *findings.notes)
+    return replace(
+        result,
+        verdict="differs",
+        difference=difference,
+        pair=(_name(store, a), _name(store, b)),
+        parted=(a.id, b.id),
+        causes=findings.causes,
+        suspects=findings.suspects,
+        notes=tuple(dict.fromkeys(note for note in notes if note)),
+    )
+
+
+def _name(store: Store, run: Run) -> str:
+    """What will still find the run when there are more."""
+    return run.id if run.path.parent == store.runs.absolute() else str(run.path)
+
+
+def _controls(a: Manifest, b: Manifest) -> str | None:
+    """What is to be said when the runs were not made under the same control."""
+    one, other = _control(a), _control(b)
+    return None if one == other else f"run A was made with {one}, run B with {other}"
+
+
+def _control(manifest: Manifest) -> str:
+    return "no control" if manifest.mode in _NONE else f"mode {manifest.mode} and seed {manifest.seed}"

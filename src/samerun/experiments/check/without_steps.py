@@ -1,0 +1,64 @@
+"""Checks a command that makes no optimizer step: by its operations, and never `same` by default."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from samerun.comparing.compare import compare
+from samerun.experiments import run_outcome, scope
+from samerun.experiments.check.confirm import Proof, why
+from samerun.experiments.check.result import CheckResult
+from samerun.experiments.trials import Trials
+from samerun.launching.marks import TORCH_SEEN
+from samerun.launching.unrecorded import unrecorded_reason
+from samerun.runs.store import Run
+
+
+def check(trials: Trials, result: CheckResult, runs: Sequence[Run]) -> CheckResult:
+    """The verdict from two further runs at tier ops; `unknown` when they have nothing to compare."""
+    request = trials.request
+    if not (runs[0].path / TORCH_SEEN).exists():
+        return _unknown(result, runs, unrecorded_reason(runs[0].path, request.command))
+    pair = trials.record("no optimizer step: recording operations", 2, control=request.control, tier="ops")
+    comparison = compare(*pair)
+    difference = comparison.difference
+    result = replace(
+        result,
+        runs=(*result.runs, *(run.id for run in pair)),
+        losses=(),
+        notes=tuple(dict.fromkeys((*result.notes, *comparison.notes))),
+    )
+    if difference is not None and not run_outcome.is_crash(comparison, pair):
+        proof = Proof(trials, request.control, None, None) if request.confirm else None
+        findings = why(difference, proof)
+        return replace(
+            result,
+            verdict="differs",
+            difference=difference,
+            pair=(pair[0].id, pair[1].id),
+            causes=findings.causes,
+            suspects=findings.suspects,
+            ruled_out=findings.ruled_out,
+            notes=(*result.notes, *findings.notes),
+        )
+    if failure := run_outcome.failure(pair, parted=False):
+        return replace(result, reason=failure, output=run_outcome.last_lines(pair))
+    if not any(count for what, count in comparison.scope.counts.items() if what != "end"):
+        return _unknown(result, runs, unrecorded_reason(pair[0].path, request.command))
+    if comparison.verdict != "same":
+        return _unknown(result, runs, comparison.reason or "the runs cannot be compared")
+    if not (run_outcome.same_output(runs) and run_outcome.same_output(pair)):
+        reason = (
+            f"nothing differs in what torch did ({scope.phrase([comparison])}), but what the runs printed "
+            "differs: something outside of torch does, or they print the time or a process id"
+        )
+        return replace(result, reason=reason)
+    return replace(result, verdict="same", scope=scope.phrase([comparison]))
+
+
+def _unknown(result: CheckResult, runs: Sequence[Run], reason: str) -> CheckResult:
+    printed = run_outcome.same_output(runs)
+    said = {True: "what the runs printed is the same", False: "what the runs printed differs", None: ""}
+    notes = (*result.notes, said[printed]) if said[printed] else result.notes
+    return replace(result, reason=reason, notes=notes)

@@ -1,0 +1,1 @@
+"""`samerun cost`: what each control costs, measured step by step in turns."""

@@ -1,0 +1,172 @@
+"""What a search has found so far, controlled in all runs that are recorded from then on."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from samerun.comparing.compare import compare_all, compare_whole
+from samerun.comparing.comparison import Comparison, Scope
+from samerun.experiments import confidence, run_outcome
+from samerun.experiments.check.check import first_parting
+from samerun.experiments.leftover_files import FILES
+from samerun.experiments.living import if_living
+from samerun.experiments.trials import Trials
+from samerun.explaining.cause import Cause
+from samerun.explaining.patch import Patch, patch
+from samerun.launching.scratch import root_of, scratch_copy
+from samerun.runs.difference import Difference
+from samerun.runs.plan import Control
+from samerun.runs.store import Run
+from samerun.sources.catalogue import catalogue
+
+_MOST_RUNS = 30  # that one proof of a rare difference may take
+
+
+@dataclass(frozen=True)
+class Proven:
+    """Further runs, and how they compare."""
+
+    comparison: Comparison
+    runs: tuple[Run, ...]  # the two that part, else all of them
+    window: tuple[int, int] | None  # the steps at tier ops
+    whole: bool  # not stopped at the difference
+    patch: Patch | None = None  # the edits that the code had
+
+
+class Settled:
+    """The causes that were proved, and how further runs are recorded with them controlled."""
+
+    def __init__(self, trials: Trials, start: Path | None, share: float | None = None) -> None:
+        self.trials = trials
+        self.start = start  # the folder as it was before the first run; None: it could not be copied
+        self._share = share  # of pairs of runs that differ, where that is not all of them
+        self.causes: list[tuple[Difference, Cause]] = []  # all that were proved
+        self.patch: Patch | None = None  # that for all causes, once its runs agreed to their end
+        self.patched: list[tuple[Difference, Cause]] = []  # those of them that an edit of the code controls
+        self.edited: set[str] = set()  # controlled by a patch, since their control does not reach the cause
+        self.applied: Patch | None = None  # what the code has been edited with for the runs of now
+        self.fresh = trials.request.scratch  # each run starts from the folder as it was
+        self._controlled: tuple[str, ...] = ()
+
+    def controlled(self) -> tuple[str, ...]:
+        """The ids of all that is controlled, in whatever way."""
+        return (*self._controlled, *(cause.source for _, cause in self.patched))
+
+    def control(self, *more: str) -> Control | None:
+        """That of the request, and the sources found so far, and these."""
+        ids = tuple(id_ for id_ in (*self._controlled, *more) if self.way(id_) == "control")
+        base = self.trials.request.control
+        if base is not None:
+            return replace(base, extra=(*base.extra, *ids))
+        return Control(only=ids) if ids else None
+
+    def by_edit(self) -> frozenset[str]:
+        """The sources that are controlled by edits of the code in all runs from here on."""
+        return frozenset(cause.source for _, cause in self.patched)
+
+    def way(self, source: str) -> str:
+        """How a source is controlled: by its control, by a patch of the code, or by a fresh folder."""
+        known = catalogue().get(source)
+        if source in FILES:
+            return "fresh"
+        controlled = known is not None and known.controllable and source not in self.edited
+        return "control" if controlled else "patch"
+
+    @contextlib.contextmanager
+    def prepared(
+        self, sources: Collection[str] = (), causes: Sequence[tuple[Difference, Cause]] = ()
+    ) -> Iterator[None]:
+        """Runs are in a copy of the folder where a source found, or one of these, asks for it.
+
+        An edited copy is the same for all of them: what one leaves there, the next one finds, as it did.
+        """
+        patched = [*self.patched, *causes]
+        fresh = self.fresh or bool(FILES & set(sources))
+        base = self.start or self.trials.request.folder
+        before = self.trials.fresh, self.trials.within, self.applied
+        with contextlib.ExitStack() as stack:
+            if patched:
+                base = stack.enter_context(scratch_copy(base))
+                made = patch(patched, self.trials.request.folder, self.by_edit())
+                if made is not None:
+                    made.apply(base, root_of(base))
+                    self.applied = made
+            self.trials.fresh = base if fresh else None
+            self.trials.within = base if patched and not fresh else None
+            try:
+                yield
+            finally:
+                self.trials.fresh, self.trials.within, self.applied = before
+
+    def further(
+        self,
+        stage: str,
+        count: int,
+        control: Control | None,
+        at: tuple[int, int] | None,
+        stop: int | None,
+        agreed: Sequence[Run] = (),
+    ) -> Proven:
+        """Up to `count` runs, fewer when two of them part; at tier ops in the steps `at`, where given.
+
+        `agreed` are runs recorded in this way before, which did not part: they count among them.
+        """
+        request = self.trials.request
+        last = None if request.steps is None else request.steps - 1
+        runs = list(agreed)
+        while len(runs) < count:
+            runs += self.trials.record(
+                stage,
+                1 if runs else 2,
+                control=control,
+                tier="steps" if at is None else "ops",
+                window=at,
+                stop_after=last if stop is None else stop,
+                values=stop is None,
+            )
+            compared = compare_whole if stop is None else compare_all
+            comparisons = compared(runs, steps=request.steps)
+            parted = first_parting(runs, comparisons)
+            if parted is not None:
+                pair = (runs[0], runs[parted + 1])
+                return Proven(comparisons[parted], pair, at, stop is None, self.applied)
+        reason = run_outcome.failure(runs, parted=False)
+        if reason is not None:
+            unknown = Comparison("unknown", Scope((runs[0].id, runs[-1].id)), reason)
+            return Proven(unknown, tuple(runs), at, stop is None, self.applied)
+        chosen = next((item for item in comparisons if item.verdict == "unknown"), comparisons[0])
+        chosen = if_living(chosen, self.trials.plain)
+        return Proven(chosen, tuple(runs), at, stop is None, self.applied)
+
+    def needed(self, count: int) -> int:
+        """How many runs must agree: more for a difference that is rare."""
+        if self._share is None:
+            return count
+        return min(max(count, confidence.runs_needed(self._share) + 1), _MOST_RUNS)
+
+    def keep(self, difference: Difference, causes: Sequence[Cause]) -> str:
+        """Control these, proved for a difference, from here on; how that is done."""
+        ways = [self.way(cause.source) for cause in causes]
+        for cause, way in zip(causes, ways, strict=True):
+            if way == "patch":
+                self.patched.append((difference, cause))
+            else:
+                self.fresh = self.fresh or way == "fresh"
+                self._controlled = (*self._controlled, cause.source)
+        self.causes += [(difference, cause) for cause in causes]
+        return " and ".join(dict.fromkeys(ways))
+
+    def patch_of(self, proven: Proven) -> Patch | None:
+        """The patch for all causes, where these runs are of the code with no more than that."""
+        request = self.trials.request
+        if proven.patch is None or not proven.whole or proven.comparison.verdict != "same":
+            return None
+        if self.control() != request.control or self.fresh != request.scratch:
+            return None
+        wanted = patch(self.causes, request.folder, self.by_edit())
+        if wanted is None or wanted.cannot or wanted.files != proven.patch.files:
+            return None
+        return replace(wanted, verified=True, runs=tuple(run.id for run in proven.runs))

@@ -1,0 +1,136 @@
+"""`diagnose`: finds every source behind the differences of a command's runs, one after the other.
+
+The source behind the first difference is found as `check` finds it and proved by runs with it controlled. It
+stays controlled, and what still differs then is the next first difference; until the runs agree.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import replace
+
+from samerun.comparing.compare import compare, compare_whole
+from samerun.comparing.comparison import Comparison
+from samerun.comparing.processes import read
+from samerun.comparing.unheeded import may_agree_by_luck
+from samerun.experiments import confidence
+from samerun.experiments.check.check import agreeing, agreement, first_parting, undecided
+from samerun.experiments.diagnose import storage
+from samerun.experiments.diagnose.controlled_runs import Settled
+from samerun.experiments.diagnose.patch_trial import mend
+from samerun.experiments.diagnose.result import Diagnosis, Found
+from samerun.experiments.diagnose.search import Search
+from samerun.experiments.living import losses_of
+from samerun.experiments.progress import Listener
+from samerun.experiments.request import Request
+from samerun.experiments.trials import Record, Trials
+from samerun.experiments.workspace import beginning
+from samerun.launching.run import record as recording
+from samerun.runs.store import Run
+
+# The setup and the first step: most differences begin there, and are then seen closely at once.
+FIRST_WINDOW = (-1, 0)
+_MOST_SOURCES = 12
+_BY_LUCK = 2  # more runs where the first agreed that need not: one pair of nine did on such a script
+
+
+def diagnose(
+    request: Request, listener: Listener | None = None, record: Record = recording, *, rare: bool = False
+) -> Diagnosis:
+    """Every source for which runs of the request's command differ, each with its proof, and a patch.
+
+    With `rare`, runs are recorded until two part, `request.runs` at most. Raises what `check` raises.
+    """
+    trials = Trials(request, listener or Listener(), record)
+    diagnosis = _diagnose(trials, rare)
+    first = trials.recorded[diagnosis.check.runs[0]]
+    try:
+        storage.save(diagnosis, first)
+    except OSError as error:
+        note = f"the diagnosis could not be kept beside its runs ({error.strerror or error})"
+        check = replace(diagnosis.check, notes=(*diagnosis.check.notes, note))
+        return replace(diagnosis, check=check)
+    return diagnosis
+
+
+def _diagnose(trials: Trials, rare: bool) -> Diagnosis:
+    request = trials.request
+    with beginning(request.folder) as start:
+        runs = _first_runs(trials, rare)
+        comparisons = compare_whole(runs, steps=request.steps)
+        trials.plain = losses_of(comparisons)
+        result = undecided(request, runs, comparisons)
+        parted = first_parting(runs, comparisons)
+        if parted is None:
+            result = agreeing(trials, result, runs, comparisons)
+            equal = confidence.phrase(len(result.runs)) if result.verdict == "same" else None
+            if result.verdict != "differs":  # without any step, further runs at tier ops have decided
+                return Diagnosis(result, confidence=equal, recorded=len(trials.recorded))
+            assert result.pair is not None
+            pair = trials.recorded[result.pair[0]], trials.recorded[result.pair[1]]
+        else:
+            pair = runs[0], runs[parted + 1]
+        seen_in = None if parted is None else 1 / (len(runs) - 1)  # the share of pairs that part
+        settled = Settled(trials, start, share=seen_in if rare else None)
+        search = Search(settled)
+        found = _all(search, pair, request.steps)
+        patch = settled.patch
+        if patch is None:
+            patch, more = mend(trials, found, start, settled.by_edit())
+            found += more
+    causes = tuple(cause for item in found for cause in item.causes)
+    notes = (*result.notes, *agreement(comparisons), *(note for item in found for note in item.notes))
+    result = replace(
+        result,
+        verdict="differs",
+        difference=found[0].difference,
+        pair=found[0].pair,
+        parted=(pair[0].id, pair[1].id),
+        causes=causes,
+        suspects=search.suspects({cause.source for cause in causes}),
+        ruled_out=tuple(cause for item in found for cause in item.ruled_out),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+    return Diagnosis(
+        result, tuple(found), search.complete, patch, search.confidence(), recorded=len(trials.recorded)
+    )
+
+
+def _first_runs(trials: Trials, rare: bool) -> list[Run]:
+    request = trials.request
+    last = None if request.steps is None else request.steps - 1
+    record = functools.partial(
+        trials.record,
+        control=request.control,
+        tier="ops",
+        window=FIRST_WINDOW,
+        stop_after=last,
+        values=True,
+    )
+    runs: list[Run] = []
+    while len(runs) < request.runs:
+        runs += record("recording", 1 if runs else 2 if rare else request.runs)
+        if rare and any(item.difference is not None for item in compare_whole(runs, steps=request.steps)):
+            return runs
+    if rare or not may_agree_by_luck(read(runs[0])):
+        return runs
+    if all(item.verdict == "same" for item in compare_whole(runs, steps=request.steps)):
+        runs += record("recording again: runs of this script may agree by luck", _BY_LUCK)
+    return runs
+
+
+def _all(search: Search, pair: tuple[Run, Run], steps: int | None) -> list[Found]:
+    """What is behind each first difference, in the order of time."""
+    found: list[Found] = []
+    comparison: Comparison = compare(*pair, steps=steps)
+    runs: Sequence[Run] = pair
+    window: tuple[int, int] | None = FIRST_WINDOW
+    while comparison.difference is not None and len(found) < _MOST_SOURCES:
+        item, proof = search.explain(comparison.difference, (runs[0], runs[-1]), window)
+        found.append(item)
+        if proof is None:
+            return found
+        comparison, runs, window = proof.comparison, proof.runs, proof.window
+    search.complete = comparison.verdict == "same"
+    return found

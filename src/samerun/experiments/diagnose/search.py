@@ -1,0 +1,331 @@
+"""Finds the source behind one first difference, proves it, and keeps it controlled from there on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from samerun.comparing.compare import compare
+from samerun.comparing.growth import growth
+from samerun.comparing.ledger import ledger
+from samerun.comparing.probe import Probed, aim, probed
+from samerun.experiments import confidence
+from samerun.experiments.check.zoom import Closer, look_closer, stop_after, window
+from samerun.experiments.diagnose.candidates import Candidates
+from samerun.experiments.diagnose.controlled_runs import Proven, Settled
+from samerun.experiments.diagnose.result import Found, Proof
+from samerun.experiments.leftover_files import left_behind
+from samerun.explaining import openings
+from samerun.explaining.cause import Cause, Findings, cause_of
+from samerun.explaining.confirm import confirm, is_free, is_not_after, judge, points, races
+from samerun.explaining.explain import explain, suspects, without
+from samerun.explaining.placing import placed
+from samerun.runs.difference import Difference, Evidence
+from samerun.runs.store import Run
+from samerun.sources.catalogue import catalogue
+
+_AGAIN = 3  # runs that a difference may take to come back
+
+
+class Search:
+    """Explains one first difference after the other."""
+
+    def __init__(self, settled: Settled) -> None:
+        self.complete = False
+        self._settled = settled
+        self._trials = settled.trials
+        self._proof: Proven | None = None
+        self._last: Difference | None = None
+        self._partings: list[Difference] = []  # where runs with all that was found controlled part
+        self._refuted: tuple[Cause, ...] = ()  # what did not explain the difference without a closer look
+
+    def explain(
+        self, difference: Difference, pair: tuple[Run, Run], recorded: tuple[int, int] | None
+    ) -> tuple[Found, Proven | None]:
+        """What is behind a first difference of this pair, and the runs that prove it (None: nothing does).
+
+        `recorded` are the steps that the pair holds at tier ops.
+        """
+        self._last = difference
+        self._partings = [difference]
+        self._refuted = ()
+        at_once = self._at_once(difference, (pair[0].id, pair[1].id), recorded)
+        if at_once is not None:
+            return self._found(at_once[0], pair, at_once[1])
+        closer = self._closer(difference, pair, recorded)
+        if not closer.reproduced:
+            closer = self._again(closer)
+        closer = _without(closer, self._refuted)
+        self._last = closer.difference
+        if not closer.reproduced:
+            return self._found(closer, pair, (_unproved(closer.difference), None))
+        certain = self._always_parts(pair, closer, difference)
+        outcome = self._held(closer, certain=certain)
+        if outcome[1] is None and closer.window and not _is_within(closer.difference, closer.window):
+            with self._settled.prepared():  # what was seen did not explain it
+                again = look_closer(self._trials, closer.difference, closer.pair, self._settled.control())
+            if again.reproduced:
+                closer = _without(again, self._refuted)
+                self._last = closer.difference
+                outcome = self._held(closer, certain=certain)
+        return self._found(closer, pair, outcome)
+
+    def _at_once(
+        self, difference: Difference, pair: tuple[str, str], recorded: tuple[int, int] | None
+    ) -> tuple[Closer, tuple[Findings, Proven | None]] | None:
+        """What is known without looking closer, where that would cost runs and tell no more."""
+        seen = Closer(difference, pair, True, recorded if _is_within(difference, recorded) else None, None)
+        left = self._left_behind(difference, recorded)
+        if left is not None:
+            return seen, left
+        if _is_beyond_control(difference):
+            return seen, (_unproved(difference), None)
+        if _is_a_race_alone(difference):
+            return self._race(seen)
+        if seen.window is None and _is_plain(difference):
+            findings, proven = self._held(seen, certain=False, best_only=True)
+            if proven is not None:
+                return seen, (findings, proven)
+            self._refuted = findings.ruled_out
+        return None
+
+    def _held(
+        self, closer: Closer, *, certain: bool, best_only: bool = False
+    ) -> tuple[Findings, Proven | None]:
+        """What further runs say of the candidates for a difference that comes back."""
+        evidence, notes = explain(closer.difference)
+        if best_only:
+            evidence = evidence[:1]
+        to_the_end = races((*self._partings, closer.difference), evidence)
+        attempts = Candidates(self._settled, closer, evidence, certain=certain, to_the_end=to_the_end)
+        findings = attempts.patched() or confirm(
+            closer.difference,
+            attempts.in_turn(),
+            attempts.trial,
+            attempts.can_try_alone,
+            to_the_end=to_the_end,
+        )
+        if best_only or _is_confirmed(findings):
+            return _with_notes(findings, notes), attempts.proof(findings)
+        findings = attempts.edited(findings)
+        fewer = _without(closer, findings.ruled_out)
+        if not _is_confirmed(findings) and _points_elsewhere(fewer.difference, evidence):
+            again, proven = self._held(fewer, certain=False)
+            return replace(again, ruled_out=(*findings.ruled_out, *again.ruled_out)), proven
+        for more in (attempts.read, attempts.everything):
+            if not _is_confirmed(findings):
+                findings = more(findings)
+        return _with_notes(findings, notes), attempts.proof(findings)
+
+    def _race(self, closer: Closer) -> tuple[Closer, tuple[Findings, Proven | None]] | None:
+        """A race with a patch for it; where no edit ends one, what all controls together leave of it."""
+        evidence, notes = explain(closer.difference)
+        attempts = Candidates(self._settled, closer, evidence[:1], certain=False, to_the_end=True)
+        if attempts.can_try(evidence[0].source):
+            findings = attempts.patched()
+            if findings is None:
+                return None
+        else:
+            findings = attempts.everything(Findings((cause_of(evidence[0]),)))
+        return closer, (_with_notes(findings, notes), attempts.proof(findings))
+
+    def _found(
+        self, closer: Closer, pair: tuple[Run, Run], outcome: tuple[Findings, Proven | None]
+    ) -> tuple[Found, Proven | None]:
+        findings, proven = outcome
+        difference = closer.difference
+        seen = tuple(self._trials.recorded[run] for run in closer.pair)
+        confirmed = tuple(cause for cause in findings.causes if cause.confirmed)
+        alone = self._alone(difference, seen[0])
+        proof = None
+        if proven is not None:
+            way = self._settled.keep(difference, confirmed)
+            parted = proven.comparison.difference
+            proof = Proof(
+                tuple(run.id for run in proven.runs),
+                self._settled.controlled(),
+                way,
+                None if parted is None else parted.step,
+                min(run.steps for run in proven.runs),
+            )
+            self._proof = proven
+            self._settled.patch = self._settled.patch or self._settled.patch_of(proven)
+        opened = None if proof is not None else openings.told(difference)
+        notes = (*(note for note in (closer.note, opened) if note), *findings.notes)
+        found = Found(
+            difference,
+            closer.pair,
+            tuple(self._placed(difference, cause) for cause in confirmed or findings.causes),
+            proof,
+            _ruled_out(findings, self._refuted),
+            growth(*pair, rank=difference.rank),
+            ledger(seen[0], seen[1], rank=difference.rank),
+            notes,
+            alone,
+        )
+        return found, proven
+
+    def _placed(self, difference: Difference, cause: Cause) -> Cause:
+        """With the line that an edit would change, or that draws, where no record has one."""
+        if cause.call_site or difference.call_site:
+            return cause
+        return replace(cause, call_site=placed(difference, cause, self._trials.request.folder))
+
+    def _alone(self, difference: Difference, run: Run) -> Probed | None:
+        """The operation that put out something else of equal inputs, run again by itself in a further run."""
+        origin = difference.origin
+        if origin is None or not origin.inputs_equal or origin.draws:
+            return None
+        probe = aim(run, difference)
+        if probe is None:
+            return None
+        with self._settled.prepared():
+            (again,) = self._trials.record(
+                "running the operation alone",
+                1,
+                control=self._settled.control(),
+                tier="ops",
+                window=window(difference),
+                stop_after=stop_after(difference),
+                probe=probe,
+            )
+        return probed(again, difference.rank)
+
+    def _closer(
+        self, difference: Difference, pair: tuple[Run, Run], recorded: tuple[int, int] | None
+    ) -> Closer:
+        ids = pair[0].id, pair[1].id
+        # What is not seen directly must show again first: any control seems to mend what is rare.
+        if _is_within(difference, recorded) and (
+            _is_seen(difference) or self._parts_from_both(difference, pair)
+        ):
+            return Closer(difference, ids, True, window(difference), stop_after(difference))
+        if difference.what == "batch" and difference.in_workers and _is_seen(difference):
+            return Closer(difference, ids, True, None, None)  # no operation of this process made it
+        with self._settled.prepared():
+            return look_closer(self._trials, difference, ids, self._settled.control(), is_enough=_is_seen)
+
+    def _parts_from_both(self, difference: Difference, pair: tuple[Run, Run]) -> bool:
+        """Whether one more run parts from both of the pair where they part."""
+        with self._settled.prepared():
+            (third,) = self._trials.record(
+                f"looking closer at step {difference.step}",
+                1,
+                control=self._settled.control(),
+                tier="ops",
+                window=window(difference),
+                stop_after=stop_after(difference),
+            )
+        return all([self._parts(run, third, difference) for run in pair])
+
+    def _always_parts(self, pair: tuple[Run, Run], closer: Closer, where: Difference) -> bool:
+        """Whether no two of the runs that are there agree, so that two that do are no luck."""
+        near = [self._trials.recorded[run] for run in closer.pair]
+        if not closer.reproduced or _is_seen(closer.difference):
+            return closer.reproduced
+        if {run.id for run in near} == {run.id for run in pair}:
+            return True  # a third one parted from both
+        return all([self._parts(one, other, where) for one in pair for other in near])
+
+    def _parts(self, one: Run, other: Run, where: Difference) -> bool:
+        """Whether two runs part, and not after the place of a difference."""
+        found = compare(one, other).difference
+        if found is not None:
+            self._partings.append(found)
+        return found is not None and is_not_after(found, where)
+
+    def _again(self, closer: Closer) -> Closer:
+        """Recording every operation takes time: what depends on the clock may show only without it."""
+        with self._settled.prepared():
+            proven = self._settled.further("recording again", _AGAIN, self._settled.control(), None, None)
+        found = proven.comparison.difference
+        if found is None:
+            return closer
+        return Closer(found, (proven.runs[0].id, proven.runs[-1].id), True, None, None, None)
+
+    def _left_behind(
+        self, difference: Difference, recorded: tuple[int, int] | None
+    ) -> tuple[Findings, Proven] | None:
+        """What further runs, each from the folder as it was, say of what one run left for the other."""
+        best = left_behind(difference)
+        if best is None or self._settled.start is None or self._settled.fresh:
+            return None
+        with self._settled.prepared((best.source,)):
+            proven = self._settled.further(
+                f"starting from the folder as it was: {best.source}",
+                2,
+                self._settled.control(),
+                recorded,
+                None,
+            )
+        if judge(proven.comparison, difference) != "mended":
+            return None
+        return Findings((cause_of(best, confirmed=True),)), proven
+
+    def suspects(self, known: Collection[str]) -> tuple[Cause, ...]:
+        """RNGs that also part, where the search ended before all was found."""
+        return () if self.complete or self._last is None else tuple(suspects(self._last, set(known)))
+
+    def confidence(self) -> str | None:
+        """What the runs with everything controlled prove, None when they do not agree."""
+        if not self.complete or self._proof is None:
+            return None
+        return confidence.phrase(len(self._proof.runs))
+
+
+def _is_confirmed(findings: Findings) -> bool:
+    return any(cause.confirmed for cause in findings.causes)
+
+
+def _with_notes(findings: Findings, notes: Sequence[str]) -> Findings:
+    return replace(findings, notes=(*findings.notes, *notes))
+
+
+def _ruled_out(findings: Findings, before: Sequence[Cause]) -> tuple[Cause, ...]:
+    """With what was ruled out before the closer look, unless that is a cause after all."""
+    known = {cause.source for cause in (*findings.causes, *findings.ruled_out)}
+    return (*findings.ruled_out, *(cause for cause in before if cause.source not in known))
+
+
+def _without(closer: Closer, refuted: Sequence[Cause]) -> Closer:
+    """The difference without the generators among these, so that other sources say what they see in it."""
+    generators = {cause.source for cause in refuted if catalogue()[cause.source].kind == "rng"}
+    return replace(closer, difference=without(closer.difference, generators)) if generators else closer
+
+
+def _points_elsewhere(difference: Difference, evidence: Sequence[Evidence]) -> bool:
+    """Whether something explains a difference that is not among this evidence."""
+    return bool({item.source for item in explain(difference)[0]} - {item.source for item in evidence})
+
+
+def _is_within(difference: Difference, recorded: tuple[int, int] | None) -> bool:
+    return recorded is not None and recorded[0] <= difference.step <= recorded[1]
+
+
+def _is_plain(difference: Difference) -> bool:
+    """Whether the best evidence says so much that a closer look would cost two runs and tell no more."""
+    return any(catalogue()[item.source].is_plain_in(difference) for item in explain(difference)[0][:1])
+
+
+def _is_a_race_alone(difference: Difference) -> bool:
+    """Whether all that points to anything is a race, which no control holds.
+
+    It parts runs at another place each time: a closer look at one of these places tells no more of it.
+    """
+    best = [item for item in explain(difference)[0] if points(item)]
+    return len(best) == 1 and catalogue()[best[0].source].kind == "order" and is_free(best)
+
+
+def _is_beyond_control(difference: Difference) -> bool:
+    """Whether the best evidence is of what neither a control nor, therefore, a further run can prove."""
+    return any(item.beyond_control for item in explain(difference)[0][:1])
+
+
+def _unproved(difference: Difference) -> Findings:
+    evidence, notes = explain(difference)
+    return Findings(tuple(map(cause_of, evidence)), notes=tuple(notes))
+
+
+def _is_seen(difference: Difference) -> bool:
+    """Whether the reason was seen directly."""
+    return any(item.strength >= 1 for item in explain(difference)[0][:1])

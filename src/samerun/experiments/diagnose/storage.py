@@ -1,0 +1,86 @@
+"""A diagnosis beside the first of its runs, as JSON, and read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from samerun.errors import RunError, SchemaError
+from samerun.experiments.diagnose.result import Diagnosis
+from samerun.runs.schema import SCHEMA
+from samerun.runs.store import Run
+
+FILE = "diagnosis.json"
+
+
+def save(diagnosis: Diagnosis, run: Run) -> Path:
+    """Write it into the folder of this run, and return the file. Raises OSError."""
+    path = run.path / FILE
+    text = json.dumps(diagnosis.to_json(), indent=2, allow_nan=False) + "\n"
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")
+    return path
+
+
+def load(run: Run) -> Diagnosis | None:
+    """The diagnosis in the folder of this run, None when there is none.
+
+    Of each difference its place is known, not what surrounds it; of the patch its text, not the files.
+    Raises RunError for a damaged file or manifest, SchemaError for a version not known here.
+    """
+    path = run.path / FILE
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise _damaged(path, error) from None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path, error) from None
+    if not isinstance(value, dict):
+        raise _damaged(path, f"a JSON {type(value).__name__} instead of an object")
+    if value.get("schema") != SCHEMA:
+        raise SchemaError(
+            f"The diagnosis {path} has schema {value.get('schema')!r}; this samerun knows {SCHEMA}. "
+            "Install the samerun that wrote it, or run `samerun diagnose` again."
+        )
+    return _read(path, value, run)
+
+
+def _read(path: Path, value: Mapping[str, Any], run: Run) -> Diagnosis:
+    import msgspec
+
+    manifest = run.manifest
+    known = {
+        "folder": manifest.cwd,
+        "place": str(run.path.parent),
+        "controlled": manifest.mode not in (None, "off"),
+    }
+    patch = value.get("patch")
+    check = {**value, **known, "difference": value.get("first_difference")}
+    whole = {
+        **value,
+        "check": {name: found for name, found in check.items() if name != "found"},
+        "patch": {**patch, "files": {}} if isinstance(patch, Mapping) else patch,
+    }
+    try:
+        whole["check"]["losses"] = [_losses(of_run) for of_run in value.get("losses", [])]
+        diagnosis = msgspec.convert(whole, Diagnosis)
+    except (msgspec.ValidationError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise _damaged(path, error) from None
+    runs, losses = len(diagnosis.check.runs), len(diagnosis.check.losses)
+    if not runs or losses not in (0, runs):
+        raise _damaged(path, f"{runs} runs, and losses of {losses}")
+    return diagnosis
+
+
+def _losses(of_run: Mapping[str, Any]) -> dict[int, list[float]]:
+    """The losses of each step; JSON has no word for nan and inf, so they are strings there."""
+    return {int(step): [float(loss) for loss in losses] for step, losses in of_run.items()}
+
+
+def _damaged(path: Path, found: object) -> RunError:
+    return RunError(f"The diagnosis {path} is damaged ({found}). Run `samerun diagnose` again.")

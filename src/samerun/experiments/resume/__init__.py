@@ -1,0 +1,1 @@
+"""`samerun resume`: a run is killed, resumed, and compared with the one that was never stopped."""

@@ -1,0 +1,130 @@
+"""Holds one resumed run against the run that was never stopped, wherever it went on from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from samerun.comparing.compare import compare_read
+from samerun.comparing.comparison import Comparison, Scope
+from samerun.comparing.processes import pair, read
+from samerun.experiments import run_outcome
+from samerun.experiments.resume.aligned_traces import Continued, continued
+from samerun.experiments.resume.evidence import Case
+from samerun.experiments.resume.missing_state import Lack, lacking
+from samerun.experiments.resume.preconditions import failed
+from samerun.experiments.resume.resume_step import Position, checkpoints, has_trained, position
+from samerun.runs.reading import Trace
+from samerun.runs.store import Run
+
+
+@dataclass(frozen=True)
+class Killed:
+    """A run that was killed: before step `at` of the whole run, having begun at step `began`."""
+
+    run: Run
+    at: int
+    began: int = 0
+
+
+@dataclass(frozen=True)
+class Resumption:
+    """A resumed run beside the whole one. `comparison` counts the steps of the whole run."""
+
+    run: Run
+    comparison: Comparison
+    position: Position | None = None  # None: it cannot be told
+    lacks: tuple[Lack, ...] = ()
+
+    @property
+    def steps(self) -> int:
+        """How many of its steps were compared."""
+        began = 0 if self.position is None else self.position.step
+        return max(self.comparison.scope.steps - began, 0)
+
+
+def resumption(whole: Run, killed: Sequence[Killed], resumed: Run, steps: int | None = None) -> Resumption:
+    """Compare `resumed`, which goes on from the `killed` runs, with `whole`, below `steps` where given.
+
+    The verdict is unknown when nothing was resumed, or nothing of it can be compared.
+    """
+    a, b = read(whole), read(resumed)
+    pairs, only_a, only_b = pair(*(list(filter(has_trained, side.compared)) for side in (a, b)))
+    if not pairs:
+        return _unknown(whole, resumed, None, _untrained(resumed))
+    at = last_checkpoint(killed)
+    found = _position(pairs, None if at is None else at[0], killed[-1].at)
+    if reason := _nothing_resumed(found, killed, at):
+        return _unknown(whole, resumed, found, reason)
+    joined = [(one, other, continued(one, other, found.step)) for one, other in pairs]
+    kept = [(one, other, item) for one, other, item in joined if item is not None]
+    if not kept:
+        text = f"it went on from step {found.step}, of which the whole run has no record"
+        return _unknown(whole, resumed, found, text)
+    comparison = compare_read(
+        replace(a, compared=[item.whole for _, _, item in kept] + only_a),
+        replace(b, compared=[item.resumed for _, _, item in kept] + only_b),
+        steps=steps,
+    )
+    result = Resumption(resumed, comparison, found)
+    if comparison.difference is None and comparison.verdict == "same" and not result.steps:
+        return _unknown(whole, resumed, found, "no step that it made after the resume could be compared")
+    return replace(result, lacks=_lacks(result, found, kept))
+
+
+def last_checkpoint(killed: Sequence[Killed]) -> tuple[int, str | None] | None:
+    """(steps of the whole run done, path where known) at the last torch.save before the kill, if any."""
+    for item in reversed(killed):
+        for trace in filter(has_trained, read(item.run).compared):
+            if found := checkpoints(trace):
+                step = item.began + found[-1][0]
+                path = next((path for done, path in reversed(found) if path is not None), None)
+                return step, path
+    return None
+
+
+def _position(pairs: Sequence[tuple[Trace, Trace]], checkpoint: int | None, killed_at: int) -> Position:
+    """As the first process tells whose weights are found."""
+    found = [position(one, other, checkpoint, killed_at) for one, other in pairs]
+    return next((item for item in found if item.by in ("weights", "first step")), found[0])
+
+
+def _nothing_resumed(
+    found: Position, killed: Sequence[Killed], checkpoint: tuple[int, str | None] | None
+) -> str | None:
+    """Why the run does not go on from what the killed one left, None when it does."""
+    if found.fresh and checkpoint is None:
+        return (
+            "the resumed command started from scratch: its weights before its first step are those of the "
+            f"very start. No torch.save was seen before the kill at step {killed[-1].at}: kill it later, "
+            "after a checkpoint, or name the command that resumes with --resume-with"
+        )
+    if found.step > killed[-1].at:
+        return (
+            f"the resumed command went on from step {found.step}, and was killed before step "
+            f"{killed[-1].at}: it read what another run had left. Have the command write inside the folder "
+            "that it is started in: each series of runs gets its own copy of that"
+        )
+    return None
+
+
+def _untrained(resumed: Run) -> str:
+    if resumed.outcome not in run_outcome.WHOLE:
+        return failed(resumed)
+    return "the resumed command made no optimizer step, so there is nothing to compare"
+
+
+def _lacks(
+    result: Resumption, found: Position, kept: Sequence[tuple[Trace, Trace, Continued]]
+) -> tuple[Lack, ...]:
+    difference = result.comparison.difference
+    if difference is None or run_outcome.is_crash(result.comparison, [result.run]):
+        return ()
+    for one, other, item in kept:
+        if difference.process in (one.stem, other.stem):
+            return lacking(Case(difference, found, one, other, item))
+    return ()
+
+
+def _unknown(whole: Run, resumed: Run, found: Position | None, reason: str) -> Resumption:
+    return Resumption(resumed, Comparison("unknown", Scope((whole.id, resumed.id)), reason), found)

@@ -1,0 +1,117 @@
+"""What is known of a resumed run that parts from the run that was never stopped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from samerun.experiments.resume.aligned_traces import Continued
+from samerun.experiments.resume.epoch_starts import Beginnings
+from samerun.experiments.resume.resume_step import Position
+from samerun.experiments.tensor_digests import named
+from samerun.runs.difference import Difference
+from samerun.runs.reading import Trace
+
+Named = dict[str, bytes]  # the digests of a group's tensors
+
+
+@dataclass(frozen=True)
+class Case:
+    """A first difference between the two, and the traces of the process in which it is."""
+
+    difference: Difference
+    position: Position
+    whole: Trace  # as recorded, from its first step on
+    resumed: Trace
+    continued: Continued
+
+    def found_elsewhere(self, what: str) -> int | None:
+        """The step, another one, at which the whole run had the resumed run's data of the difference.
+
+        `what` is "indices", "batch" or "input". The latest before the difference, else the first after it.
+        """
+        step = self.difference.step
+        beginning = Beginnings(self.resumed).of(step - self.continued.step)
+        if beginning is None:
+            return None
+        at = {"indices": beginning.indices, "batch": beginning.batch}.get(what, beginning.use)
+        if at is None or self.resumed.cell("what", at) != what:
+            return None
+        whole = self.whole
+        same = whole.is_one_of("what", {what}) & ~whole.is_one_of("phase", {"evaluation"})
+        same &= (whole.digests[0] == self.resumed.digests[0][at]).all(axis=1)
+        steps = whole.steps[same & (whole.steps != step)]
+        before = steps[steps < step]
+        return int(before[-1]) if len(before) else int(steps[0]) if len(steps) else None
+
+    def after_step(self, what: str, step: int) -> list[tuple[Named, Named]]:
+        """The tensors of each group that both runs have after `step`: the whole run's, the resumed one's."""
+        both: list[dict[str, Named]] = []
+        for trace in (self.continued.whole, self.continued.resumed):
+            rows = [at for at in rows_of(trace, what, "optimizer") if trace.steps[at] == step]
+            both.append({trace.cell("name", at): named(trace, at) for at in rows})
+        return [(both[0][label], both[1][label]) for label in both[0] if label in both[1]]
+
+    def before_first(self) -> list[tuple[Named, Named]]:
+        """The parameters of each optimizer before the resumed run's first step, likewise."""
+        whole = self.whole
+        groups = []
+        for at in rows_of(self.resumed, "parameters", "setup"):
+            label = self.resumed.cell("name", at)
+            same = [
+                row
+                for row in rows_of(whole, "parameters", "optimizer")
+                if whole.steps[row] < self.position.step and whole.cell("name", row) == label
+            ]
+            if same:
+                groups.append((named(whole, same[-1]), named(self.resumed, at)))
+        return groups
+
+    def buffers_before_first(self) -> tuple[Named, Named]:
+        """The buffers before the resumed run's first step that both runs have, likewise."""
+        whole = self.whole
+        known: Named = {}
+        for row in rows_of(whole, "buffers", "optimizer"):
+            if whole.steps[row] < self.continued.step:
+                known = named(whole, row)
+        found = {
+            f"{self.resumed.cell('name', at)}.{name}": value
+            for at in rows_of(self.resumed, "buffers", "setup")
+            if self.resumed.steps[at] == 0  # and not of a module that was called for the first time later
+            for name, value in named(self.resumed, at).items()
+        }
+        shared = [name for name in known if name in found]
+        return {name: known[name] for name in shared}, {name: found[name] for name in shared}
+
+    def evaluated_only(self) -> set[str]:
+        """The root modules that the whole run called in evaluations alone: averaged weights, a teacher."""
+        whole = self.whole
+        called = whole.is_one_of("what", {"output"})
+        evaluated = called & whole.is_one_of("phase", {"evaluation"})
+        names, codes = whole.words("name"), whole.codes("name")
+        trained = {names[code] for code in set(codes[called & ~evaluated].tolist())}
+        return {names[code] for code in set(codes[evaluated].tolist())} - trained
+
+    def losses_equal(self) -> bool:
+        """Whether the losses of the step are equal as numbers, before they were scaled."""
+        step = self.difference.step
+        whole, resumed = (
+            trace.losses().get(step) for trace in (self.continued.whole, self.continued.resumed)
+        )
+        return whole is not None and whole == resumed
+
+    def generators(self, prefix: str = "") -> list[str]:
+        """The sources, drawn from, whose state was not the whole run's by the difference; earliest first."""
+        first = self.difference.rng_first
+        return [
+            source
+            for source in sorted(first, key=lambda source: (first[source], source))
+            if source.startswith(prefix) and source in self.difference.drawn
+        ]
+
+
+def rows_of(trace: Trace, what: str, phase: str) -> list[int]:
+    """Where the records of one kind and phase are."""
+    import numpy as np
+
+    found = np.flatnonzero(trace.is_one_of("what", {what}) & trace.is_one_of("phase", {phase}))
+    return [int(at) for at in found]

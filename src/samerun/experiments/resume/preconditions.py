@@ -1,0 +1,37 @@
+"""Why a run of a resume experiment cannot serve it, in words for people."""
+
+from __future__ import annotations
+
+from samerun.experiments import run_outcome
+from samerun.experiments.resume.attempts import ResumeRequest
+from samerun.launching.unrecorded import unrecorded_reason
+from samerun.runs.store import Run
+
+
+def unfit(whole: Run, request: ResumeRequest) -> str | None:
+    """Why nothing can be held against the run that was never stopped, None when something can."""
+    at, steps = request.kill_at, whole.steps
+    if whole.outcome not in run_outcome.WHOLE:
+        return f"the command failed when it was not stopped: {run_outcome.how(whole)}"
+    if not steps:
+        return unrecorded_reason(whole.path, request.command)
+    if at < steps:
+        return None
+    made = f"the command makes {steps} optimizer step{'' if steps == 1 else 's'}, up to step {steps - 1}"
+    better = (
+        f"give --kill-at {'1' if steps == 2 else f'1 to {steps - 1}'}" if steps > 1 else "train for longer"
+    )
+    return f"{made}: it cannot be killed before step {at}; {better}"
+
+
+def not_stopped(run: Run, at: int) -> str | None:
+    """Why a run that was to be killed was not, None when it was."""
+    if run.outcome == "stopped":
+        return None
+    ended = "ended by itself" if run.outcome == "finished" else f"failed ({run_outcome.how(run)})"
+    return f"when it was to be killed at step {at}, the command {ended} before"
+
+
+def failed(resumed: Run) -> str:
+    """How a resumed run that did not end as it should ended."""
+    return f"the resumed command failed: {run_outcome.how(resumed)}"

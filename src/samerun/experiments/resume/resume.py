@@ -1,0 +1,259 @@
+"""`resume`: kills a command, resumes it, and compares with the run never stopped; then kills twice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from samerun.comparing.compare import compare
+from samerun.comparing.comparison import Comparison
+from samerun.comparing.processes import read
+from samerun.experiments import run_outcome, scope
+from samerun.experiments.check.confirm import why
+from samerun.experiments.check.zoom import stop_after
+from samerun.experiments.leftover_files import files_left
+from samerun.experiments.progress import Listener
+from samerun.experiments.resume.attempts import Attempts, ResumeRequest, folder_like
+from samerun.experiments.resume.audit import audited
+from samerun.experiments.resume.compare_resumed import Killed, Resumption, resumption
+from samerun.experiments.resume.missing_state import Lack
+from samerun.experiments.resume.preconditions import failed, not_stopped, unfit
+from samerun.experiments.resume.result import ResumeResult
+from samerun.experiments.resume.resume_step import has_trained
+from samerun.experiments.resume.second_kill import second_kill
+from samerun.experiments.trials import Record
+from samerun.explaining.cause import Cause
+from samerun.explaining.confirm import position
+from samerun.launching.run import record as recording
+from samerun.runs.difference import Difference
+from samerun.runs.schema import PHASES
+from samerun.runs.store import Run
+
+SOURCE = "resume-state"  # of the catalogue: what a checkpoint lacks
+_CAUSES = 2  # named when the command is not repeatable by itself
+
+
+def resume(
+    request: ResumeRequest, listener: Listener | None = None, record: Record = recording
+) -> ResumeResult:
+    """Whether the request's command, killed and resumed, gives the bits of the run that was never stopped.
+
+    Raises KeyboardInterrupt after Ctrl-C, with the runs recorded so far whole on disk, and what `record`
+    raises when a command cannot be started.
+    """
+    return _Experiment(request, Attempts(request, listener or Listener(), record)).run()
+
+
+@dataclass
+class _Experiment:
+    """One experiment; what it has recorded so far."""
+
+    request: ResumeRequest
+    attempts: Attempts
+    runs: list[Run] = field(default_factory=list)
+    roles: list[str] = field(default_factory=list)
+    losses: list[Mapping[int, tuple[float, ...]]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    killed: list[Killed] = field(default_factory=list)
+    resumptions: list[Resumption] = field(default_factory=list)  # those that were not killed again
+
+    def run(self) -> ResumeResult:
+        request = self.request
+        last = None if request.steps is None else request.steps - 1
+        with folder_like(request.folder) as folder:
+            whole = self.attempts.record("never stopped", request.command, folder, stop_after=last)
+            self._told(whole, "never stopped", {})
+            if reason := unfit(whole, request):
+                return self._unknown(reason, whole)
+        with folder_like(request.folder) as folder:
+            at = request.kill_at
+            stage = f"killed at step {at}"
+            killed = self.attempts.record(stage, request.command, folder, stop_after=at - 1)
+            comparison = compare(whole, killed, steps=request.steps)
+            self.losses[0] = comparison.losses[0]
+            self._told(killed, stage, comparison.losses[1])
+            if reason := self._not_repeatable(comparison) or not_stopped(killed, at):
+                return self._unknown(reason, killed)
+            if comparison.verdict != "same":
+                return self._unknown(f"the killed run: {comparison.reason}", killed)
+            self.killed.append(Killed(killed, at))
+            with folder_like(folder) as as_left:
+                return self._once(whole, folder, as_left)
+
+    def _once(self, whole: Run, folder: Path, as_left: Path) -> ResumeResult:
+        """Resume in `folder`; `as_left` is a copy of it as it was when the command was killed."""
+        request = self.request
+        resumed = self.attempts.record("resumed", request.resume_with, folder, stop_after=self._last())
+        back = self._held(whole, resumed, "resumed")
+        found = files_left(resumed, as_left, whole)
+        outside = [path for path in found if path.is_absolute()]
+        if outside:
+            self.notes.append(
+                f"it read {outside[0]}, outside of the folder that it is started in: that cannot be put back "
+                "for a second kill, and what an earlier run left there is found too"
+            )
+        result = self._verdict(whole, back)
+        if result is None:
+            return self._same() if outside else self._twice(whole, back, as_left)
+        if result.verdict != "differs":
+            return result
+        return replace(result, notes=(*result.notes, *audited(as_left, found)))
+
+    def _twice(self, whole: Run, once: Resumption, folder: Path) -> ResumeResult:
+        """Resume in `folder`, kill again, and resume again; the first resume gave the same."""
+        request = self.request
+        last = min(whole.steps, request.steps or whole.steps) - 1
+        began = 0 if once.position is None else once.position.step
+        traces = [next(filter(has_trained, read(run).compared)) for run in (whole, once.run)]
+        second = second_kill(traces[0], traces[1], began, request.kill_at, last)
+        if second is None:
+            self.notes.append(
+                f"not killed a second time: no step is left after step {request.kill_at}; kill it earlier"
+            )
+            return self._same()
+        if second.same_epoch is False:
+            self.notes.append(
+                f"step {request.kill_at} is the last of its epoch: the second kill is in the next; to kill "
+                "twice in one epoch, kill it earlier"
+            )
+        stage = f"killed again at step {second.step}"
+        stop = second.step - began - 1
+        again = self.attempts.record(stage, request.resume_with, folder, stop_after=stop)
+        back = self._held(whole, again, stage)
+        if result := self._verdict(whole, back):
+            return result
+        if reason := not_stopped(again, second.step):
+            return self._unknown(reason, again)
+        self.resumptions.pop()  # it stands for the part up to the kill alone
+        began = 0 if back.position is None else back.position.step
+        self.killed.append(Killed(again, second.step, began))
+        final = self.attempts.record("resumed again", request.resume_with, folder, stop_after=self._last())
+        return self._verdict(whole, self._held(whole, final, "resumed again")) or self._same()
+
+    def _held(self, whole: Run, run: Run, role: str) -> Resumption:
+        """The run held against the whole one."""
+        back = resumption(whole, self.killed, run, self.request.steps)
+        self.resumptions.append(back)
+        where = "" if back.position is None else f", from step {back.position.step}"
+        if back.position is not None and back.position.by == "kill":
+            self.notes.append("from which step it went on is not known; its steps are counted from the kill")
+        self._told(run, role + where, back.comparison.losses[1])
+        self.notes += back.comparison.notes
+        return back
+
+    def _last(self) -> int | None:
+        """The step after which a resumed run is ended: it may have begun anew."""
+        return None if self.request.steps is None else self.request.steps - 1
+
+    def _told(self, run: Run, role: str, losses: Mapping[int, tuple[float, ...]]) -> None:
+        self.runs.append(run)
+        self.roles.append(role)
+        self.losses.append(losses)
+
+    # --- verdicts ------------------------------------------------------------------------------------
+
+    def _not_repeatable(self, comparison: Comparison) -> str | None:
+        """Why nothing can be said of a resume: the command parts from itself before it is killed."""
+        difference = comparison.difference
+        if difference is None or run_outcome.is_crash(comparison, self.runs):
+            return None
+        causes = why(difference, None).causes[:_CAUSES]
+        self.notes += [f"likely cause: {cause.source}, {cause.evidence}" for cause in causes]
+        return (
+            f"two runs part already without a resume, at step {difference.step}, in {difference.phase}: "
+            "first make them the same (samerun check says how), or add --controlled"
+        )
+
+    def _verdict(self, whole: Run, back: Resumption) -> ResumeResult | None:
+        """The result, if it is decided: the run parts from the whole one, or cannot be compared."""
+        comparison = back.comparison
+        crashed = run_outcome.is_crash(comparison, [whole, back.run])
+        if comparison.difference is not None and not crashed:
+            return self._differs(whole, back, comparison.difference)
+        if back.run.outcome not in run_outcome.WHOLE:
+            agrees = f"; its {back.steps} steps agree with the whole run's" if back.steps else ""
+            return self._unknown(failed(back.run) + agrees, back.run)
+        if comparison.verdict != "same":
+            return self._unknown(comparison.reason or "the runs cannot be compared", back.run)
+        return None
+
+    def _differs(self, whole: Run, back: Resumption, difference: Difference) -> ResumeResult:
+        confirmed = self._confirmed(whole, difference)
+        if confirmed is None:
+            return self._unknown(
+                f"the resumed run parts at step {difference.step}, and so does a further run that was never "
+                "stopped: first make them the same (samerun check says how), or add --controlled",
+                back.run,
+            )
+        result = replace(
+            self._result(),
+            verdict="differs",
+            difference=difference,
+            pair=(whole.id, back.run.id),
+            lacked=back.lacks,
+            causes=tuple(_cause(lack, confirmed) for lack in back.lacks),
+            output=run_outcome.last_lines([back.run]),
+        )
+        if back.run.outcome not in run_outcome.WHOLE:
+            return replace(result, notes=(*result.notes, failed(back.run)))
+        return result
+
+    def _confirmed(self, whole: Run, difference: Difference) -> bool | None:
+        """Whether the command without a resume does not part there; None when it does.
+
+        The run that was killed tells for all that it reached, and so does a first resume that gave the same.
+        """
+        request = self.request
+        if len(self.resumptions) > 1 or position(difference) < (request.kill_at, PHASES.index("optimizer")):
+            return True
+        if not request.confirm:
+            return False
+        stops = [stop for stop in (stop_after(difference), self._last()) if stop is not None]
+        with folder_like(request.folder) as folder:
+            stop = min(stops, default=None)
+            again = self.attempts.record("confirming", request.command, folder, stop_after=stop)
+        comparison = compare(whole, again, steps=request.steps)
+        if comparison.difference is None:
+            return comparison.verdict == "same"
+        return None if position(comparison.difference) <= position(difference) else True
+
+    def _same(self) -> ResumeResult:
+        return replace(self._result(), verdict="same")
+
+    def _unknown(self, reason: str, run: Run) -> ResumeResult:
+        return replace(self._result(), reason=reason, output=run_outcome.last_lines([run]))
+
+    def _result(self) -> ResumeResult:
+        """What is known whatever the verdict; it is unknown until something shows otherwise."""
+        request = self.request
+        told: dict[str, Any] = {}
+        if self.resumptions:
+            compared = [
+                replace(back.comparison, scope=replace(back.comparison.scope, steps=back.steps))
+                for back in self.resumptions
+            ]
+            told = {"scope": scope.phrase(compared), "steps": self.resumptions[-1].steps}
+        began = [item.began for item in self.killed[1:]]
+        if self.resumptions and (found := self.resumptions[-1].position) is not None:
+            began.append(found.step)
+        return ResumeResult(
+            "unknown",
+            tuple(run.id for run in self.runs),
+            command=request.command,
+            folder=str(request.folder),
+            losses=tuple(self.losses),
+            notes=tuple(dict.fromkeys(self.notes)),
+            controlled=request.control is not None,
+            place=str(request.store.runs),
+            roles=tuple(self.roles),
+            resume_with=request.resume_with,
+            kill_at=tuple(item.at for item in self.killed),
+            resumed_at=tuple(began),
+            **told,
+        )
+
+
+def _cause(lack: Lack, confirmed: bool) -> Cause:
+    return Cause(SOURCE, confirmed, lack.advice, f"{lack.what}: {lack.evidence}")

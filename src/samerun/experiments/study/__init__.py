@@ -1,0 +1,1 @@
+"""`samerun study`: how much of a metric is due to chance, by source."""

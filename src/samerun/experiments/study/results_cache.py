@@ -1,0 +1,60 @@
+"""The results of finished runs, kept so that no run is ever made twice."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from samerun.errors import RunError
+from samerun.experiments.study.tasks import Done, Task
+
+FILE = "studies.jsonl"
+
+
+class Ledger:
+    """One line for each finished run, of whatever study; a line that a crash cut short is skipped."""
+
+    def __init__(self, root: Path) -> None:
+        self._path = root / FILE
+        self._known = self._read()
+
+    def get(self, task: Task) -> Done | None:
+        """The result of this very task, None when it has not finished yet."""
+        return self._known.get(task.key)
+
+    def add(self, task: Task, done: Done) -> None:
+        """Keep a result, on disk before this returns. Raises RunError when the disk does not take it."""
+        line = json.dumps({"task": json.loads(task.to_json()), "done": json.loads(done.to_json())})
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.open("ab+") as file:
+                file.seek(0, os.SEEK_END)
+                if file.tell():
+                    file.seek(-1, os.SEEK_END)
+                    if file.read(1) != b"\n":
+                        file.write(b"\n")  # a line that a crash cut short must not spoil this one
+                file.write(line.encode() + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise RunError(
+                f"A result cannot be kept in {self._path}: {error.strerror}. Free some space, and start the "
+                "study again: it goes on where it stopped."
+            ) from None
+        self._known[task.key] = done
+
+    def _read(self) -> dict[str, Done]:
+        try:
+            text = self._path.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return {}
+        known = {}
+        for line in text.splitlines():
+            try:
+                done = Done.from_json(json.dumps(json.loads(line)["done"]))
+            except (ValueError, KeyError, TypeError):
+                continue
+            if done.value is not None:
+                known[done.key] = done
+        return known

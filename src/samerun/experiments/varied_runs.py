@@ -1,0 +1,196 @@
+"""Records runs in which sources are changed on purpose, and holds them against a run that was left alone."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from samerun.comparing.compare import compare
+from samerun.control import selected
+from samerun.experiments import run_outcome
+from samerun.experiments.progress import Listener
+from samerun.experiments.request import Request
+from samerun.experiments.tensor_digests import named, unequal
+from samerun.experiments.trials import Record
+from samerun.launching.marks import took_effect
+from samerun.runs.difference import Difference
+from samerun.runs.plan import Control, Tier
+from samerun.runs.reading import Trace
+from samerun.runs.schema import only_helps
+from samerun.runs.store import Run
+from samerun.sources.source import Variant
+
+
+@dataclass(frozen=True)
+class Change:
+    """A source and the variant that it is changed to."""
+
+    source: str
+    variant: Variant
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """(source, label of the variant)."""
+        return self.source, self.variant.label
+
+
+def without(control: Control | None, sources: Sequence[str]) -> Control | None:
+    """The control, with these sources left alone."""
+    ids = tuple(source.id for source in selected(control))
+    if control is None or not set(ids) & set(sources):
+        return control
+    return replace(control, only=tuple(id_ for id_ in ids if id_ not in sources))
+
+
+class Varied:
+    """Records the runs of one command; raises KeyboardInterrupt once one that was interrupted is on disk."""
+
+    def __init__(self, request: Request, listener: Listener, record: Record) -> None:
+        self.request = request
+        self.control = request.control
+        self.steps: int | None = request.steps
+        self.runs: list[Run] = []  # all of them
+        self._listener = listener
+        self._record = record
+
+    def run(
+        self,
+        stage: str,
+        changes: Sequence[Change] = (),
+        *,
+        tier: Tier = "steps",
+        window: tuple[int, int] | None = None,
+        stop_after: int | None = None,
+    ) -> Run:
+        """Record one run with these changes, to its end (or to --steps) unless `stop_after` is given."""
+        request = self.request
+        if stop_after is None and request.steps is not None:
+            stop_after = request.steps - 1
+        command = request.command
+        environment: dict[str, str] = {}
+        with contextlib.ExitStack() as stack:
+            for change in changes:
+                variant = change.variant
+                environment.update(variant.environment)
+                command = command if variant.rewrite is None else variant.rewrite(command)
+                if variant.around is not None:
+                    stack.enter_context(variant.around())
+            self._listener.stage(stage)
+            self._listener.run_started(1, 1, self.steps if stop_after is None else stop_after + 1)
+            run = self._record(
+                list(command),
+                store=request.store,
+                tier=tier,
+                window=window,
+                stop_after=stop_after,
+                control=without(self.control, [change.source for change in changes]),
+                cwd=request.folder,
+                timeout=request.timeout,
+                scratch=request.scratch or any(change.variant.scratch for change in changes),
+                values=tier == "steps",
+                env=environment,
+                vary=_values(changes),
+                on_progress=lambda seen: (
+                    None
+                    if seen.step is None
+                    else self._listener.progress(seen.step, seen.loss, seen.elapsed_s)
+                ),
+            )
+        self.runs.append(run)
+        self._listener.run_ended(run.id, run.steps, run.outcome, run.duration_s)
+        if run.outcome == "interrupted":
+            raise KeyboardInterrupt
+        return run
+
+
+def _values(changes: Sequence[Change]) -> dict[str, object]:
+    return {change.source: change.variant.value for change in changes if change.variant.value is not None}
+
+
+def in_play(run: Run, change: Change) -> bool:
+    """Whether what was changed was used in the run; variables and the like are taken to be."""
+    return change.variant.value is None or (run.path / took_effect(change.source)).exists()
+
+
+def misfit(run: Run, change: Change) -> str | None:
+    """Why the change did not take hold, by what the source says of itself in the run; None when it did."""
+    said = run.manifest.settings.get(change.source, {})
+    for name, value in change.variant.expects.items():
+        if said.get(name) != value:
+            seen = "nothing" if name not in said else f"{said[name]!r}"
+            return f"it did not take hold: {name} should be {value!r}, and the run says {seen}"
+    return None
+
+
+@dataclass(frozen=True)
+class Held:
+    """A run held against the base: `difference` where they part, `reason` when that cannot be told."""
+
+    difference: Difference | None = None
+    reason: str | None = None
+
+
+def hold(base: Run, run: Run, changes: Sequence[Change], steps: int | None) -> Held:
+    """Hold a varied run against the base; only the weights, when a variant says so."""
+    if any(change.variant.compares == "weights" for change in changes):
+        if failure := run_outcome.failure([run], parted=False):
+            return Held(reason=_failed(run, failure))
+        return _weights(base, run, steps)
+    comparison = compare(base, run, steps=steps)
+    if comparison.difference is not None and not run_outcome.is_crash(comparison, (base, run)):
+        return Held(comparison.difference)
+    if failure := run_outcome.failure([run], parted=False):
+        return Held(reason=_failed(run, failure))
+    if comparison.verdict == "same":
+        return Held()
+    return Held(reason=comparison.reason or "the runs cannot be compared")
+
+
+def _failed(run: Run, failure: str) -> str:
+    last = run_outcome.last_lines([run])
+    how = failure.removeprefix("the command failed in every run: ")
+    return f"the command fails with it ({how})" + (f": {last[-1]}" if last else "")
+
+
+def _weights(base: Run, run: Run, steps: int | None) -> Held:
+    """The first step after which the weights of a process that both runs have are not equal."""
+    one, other = base.traces(), run.traces()
+    shared = [stem for stem in one if stem in other and not only_helps(stem)]
+    compared = False
+    for stem in shared:
+        a, b = _groups(one[stem], steps), _groups(other[stem], steps)
+        compared |= bool(a.keys() & b.keys())
+        parted = sorted(key for key in a.keys() & b.keys() if a[key] != b[key])
+        alone = sorted(a.keys() ^ b.keys())
+        if parted or alone:
+            first = min([*parted, *alone])
+            differing = unequal(a.get(first, {}), b.get(first, {}))
+            return Held(
+                Difference(
+                    step=first[0],
+                    phase="optimizer",
+                    what="parameters",
+                    kind="value" if first in parted else "ended",
+                    name=differing[0] if differing else first[1],
+                    process=stem,
+                )
+            )
+    if not compared:
+        return Held(reason="no weights were recorded that could be compared")
+    return Held()
+
+
+def _groups(trace: Trace, steps: int | None) -> Mapping[tuple[int, str, int], dict[str, bytes]]:
+    """The weights after each step by (step, group, number of the record within the step)."""
+    import numpy as np
+
+    wanted = trace.is_one_of("what", {"parameters"}) & trace.is_one_of("phase", {"optimizer"})
+    if steps is not None:
+        wanted &= trace.steps < steps
+    found: dict[tuple[int, str, int], dict[str, bytes]] = {}
+    for at in np.flatnonzero(wanted).tolist():
+        step, label = int(trace.steps[at]), str(trace.cell("name", at))
+        number = sum(1 for key in found if key[:2] == (step, label)) if (step, label, 0) in found else 0
+        found[step, label, number] = named(trace, at)
+    return found

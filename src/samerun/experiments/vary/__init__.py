@@ -1,0 +1,1 @@
+"""`samerun vary`: one source at a time is changed on purpose."""

@@ -1,0 +1,293 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from samerun.experiments.check.check import check
+from samerun.experiments.check.result import CheckResult
+from samerun.experiments.progress import Listener
+from samerun.experiments.request import Request
+from samerun.runs.plan import Control
+from samerun.runs.store import Store
+
+from ..scripts import KERNEL, Script
+
+
+def checked(script: Script, folder: Path, listener: Listener | None = None, **asked: Any) -> CheckResult:
+    request = Request(("python", "train.py"), folder, Store(folder / ".samerun"), **asked)
+    return check(request, listener, script.record)
+
+
+def where(result: CheckResult) -> tuple[int, str, str]:
+    assert result.difference is not None
+    return result.difference.step, result.difference.phase, result.difference.what
+
+
+def confirmed(result: CheckResult) -> list[str]:
+    return [cause.source for cause in result.causes if cause.confirmed]
+
+
+def test_runs_that_agree_are_the_same_with_their_scope(tmp_path: Path) -> None:
+    script = Script(steps=90)
+    result = checked(script, tmp_path, runs=3)
+    assert result.verdict == "same"
+    assert (len(result.runs), result.steps) == (3, 90)
+    assert result.scope.startswith("3 runs, 90 steps, 1 rank: every batch")
+    assert result.difference is None
+    assert result.causes == ()
+    assert [len(losses) for losses in result.losses] == [90, 90, 90]
+    assert len(script.calls) == 3
+
+
+@pytest.mark.parametrize("what", ["batch", "gradients", "parameters"])
+def test_one_differing_record_is_never_the_same(what: str, tmp_path: Path) -> None:
+    result = checked(Script(flips=frozenset({(3, 2, what)})), tmp_path, runs=3)
+    assert result.verdict == "differs"
+    assert where(result)[::2] == (2, what)
+
+
+def test_an_unseeded_start_parts_in_setup_and_is_confirmed(tmp_path: Path) -> None:
+    script = Script(init=("torch-cpu",))
+    result = checked(script, tmp_path)
+    assert where(result) == (0, "setup", "operation")
+    assert confirmed(result) == ["torch-cpu"]
+    assert result.difference is not None
+    assert result.difference.op == "aten.normal_"
+    assert script.calls[2]["window"] == (-1, 0)
+    assert all(call["control"].only == ("torch-cpu",) for call in script.calls[4:])
+
+
+def test_an_unseeded_augmentation_parts_in_the_data_and_is_confirmed(tmp_path: Path) -> None:
+    result = checked(Script(batches=("python-random",)), tmp_path)
+    assert where(result) == (0, "data", "batch")
+    assert confirmed(result) == ["python-random"]
+    assert result.causes[0].advice
+
+
+def test_a_kernel_is_found_by_its_operation_at_the_step_where_it_first_differs(tmp_path: Path) -> None:
+    script = Script(kernel=2)
+    result = checked(script, tmp_path)
+    assert where(result) == (2, "backward", "operation")
+    assert result.difference is not None
+    assert result.difference.op == "aten.index_put_"
+    assert result.difference.call_site == "train.py:7"
+    assert confirmed(result) == [KERNEL]
+    further = script.calls[2:]
+    assert len(further) == 4
+    assert {(call["tier"], call["window"], call["stop_after"]) for call in further} == {("ops", (1, 2), 2)}
+
+
+def test_a_difference_in_the_evaluation_alone_is_found(tmp_path: Path) -> None:
+    result = checked(Script(flips=frozenset({(2, 3, "output")})), tmp_path)
+    assert where(result) == (3, "evaluation", "output")
+
+
+def test_two_sources_that_feed_the_same_batch_are_confirmed_together(tmp_path: Path) -> None:
+    result = checked(Script(batches=("numpy-global", "python-random")), tmp_path)
+    assert sorted(confirmed(result)) == ["numpy-global", "python-random"]
+    assert all(cause.together for cause in result.causes)
+    assert result.ruled_out == ()
+
+
+def test_a_source_that_does_not_mend_it_is_ruled_out(tmp_path: Path) -> None:
+    """An RNG that differs and is drawn from, but feeds nothing: the clock feeds the batch."""
+    result = checked(Script(batches=("clock",), bystanders=("python-random",)), tmp_path)
+    assert [cause.source for cause in result.ruled_out] == ["python-random"]
+    assert "python-random" not in [cause.source for cause in result.causes]
+    assert [cause.source for cause in result.suspects] == ["python-random"]
+
+
+def test_a_rare_difference_is_still_a_difference_and_nothing_is_confirmed_by_luck(tmp_path: Path) -> None:
+    script = Script(flips=frozenset({(2, 1, "gradients")}))
+    result = checked(script, tmp_path)
+    assert result.verdict == "differs"
+    assert where(result) == (1, "optimizer", "gradients")
+    assert any("did not come back" in note for note in result.notes)
+    assert not confirmed(result)
+    assert all(call["control"] is None for call in script.calls)
+
+
+def test_without_confirmation_no_controlled_run_is_made(tmp_path: Path) -> None:
+    script = Script(batches=("python-random",))
+    result = checked(script, tmp_path, confirm=False)
+    assert [cause.source for cause in result.causes] == ["python-random"]
+    assert not confirmed(result)
+    assert all(call["control"] is None for call in script.calls)
+
+
+def test_what_the_first_run_left_is_proved_by_runs_without_it(tmp_path: Path) -> None:
+    """All further runs in the folder would find it and agree, whatever is controlled in them."""
+    script = Script(caches=True, bystanders=("numpy-global",))
+    result = checked(script, tmp_path)
+    assert confirmed(result) == ["resume-state"]
+    assert len(script.calls) == 4
+    assert [call["copy"] is None for call in script.calls] == [True, True, False, False]
+    assert (tmp_path / "cache.npy").exists()
+
+
+def test_runs_that_race_and_agree_by_luck_do_not_prove_that_it_was_a_file(tmp_path: Path) -> None:
+    result = checked(Script(caches=True, arrivals="abaaaaaaaa"), tmp_path)
+    assert (result.verdict, confirmed(result)) == ("differs", [])
+    assert "thread-scheduling" in [cause.source for cause in result.causes]
+
+
+def test_what_fails_outside_its_folder_proves_nothing(tmp_path: Path) -> None:
+    result = checked(Script(caches=True, crashes={3: 0, 4: 0}), tmp_path)
+    assert (result.verdict, confirmed(result)) == ("differs", [])
+
+
+def test_without_confirmation_nothing_is_copied(tmp_path: Path) -> None:
+    script = Script(caches=True)
+    checked(script, tmp_path, confirm=False)
+    assert all(call["copy"] is None for call in script.calls), "asked for no proof"
+
+
+def test_further_rngs_are_suspects_and_not_causes(tmp_path: Path) -> None:
+    result = checked(Script(init=("torch-cpu",), batches=("numpy-global",)), tmp_path)
+    assert [cause.source for cause in result.causes] == ["torch-cpu"]
+    assert "numpy-global" in [cause.source for cause in result.suspects]
+
+
+def test_under_control_the_runs_are_the_same(tmp_path: Path) -> None:
+    script = Script(init=("torch-cpu",), batches=("numpy-global",), kernel=0)
+    control = Control("strict", 7)
+    result = checked(script, tmp_path, control=control)
+    assert result.verdict == "same"
+    assert result.controlled
+    assert all(call["control"] == control for call in script.calls)
+
+
+def test_steps_stops_each_run(tmp_path: Path) -> None:
+    script = Script(steps=10)
+    result = checked(script, tmp_path, steps=3)
+    assert (result.verdict, result.steps) == ("same", 3)
+    assert [call["stop_after"] for call in script.calls] == [2, 2]
+
+
+def test_a_difference_beyond_the_steps_is_not_looked_at(tmp_path: Path) -> None:
+    assert checked(Script(steps=10, kernel=5), tmp_path, steps=3).verdict == "same"
+    assert checked(Script(steps=10, kernel=2), tmp_path, steps=3).verdict == "differs"
+
+
+def test_a_crash_in_one_run_of_two_is_unknown_and_says_which(tmp_path: Path) -> None:
+    result = checked(Script(crashes={2: 1}), tmp_path)
+    assert result.verdict == "unknown"
+    assert result.reason is not None
+    assert "run 2 of 2" in result.reason
+    assert "exit code 1 after 1 step; up to there the runs agree" in result.reason
+    assert result.output == ("starting", "Traceback", "ValueError: no data")
+
+
+def test_runs_that_part_before_the_crash_differ(tmp_path: Path) -> None:
+    result = checked(Script(crashes={2: 3}, batches=("python-random",)), tmp_path)
+    assert result.verdict == "differs"
+    assert where(result)[0] == 0
+    assert any("run 2 of 2" in note for note in result.notes)
+
+
+def test_a_crash_in_one_run_does_not_hide_a_difference_in_another(tmp_path: Path) -> None:
+    result = checked(Script(crashes={2: 1}, flips=frozenset({(3, 2, "gradients")})), tmp_path, runs=3)
+    assert result.verdict == "differs"
+    assert where(result) == (2, "optimizer", "gradients")
+
+
+def test_a_command_that_always_fails_is_unknown(tmp_path: Path) -> None:
+    result = checked(Script(crashes=dict.fromkeys(range(1, 9), 0)), tmp_path)
+    assert result.verdict == "unknown"
+    assert result.reason is not None
+    assert "failed in every run" in result.reason
+    assert result.output
+
+
+def test_a_timeout_is_unknown_and_says_what_to_do(tmp_path: Path) -> None:
+    result = checked(Script(timeouts=frozenset({1, 2})), tmp_path, timeout=5.0)
+    assert result.verdict == "unknown"
+    assert result.reason is not None
+    assert "--timeout" in result.reason
+
+
+def test_no_step_is_checked_by_its_operations(tmp_path: Path) -> None:
+    script = Script(steps=0, operations=1234)
+    result = checked(script, tmp_path)
+    assert result.verdict == "same"
+    assert result.scope == "2 runs, 0 steps, 1 rank; 1234 operations compared"
+    assert [call["tier"] for call in script.calls] == ["steps", "steps", "ops", "ops"]
+
+
+def test_no_step_and_one_differing_operation_differs(tmp_path: Path) -> None:
+    result = checked(Script(steps=0, operations=5, batches=("torch-cpu",)), tmp_path)
+    assert result.verdict == "differs"
+    assert where(result)[2] == "operation"
+
+
+def test_no_step_and_equal_operations_are_not_the_same_when_what_was_printed_differs(tmp_path: Path) -> None:
+    result = checked(Script(steps=0, operations=5, prints={3: "0.5"}), tmp_path)
+    assert result.verdict == "unknown"
+    assert result.reason is not None
+    assert "5 operations compared" in result.reason
+    assert "what the runs printed differs" in result.reason
+
+
+def test_nothing_to_compare_is_unknown_and_says_what_was_printed(tmp_path: Path) -> None:
+    same = checked(Script(steps=0), tmp_path)
+    assert same.verdict == "unknown"
+    assert same.reason is not None
+    assert "what the runs printed is the same" in same.notes
+    other = checked(Script(steps=0, prints={1: "0.5"}), tmp_path)
+    assert other.verdict == "unknown"
+    assert "what the runs printed differs" in other.notes
+
+
+def test_without_torch_there_is_no_second_look(tmp_path: Path) -> None:
+    script = Script(steps=0, imports_torch=False)
+    result = checked(script, tmp_path)
+    assert result.verdict == "unknown"
+    assert result.reason is not None
+    assert "torch was never imported" in result.reason
+    assert len(script.calls) == 2
+
+
+class Heard(Listener):
+    def __init__(self) -> None:
+        self.events: list[Any] = []
+
+    def stage(self, text: str) -> None:
+        self.events.append(text)
+
+    def run_started(self, number: int, of: int, steps: int | None) -> None:
+        self.events.append((number, of, steps))
+
+    def run_ended(self, run: str, steps: int, outcome: str, elapsed: float) -> None:
+        self.events.append((steps, outcome))
+
+
+def test_the_listener_hears_of_each_run_and_of_how_many_steps_once_known(tmp_path: Path) -> None:
+    heard = Heard()
+    checked(Script(steps=4), tmp_path, heard)
+    assert heard.events == ["recording", (1, 2, None), (4, "finished"), (2, 2, 4), (4, "finished")]
+
+
+def test_an_interrupt_ends_the_check_after_the_run_is_told(tmp_path: Path) -> None:
+    heard = Heard()
+    with pytest.raises(KeyboardInterrupt):
+        checked(Script(interrupted=2), tmp_path, heard)
+    assert heard.events[-1] == (2, "interrupted")
+
+
+def test_one_of_two_sources_is_the_cause_when_the_other_comes_later_in_the_step(tmp_path: Path) -> None:
+    result = checked(Script(init=("torch-cpu",), batches=("numpy-global",), kernel=0), tmp_path)
+    assert where(result)[:2] == (0, "setup")
+    assert confirmed(result) == ["torch-cpu"]
+    assert not result.causes[0].together
+
+
+def test_runs_that_part_elsewhere_the_next_time_are_followed(tmp_path: Path) -> None:
+    """The first two runs part at step 6, the next two at step 1: the window moves there."""
+    flips = {(2, 6, "gradients"), (4, 1, "gradients"), (6, 1, "gradients")}
+    script = Script(steps=8, flips=frozenset(flips))
+    result = checked(script, tmp_path, confirm=False)
+    assert where(result)[0] == 1
+    assert [call["window"] for call in script.calls[2:]] == [(5, 6)] * 2 + [(0, 1)] * 2
+    assert any("they part at step 1 already" in note for note in result.notes)

@@ -1,0 +1,40 @@
+"""What is offered as a patch: all that is needed, or nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..scripts import Script
+from ..test_diagnose import diagnosed, sources
+
+
+def test_edits_that_are_not_enough_are_no_patch(tmp_path: Path) -> None:
+    script = Script(init=("torch-cpu",), from_step={"clock": 2})
+    diagnosis = diagnosed(script, tmp_path)
+    patch = diagnosis.patch
+    assert diagnosis.complete and patch is not None
+    assert (patch.diff, patch.files, patch.verified) == ("", {}, None)
+    assert "+torch.manual_seed(0)" in patch.partial
+    assert list(patch.cannot) == ["clock"]
+    assert diagnosis.to_json()["patch"]["partial"] == patch.partial
+
+
+def test_what_a_control_reached_and_its_edit_does_not_comes_to_light_in_the_patched_code(
+    tmp_path: Path,
+) -> None:
+    script = Script(init=("torch-cpu",), batches=("python-random",), reaches={"torch-cpu": "python-random"})
+    diagnosis = diagnosed(script, tmp_path)
+    assert sources(diagnosis) == [["torch-cpu"], ["python-random"]]
+    later = diagnosis.found[1]
+    assert (later.difference.step, later.difference.what) == (0, "batch")
+    assert later.proof is not None and later.proof.way == "patch" and later.proof.agree_until is None
+    patch = diagnosis.patch
+    assert patch is not None and patch.verified and patch.runs == later.proof.runs
+    assert "+torch.manual_seed(0)" in patch.diff and "+random.seed(0)" in patch.diff
+
+
+def test_where_every_cause_has_an_edit_the_patch_is_whole(tmp_path: Path) -> None:
+    script = Script(init=("torch-cpu",), from_step={"python-random": 2})
+    patch = diagnosed(script, tmp_path).patch
+    assert patch is not None and patch.verified and not patch.partial
+    assert "+torch.manual_seed(0)" in patch.diff and "+random.seed(0)" in patch.diff
