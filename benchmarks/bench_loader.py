@@ -33,7 +33,7 @@ import psutil
 import torch
 
 from samerun.data import DataLoader, split
-from samerun.sources import _keyed
+from samerun.sources.per_sample import dataloaders
 
 THROUGHPUT, OVERHEAD_US, STATE_MS, STATE_BYTES, SPLIT_S = 0.95, 15.0, 1.0, 10_000, 2.0
 MANY = 10_000_000
@@ -79,7 +79,7 @@ class Spent:
 
     def epoch(self, processes: list[int]) -> None:
         """One pass; `processes` are all workers, of which the other loaders' wait, and this one."""
-        undo: Callable[[], None] | None = _keyed.install(0) if self.controlled else None
+        undo: Callable[[], None] | None = dataloaders.install(0) if self.controlled else None
         try:
             processor, wall = used(processes), timeit.default_timer()
             for _ in self.loader:

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from samerun.mersenne import FOR_ZERO, LIBRARIES, WORDS, Words, torch_generator
-from samerun.sources import _generators, _memories
+from samerun.sources.per_sample import seeder as _generators
+from samerun.sources.per_sample import state_memory
 
 
 def draws() -> list[float]:
@@ -69,9 +70,9 @@ def test_one_by_one_or_many_together() -> None:
 
 
 WAYS = {
-    "python": lambda seeder: vars(seeder).update(_python=_memories.through_python()),
-    "numpy": lambda seeder: vars(seeder).update(_numpy=_memories.through_numpy(np.random.mtrand._rand)),
-    "torch": lambda seeder: vars(seeder).update(_torch=_memories.through_torch(torch.default_generator)),
+    "python": lambda seeder: vars(seeder).update(_python=state_memory.through_python()),
+    "numpy": lambda seeder: vars(seeder).update(_numpy=state_memory.through_numpy(np.random.mtrand._rand)),
+    "torch": lambda seeder: vars(seeder).update(_torch=state_memory.through_torch(torch.default_generator)),
 }
 
 
@@ -97,7 +98,7 @@ def test_the_way_through_setstate_gives_the_same(slow: Any, monkeypatch: pytest.
 
 def test_fast_ways_are_the_ones_taken_here() -> None:
     places = _generators._seeder().places()
-    assert [type(place) for place in places] == [_memories.Memory] * 4
+    assert [type(place) for place in places] == [state_memory.Memory] * 4
 
 
 def test_what_is_written_is_what_the_generators_say() -> None:
@@ -123,16 +124,16 @@ def test_a_memory_where_something_else_lies_is_not_taken(monkeypatch: pytest.Mon
         return bytes(byte ^ 1 for byte in there[:8]) + there[8:]
 
     real = ctypes.string_at
-    assert _memories._torch_engine_at() is not None
+    assert state_memory._torch_engine_at() is not None
     monkeypatch.setattr(ctypes, "string_at", moved)
     legacy = np.random.mtrand._rand
     found = [
-        _memories.of_python(),
-        *_memories.of_numpy(legacy),
-        _memories.of_torch(torch.default_generator),
+        state_memory.of_python(),
+        *state_memory.of_numpy(legacy),
+        state_memory.of_torch(torch.default_generator),
     ]
-    assert [type(place) for place in found] == [_memories.Through] * 4
-    assert _memories._torch_engine_at.__wrapped__() is None
+    assert [type(place) for place in found] == [state_memory.Through] * 4
+    assert state_memory._torch_engine_at.__wrapped__() is None
 
 
 def test_numpys_other_bits_are_noticed() -> None:

@@ -17,7 +17,7 @@ from samerun import layers, lineage, stepping
 from samerun.errors import TooLate, UsageError
 from samerun.ranks import sync_seed
 from samerun.runs.plan import MODES, Control, Fill, Mode
-from samerun.sources._rng import Rng
+from samerun.sources.base.rng import Rng
 from samerun.sources.catalogue import catalogue
 from samerun.sources.source import Source
 from samerun.streams import checked_seed

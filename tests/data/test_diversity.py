@@ -16,7 +16,7 @@ import torch
 
 from samerun.data import worker_seed
 from samerun.mersenne import LIBRARIES, POSITION, WORDS, Words
-from samerun.sources import _generators
+from samerun.sources.per_sample import seeder
 from samerun.streams import stream, stream_seed
 
 MILLION = 10**6
@@ -53,8 +53,8 @@ def draws() -> Any:
     The first eight, and four of those that come when the words made for the seed are used up: of python and
     NumPy, which take two words for a number, the 33rd and so on, of torch the 65th.
     """
-    before = _generators.capture()
-    every = _generators.seeded_with_each(stream(7, "data", 3, "sample").item_seeds(range(20_000)))
+    before = seeder.capture()
+    every = seeder.seeded_with_each(stream(7, "data", 3, "sample").item_seeds(range(20_000)))
     drawn = []
     for _ in every:
         pythons = [random.random() for _ in range(36)]
@@ -64,7 +64,7 @@ def draws() -> Any:
                 for numbers in (pythons, np.random.rand(36).tolist(), torch.rand(68).tolist())
             ]
         )
-    _generators.restore(before)
+    seeder.restore(before)
     return np.array(drawn).transpose(1, 0, 2)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from samerun.sources import _user_code
+from samerun import callsite
 
 
 class Notes:
@@ -31,10 +31,10 @@ class Notes:
         unless: Callable[[], bool] = lambda: False,
         **columns: Any,
     ) -> None:
-        frame = _user_code.user_frame(2)
+        frame = callsite.user_frame(2)
         if frame is None and user_only:
             return
-        site = None if frame is None else _user_code.call_site(frame)
+        site = None if frame is None else callsite.call_site(frame)
         self._rows.append((SimpleNamespace(what=what, name=name, call_site=site, **columns), unless))
 
     def seeds(self, generator: str, moment: str) -> None:
@@ -47,7 +47,7 @@ class Notes:
         self._rows = kept
 
     def from_user(self) -> bool:
-        return _user_code.user_frame(2) is not None
+        return callsite.user_frame(2) is not None
 
     def of(self, what: str, name: str | None = None) -> list[SimpleNamespace]:
         return [row for row in self.rows if row.what == what and (name is None or row.name == name)]

@@ -8,7 +8,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset
 
 from samerun.runs.plan import Control
-from samerun.sources import _keyed
+from samerun.sources.per_sample import dataloaders
 from samerun.sources.worker_seeds import WorkerSeeds
 
 from .differences import ONE, TWO, batch, row, side
@@ -57,7 +57,7 @@ def fixed():
     kept = random.getstate(), np.random.get_state(), torch.get_rng_state()
     yield
     random.setstate(kept[0]), np.random.set_state(kept[1]), torch.set_rng_state(kept[2])
-    assert _keyed._controls == []
+    assert dataloaders._controls == []
 
 
 def epoch(loader):

@@ -10,7 +10,7 @@ from samerun.runs.difference import Row
 from samerun.runs.plan import Control
 from samerun.runs.reading import Trace
 from samerun.runs.schema import UNINITIALIZED
-from samerun.sources._world import World
+from samerun.sources.base.system_value import World
 from samerun.sources.catalogue import catalogue
 
 FILES = "resume-state"

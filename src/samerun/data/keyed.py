@@ -1,6 +1,6 @@
 """How a keyed loader shows itself to torch: the dataset, its epochs and the worker_init_fn.
 
-What makes the samples is shared with torch's own loaders under control: samerun.sources._keying.
+What makes the samples is shared with torch's own loaders under control: samerun.sources.per_sample.keying.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import Any
 
 from torch.utils.data import IterableDataset, get_worker_info
 
-from samerun.sources import _keying
-from samerun.sources._keying import sample_stream as sample_stream
+from samerun.sources.per_sample import keying
+from samerun.sources.per_sample.keying import sample_stream as sample_stream
 from samerun.streams import Stream
 
 
-class KeyedIterable(_keying.KeyedIterable, IterableDataset[Any]):
+class KeyedIterable(keying.KeyedIterable, IterableDataset[Any]):
     """An iterable dataset as torch's iterator and fetcher see it."""
 
 

@@ -18,7 +18,7 @@ from samerun.data.sampler import Sampler
 from samerun.data.seeds import seed_or_default
 from samerun.errors import StateError, UsageError
 from samerun.ranks import rank, world_size
-from samerun.sources._keying import Collate, Keyed
+from samerun.sources.per_sample.keying import Collate, Keyed
 from samerun.streams import stream
 
 _SCHEMA = 1

@@ -22,8 +22,8 @@ import xxhash
 
 from samerun.data.sampler import Sampler
 from samerun.errors import StateError, UsageError
-from samerun.sources import _generators, _own_generators
-from samerun.sources._passes import Pass, hands_out_once
+from samerun.sources.per_sample import own_generators, seeder
+from samerun.sources.per_sample.passes import Pass, hands_out_once
 from samerun.streams import Stream, stream_seed
 
 # These draw from the global generators when they begin, and never later.
@@ -93,26 +93,26 @@ class Order:
         if self._draws == "never":
             yield from self.sampler
             return
-        outside = _generators.capture()
+        outside = seeder.capture()
         try:
-            _generators.seed_all(seed)
+            seeder.seed_all(seed)
             batches = iter(self.sampler)
             batch = next(batches, _END)
-            inside = _generators.capture() if self._draws == "always" else None
+            inside = seeder.capture() if self._draws == "always" else None
         finally:
-            _generators.restore(outside)
+            seeder.restore(outside)
         while batch is not _END:
             yield batch
             if inside is None:
                 batch = next(batches, _END)
                 continue
-            outside = _generators.capture()
+            outside = seeder.capture()
             try:
-                _generators.restore(inside)
+                seeder.restore(inside)
                 batch = next(batches, _END)
-                inside = _generators.capture()
+                inside = seeder.capture()
             finally:
-                _generators.restore(outside)
+                seeder.restore(outside)
 
 
 _END = object()
@@ -195,7 +195,7 @@ def held_state(sampler: Any, generator: torch.Generator | None) -> dict[str, Any
         if callable(getattr(holder, "state_dict", None)):
             state[f"{path}.state_dict"] = holder.state_dict()
     for path, held in _generators_of(sampler, generator):
-        state[path] = _plain(_own_generators.read(held))
+        state[path] = _plain(own_generators.read(held))
     return state
 
 
@@ -219,7 +219,7 @@ def restore_held(state: Mapping[str, Any], sampler: Any, generator: torch.Genera
         if f"{path}.state_dict" in state:
             holder.load_state_dict(state[f"{path}.state_dict"])
     for path, held in _generators_of(sampler, generator):
-        _own_generators.write(held, state[path])
+        own_generators.write(held, state[path])
 
 
 def _holders(sampler: Any) -> Iterator[tuple[str, Any]]:

@@ -7,7 +7,7 @@ from torch.utils.data import get_worker_info
 
 from samerun.errors import UsageError
 from samerun.ranks import rank
-from samerun.sources import _generators
+from samerun.sources.per_sample import seeder
 from samerun.streams import Name, stream, stream_seed
 
 
@@ -26,7 +26,7 @@ def worker_seed(*path: Name) -> int:
 
 def worker_init_fn(worker_id: int) -> None:
     """Seed python, NumPy and torch in a worker: `DataLoader(…, worker_init_fn=worker_init_fn)`."""
-    _generators.seed_all(worker_seed())
+    seeder.seed_all(worker_seed())
 
 
 def generator(seed: int, *path: Name) -> torch.Generator:

@@ -13,7 +13,7 @@ from samerun import ranks
 from samerun.data.permutation import permutation
 from samerun.data.seeds import seed_or_default
 from samerun.errors import StateError, UsageError
-from samerun.sources import _keyed
+from samerun.sources.per_sample import dataloaders
 from samerun.streams import stream
 
 Uneven = Literal["drop", "pad", "keep"]
@@ -58,7 +58,7 @@ class Sampler(torch.utils.data.Sampler[int]):
             raise UsageError(f"the number of samples is not negative; it was {self.samples}")
         if not 0 <= self.rank < self.world_size:
             raise UsageError(f"rank {self.rank} is not one of {self.world_size} ranks (0 to world_size - 1)")
-        if seed is None and self.shuffle and self.world_size > 1 and _keyed.seed_in_force() is None:
+        if seed is None and self.shuffle and self.world_size > 1 and dataloaders.seed_in_force() is None:
             raise UsageError(
                 f"each of the {self.world_size} ranks would shuffle with a seed of its own; pass seed= "
                 "(samerun.ranks.sync_seed() draws one for all)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from samerun.sources import _keyed
+from samerun.sources.per_sample import dataloaders
 from samerun.streams import checked_seed
 
 
@@ -12,4 +12,4 @@ def seed_or_default(seed: int | None) -> int:
     """The seed given, checked; else that of the control in force; else the last one torch was given."""
     if seed is not None:
         return checked_seed(seed)
-    return controlled if (controlled := _keyed.seed_in_force()) is not None else torch.initial_seed()
+    return controlled if (controlled := dataloaders.seed_in_force()) is not None else torch.initial_seed()

@@ -12,7 +12,7 @@ from samerun.data.order import Order
 from samerun.data.sampler import Sampler
 from samerun.data.seeds import seed_or_default
 from samerun.errors import StateError, UsageError
-from samerun.sources._keying import Collate, Handed, Keyed
+from samerun.sources.per_sample.keying import Collate, Handed, Keyed
 from samerun.streams import Stream, stream
 
 

@@ -10,7 +10,7 @@ from samerun.editing.edit import Change, NoEdit
 from samerun.explaining.cause import Cause
 from samerun.explaining.patch import code_of, edits_for
 from samerun.runs.difference import Difference
-from samerun.sources._rng import Rng
+from samerun.sources.base.rng import Rng
 from samerun.sources.catalogue import catalogue
 
 _NO_DRAWS = frozenset({"seed", "getstate", "setstate", "get_state", "set_state", "default_rng"})

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xxhash import xxh3_128
 
-from samerun import digest, wrapping
+from samerun import callsite, digest, wrapping
 from samerun.interruption import is_the_scripts
-from samerun.sources import _user_code
 from samerun.wrapping import Around, Parameter
 
 if TYPE_CHECKING:
@@ -83,14 +82,14 @@ class Draws:
 
     def _meet(self, generator: Generator, function: str, caller: types.FrameType) -> _Drawn | None:
         try:
-            frame = _user_code.user_frame(3)
-            if frame is None or _user_code.is_samerun(caller):
+            frame = callsite.user_frame(3)
+            if frame is None or callsite.is_samerun(caller):
                 return None
             step, phase = self._journal.where()
             key = (generator.name, function, frame.f_code, frame.f_lineno, step, phase)
             drawn = self._pending.get(key)
             if drawn is None and self._written + len(self._pending) < _MOST:
-                drawn = _Drawn(_user_code.call_site(frame), generator.state())
+                drawn = _Drawn(callsite.call_site(frame), generator.state())
                 self._pending[key] = drawn
             return drawn
         except Exception as error:

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
+from samerun import callsite
 from samerun.recording.operations import Operations
 from samerun.recording.watch import Place
-from samerun.sources import _user_code
 from samerun.wrapping import around
 
 
@@ -27,8 +27,8 @@ def _observe_entry(mode: Operations, name: str) -> None:
 
     def enter(tensor: torch.Tensor) -> None:
         if mode in _get_current_dispatch_mode_stack():
-            frame = _user_code.user_frame(4)
-            site = None if frame is None else _user_code.call_site(frame)
+            frame = callsite.user_frame(4)
+            site = None if frame is None else callsite.call_site(frame)
             module = mode.path()
             if mode.watch is not None:
                 mode.watch.enters(tensor, Place(f"torch.{name}", module, site, recorder.where()[0]))

@@ -8,9 +8,9 @@ import sysconfig
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from samerun import callsite
+from samerun.callsite import shown
 from samerun.interruption import is_the_scripts
-from samerun.sources import _user_code
-from samerun.sources._user_code import shown
 
 if TYPE_CHECKING:
     from samerun.recording.journal import Journal
@@ -50,7 +50,7 @@ class Files:
     def _opened(self, file: Any, mode: str | None, flags: int) -> None:
         if isinstance(file, int):
             return
-        path = _user_code.absolute(os.fsdecode(file))
+        path = callsite.absolute(os.fsdecode(file))
         if path.startswith(self._elsewhere) or path.endswith(_SKIPPED):
             return
         writes = bool(flags & (os.O_WRONLY | os.O_RDWR)) if isinstance(flags, int) else False

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from samerun import callsite
 from samerun.interruption import is_the_scripts
 from samerun.runs.plan import Plan
-from samerun.sources import _user_code
 
 if TYPE_CHECKING:
     from samerun.recording.draws import Draws
@@ -54,14 +54,14 @@ class Journal:
             return
         self._busy = True
         try:
-            frame = _user_code.user_frame(2)
+            frame = callsite.user_frame(2)
             if frame is None and user_only:
                 return
             self._count += 1
             row = dict(
                 what=what,
                 name=name,
-                call_site=None if frame is None else _user_code.call_site(frame),
+                call_site=None if frame is None else callsite.call_site(frame),
                 digest=digest,
                 inputs=inputs,
                 value=value,
@@ -123,12 +123,12 @@ class Journal:
 
         What it seeds before torch is there is seen as a training begins.
         """
-        if self.recorder is not None and not self._busy and _user_code.user_frame(2) is not None:
+        if self.recorder is not None and not self._busy and callsite.user_frame(2) is not None:
             self.recorder.guard(self.recorder.seeds)(generator, moment)
 
     def from_user(self) -> bool:
         """Whether the observed call was made by the user's code."""
-        return _user_code.user_frame(2) is not None
+        return callsite.user_frame(2) is not None
 
     def forget(self) -> None:
         """In a forked child: what the parent kept is the parent's to write."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from torch.utils.data import dataloader
 
+from samerun import callsite
 from samerun.recording.recorder import Recorder
-from samerun.sources import _user_code
 
 
 class Passes:
@@ -32,7 +32,7 @@ class Passes:
         return f'{{"loader": {loader}, "pass": {self._passes.get(loader, 0)}, "batch": {batch}}}'
 
     def _begins(self, recorder: Recorder, name: str, loader: int, iterator: Any) -> None:
-        frame = _user_code.user_frame(2)
+        frame = callsite.user_frame(2)
         pids = [worker.pid for worker in getattr(iterator, "_workers", ())]
         of = {
             "loader": loader,
@@ -40,7 +40,7 @@ class Passes:
             "workers": pids,
             "iterable": iterator._dataset_kind == dataloader._DatasetKind.Iterable,
         }
-        site = None if frame is None else _user_code.call_site(frame)
+        site = None if frame is None else callsite.call_site(frame)
         recorder.row("pass", name, call_site=site, detail=json.dumps(of))
 
     def _loader(self, sampler: Any) -> int:

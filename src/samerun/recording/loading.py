@@ -15,7 +15,7 @@ from samerun.recording import workers
 from samerun.recording.loader_passes import Passes
 from samerun.recording.recorder import Recorder
 from samerun.recording.tensors import tensors_of
-from samerun.sources._keying import Handed
+from samerun.sources.per_sample.keying import Handed
 from samerun.wrapping import SELF, around
 
 _Iterator = dataloader._BaseDataLoaderIter

@@ -12,6 +12,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from xxhash import xxh3_128_digest
 
+from samerun import callsite
 from samerun.recording import compiler
 from samerun.recording.memory import Memory
 from samerun.recording.numbers import as_tensors
@@ -22,7 +23,6 @@ from samerun.recording.tensors import Slot
 from samerun.recording.unwritten import Unwritten
 from samerun.recording.watch import Place, Read, Watch
 from samerun.runs import schema
-from samerun.sources import _user_code
 
 _PRIMITIVES = (int, float, bool, str, complex, torch.dtype)
 _PRIMITIVE = frozenset(_PRIMITIVES)
@@ -350,18 +350,18 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _line_inside(self) -> str | None:
         """The user's line that runs now, where the line of the record is that of an optimizer's step."""
-        frame = None if self.recorder.site is None else _user_code.user_frame(2)
-        return None if frame is None else _user_code.call_site(frame)
+        frame = None if self.recorder.site is None else callsite.user_frame(2)
+        return None if frame is None else callsite.call_site(frame)
 
     def _site(self) -> str | None:
         """The line of the user's code that asked for this operation."""
-        frame = _user_code.user_frame(5)
+        frame = callsite.user_frame(5)
         if frame is None:
             return None
         key = frame.f_code, frame.f_lasti  # cheaper than the number of the line
         site = self._sites.get(key)
         if site is None:
-            site = self._sites[key] = _user_code.call_site(frame)
+            site = self._sites[key] = callsite.call_site(frame)
         return site
 
     def _generator(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes | Slot | None:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from samerun import callsite
 from samerun.recording.journal import Journal
 from samerun.recording.writing import Writing
 from samerun.runs import schema
 from samerun.runs.plan import Plan
-from samerun.sources import _user_code
 from samerun.sources.catalogue import catalogue
 
 if TYPE_CHECKING:
@@ -92,8 +92,8 @@ class Recorder(Writing):
         watch = self.watch
         if watch is None:
             return
-        frame = None if self.site else _user_code.user_frame(2)
-        site = self.site if frame is None else _user_code.call_site(frame)
+        frame = None if self.site else callsite.user_frame(2)
+        site = self.site if frame is None else callsite.call_site(frame)
         there = [tensor for tensor in tensors if tensor is not None]
         watch.recorded(what, there, site, self.step)
         if stepped is not None:

@@ -11,8 +11,8 @@ import torch
 from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 
+from samerun import callsite
 from samerun.recording.recorder import Recorder
-from samerun.sources import _user_code
 from samerun.wrapping import SELF, around
 
 
@@ -26,8 +26,8 @@ class Replicas:
 
     def made(self, module: Any) -> None:
         """A module was wrapped."""
-        frame = _user_code.user_frame(2)
-        self._made.append((weakref.ref(module), None if frame is None else _user_code.call_site(frame)))
+        frame = callsite.user_frame(2)
+        self._made.append((weakref.ref(module), None if frame is None else callsite.call_site(frame)))
 
     def stepped(self, label: str, parameters: Sequence[torch.Tensor]) -> None:
         """An optimizer made a step: write once which of its parameters are to be alike, on which ranks."""

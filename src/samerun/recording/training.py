@@ -19,7 +19,8 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
-from samerun import digest, wrapping
+from samerun import callsite, digest, wrapping
+from samerun.callsite import shown
 from samerun.digest.room import room
 from samerun.recording import replicas
 from samerun.recording.modules import Modules
@@ -28,8 +29,6 @@ from samerun.recording.recorder import Recorder
 from samerun.recording.state import State, find
 from samerun.recording.tensors import number_of, tensors_of
 from samerun.recording.values import Values
-from samerun.sources import _user_code
-from samerun.sources._user_code import shown
 from samerun.wrapping import Parameter
 
 _gradient: Callable[[torch.Tensor], torch.Tensor | None] = attrgetter("grad")
@@ -153,8 +152,8 @@ class Training:
         recorder.phase = "optimizer"
         recorder.local.closure = _has_closure(arguments, keywords)
         if not recorder.local.closure:
-            frame = _user_code.user_frame(2)
-            recorder.site = None if frame is None else _user_code.call_site(frame)
+            frame = callsite.user_frame(2)
+            recorder.site = None if frame is None else callsite.call_site(frame)
             self._gradients(optimizer)
 
     def after_step(self, optimizer: Optimizer, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
@@ -235,7 +234,7 @@ class Training:
         """What torch.save is about to write: its tensors, since the rest may tell the time of day."""
         path = os.fsdecode(file) if isinstance(file, (str, bytes, os.PathLike)) else None
         if path is not None:  # torch writes the file past Python's audit hook
-            self.recorder.row("written", "torch.save", detail=shown(_user_code.absolute(path)))
+            self.recorder.row("written", "torch.save", detail=shown(callsite.absolute(path)))
         tensors = list(_saved_tensors(value))
         if tensors:
             digest_ = self.recorder.tensors.digest

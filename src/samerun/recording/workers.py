@@ -20,7 +20,7 @@ from samerun.recording.begun import Begun
 from samerun.recording.draws import Draws, Generator
 from samerun.recording.operation import own_generator
 from samerun.recording.recorder import Recorder
-from samerun.sources._keying import Handed
+from samerun.sources.per_sample.keying import Handed
 from samerun.wrapping import SELF, Parameter, around
 
 _INDEX = Parameter("possibly_batched_index", 1)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from samerun.editing.edit import Edit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
-from samerun.sources import _operations
-from samerun.sources._setting import Setting
+from samerun.sources.base.setting import Setting
+from samerun.sources.evidence import op_families
 from samerun.sources.source import Settings, Variant
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class AttentionBackend(Setting):
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """The backward pass of fused attention is the origin."""
-        if not _operations.is_attention_backward(difference):
+        if not op_families.is_attention_backward(difference):
             return None
         assert difference.origin is not None
         text = f"{difference.origin.op} gave other bits for equal inputs"
@@ -79,7 +79,7 @@ class AttentionBackend(Setting):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Deterministic algorithms, and never cuDNN's attention."""
-        from samerun.sources._mending import flags
+        from samerun.sources.edits import flags
 
         return [
             *flags.called(code, "torch.use_deterministic_algorithms", "True"),

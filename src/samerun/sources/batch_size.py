@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from samerun.sources import _root_calls
+from samerun.sources.patching import root_modules
 from samerun.sources.source import Settings, Source, Undo, Variant
 
 
@@ -37,7 +37,7 @@ class BatchSize(Source):
                 outputs.append((end - start, call(module, *some, **named)))
             return _joined(outputs, rows)
 
-        return _root_calls.changing(change)
+        return root_modules.changing(change)
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Two halves, as with two accumulated steps. Only the weights are compared: the calls are others."""

@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from samerun import wrapping
+from samerun import callsite, wrapping
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
-from samerun.sources import _datetime_now, _patch, _user_code
-from samerun.sources._world import World
+from samerun.sources.base.system_value import World
+from samerun.sources.patching import attribute, datetime_now
 from samerun.sources.source import Journal, Settings, Undo, Variant
 from samerun.wrapping import Around
 
@@ -68,8 +68,8 @@ class Clock(World):
         undos = [_replaced(name, lambda *_: now() / 1e9) for name in _SECONDS]
         undos += [_replaced(name, lambda *_: now()) for name in _NANOSECONDS]
         undos += [_replaced(name, _dated(name, lambda: now() // 10**9)) for name in _CALENDAR]
-        undos.append(_datetime_now.replace(_made_up_date(now)))
-        return _patch.all_of(undos)
+        undos.append(datetime_now.replace(_made_up_date(now)))
+        return attribute.all_of(undos)
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Give the user's own calls a date that is `value` seconds later."""
@@ -87,13 +87,13 @@ class Clock(World):
 
         def date(name: str, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
             found = original(*args, **kwargs)
-            if not _user_code.called_directly():
+            if not callsite.called_directly():
                 return found
             took()
             return found + datetime.timedelta(seconds=value)
 
-        undos.append(_datetime_now.replace(date))
-        return _patch.all_of(undos)
+        undos.append(datetime_now.replace(date))
+        return attribute.all_of(undos)
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """A year on, and another time zone."""
@@ -122,14 +122,14 @@ class Clock(World):
         """Note each read by the user's code, and each timer that it sets."""
         undos = _timers_noted(journal)
         for name in (*_SECONDS, *_NANOSECONDS, *_CALENDAR):
-            undos.append(_patch.for_others(time, name, _noting(journal, name)))
+            undos.append(attribute.for_others(time, name, _noting(journal, name)))
 
         def date(name: str, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
             journal.note("clock", f"datetime.{name}", user_only=True)
             return original(*args, **kwargs)
 
-        undos.append(_datetime_now.replace(date))
-        return _patch.all_of(undos)
+        undos.append(datetime_now.replace(date))
+        return attribute.all_of(undos)
 
 
 def _timers_noted(journal: Journal) -> list[Undo]:
@@ -137,7 +137,7 @@ def _timers_noted(journal: Journal) -> list[Undo]:
     for name, position in (("setitimer", 1), ("alarm", 0)):
         if hasattr(signal, name):  # not on Windows
             hook = _noting_timer(journal, f"signal.{name}", position)
-            undos.append(_patch.for_others(signal, name, hook))
+            undos.append(attribute.for_others(signal, name, hook))
 
     def init(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         journal.note("clock", "threading.Timer", user_only=True)
@@ -174,11 +174,11 @@ def _replaced(name: str, made_up: Callable[..., Any]) -> Undo:
     asked = _ASKED.get(name, 0)
 
     def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if kwargs or len(args) != asked or not _user_code.called_directly():
+        if kwargs or len(args) != asked or not callsite.called_directly():
             return original(*args, **kwargs)
         return made_up(*args)
 
-    return _patch.for_others(time, name, call)
+    return attribute.for_others(time, name, call)
 
 
 def _made_up_date(now: Callable[[], int]) -> Callable[..., Any]:
@@ -186,7 +186,7 @@ def _made_up_date(now: Callable[[], int]) -> Callable[..., Any]:
         kind = original.__self__  # type: ignore[attr-defined]
         zones = [*args, *kwargs.values()]
         is_one = len(zones) <= (name == "now") and kwargs.keys() <= {"tz"}
-        if not is_one or not _user_code.called_directly():
+        if not is_one or not callsite.called_directly():
             return original(*args, **kwargs)
         if name == "utcnow":
             return kind.fromtimestamp(now() / 1e9, datetime.timezone.utc).replace(tzinfo=None)

@@ -7,9 +7,10 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from samerun import callsite
 from samerun.digest import digest_bytes
 from samerun.runs.difference import Difference, Evidence
-from samerun.sources import _settings, _user_code
+from samerun.sources.evidence import settings_diff
 from samerun.sources.source import Source
 
 
@@ -26,9 +27,7 @@ class Code(Source):
         """The digest of each of the user's own files that is imported now, by its path."""
         files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
         found = {}
-        for path in sorted(
-            {path for path in files if isinstance(path, str) and _user_code.is_user_file(path)}
-        ):
+        for path in sorted({path for path in files if isinstance(path, str) and callsite.is_user_file(path)}):
             try:
                 with open(path, "rb") as file:
                     found[os.path.relpath(path)] = digest_bytes(file.read()).hex()
@@ -44,7 +43,7 @@ class Code(Source):
             return Evidence(self.id, 0.7, f"{_listed(files)} changed between the runs")
         if a and b:
             return None  # the files that ran are the same, whatever the commit
-        changed = _settings.changed(difference.a.manifest.get("git"), difference.b.manifest.get("git"))
+        changed = settings_diff.changed(difference.a.manifest.get("git"), difference.b.manifest.get("git"))
         return None if changed is None else Evidence(self.id, 0.7, f"the repository changed: {changed}")
 
 

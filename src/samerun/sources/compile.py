@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from samerun.sources import _root_calls
+from samerun.sources.patching import root_modules
 from samerun.sources.source import Settings, Source, Undo, Variant
 from samerun.wrapping import Parameter, all_of, around
 
@@ -38,7 +38,7 @@ class Compile(Source):
                 module.compile()
             return call(module, *args, **kwargs)
 
-        return _root_calls.changing(change)
+        return root_modules.changing(change)
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Compiled; and eager, which acts on a script that compiles."""

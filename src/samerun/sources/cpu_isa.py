@@ -15,7 +15,7 @@ from typing import Any
 from samerun.errors import UsageError
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
-from samerun.sources import _settings
+from samerun.sources.evidence import settings_diff
 from samerun.sources.source import Settings, Source, Undo, Variant
 
 _PINNED = {
@@ -93,7 +93,7 @@ class CpuIsa(Source):
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """The runs computed with other instructions."""
-        return _settings.differing(self.id, difference)
+        return settings_diff.differing(self.id, difference)
 
 
 def _is_x86() -> bool:

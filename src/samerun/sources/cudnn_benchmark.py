@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from samerun.editing.edit import Edit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
-from samerun.sources import _operations
-from samerun.sources._setting import Setting
+from samerun.sources.base.setting import Setting
+from samerun.sources.evidence import op_families
 from samerun.sources.source import Settings, Variant
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class CudnnBenchmark(Setting):
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """A convolution or recurrent layer on CUDA is the origin, and the flag was on."""
-        if not _operations.is_cudnn(difference) or not _operations.any_said(difference, self.id, "benchmark"):
+        if not op_families.is_cudnn(difference) or not op_families.any_said(difference, self.id, "benchmark"):
             return None
         assert difference.origin is not None
         text = f"{difference.origin.op} gave other bits for equal inputs, and cudnn.benchmark was on"
@@ -58,6 +58,6 @@ class CudnnBenchmark(Setting):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """The flag, off."""
-        from samerun.sources._mending import flags
+        from samerun.sources.edits import flags
 
         return flags.assigned(code, "torch.backends.cudnn.benchmark", "False")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from samerun.editing.edit import Edit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
-from samerun.sources import _operations
-from samerun.sources._setting import Setting
+from samerun.sources.base.setting import Setting
+from samerun.sources.evidence import op_families
 
 if TYPE_CHECKING:
     from samerun.editing.code import Code
@@ -43,15 +43,15 @@ class CudnnNondeterministic(Setting):
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """A convolution or recurrent layer on CUDA is the origin, and nothing asked for determinism."""
-        if not _operations.is_cudnn(difference) or _operations.all_deterministic(difference):
+        if not op_families.is_cudnn(difference) or op_families.all_deterministic(difference):
             return None
         assert difference.origin is not None
-        benchmarked = _operations.any_said(difference, "cudnn-benchmark", "benchmark")
+        benchmarked = op_families.any_said(difference, "cudnn-benchmark", "benchmark")
         text = f"{difference.origin.op} gave other bits for equal inputs, and cudnn.deterministic was off"
         return Evidence(self.id, 0.7 if benchmarked else 1.0, text, difference.origin.call_site)
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """The flag, on."""
-        from samerun.sources._mending import flags
+        from samerun.sources.edits import flags
 
         return flags.assigned(code, "torch.backends.cudnn.deterministic", "True")

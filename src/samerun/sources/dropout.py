@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from samerun.sources import _root_calls
-from samerun.sources._torch_stream import TorchStream
+from samerun.sources.patching import root_modules
+from samerun.sources.patching.torch_stream import TorchStream
 from samerun.sources.source import Settings, Source, Undo, Variant
 
 
@@ -31,7 +31,7 @@ class Dropout(Source):
             with stream:
                 return call(module, *args, **kwargs)
 
-        return _root_calls.changing(change)
+        return root_modules.changing(change)
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Another seed."""

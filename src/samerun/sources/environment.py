@@ -8,7 +8,7 @@ from typing import Any
 
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.provenance import environment
-from samerun.sources import _settings
+from samerun.sources.evidence import settings_diff
 from samerun.sources.source import Source
 
 _ELSEWHERE = frozenset({"PYTHONHASHSEED", "OMP_NUM_THREADS", "MKL_NUM_THREADS"})  # sources of their own
@@ -33,5 +33,5 @@ class Environment(Source):
             side.settings.get(self.id) or side.manifest.get("environment") or {}
             for side in (difference.a, difference.b)
         )
-        changed = _settings.changed(a, b, tuple(sorted({*a, *b} - _ELSEWHERE)))
+        changed = settings_diff.changed(a, b, tuple(sorted({*a, *b} - _ELSEWHERE)))
         return None if changed is None else Evidence(self.id, 0.7, changed)

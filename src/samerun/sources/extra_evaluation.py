@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from samerun.sources import _root_calls
+from samerun.sources.patching import root_modules
 from samerun.sources.source import Settings, Source, Undo, Variant
 
 
@@ -40,7 +40,7 @@ class ExtraEvaluation(Source):
                         part.training = training
             return call(module, *args, **kwargs)
 
-        return _root_calls.changing(change)
+        return root_modules.changing(change)
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Two more passes. Only the weights are compared: the passes themselves are others."""

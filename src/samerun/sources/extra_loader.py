@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from samerun.sources import _loaders
+from samerun.sources.patching import dataloader_args
 from samerun.sources.source import Settings, Source, Undo, Variant
 from samerun.wrapping import around
 
@@ -38,4 +38,8 @@ class ExtraLoader(Source):
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """One loader more, where there are loaders."""
-        return [Variant("one unused loader more", True, likely=0.5)] if _loaders.made_with(settings) else ()
+        return (
+            [Variant("one unused loader more", True, likely=0.5)]
+            if dataloader_args.made_with(settings)
+            else ()
+        )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from samerun.runs.difference import Difference, Evidence
-from samerun.sources import _settings
+from samerun.sources.evidence import settings_diff
 from samerun.sources.source import Source
 
 
@@ -40,10 +40,10 @@ class Hardware(Source):
     def recognise(self, difference: Difference) -> Evidence | None:
         """Another processor, capability or accelerator."""
         keys = ("processor", "capability", "devices", "cuda", "cudnn")
-        found = _settings.differing(self.id, difference, keys=keys)
+        found = settings_diff.differing(self.id, difference, keys=keys)
         if found is not None:
             return found
-        changed = _settings.changed(
+        changed = settings_diff.changed(
             difference.a.manifest.get("platform"), difference.b.manifest.get("platform")
         )
         return None if changed is None else Evidence(self.id, 0.7, changed)

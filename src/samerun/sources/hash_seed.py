@@ -13,8 +13,8 @@ from samerun.editing.edit import Edit, NoEdit
 from samerun.errors import TooLate, UsageError
 from samerun.runs.difference import Difference, Evidence, Side
 from samerun.runs.plan import Control
-from samerun.sources import _rows
-from samerun.sources._hashing import hashing
+from samerun.sources.evidence import rows
+from samerun.sources.evidence.hash_order import hashing
 from samerun.sources.source import Settings, Source, Undo, Variant
 from samerun.streams import stream_seed
 
@@ -82,13 +82,13 @@ class HashSeed(Source):
         unset = seeds[0] is seeds[1] is None
         said = f"PYTHONHASHSEED was {seeds[0] or 'unset'} and {seeds[1] or 'unset'}"
         said = "PYTHONHASHSEED was not set, so hashes of str differ" if unset else said
-        seed = _rows.first_differing(difference, "seed")
+        seed = rows.first_differing(difference, "seed")
         origin = difference.origin.call_site if difference.origin else None
         for site in (difference.call_site, origin, seed.call_site if seed else None):
-            text = _rows.source_line(difference.a, site)
+            text = rows.source_line(difference.a, site)
             if _HASHES.search(text):
                 return Evidence(self.id, 0.7, f"{said}, and the line depends on hashes: {text}", site)
-        if seed is not None or _rows.explained(difference):
+        if seed is not None or rows.explained(difference):
             return None
         seen = hashing(difference.a)
         loop = None if seen is None else seen.order(("text", "unknown"), difference.call_site, origin)
@@ -106,7 +106,7 @@ class HashSeed(Source):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Sets gone through in sorted order, and hashes of text that are the same in each process."""
-        from samerun.sources._mending import sets
+        from samerun.sources.edits import sets
 
         edits = [edit for place in sets.ordered_sets(code) for edit in sets.put_in_order(place, code)]
         edits += sets.popped_in_order(code)

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from samerun.sources import _names
+from samerun.sources.patching import identity_calls
 from samerun.sources.source import Settings, Source, Undo, Variant
 
 
@@ -22,7 +22,7 @@ class Hostname(Source):
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Another name, for the user's own calls."""
-        return _names.answering([(socket, "gethostname"), (platform, "node")], value, took)
+        return identity_calls.answering([(socket, "gethostname"), (platform, "node")], value, took)
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Another name."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from samerun.sources._torch_stream import TorchStream
+from samerun.sources.patching.torch_stream import TorchStream
 from samerun.sources.source import Settings, Source, Undo, Variant
 from samerun.wrapping import Around, all_of, around
 

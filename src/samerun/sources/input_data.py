@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from samerun.runs.difference import Difference, Evidence, Row, Side
-from samerun.sources import _rows
+from samerun.sources.evidence import rows
 from samerun.sources.source import Source
 
 
@@ -25,7 +25,7 @@ class InputData(Source):
         if found is not None:
             text = f"{found.detail} had other content in the other run"
             return Evidence(self.id, 1.0, text, found.call_site)
-        for a, b in _rows.pairs(difference, "listing"):
+        for a, b in rows.pairs(difference, "listing"):
             if a is not None and b is not None and a.detail == b.detail and a.inputs != b.inputs:
                 return Evidence(self.id, 0.7, f"{a.detail} held other files in the other run", a.call_site)
         return None

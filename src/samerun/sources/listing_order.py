@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from xxhash import xxh3_64_intdigest
 
-from samerun import wrapping
+from samerun import callsite, wrapping
 from samerun.digest import digest_bytes
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
-from samerun.sources import _patch, _rows, _user_code
+from samerun.sources.evidence import rows
+from samerun.sources.patching import attribute
 from samerun.sources.source import Journal, Settings, Source, Undo, Variant
 from samerun.wrapping import Around
 
@@ -66,14 +67,14 @@ class ListingOrder(Source):
 
         def listdir(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             names = original(*args, **kwargs)
-            if not _user_code.called_directly() or len(names) < 2:
+            if not callsite.called_directly() or len(names) < 2:
                 return names
             took()
             return names[::-1]
 
         def scandir(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             entries = original(*args, **kwargs)
-            return _Reversed(entries, took) if _user_code.called_directly() else entries
+            return _Reversed(entries, took) if callsite.called_directly() else entries
 
         return _patch_listing(listdir, scandir)
 
@@ -83,7 +84,7 @@ class ListingOrder(Source):
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """The same names in another order, before the difference."""
-        for a, b in _rows.pairs(difference, "listing"):
+        for a, b in rows.pairs(difference, "listing"):
             if a is not None and b is not None and a.inputs == b.inputs and a.digest != b.digest:
                 text = f"{a.detail} was listed with the same names in another order"
                 return Evidence(self.id, 1.0, text, a.call_site)
@@ -91,10 +92,10 @@ class ListingOrder(Source):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """`sorted(…)` around each listing that came in another order."""
-        from samerun.sources._mending import listings
+        from samerun.sources.edits import listings
 
         sites: list[str | None] = [site] if site is not None else []
-        for a, b in _rows.pairs(difference, "listing"):
+        for a, b in rows.pairs(difference, "listing"):
             if a is not None and b is not None and a.inputs == b.inputs and a.digest != b.digest:
                 sites.append(a.call_site)
         edits = [edit for at in dict.fromkeys(sites) for edit in listings.sorted_at(code, at)]
@@ -227,12 +228,12 @@ def _path_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
 
 def _patch_listing(listdir: Around, scandir: Around) -> Undo:
     """Have these make the calls of os.listdir and os.scandir, wherever kept."""
-    return _patch.all_of([*_replaced("listdir", listdir), *_replaced("scandir", scandir)])
+    return attribute.all_of([*_replaced("listdir", listdir), *_replaced("scandir", scandir)])
 
 
 def _replaced(name: str, call: Around) -> list[Undo]:
     original = getattr(os, name)
-    undos = [_patch.for_others(os, name, call)]
+    undos = [attribute.for_others(os, name, call)]
     for module, holder in (("pathlib", "_NormalAccessor"), ("glob", "_StringGlobber")):  # Python 3.10; 3.13
         owner = getattr(sys.modules.get(module), holder, None)
         kept = vars(owner).get(name) if owner is not None else None

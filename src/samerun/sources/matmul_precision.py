@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from samerun.runs.difference import Difference, Evidence
-from samerun.sources import _settings
+from samerun.sources.evidence import settings_diff
 from samerun.sources.source import Settings, Source, Undo, Variant
 from samerun.wrapping import MISSING, Parameter, all_of, around
 
@@ -58,4 +58,4 @@ class MatmulPrecision(Source):
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """The runs had another precision."""
-        return _settings.differing(self.id, difference)
+        return settings_diff.differing(self.id, difference)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
-from samerun.sources import _rows
-from samerun.sources._hashing import hashing
+from samerun.sources.evidence import rows
+from samerun.sources.evidence.hash_order import hashing
 from samerun.sources.source import Source
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class MemoryAddress(Source):
     def recognise(self, difference: Difference) -> Evidence | None:
         """The code makes an order out of addresses, and no generator, file or folder differed first."""
         origin = difference.origin
-        if (origin is not None and origin.inputs_equal) or _rows.explained(difference):
+        if (origin is not None and origin.inputs_equal) or rows.explained(difference):
             return None
         seen = hashing(difference.a)
         if seen is not None:
@@ -55,7 +55,7 @@ class MemoryAddress(Source):
             return Evidence(
                 self.id, _UNSURE, f"a number is made of an address at {seen.numbers[0]}", seen.numbers[0]
             )
-        line = _rows.source_line(difference.a, difference.call_site)
+        line = rows.source_line(difference.a, difference.call_site)
         if _same_hash_seed(difference) and _WORDS.search(line):
             return Evidence(self.id, 0.2, f"the line may depend on addresses: {line}", difference.call_site)
         return None
@@ -67,13 +67,13 @@ class MemoryAddress(Source):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Sets of objects become lists or dicts, sorting by address is left out, seeds become 0."""
-        from samerun.sources._mending import addresses, seeds, volatile
+        from samerun.sources.edits import addresses, run_dependent_calls, seeds
 
         edits = addresses.in_order_of_making(code)
         for file in code.files:
             for node in file.every(ast.Call):
-                if volatile.address(file, node):
-                    edits += seeds.in_seed(file, node, volatile.address)
+                if run_dependent_calls.address(file, node):
+                    edits += seeds.in_seed(file, node, run_dependent_calls.address)
         if not edits:
             raise NoEdit(
                 f"what depends on addresses, at {site}, is not an order that could be replaced: {self.advice}"

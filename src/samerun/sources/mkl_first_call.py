@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from samerun.editing.edit import Edit, Opening
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
-from samerun.sources import _operations
+from samerun.sources.evidence import op_families
 from samerun.sources.source import Source, Undo
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class MklFirstCall(Source):
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """The first such operation of its process gave other bits for equal inputs, on the CPU."""
-        if not _operations.is_first_vector_math(difference):
+        if not op_families.is_first_vector_math(difference):
             return None
         assert difference.origin is not None
         text = f"{difference.origin.op} gave other bits for equal inputs, the first time it ran"

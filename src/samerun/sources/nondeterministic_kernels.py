@@ -13,8 +13,9 @@ from samerun.editing.edit import Edit, NoEdit, Opening
 from samerun.errors import TooLate, UsageError
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
-from samerun.sources import _deterministic, _operations, _settings
-from samerun.sources._setting import Setting
+from samerun.sources.base.setting import Setting
+from samerun.sources.evidence import op_families, settings_diff
+from samerun.sources.patching import deterministic
 from samerun.sources.source import Undo
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ class NondeterministicKernels(Setting):
             raise UsageError(
                 f"{VARIABLE}={own!r} does not make cuBLAS repeatable; unset it, or set {' or '.join(_VALID)}"
             )
-        compiler = os.environ.get(_deterministic.VARIABLE, "1")
-        return {VARIABLE: own or _VALID[0], _deterministic.VARIABLE: compiler}
+        compiler = os.environ.get(deterministic.VARIABLE, "1")
+        return {VARIABLE: own or _VALID[0], deterministic.VARIABLE: compiler}
 
     def control(self, control: Control) -> Undo | None:
         """Deterministic algorithms, and samerun's own for what has none.
@@ -85,13 +86,13 @@ class NondeterministicKernels(Setting):
         return {
             "deterministic": torch.are_deterministic_algorithms_enabled(),
             "warn_only": torch.is_deterministic_algorithms_warn_only_enabled(),
-            "fill": _deterministic.memory().fill_uninitialized_memory,
+            "fill": deterministic.memory().fill_uninitialized_memory,
         }
 
     def write(self, values: Mapping[str, Any]) -> None:
         """As torch's own functions do."""
-        _deterministic.switch(values["deterministic"], values["warn_only"])
-        _deterministic.memory().fill_uninitialized_memory = values["fill"]
+        deterministic.switch(values["deterministic"], values["warn_only"])
+        deterministic.memory().fill_uninitialized_memory = values["fill"]
 
     def repeatable(self, control: Control) -> Mapping[str, Any]:
         """Deterministic algorithms, strictly or with warnings."""
@@ -110,7 +111,7 @@ class NondeterministicKernels(Setting):
         if origin is None or not origin.inputs_equal or origin.draws or origin.reads_uninitialized:
             return None
         text = f"{origin.op} gave other bits for equal inputs, in {origin.phase}"
-        if not _settings.alike(difference):
+        if not settings_diff.alike(difference):
             text += ", as it does on another machine or with another number of threads"
             return Evidence(self.id, 0.4, text, origin.call_site)
         settings = [side.settings.get(self.id, {}) for side in (difference.a, difference.b)]
@@ -121,7 +122,7 @@ class NondeterministicKernels(Setting):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Deterministic algorithms; on CUDA with the cuBLAS workspace that they need."""
-        from samerun.sources._mending import flags
+        from samerun.sources.edits import flags
 
         said = difference.a.settings.get(self.id, {})
         if said.get("deterministic") and not said.get("warn_only"):
@@ -129,8 +130,8 @@ class NondeterministicKernels(Setting):
             raise NoEdit(f"deterministic algorithms are on, and {op} has none: compute it in another way")
         edits = flags.called(code, "torch.use_deterministic_algorithms", "True")
         # torch would fill new memory with NaN from then on: a training that reads some is another one then
-        edits += flags.unless_assigned(code, _deterministic.FILL, "False")
-        if _operations.uses_cuda(difference) and said.get(VARIABLE) not in _VALID:
+        edits += flags.unless_assigned(code, deterministic.FILL, "False")
+        if op_families.uses_cuda(difference) and said.get(VARIABLE) not in _VALID:
             edits.append(Opening("os.environ", f'["{VARIABLE}"] = "{_VALID[0]}"'))
         return edits
 
@@ -138,9 +139,9 @@ class NondeterministicKernels(Setting):
 def _belongs_elsewhere(difference: Difference) -> bool:
     """Whether a source of one family of operations knows more."""
     return (
-        _operations.is_cudnn(difference)
-        or _operations.is_attention_backward(difference)
-        or _operations.is_first_vector_math(difference)
+        op_families.is_cudnn(difference)
+        or op_families.is_attention_backward(difference)
+        or op_families.is_first_vector_math(difference)
     )
 
 

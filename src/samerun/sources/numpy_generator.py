@@ -7,11 +7,13 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from samerun import callsite
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
-from samerun.sources import _patch, _rows, _seeding, _user_code
-from samerun.sources._unseeded import Unseeded
+from samerun.sources.evidence import rows as _rows
+from samerun.sources.patching import attribute, seeding_calls
+from samerun.sources.patching.unseeded_generators import Unseeded
 from samerun.sources.source import Journal, Settings, Source, Undo, Variant
 from samerun.wrapping import MISSING, Around, Parameter, around, stand_in
 
@@ -52,11 +54,13 @@ class NumpyGenerator(Source):
 
         def other(seed: Any) -> Any:
             took()
-            return _seeding.mixed(value, self.id, seed) if isinstance(seed, (int, numpy.integer)) else seed
+            return (
+                seeding_calls.mixed(value, self.id, seed) if isinstance(seed, (int, numpy.integer)) else seed
+            )
 
         unseeded = self.control(Control(seed=value))
         undos = [unseeded] if unseeded is not None else []
-        return _patch.all_of([*undos, *_patch_seeded(other)])
+        return attribute.all_of([*undos, *_patch_seeded(other)])
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Other seeds."""
@@ -89,8 +93,8 @@ class NumpyGenerator(Source):
         undos = [patch_randbits(randbits)]
         legacy: Any = vars(mtrand).get("_MT19937")
         if legacy is not None:
-            undos.append(_patch.replace(mtrand, "_MT19937", _made_by(made, legacy)))
-        return _patch.all_of([undo for undo in undos if undo is not None])
+            undos.append(attribute.replace(mtrand, "_MT19937", _made_by(made, legacy)))
+        return attribute.all_of([undo for undo in undos if undo is not None])
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """One was made before the difference, and no operation of equal inputs explains it."""
@@ -111,7 +115,7 @@ class NumpyGenerator(Source):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """A seed for each that was made without one."""
-        from samerun.sources._mending import numpy_generators
+        from samerun.sources.edits import numpy_generators
 
         edits = numpy_generators.seeded(difference, code)
         if not edits:
@@ -132,7 +136,7 @@ def _patch_seeded(other: Callable[[Any], Any]) -> list[Undo]:
         return original(*args, **kwargs)
 
     def init(self: Any, /, *args: Any, **kwargs: Any) -> None:
-        if not _user_code.is_samerun(sys._getframe(1)):
+        if not callsite.is_samerun(sys._getframe(1)):
             args, kwargs = parameter.put(args, kwargs, _short(other(parameter.of(args, kwargs, None))))
         state.__init__(self, *args, **kwargs)
 
@@ -142,8 +146,8 @@ def _patch_seeded(other: Callable[[Any], Any]) -> list[Undo]:
     names = {"__init__": init, "__reduce__": reduce}
 
     return [
-        _patch.for_others(numpy.random, "default_rng", rng),
-        _patch.replace(numpy.random, "RandomState", stand_in(state, names)),
+        attribute.for_others(numpy.random, "default_rng", rng),
+        attribute.replace(numpy.random, "RandomState", stand_in(state, names)),
     ]
 
 

@@ -12,9 +12,10 @@ from samerun.digest import digest_bytes
 from samerun.errors import StateError
 from samerun.runs.plan import Control
 from samerun.runs.schema import SEEDED, SEEDING
-from samerun.sources import _own_generators, _seeding
-from samerun.sources._rng import Rng
-from samerun.sources._unseeded import Unseeded
+from samerun.sources.base.rng import Rng
+from samerun.sources.patching import seeding_calls
+from samerun.sources.patching.unseeded_generators import Unseeded
+from samerun.sources.per_sample import own_generators
 from samerun.sources.source import Journal, Undo
 from samerun.wrapping import Parameter, all_of, around
 
@@ -55,7 +56,7 @@ class NumpyGlobal(Rng):
             if not (isinstance(kind, type) and issubclass(kind, numpy.random.BitGenerator)):
                 raise StateError(f"numpy has no bit generator {name!r}; set it before the state is restored")
             numpy.random.mtrand.set_bit_generator(kind())
-        _own_generators.write(legacy, state)
+        own_generators.write(legacy, state)
 
     def reseed(self, seed: int) -> None:
         """Seed with both halves of the 64 bits, past every observer."""
@@ -91,7 +92,7 @@ class NumpyGlobal(Rng):
         assert undo_seed is not None
 
         def seed(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            other = _seeding.mixed(value, self.id, _SEED.of(args, kwargs, None))
+            other = seeding_calls.mixed(value, self.id, _SEED.of(args, kwargs, None))
             args, kwargs = _SEED.put(args, kwargs, [other & 0xFFFFFFFF, other >> 32])
             return original(*args, **kwargs)
 
@@ -106,7 +107,7 @@ class NumpyGlobal(Rng):
                 journal.note("unseeded", self.id, user_only=True)
             else:
                 journal.seeds(self.id, SEEDING)
-                _seeding.note_seed(journal, "np.random.seed", seed)
+                seeding_calls.note_seed(journal, "np.random.seed", seed)
             result = original(*args, **kwargs)
             if seed is not None:
                 journal.seeds(self.id, SEEDED)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from samerun.runs.difference import Difference, Evidence
-from samerun.sources import _settings
+from samerun.sources.evidence import settings_diff
 from samerun.sources.source import Source
 
 
@@ -38,7 +38,7 @@ class Packages(Source):
             for side in (difference.a, difference.b)
         )
         common = tuple(name for name in sorted(a) if name in b)
-        changed = _settings.changed(a, b, common)
+        changed = settings_diff.changed(a, b, common)
         return None if changed is None else Evidence(self.id, 0.7, changed)
 
 

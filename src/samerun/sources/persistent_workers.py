@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from samerun.sources import _loaders
+from samerun.sources.patching import dataloader_args
 from samerun.sources.source import Settings, Source, Undo, Variant
 
 
@@ -27,8 +27,10 @@ class PersistentWorkers(Source):
                 took()
                 arguments["persistent_workers"] = not arguments["persistent_workers"]
 
-        return _loaders.changing(change)
+        return dataloader_args.changing(change)
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """The other way, where there are workers."""
-        return [Variant("the other way", True, likely=0.4)] if any(_loaders.made_with(settings)) else ()
+        return (
+            [Variant("the other way", True, likely=0.4)] if any(dataloader_args.made_with(settings)) else ()
+        )

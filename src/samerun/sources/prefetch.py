@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from samerun.sources import _loaders
+from samerun.sources.patching import dataloader_args
 from samerun.sources.source import Settings, Source, Undo, Variant
 
 
@@ -27,8 +27,10 @@ class Prefetch(Source):
                 took()
                 arguments["prefetch_factor"] = value
 
-        return _loaders.changing(change)
+        return dataloader_args.changing(change)
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Another number than the usual 2, where there are workers."""
-        return [Variant("prefetch_factor=5", 5, likely=0.1)] if any(_loaders.made_with(settings)) else ()
+        return (
+            [Variant("prefetch_factor=5", 5, likely=0.1)] if any(dataloader_args.made_with(settings)) else ()
+        )

@@ -11,11 +11,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from samerun import callsite
 from samerun.digest import digest_bytes
 from samerun.runs.plan import Control
-from samerun.sources import _patch, _user_code
-from samerun.sources._process_numbers import Numbers
-from samerun.sources._world import World
+from samerun.sources.base.system_value import World
+from samerun.sources.patching import attribute
+from samerun.sources.patching.process_numbers import Numbers
 from samerun.sources.source import Journal, Undo
 from samerun.wrapping import Around
 
@@ -63,8 +64,8 @@ class ProcessId(World):
         else:
             self._waiting = control, numbers
         for name, number in (("getpid", numbers.mine), ("getppid", numbers.parents)):
-            undos.append(_patch.for_others(os, name, _given(number)))
-        return _patch.all_of(undos)
+            undos.append(attribute.for_others(os, name, _given(number)))
+        return attribute.all_of(undos)
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note each read by the user's code; the import of psutil changes nothing here."""
@@ -74,13 +75,13 @@ class ProcessId(World):
         undos: list[Undo] = [lambda: setattr(self, "_observed", False)]
         for module, name in _READS:
             noting = _noting(journal, f"{module.__name__}.{name}")
-            undos.append(_patch.for_others(module, name, noting))
-        return _patch.all_of(undos)
+            undos.append(attribute.for_others(module, name, noting))
+        return attribute.all_of(undos)
 
 
 def _given(number: Callable[[], int]) -> Around:
     def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if args or kwargs or not _user_code.called_directly():
+        if args or kwargs or not callsite.called_directly():
             return original(*args, **kwargs)
         return number()
 

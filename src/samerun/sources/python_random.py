@@ -15,9 +15,10 @@ from samerun import lineage, wrapping
 from samerun.digest import digest_bytes
 from samerun.runs.plan import Control
 from samerun.runs.schema import SEEDED, SEEDING
-from samerun.sources import _own_generators, _seeding
-from samerun.sources._rng import Rng
-from samerun.sources._unseeded import Unseeded
+from samerun.sources.base.rng import Rng
+from samerun.sources.patching import seeding_calls
+from samerun.sources.patching.unseeded_generators import Unseeded
+from samerun.sources.per_sample import own_generators
 from samerun.sources.source import Journal, Undo
 from samerun.streams import stream_seed
 
@@ -40,7 +41,7 @@ class PythonRandom(Rng):
 
     def restore(self, state: Any) -> None:
         """As `random.setstate`."""
-        _own_generators.write(random._inst, state)
+        own_generators.write(random._inst, state)
 
     def reseed(self, seed: int) -> None:
         """Seed the global generator, past every observer."""
@@ -82,7 +83,7 @@ class PythonRandom(Rng):
         assert undo_seed is not None
 
         def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
-            original(self_, _seeding.mixed(value, self.id, a) if self_ is random._inst else a, version)
+            original(self_, seeding_calls.mixed(value, self.id, a) if self_ is random._inst else a, version)
 
         return wrapping.all_of([undo_seed, self._in_children(value), patch_seed(seed)])
 
@@ -95,7 +96,7 @@ class PythonRandom(Rng):
                 journal.note("unseeded", self.id if shared else "os-entropy", user_only=True)
             elif shared:
                 journal.seeds(self.id, SEEDING)
-                _seeding.note_seed(journal, "random.seed", a)
+                seeding_calls.note_seed(journal, "random.seed", a)
             original(self_, a, version)
             if shared:
                 journal.seeds(self.id, SEEDED)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from samerun.runs.difference import Difference, Evidence, Row, Side
-from samerun.sources import _rows
-from samerun.sources._rows import in_a_helper
+from samerun.sources.evidence import rows
+from samerun.sources.evidence.rows import in_a_helper
 from samerun.sources.source import Source
 
 
@@ -34,7 +34,7 @@ class ResumeState(Source):
         counted = _counted(difference)
         if counted is not None:
             return counted
-        if _rows.rng_differs(difference):
+        if rows.rng_differs(difference):
             return None  # other files may be read because another order was drawn
         for path, row in b.items():
             if path not in a and path not in _paths(difference.a):
@@ -45,12 +45,12 @@ class ResumeState(Source):
 
 
 def _counted(difference: Difference) -> Evidence | None:
-    seed = _rows.first_differing(difference, "seed")
+    seed = rows.first_differing(difference, "seed")
     if seed is None:
         return None
-    for a, b in _rows.pairs(difference, "listing"):
+    for a, b in rows.pairs(difference, "listing"):
         more = a is not None and b is not None and a.detail == b.detail and a.inputs != b.inputs
-        if a is not None and more and _rows.lines_before(a, seed) <= _rows.NEAR:
+        if a is not None and more and rows.lines_before(a, seed) <= rows.NEAR:
             said = f"{seed.name} was given another seed in each run, at {seed.call_site}"
             text = f"{said}, and {a.call_site} just before lists {a.detail}, where run B found other names"
             return Evidence(ResumeState.id, 0.7, text, a.call_site)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from samerun.editing.edit import Edit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
-from samerun.sources import _settings
-from samerun.sources._setting import Setting
+from samerun.sources.base.setting import Setting
+from samerun.sources.evidence import settings_diff
 from samerun.sources.source import Settings, Variant
 
 if TYPE_CHECKING:
@@ -59,11 +59,11 @@ class Tf32(Setting):
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """The runs had other settings."""
-        return _settings.differing(self.id, difference)
+        return settings_diff.differing(self.id, difference)
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Full float32 for what was set otherwise."""
-        from samerun.sources._mending import flags
+        from samerun.sources.edits import flags
 
         a, b = (side.settings.get(self.id, {}) for side in (difference.a, difference.b))
         edits: list[Edit] = []

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
-from samerun.sources import _imported, _patch, _rows
+from samerun.sources.evidence import rows
+from samerun.sources.patching import attribute, imported
 from samerun.sources.source import Journal, Settings, Source, Undo, Variant
 from samerun.wrapping import all_of, around
 
@@ -50,10 +51,10 @@ class ThreadScheduling(Source):
             ("threading", "Thread", _note_threads),
             ("multiprocessing.queues", "SimpleQueue", _note_queues),
         ):
-            if module not in self._observed and _imported.has(module, holds):
+            if module not in self._observed and imported.has(module, holds):
                 self._observed.add(module)
                 undos += [functools.partial(self._observed.discard, module), watch(journal)]
-        return _patch.all_of(undos)
+        return attribute.all_of(undos)
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Let Python switch between threads every `value` seconds; in play once there are several."""
@@ -77,9 +78,9 @@ class ThreadScheduling(Source):
             return None
         found = max(difference.a.rows("threads"), key=lambda row: row.value or 0, default=None)
         most = 0.0 if found is None else found.value or 0.0
-        if found is None or most <= 1 or _rows.rng_differs(difference):
+        if found is None or most <= 1 or rows.rng_differs(difference):
             return None
-        if any(_rows.first_differing(difference, what) for what in ("seed", "opened", "listing")):
+        if any(rows.first_differing(difference, what) for what in ("seed", "opened", "listing")):
             return None
         alive = f"{most:.0f} Python threads were alive"
         if (found.name or "").endswith(_TAKEN):
@@ -92,7 +93,7 @@ class ThreadScheduling(Source):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Results as they were asked for; one thread at a time where they share something."""
-        from samerun.sources._mending import threads
+        from samerun.sources.edits import threads
 
         edits = threads.as_submitted(code)
         if not edits or threads.share(code):
@@ -132,7 +133,7 @@ def _note_queues(journal: Journal) -> Undo:
 
         return around(kind, "get", get)
 
-    return _patch.all_of([wrapped(queues.Queue), wrapped(queues.SimpleQueue)])
+    return attribute.all_of([wrapped(queues.Queue), wrapped(queues.SimpleQueue)])
 
 
 def _stands_by(caller: FrameType) -> bool:

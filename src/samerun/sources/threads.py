@@ -10,7 +10,7 @@ from samerun.editing.edit import Edit
 from samerun.errors import UsageError
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
-from samerun.sources import _settings
+from samerun.sources.evidence import settings_diff
 from samerun.sources.source import Settings, Source, Undo, Variant
 from samerun.wrapping import all_of, around
 
@@ -89,11 +89,11 @@ class Threads(Source):
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """The runs had another number of threads."""
-        return _settings.differing(self.id, difference, keys=("intra",))
+        return settings_diff.differing(self.id, difference, keys=("intra",))
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """The number that run A had, set by the script."""
-        from samerun.sources._mending import flags
+        from samerun.sources.edits import flags
 
         number = difference.a.settings.get(self.id, {}).get("intra", 1)
         return flags.called(code, "torch.set_num_threads", str(number))

@@ -6,10 +6,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from samerun import callsite
 from samerun.runs.plan import Control
-from samerun.sources import _seeding, _user_code
-from samerun.sources._torch_rng import TorchRng
-from samerun.sources._unseeded import Unseeded
+from samerun.sources.base.torch_rng import TorchRng
+from samerun.sources.patching import seeding_calls
+from samerun.sources.patching.unseeded_generators import Unseeded
 from samerun.sources.source import Journal, Undo
 from samerun.wrapping import MISSING, Around, Parameter, all_of, around, replace, stand_in, wrap
 
@@ -68,7 +69,7 @@ class TorchCpu(TorchRng):
         def manual_seed(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             given = _SEED.of(args, kwargs)
             if given is not MISSING:
-                args, kwargs = _SEED.put(args, kwargs, _seeding.mixed(value, self.id, given))
+                args, kwargs = _SEED.put(args, kwargs, seeding_calls.mixed(value, self.id, given))
             return original(*args, **kwargs)
 
         generator = _varied_generator(value, self.id)
@@ -96,7 +97,7 @@ class TorchCpu(TorchRng):
             return original(*args, **kwargs)
 
         undos = [_around("seed", seed), _around("initial_seed", initial_seed)]
-        noted = _seeding.noting(journal, "torch.manual_seed", torch, is_seeded, [torch.random])
+        noted = seeding_calls.noting(journal, "torch.manual_seed", torch, is_seeded, [torch.random])
         return all_of([*undos, noted])
 
 
@@ -108,8 +109,8 @@ def _varied_generator(value: int, id_: str) -> Any:
 
     def seeded(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = _OWN_SEED.of(args, kwargs)
-        if given is not MISSING and not _user_code.is_samerun(sys._getframe(2)):
-            args, kwargs = _OWN_SEED.put(args, kwargs, _seeding.mixed(value, id_, given))
+        if given is not MISSING and not callsite.is_samerun(sys._getframe(2)):
+            args, kwargs = _OWN_SEED.put(args, kwargs, seeding_calls.mixed(value, id_, given))
         return call(*args, **kwargs)
 
     return stand_in(original, {"manual_seed": wrap(original.manual_seed, seeded)})

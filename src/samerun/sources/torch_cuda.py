@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from samerun import callsite
 from samerun.runs.plan import Control
-from samerun.sources import _seeding, _user_code
-from samerun.sources._torch_rng import TorchRng
+from samerun.sources.base.torch_rng import TorchRng
+from samerun.sources.patching import seeding_calls
 from samerun.sources.source import Journal, Undo
 from samerun.wrapping import all_of
 
@@ -50,8 +51,8 @@ class TorchCuda(TorchRng):
         cuda = _cuda()
         undos = []
         for name in ("manual_seed", "manual_seed_all"):
-            directly = _user_code.called_directly
-            undos.append(_seeding.noting(journal, f"torch.cuda.{name}", cuda, directly, [cuda.random]))
+            directly = callsite.called_directly
+            undos.append(seeding_calls.noting(journal, f"torch.cuda.{name}", cuda, directly, [cuda.random]))
         return all_of(undos)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from samerun.sources._torch_rng import TorchRng
+from samerun.sources.base.torch_rng import TorchRng
 
 if TYPE_CHECKING:
     import torch

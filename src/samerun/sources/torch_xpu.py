@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from samerun.runs.plan import Control
-from samerun.sources._torch_rng import TorchRng
+from samerun.sources.base.torch_rng import TorchRng
 from samerun.sources.source import Undo
 
 if TYPE_CHECKING:

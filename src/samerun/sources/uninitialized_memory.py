@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
-from samerun.sources import _deterministic, _empty_arrays, _imported, _patch, _rows, _zeroed_memory
-from samerun.sources._setting import Setting
+from samerun.sources.base.setting import Setting
+from samerun.sources.evidence import rows
+from samerun.sources.patching import attribute, deterministic, imported, numpy_empty, zeroed_memory
 from samerun.sources.source import Journal, Settings, Undo, Variant
 
 if TYPE_CHECKING:
@@ -30,47 +31,47 @@ class UninitializedMemory(Setting):
     advice = "torch.zeros(…) instead of torch.empty(…), or write every element before reading one"
     kind = "memory"
     modes = ()
-    also_hooks_into = (_empty_arrays.MODULE,)
+    also_hooks_into = (numpy_empty.MODULE,)
 
     def __init__(self) -> None:
         self._observed = self._zeroed = False
 
     def environment(self, control: Control) -> Mapping[str, str]:
         """For zeros: what keeps the C library from handing out memory that it did not clear."""
-        return {} if control.fill == "nan" else _zeroed_memory.environment()
+        return {} if control.fill == "nan" else zeroed_memory.environment()
 
     def control(self, control: Control) -> Undo | None:
         """Fill, in what is imported by now."""
         undos: list[Undo] = []
-        if not self._zeroed and _empty_arrays.are_there():
+        if not self._zeroed and numpy_empty.are_there():
             self._zeroed = True
-            undos += [lambda: setattr(self, "_zeroed", False), _empty_arrays.zero()]
-        if _imported.has("torch", "use_deterministic_algorithms"):
-            filled = super().control(control) if control.fill == "nan" else _zeroed_memory.zero()
+            undos += [lambda: setattr(self, "_zeroed", False), numpy_empty.zero()]
+        if imported.has("torch", "use_deterministic_algorithms"):
+            filled = super().control(control) if control.fill == "nan" else zeroed_memory.zero()
             undos += [filled] if filled is not None else []
-        return _patch.all_of(undos)
+        return attribute.all_of(undos)
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note NumPy's arrays that nothing has written; tier ops notes those of torch."""
-        if self._observed or not _empty_arrays.are_there():
+        if self._observed or not numpy_empty.are_there():
             return None
         self._observed = True
-        return _patch.all_of([lambda: setattr(self, "_observed", False), _empty_arrays.note_uses(journal)])
+        return attribute.all_of([lambda: setattr(self, "_observed", False), numpy_empty.note_uses(journal)])
 
     def read(self) -> dict[str, Any]:
         """The fill, and the mode that it depends on."""
         import torch
 
         return {
-            "fill": _deterministic.memory().fill_uninitialized_memory,
+            "fill": deterministic.memory().fill_uninitialized_memory,
             "deterministic": torch.are_deterministic_algorithms_enabled(),
             "warn_only": torch.is_deterministic_algorithms_warn_only_enabled(),
         }
 
     def write(self, values: Mapping[str, Any]) -> None:
         """As torch's own functions do."""
-        _deterministic.memory().fill_uninitialized_memory = values["fill"]
-        _deterministic.switch(values["deterministic"], values["warn_only"])
+        deterministic.memory().fill_uninitialized_memory = values["fill"]
+        deterministic.switch(values["deterministic"], values["warn_only"])
 
     def repeatable(self, control: Control) -> Mapping[str, Any]:
         """Fill with NaN."""
@@ -101,7 +102,7 @@ class UninitializedMemory(Setting):
             if origin.made_at is not None:
                 return Evidence(self.id, 1.0, f"{text}, made at {origin.made_at}", origin.made_at)
             return Evidence(self.id, 1.0, text, origin.call_site or _next_origin(difference))
-        if (origin is not None and origin.inputs_equal) or _rows.explained(difference):
+        if (origin is not None and origin.inputs_equal) or rows.explained(difference):
             return None
         arrays = difference.a.rows("unwritten")
         if not arrays:
@@ -117,9 +118,9 @@ class UninitializedMemory(Setting):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Zeros where the memory is made."""
-        from samerun.sources._mending import memory
+        from samerun.sources.edits import unwritten_memory
 
-        edits = memory.zeroed(code, site)
+        edits = unwritten_memory.zeroed(code, site)
         if not edits:
             raise NoEdit(f"no line of the script makes the memory that {site} reads: {self.advice}")
         return edits

@@ -6,7 +6,7 @@ import getpass
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from samerun.sources import _names
+from samerun.sources.patching import identity_calls
 from samerun.sources.source import Settings, Source, Undo, Variant
 
 
@@ -21,7 +21,7 @@ class User(Source):
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Another name, for the user's own calls."""
-        return _names.answering([(getpass, "getuser")], value, took)
+        return identity_calls.answering([(getpass, "getuser")], value, took)
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Another name."""

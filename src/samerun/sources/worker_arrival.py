@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
-from samerun.sources import _arrival, _imported, _patch, _rows
+from samerun.sources.evidence import rows
+from samerun.sources.patching import attribute, completion_order, imported
 from samerun.sources.source import Journal, Source, Undo
 from samerun.wrapping import SELF, around
 
@@ -29,7 +30,7 @@ class WorkerArrival(Source):
     kind = "order"
     modes = ("seeded", "strict", "warn")
     hooks_into = "torch.utils.data"
-    also_hooks_into = tuple(_arrival.MODULES)
+    also_hooks_into = tuple(completion_order.MODULES)
 
     def __init__(self) -> None:
         self._asked: list[bool] = []  # what DataLoaders of this process were made with
@@ -42,7 +43,7 @@ class WorkerArrival(Source):
         def keep(loader: Any) -> None:
             loader.in_order = True
 
-        return self._hook(self._kept, keep, _arrival.keep_order)
+        return self._hook(self._kept, keep, completion_order.keep_order)
 
     def observe(self, journal: Journal) -> Undo | None:
         """Keep what each DataLoader asks for, for `describe`; note who takes results as they are ready."""
@@ -50,17 +51,17 @@ class WorkerArrival(Source):
         def ask(loader: Any) -> None:
             self._asked.append(bool(getattr(loader, "in_order", True)))
 
-        return self._hook(self._observed, ask, lambda module: _arrival.note_uses(module, journal))
+        return self._hook(self._observed, ask, lambda module: completion_order.note_uses(module, journal))
 
     def _hook(self, done: set[str], loader: Callable[[Any], None], pools: Callable[[str], Undo]) -> Undo:
         """Act on what is imported by now and was not there the last time."""
         undos: list[Undo] = []
-        for name, holds in ((self.hooks_into, "DataLoader"), *_arrival.MODULES.items()):
-            if name not in done and _imported.has(name, holds):
+        for name, holds in ((self.hooks_into, "DataLoader"), *completion_order.MODULES.items()):
+            if name not in done and imported.has(name, holds):
                 done.add(name)
                 undos += [functools.partial(done.discard, name)]
                 undos += [self._after_init(loader) if name == self.hooks_into else pools(name)]
-        return _patch.all_of(undos)
+        return attribute.all_of(undos)
 
     def describe(self) -> Mapping[str, Any]:
         """Whether every DataLoader so far keeps the order; nothing before the first one."""
@@ -75,12 +76,12 @@ class WorkerArrival(Source):
         taken = difference.a.rows("arrival")
         if not taken or (origin is not None and (origin.inputs_equal or origin.draws)):
             return None
-        if any(_rows.first_differing(difference, what) for what in ("seed", "opened", "listing")):
+        if any(rows.first_differing(difference, what) for what in ("seed", "opened", "listing")):
             return None
         site = taken[-1].call_site
         text = f"results are taken as they happen to be ready, by {taken[-1].name} at {site}"
         # a generator drawn from in what comes in another order differs as well
-        return Evidence(self.id, 0.4 if _rows.rng_differs(difference) else 0.7, text, site)
+        return Evidence(self.id, 0.4 if rows.rng_differs(difference) else 0.7, text, site)
 
     def _loader(self, difference: Difference) -> Evidence | None:
         orders = [side.settings.get(self.id, {}).get("in_order") for side in (difference.a, difference.b)]
@@ -112,7 +113,7 @@ class WorkerArrival(Source):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """`in_order=True`, and results of pools as they were asked for."""
-        from samerun.sources._mending import threads
+        from samerun.sources.edits import threads
 
         edits = threads.arriving_in_order(code) or threads.as_submitted(code)
         if not edits:

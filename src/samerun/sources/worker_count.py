@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from samerun.runs.difference import Difference, Evidence
-from samerun.sources import _loaders, _settings
+from samerun.sources.evidence import settings_diff
+from samerun.sources.patching import dataloader_args
 from samerun.sources.source import Journal, Settings, Source, Undo, Variant
 from samerun.wrapping import SELF, around
 
@@ -52,11 +53,11 @@ class WorkerCount(Source):
                 without = {"persistent_workers": False, "prefetch_factor": None, "timeout": 0}
                 arguments.update(without, multiprocessing_context=None)
 
-        return _loaders.changing(change)
+        return dataloader_args.changing(change)
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """0, 1, 2 and 4, but for the number that there is."""
-        made = set(_loaders.made_with(settings))
+        made = set(dataloader_args.made_with(settings))
         return [
             Variant(f"num_workers={n}", n, likely=0.6 if n in (0, 2) else 0.3)
             for n in (0, 1, 2, 4)
@@ -67,4 +68,4 @@ class WorkerCount(Source):
         """The runs loaded with another number of workers, and the batch differs."""
         if difference.what not in ("batch", "input"):
             return None
-        return _settings.differing(self.id, difference, keys=("workers",))
+        return settings_diff.differing(self.id, difference, keys=("workers",))

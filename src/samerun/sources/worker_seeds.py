@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence, Row
 from samerun.runs.plan import Control
-from samerun.sources import _keyed, _rows
+from samerun.sources.evidence import rows
+from samerun.sources.per_sample import dataloaders
 from samerun.sources.source import Settings, Source, Undo, Variant
 
 if TYPE_CHECKING:
@@ -27,12 +28,12 @@ class WorkerSeeds(Source):
 
     def control(self, control: Control) -> Undo | None:
         """Key what datasets draw by (seed, loader, epoch, index)."""
-        return _keyed.install(control.seed)
+        return dataloaders.install(control.seed)
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Key by another seed."""
         took()
-        return _keyed.install(value)
+        return dataloaders.install(value)
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Another seed."""
@@ -57,9 +58,9 @@ class WorkerSeeds(Source):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Workers that seed themselves take the seed that torch gives them, from a seeded generator."""
-        from samerun.sources._mending import workers
+        from samerun.sources.edits import dataloader_workers
 
-        edits = workers.seeded(difference, code)
+        edits = dataloader_workers.seeded(difference, code)
         if not edits:
             raise NoEdit(self.advice)
         return edits
@@ -70,5 +71,5 @@ def _seeded_in_worker(difference: Difference) -> Row | None:
     for row in difference.a.rows("unseeded"):
         if ".worker" in row.process and row.name in ("python-random", "numpy-global", "torch-cpu"):
             return row
-    seed = _rows.first_differing(difference, "seed")
+    seed = rows.first_differing(difference, "seed")
     return seed if seed is not None and ".worker" in seed.process else None

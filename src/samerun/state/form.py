@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy
 
 from samerun.errors import StateError
-from samerun.sources._rng import Rng
+from samerun.sources.base.rng import Rng
 from samerun.sources.catalogue import catalogue
 from samerun.state.things import KINDS
 from samerun.state.trees import ARRAY_KINDS, LEAVES, MAPPINGS, MARK, SETS, TENSORS, is_key, tensors_in

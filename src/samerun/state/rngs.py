@@ -8,7 +8,7 @@ from typing import Any
 import numpy.random  # noqa: F401  imported here, numpy's generator is in play in every process that keeps a state
 import torch
 
-from samerun.sources._rng import Rng
+from samerun.sources.base.rng import Rng
 from samerun.sources.catalogue import catalogue
 from samerun.state.trees import differing
 

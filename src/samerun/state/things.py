@@ -10,7 +10,7 @@ import torch
 
 from samerun.digest.values import type_name
 from samerun.errors import StateError
-from samerun.sources import _own_generators
+from samerun.sources.per_sample import own_generators
 from samerun.streams import Stream
 
 # In the order of restoring: a scheduler may set its optimizer's learning rate, which the optimizer's own
@@ -53,7 +53,7 @@ def read(thing: Any, kind: str) -> Any:
     """The state of a thing, still sharing memory with it."""
     if kind == "value":
         return thing
-    return _own_generators.read(thing) if kind == "generator" else thing.state_dict()
+    return own_generators.read(thing) if kind == "generator" else thing.state_dict()
 
 
 def write(thing: Any, kind: str, state: Any) -> None:
@@ -62,7 +62,7 @@ def write(thing: Any, kind: str, state: Any) -> None:
     Of plain values, only those that can change are written: tensors, arrays, lists, dicts, sets.
     """
     if kind == "generator":
-        _own_generators.write(thing, state)
+        own_generators.write(thing, state)
     elif kind == "value":
         _write_value(thing, state)
     elif kind == "optimizer":
@@ -84,7 +84,7 @@ def reseed(generator: Any, stream: Stream) -> None:
         bits: Any = generator.bit_generator
         fresh = type(bits)(stream.seed64)
         bits.state = fresh.state
-        _own_generators.replace_sequence(bits, fresh.seed_seq)  # its children are of the stream too
+        own_generators.replace_sequence(bits, fresh.seed_seq)  # its children are of the stream too
 
 
 def _write_value(value: Any, state: Any) -> None:

@@ -11,7 +11,7 @@ from torch import nn
 
 from samerun.digest import digest_value
 from samerun.ranks.entries import Entry, entries, first_difference
-from samerun.sources._rng import Rng
+from samerun.sources.base.rng import Rng
 from samerun.sources.catalogue import catalogue
 from samerun.testing.unsaved import unsaved
 

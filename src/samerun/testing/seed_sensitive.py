@@ -16,7 +16,7 @@ from samerun.errors import UsageError
 from samerun.ranks import world_size
 from samerun.ranks.entries import entries, first_difference
 from samerun.ranks.exchange import gather
-from samerun.sources._rng import Rng
+from samerun.sources.base.rng import Rng
 from samerun.sources.catalogue import catalogue
 from samerun.testing.judging import Epoch, described, same_augmentation, same_order, starts
 from samerun.testing.watching import Seen, watch

@@ -15,8 +15,8 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 from samerun.digest import combine
 from samerun.errors import UsageError
 from samerun.ranks.entries import entries
-from samerun.sources._keying import index_names, takes_whole_batches
 from samerun.sources.catalogue import catalogue
+from samerun.sources.per_sample.keying import index_names, takes_whole_batches
 from samerun.streams import Name
 from samerun.testing.held import generators_in
 

@@ -19,7 +19,7 @@ from samerun.explaining.smallest import smallest
 from samerun.launching.scratch import root_of, scratch_copy
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.store import Run
-from samerun.sources._world import World
+from samerun.sources.base.system_value import World
 from samerun.sources.catalogue import catalogue
 
 _NOT_ALL = "with every source controlled that has a control, the runs still part"

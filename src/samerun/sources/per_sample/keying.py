@@ -1,7 +1,7 @@
 """Per-sample randomness: the generators are seeded from a sample's name before the sample is made.
 
 The main process hands out indices, each with the stream of the pass that it belongs to and with how often it
-was handed out before (samerun.sources._passes). A view of the dataset, in the main process or in a worker,
+was handed out before (samerun.sources.per_sample.passes). A view of the dataset, in the main process or in a worker,
 seeds python, NumPy and torch (CPU) for each sample. So a sample depends on its pass, its index and that count
 alone: not on which worker makes it, nor when, nor on what was made before.
 
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from samerun.errors import UsageError
-from samerun.sources import _generators
+from samerun.sources.per_sample import seeder
 from samerun.streams import Name, Stream
 
 
@@ -202,12 +202,12 @@ class drawing:  # a context, spelled as one
         self._outer = _now.of  # a sample that loads others
         inside = self._outer is None and _in_worker()
         self._locked = not inside and _turns.take()
-        self._before = None if inside else _generators.capture()
+        self._before = None if inside else seeder.capture()
 
     def __exit__(self, *error: object) -> None:
         _now.of = self._outer
         if self._before is not None:
-            _generators.restore(self._before)
+            seeder.restore(self._before)
         if self._locked:
             _turns.give()
 
@@ -264,7 +264,7 @@ def _in_worker() -> bool:
 def _each(handed: Handed, indices: Sequence[Any], dataset: Any) -> list[Any]:
     """Make the samples of a batch, each from its own randomness."""
     samples: list[Any] = []
-    seeds = _generators.seeded_with_each(_seeds(handed, indices))
+    seeds = seeder.seeded_with_each(_seeds(handed, indices))
     _now.of = handed.above, lambda: handed.name(indices, len(samples))
     for index, _ in zip(indices, seeds, strict=True):
         samples.append(dataset[index])
@@ -306,7 +306,7 @@ def _seed(above: Stream, names: tuple[Name, ...]) -> int:
 def _drawn(above: Stream, names: tuple[Name, ...], make: Callable[..., Any], argument: Any) -> Any:
     """Make something from its own randomness."""
     _now.of = above, lambda: names
-    _generators.seed_all(above.child_seed(*names))
+    seeder.seed_all(above.child_seed(*names))
     return make(argument)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from samerun import lineage
 from samerun.errors import UsageError
-from samerun.sources import _patch
+from samerun.sources.patching import attribute
 from samerun.sources.source import Undo
 from samerun.streams import stream_seed
 
@@ -66,7 +66,7 @@ class Numbers:
         undos = [self._translate(module, name) for module, names in _TAKING.items() for name in names.split()]
         _watch()
         _in_force.append(self)
-        return _patch.all_of([self._end, *(undo for undo in undos if undo is not None)])
+        return attribute.all_of([self._end, *(undo for undo in undos if undo is not None)])
 
     def _end(self) -> None:
         if self in _in_force:
@@ -76,10 +76,10 @@ class Numbers:
         """The same for psutil, which is imported."""
         psutil = sys.modules["psutil"]
         kind: Any = psutil.Process
-        return _patch.all_of(
+        return attribute.all_of(
             [
-                _patch.for_others(kind, "__init__", self._taking),
-                _patch.for_others(psutil, "pid_exists", self._taking),
+                attribute.for_others(kind, "__init__", self._taking),
+                attribute.for_others(psutil, "pid_exists", self._taking),
             ]
         )
 
@@ -87,7 +87,7 @@ class Numbers:
         home = importlib.import_module(module)
         if not hasattr(home, name):  # not on this system
             return None
-        return _patch.for_others(home, name, self._taking)
+        return attribute.for_others(home, name, self._taking)
 
     def _taking(self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         real = {name: self._to_real(value) for name, value in kwargs.items()}

@@ -11,7 +11,7 @@ from typing import Literal
 
 from samerun.editing.file import last_name
 from samerun.runs.difference import Side
-from samerun.sources import _rows
+from samerun.sources.evidence import rows
 
 _CUTS = (ast.Mod, ast.FloorDiv, ast.RShift, ast.BitAnd)  # what makes a small number of an address
 
@@ -72,9 +72,9 @@ def hashing(side: Side) -> Hashing | None:
 
 
 def _orders(side: Side) -> tuple[Order, ...]:
-    from samerun.sources._mending import sets
+    from samerun.sources.edits import sets
 
-    code = _rows.code(side)
+    code = rows.code(side)
     if code is None:
         return ()
     try:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from samerun import lineage
-from samerun.sources import _generators, _user_code
+from samerun import callsite, lineage
+from samerun.sources.per_sample import seeder
 from samerun.streams import Stream, stream
 
-lineage.in_each_child(_generators.leave_sample)  # else all children of one sample would draw alike
+lineage.in_each_child(seeder.leave_sample)  # else all children of one sample would draw alike
 
 
 class Unseeded:
@@ -26,11 +26,11 @@ class Unseeded:
 
     def stream(self) -> Stream:
         """The next one at the line of the user's code that is being run."""
-        keyed = _generators.entropy()
+        keyed = seeder.entropy()
         if keyed is not None:
             return stream(keyed, self._id)
-        frame = _user_code.user_frame(2)
-        site = "" if frame is None else _user_code.call_site(frame)
+        frame = callsite.user_frame(2)
+        site = "" if frame is None else callsite.call_site(frame)
         # one step for all threads: two of them must not get the same
         nth = next(self._had.setdefault(site, itertools.count()))
         return stream(self._seed, self._id, site, nth, *lineage.path())

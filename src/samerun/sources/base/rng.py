@@ -10,7 +10,7 @@ from samerun import lineage
 from samerun.editing.edit import Edit
 from samerun.runs.difference import Difference, Evidence, Row
 from samerun.runs.plan import Control
-from samerun.sources import _rows
+from samerun.sources.evidence import rows as _rows
 from samerun.sources.source import Settings, Source, Undo, Variant
 from samerun.streams import stream_seed
 
@@ -138,10 +138,10 @@ class Rng(Source):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """A seed where the script gives none, or another one each time; else a line after its imports."""
-        from samerun.sources._mending import generators
+        from samerun.sources.edits import global_rngs
 
         given = self._reseeded(difference)
-        return generators.seeded(self.id, self.mended_by, self.seeded_by, difference, code, given)
+        return global_rngs.seeded(self.id, self.mended_by, self.seeded_by, difference, code, given)
 
 
 def _is_its_origin(id_: str, difference: Difference) -> bool:

@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 import torch
 
-from samerun.sources import _user_code
+from samerun import callsite
 
 
 def here():
-    frame = _user_code.user_frame()
-    return None if frame is None else _user_code.call_site(frame)
+    frame = callsite.user_frame()
+    return None if frame is None else callsite.call_site(frame)
 
 
 def test_the_user_is_the_caller():
@@ -23,7 +23,7 @@ def test_the_user_is_the_caller():
 
 def test_lines_of_a_file_outside_the_working_directory_are_absolute(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(_user_code, "_names", {})
+    monkeypatch.setattr(callsite, "_names", {})
     assert here().startswith("/")
 
 
@@ -38,23 +38,23 @@ def test_a_thread_started_by_the_standard_library_ends_at_the_users_function():
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         assert pool.submit(here).result().startswith("tests/sources/test_user_code.py:")
         # without a function of the user's, the machinery acts for itself
-        assert pool.submit(_user_code.user_frame).result() is None
+        assert pool.submit(callsite.user_frame).result() is None
 
 
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        (glob.__file__, _user_code._THROUGH),
-        (gzip.__file__, _user_code._THROUGH),
-        (subprocess.__file__, _user_code._END),
-        (torch.__file__, _user_code._THROUGH),
-        (_user_code.__file__, _user_code._THROUGH),
-        ("/home/somebody/project/train.py", _user_code._USER),
-        ("/home/somebody/project/.venv/lib/python3.11/site-packages/pkg/a.py", _user_code._THROUGH),
+        (glob.__file__, callsite._THROUGH),
+        (gzip.__file__, callsite._THROUGH),
+        (subprocess.__file__, callsite._END),
+        (torch.__file__, callsite._THROUGH),
+        (callsite.__file__, callsite._THROUGH),
+        ("/home/somebody/project/train.py", callsite._USER),
+        ("/home/somebody/project/.venv/lib/python3.11/site-packages/pkg/a.py", callsite._THROUGH),
     ],
 )
 def test_files(name, kind):
-    assert _user_code._of_file(name) == kind
+    assert callsite._of_file(name) == kind
 
 
 SCRIPT = """
@@ -106,7 +106,7 @@ def test_the_user_is_found_in_the_time_of_a_few_calls():
     def caller():
         return sys._getframe(1).f_code.co_filename
 
-    times = [[timeit.timeit(one, number=2000) for one in (_user_code.user_frame, caller)] for _ in range(9)]
+    times = [[timeit.timeit(one, number=2000) for one in (callsite.user_frame, caller)] for _ in range(9)]
     found, called = map(min, zip(*times, strict=True))
     # timeit, a standard module, ends the walk at its first frame; the bound is three times what was measured
     assert found < 15 * called

@@ -14,7 +14,7 @@ from samerun.editing.file import File, last_name
 from samerun.editing.values import behind, given
 from samerun.editing.writing import written
 from samerun.runs.difference import Difference, Row
-from samerun.sources import _rows
+from samerun.sources.evidence import rows as _rows
 
 SEEDS = re.compile(r"seed|random_state|entropy|salt", re.IGNORECASE)
 _MAKERS = re.compile(r"default_rng|RandomState|PCG64(DXSM)?|MT19937|Philox|SFC64|Random|Generator")

@@ -11,8 +11,8 @@ from samerun.editing.file import File, last_name
 from samerun.editing.values import behind
 from samerun.editing.writing import written
 from samerun.runs.difference import Difference, Row
-from samerun.sources import _rows
-from samerun.sources._mending import seeds, volatile
+from samerun.sources.edits import run_dependent_calls, seeds
+from samerun.sources.evidence import rows as _rows
 
 _GLOBAL = tuple(seeds.GENERATORS.values())
 
@@ -40,15 +40,17 @@ def _reseeded(code: Code, file: File, call: ast.Call, name: str) -> list[Edit]:
     found = seeds.argument(call)
     if found is None or seeds.is_nothing(found) or _is_volatile(file, found):
         return seeds.worker_seed(file, call, name)
-    if behind(code, (file, found), volatile.anything):
-        return seeds.seeded_alike(code, file, call, volatile.anything)
+    if behind(code, (file, found), run_dependent_calls.anything):
+        return seeds.seeded_alike(code, file, call, run_dependent_calls.anything)
     if "initial_seed" in ast.unparse(found) or "get_worker_info" in ast.unparse(found):
         return [Opening("torch.manual_seed", "(0)")]  # as torch seeds it: from the main process's generator
     return seeds.worker_seed(file, call, name)
 
 
 def _is_volatile(file: File, top: ast.expr) -> bool:
-    return any(volatile.anything(file, node) for node in ast.walk(top) if isinstance(node, ast.expr))
+    return any(
+        run_dependent_calls.anything(file, node) for node in ast.walk(top) if isinstance(node, ast.expr)
+    )
 
 
 def _loaders(code: Code) -> list[Edit]:

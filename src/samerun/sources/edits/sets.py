@@ -13,8 +13,8 @@ from samerun.editing.edit import Edit, NoEdit
 from samerun.editing.file import File, last_name
 from samerun.editing.values import Place, behind, functions, given
 from samerun.editing.writing import written
-from samerun.sources._mending import seeds, sorting
-from samerun.sources._mending.elements import are_objects, are_texts, binds, is_text
+from samerun.sources.edits import seeds, sort_before_use
+from samerun.sources.edits.container_elements import are_objects, are_texts, binds, is_text
 
 _MAKERS = frozenset({"set", "frozenset"})
 _OPERATIONS = frozenset({"union", "intersection", "difference", "symmetric_difference"})
@@ -41,7 +41,7 @@ def ordered_sets(code: Code) -> Iterator[Place]:
                 file, node
             ):
                 continue
-            if is_set(code, (file, node)) and not sorting.is_unordered(file, node):
+            if is_set(code, (file, node)) and not sort_before_use.is_unordered(file, node):
                 yield file, node
 
 
@@ -148,7 +148,7 @@ def popped_in_order(code: Code) -> list[Edit]:
 def put_in_order(place: Place, code: Code) -> list[Edit]:
     """`sorted(…)` around a set; by `str` where its elements may not be comparable."""
     file, node = place
-    return sorting.in_order(file, node, "" if are_texts(code, place) else "str")
+    return sort_before_use.in_order(file, node, "" if are_texts(code, place) else "str")
 
 
 def constant_hashes(code: Code, *, all_of_them: bool) -> list[Edit]:

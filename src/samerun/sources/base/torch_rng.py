@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from samerun.digest import combine
-from samerun.sources import _own_generators
-from samerun.sources._rng import Rng
+from samerun.sources.base.rng import Rng
+from samerun.sources.per_sample import own_generators
 
 if TYPE_CHECKING:
     import torch
@@ -39,7 +39,7 @@ class TorchRng(Rng):
         import torch
 
         for generator, kept in zip(self.generators(), state, strict=False):
-            _own_generators.write(generator, torch.frombuffer(bytearray(kept), dtype=torch.uint8))
+            own_generators.write(generator, torch.frombuffer(bytearray(kept), dtype=torch.uint8))
 
     def describe(self) -> Mapping[str, Any]:
         """The seed of each device's generator, as torch names it."""

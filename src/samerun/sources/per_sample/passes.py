@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from samerun.sources._keying import Handed, index_names
+from samerun.sources.per_sample.keying import Handed, index_names
 from samerun.streams import Name, Stream
 
 _MOST_COUNTED = 1 << 28  # entries of an array, 4 bytes each, of which only those in use take memory

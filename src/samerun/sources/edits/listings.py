@@ -9,7 +9,7 @@ from samerun.editing.code import Code
 from samerun.editing.edit import Edit
 from samerun.editing.file import File, last_name
 from samerun.editing.values import behind
-from samerun.sources._mending import sorting
+from samerun.sources.edits import sort_before_use
 
 _FUNCTIONS = frozenset(["os.listdir", "os.scandir", "os.walk", "os.fwalk", "glob.glob", "glob.iglob"])
 _METHODS = frozenset({"iterdir", "glob", "rglob", "walk", "iglob", "scandir", "listdir"})
@@ -32,7 +32,7 @@ def sorted_at(code: Code, site: str | None) -> list[Edit]:
             for other, call in behind(code, (file, node), lists):
                 assert isinstance(call, ast.Call)
                 if other is file and last_name(call) == "scandir":
-                    edits += sorting.in_order(file, node, _BY_NAME)
+                    edits += sort_before_use.in_order(file, node, _BY_NAME)
                 else:
                     edits += _sorted(other, call)
     return list(dict.fromkeys(edits))
@@ -56,8 +56,10 @@ def _sorted(file: File, call: ast.Call) -> list[Edit]:
         parent = file.parent(call)
         if isinstance(parent, ast.withitem):
             return _of_iterator(file, parent)
-        return [] if sorting.is_unordered(file, call) else sorting.in_order(file, call, _BY_NAME)
-    return [] if sorting.is_unordered(file, call) else sorting.in_order(file, call)
+        return (
+            [] if sort_before_use.is_unordered(file, call) else sort_before_use.in_order(file, call, _BY_NAME)
+        )
+    return [] if sort_before_use.is_unordered(file, call) else sort_before_use.in_order(file, call)
 
 
 def _of_iterator(file: File, item: ast.withitem) -> list[Edit]:
@@ -72,8 +74,8 @@ def _of_iterator(file: File, item: ast.withitem) -> list[Edit]:
             gone_through = isinstance(at, (ast.For, ast.comprehension)) or (
                 isinstance(at, ast.Call) and file.called(at) in ("list", "tuple", "sorted", "enumerate")
             )
-            if gone_through and not sorting.is_unordered(file, node):
-                edits += sorting.in_order(file, node, _BY_NAME)
+            if gone_through and not sort_before_use.is_unordered(file, node):
+                edits += sort_before_use.in_order(file, node, _BY_NAME)
     return edits
 
 
@@ -86,16 +88,16 @@ def _walk(file: File, call: ast.Call) -> list[Edit]:
         first, folders, files = parent.body[0], names[1], names[2]
         lines = [] if files.startswith("_") else [f"{files}.sort()"]
         if folders.startswith("_"):
-            return [*sorting.in_order(file, call), *(before(file, first, line) for line in lines)]
+            return [*sort_before_use.in_order(file, call), *(before(file, first, line) for line in lines)]
         return [before(file, first, line) for line in (f"{folders}.sort()", *lines)]
     if isinstance(parent, ast.comprehension) and len(names) == 3:
-        edits = sorting.in_order(file, call)
+        edits = sort_before_use.in_order(file, call)
         made = file.parent(parent)
         for other in getattr(made, "generators", []):
             if isinstance(other.iter, ast.Name) and other.iter.id in names[1:]:
-                edits += sorting.in_order(file, other.iter)
+                edits += sort_before_use.in_order(file, other.iter)
         return edits
     outer = file.parent(parent) if isinstance(parent, ast.Call) and file.called(parent) == "next" else None
     if isinstance(outer, ast.Subscript):  # next(os.walk(folder))[2]
-        return [] if sorting.is_unordered(file, outer) else sorting.in_order(file, outer)
-    return sorting.in_order(file, call)
+        return [] if sort_before_use.is_unordered(file, outer) else sort_before_use.in_order(file, outer)
+    return sort_before_use.in_order(file, call)

@@ -13,8 +13,8 @@ from samerun.editing.file import File
 from samerun.editing.values import behind
 from samerun.editing.writing import written
 from samerun.runs.difference import Difference, Row
-from samerun.sources import _rows
-from samerun.sources._mending import seeds
+from samerun.sources.edits import seeds
+from samerun.sources.evidence import rows
 
 # What draws like it from Python's global generator.
 _INSTEAD = {
@@ -35,7 +35,7 @@ def drawn(code: Code, site: str | None, reads: Sequence[Row], difference: Differ
     often = seeds.often(reads)
     edits: list[Edit] = []
     for at in dict.fromkeys(row.call_site for row in reads if row.call_site):
-        if at == site or not _NAMES.search(_rows.source_line(difference.a, at)):
+        if at == site or not _NAMES.search(rows.source_line(difference.a, at)):
             edits += seeded(code, str(at), at in often, difference)
     return edits
 

@@ -11,11 +11,15 @@ from samerun.editing.file import File, last_name
 from samerun.editing.index import index
 from samerun.editing.values import Place, behind, functions, returns
 from samerun.runs.difference import Difference, Row
-from samerun.sources import _rows
-from samerun.sources._mending import entropy, loops, seeds, volatile
+from samerun.sources.edits import entropy, loops, run_dependent_calls, seeds
+from samerun.sources.evidence import rows as _rows
 
 # The word of the evidence that a source reads → how one sees in the code that it is read.
-_READ = {"clock": volatile.clock, "identity": volatile.identity, "entropy": volatile.entropy}
+_READ = {
+    "clock": run_dependent_calls.clock,
+    "identity": run_dependent_calls.identity,
+    "entropy": run_dependent_calls.entropy,
+}
 # What a step of an optimizer computes with, as its groups of parameters call it.
 _OPTIONS = ("lr", "momentum", "weight_decay", "betas", "eps", "alpha", "dampening")
 _SCHEDULES = ("LambdaLR", "MultiplicativeLR")

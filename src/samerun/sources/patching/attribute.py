@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any
 
-from samerun import wrapping
-from samerun.sources import _user_code
+from samerun import callsite, wrapping
 from samerun.wrapping import Around, Undo
 from samerun.wrapping import all_of as all_of
 
@@ -27,7 +26,7 @@ def for_others(owner: Any, name: str, hook: Around, also: Iterable[Any] = ()) ->
     wrapping.unseen(hook)
 
     def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if _user_code.is_samerun(sys._getframe(2)):
+        if callsite.is_samerun(sys._getframe(2)):
             return original(*args, **kwargs)
         return hook(original, args, kwargs)
 

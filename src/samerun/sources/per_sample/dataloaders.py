@@ -2,7 +2,7 @@
 
 A pass (an `iter()` of a loader, or an epoch of persistent workers) has a stream, and each sample of a
 map-style dataset one below it, by its index and by how often the pass handed that index out before
-(samerun.sources._passes, _keying). So a sample is the same whatever num_workers, persistent_workers and
+(samerun.sources.per_sample.passes, _keying). So a sample is the same whatever num_workers, persistent_workers and
 prefetch_factor. An iterable dataset has a stream for each worker.
 
 A pass is named by what makes it differ in the plain program:
@@ -31,9 +31,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from samerun.ranks import rank
-from samerun.sources import _patch
-from samerun.sources._keying import Collate, Keyed, KeyedIterable
-from samerun.sources._passes import Pass, hands_out_once
+from samerun.sources.patching import attribute
+from samerun.sources.per_sample.keying import Collate, Keyed, KeyedIterable
+from samerun.sources.per_sample.passes import Pass, hands_out_once
 from samerun.sources.source import Undo
 from samerun.streams import Name, Stream
 
@@ -191,12 +191,12 @@ def _patch_loading() -> Undo:
             _begin(self, loader, self._samerun_later + (not first))
 
     undos += [
-        _patch.replace(base, "__init__", init_base),
-        _patch.replace(base, "_reset", reset_base),
-        _patch.replace(many, "__init__", init_many),
+        attribute.replace(base, "__init__", init_base),
+        attribute.replace(base, "_reset", reset_base),
+        attribute.replace(many, "__init__", init_many),
         _patch_fetchers(dataloader._DatasetKind),
     ]
-    return lambda: _patch.all_of(undos)()
+    return lambda: attribute.all_of(undos)()
 
 
 def _forks(loader: Any) -> bool:
@@ -261,7 +261,7 @@ def _hand_out_in(owner: type) -> Undo:
             return indices
         return passing.hand_out(indices)
 
-    return _patch.replace(owner, "_next_index", _next_index)
+    return attribute.replace(owner, "_next_index", _next_index)
 
 
 def _patch_fetchers(kinds: Any) -> Undo:
@@ -286,7 +286,7 @@ def _patch_fetchers(kinds: Any) -> Undo:
             dataset, collate_fn = shown, Collate(collate_fn)
         return original(kind, dataset, auto_collation, collate_fn, *args, **kwargs)
 
-    return _patch.replace(kinds, "create_fetcher", staticmethod(create_fetcher))
+    return attribute.replace(kinds, "create_fetcher", staticmethod(create_fetcher))
 
 
 def _iterable(dataset: Any, above: Stream, rank_: int) -> KeyedIterable:

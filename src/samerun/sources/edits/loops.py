@@ -12,7 +12,7 @@ from samerun.editing.file import File
 from samerun.editing.index import pairs
 from samerun.editing.values import behind
 from samerun.runs.difference import Row
-from samerun.sources._mending import volatile
+from samerun.sources.edits import run_dependent_calls
 
 
 def ended_by_count(code: Code, site: str | None, reads: Sequence[Row], steps: object) -> list[Edit]:
@@ -47,7 +47,9 @@ def counted(code: Code, site: str | None, steps: int) -> list[Edit]:
 def _reads_clock(code: Code, file: File, test: ast.expr) -> bool:
     if not isinstance(test, ast.Compare):
         return False
-    return any(behind(code, (file, part), volatile.clock) for part in (test.left, *test.comparators))
+    return any(
+        behind(code, (file, part), run_dependent_calls.clock) for part in (test.left, *test.comparators)
+    )
 
 
 def _counter(file: File, loop: ast.While) -> str | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from samerun.sources import _imported, _patch, _user_code
+from samerun import callsite
+from samerun.sources.patching import attribute, imported
 from samerun.sources.source import Journal, Undo
 from samerun.wrapping import Around, in_the_callers_name
 
@@ -15,7 +16,7 @@ _NAMES = {"empty": "zeros", "empty_like": "zeros_like"}
 
 def are_there() -> bool:
     """Whether NumPy is imported."""
-    return all(_imported.has(MODULE, name) for name in (*_NAMES, *_NAMES.values()))
+    return all(imported.has(MODULE, name) for name in (*_NAMES, *_NAMES.values()))
 
 
 def note_uses(journal: Journal) -> Undo:
@@ -23,7 +24,7 @@ def note_uses(journal: Journal) -> Undo:
 
     def note(name: str) -> Around:
         def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            if _user_code.called_directly():
+            if callsite.called_directly():
                 journal.note("unwritten", f"numpy.{name}", user_only=True)
             return original(*args, **kwargs)
 
@@ -40,7 +41,7 @@ def zero() -> Undo:
         cleared = in_the_callers_name(getattr(numpy, _NAMES[name]))
 
         def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            if not _user_code.called_directly():
+            if not callsite.called_directly():
                 return original(*args, **kwargs)
             try:
                 return cleared(*args, **kwargs)
@@ -55,4 +56,4 @@ def zero() -> Undo:
 def _wrapped(around: Callable[[str], Around]) -> Undo:
     import numpy
 
-    return _patch.all_of([_patch.for_others(numpy, name, around(name)) for name in _NAMES])
+    return attribute.all_of([attribute.for_others(numpy, name, around(name)) for name in _NAMES])

@@ -11,7 +11,7 @@ from samerun.editing.edit import Edit, NoEdit, Opening
 from samerun.editing.file import File
 from samerun.editing.writing import written
 from samerun.runs.difference import Difference, Row
-from samerun.sources._mending import seeds
+from samerun.sources.edits import seeds
 
 _NAMES = ("default_rng", "RandomState", "SeedSequence", "PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 _MAKERS = tuple(f"numpy.random.{name}" for name in _NAMES)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from samerun.sources import _patch, _user_code
+from samerun import callsite
+from samerun.sources.patching import attribute
 from samerun.sources.source import Undo
 
 
@@ -13,12 +14,12 @@ def answering(functions: list[tuple[Any, str]], value: str, took: Callable[[], N
     """Let these functions give `value` to the user's own code."""
 
     def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if args or kwargs or not _user_code.called_directly():
+        if args or kwargs or not callsite.called_directly():
             return original(*args, **kwargs)
         took()
         return value
 
     undos: list[Undo] = []
     for module, name in functions:
-        undos.append(_patch.for_others(module, name, call))
-    return _patch.all_of(undos)
+        undos.append(attribute.for_others(module, name, call))
+    return attribute.all_of(undos)

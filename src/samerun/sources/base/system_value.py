@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from samerun.editing.edit import Edit
 from samerun.runs.difference import Difference, Evidence, Row
-from samerun.sources import _rows
+from samerun.sources.evidence import rows
 from samerun.sources.source import Source
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class World(Source):
         """Whether one of these lines of code reads it, by their text."""
         texts = {line.strip() for line in lines}
         return any(
-            _rows.source_line(difference.a, row.call_site).strip() in texts for row in self.reads(difference)
+            rows.source_line(difference.a, row.call_site).strip() in texts for row in self.reads(difference)
         )
 
     def recognise(self, difference: Difference) -> Evidence | None:
@@ -42,21 +42,21 @@ class World(Source):
         origin = difference.origin
         if origin is not None and origin.inputs_equal and not origin.draws:
             return None
-        seed = _rows.first_differing(difference, "seed")
+        seed = rows.first_differing(difference, "seed")
         if seed is not None:
             return self._feeding(difference, seed)
         return self._seeding_line(difference) or self._direct(difference)
 
     def _feeding(self, difference: Difference, seed: Row) -> Evidence | None:
         said = f"{seed.name} was given another seed in each run, at {seed.call_site}"
-        text = _rows.source_line(difference.a, seed.call_site)
-        near = min(self.reads(difference), key=lambda row: _rows.lines_before(row, seed), default=None)
-        distance = None if near is None else _rows.lines_before(near, seed)
+        text = rows.source_line(difference.a, seed.call_site)
+        near = min(self.reads(difference), key=lambda row: rows.lines_before(row, seed), default=None)
+        distance = None if near is None else rows.lines_before(near, seed)
         if distance == 0:
             return Evidence(self.id, 1.0, f"{said}, a line that reads it", seed.call_site)
         if self.words.search(text):
             return Evidence(self.id, 1.0 if distance is not None else 0.7, f"{said}: {text}", seed.call_site)
-        if near is not None and distance is not None and distance <= _rows.NEAR:
+        if near is not None and distance is not None and distance <= rows.NEAR:
             return Evidence(
                 self.id, 0.7, f"{said}, and {near.call_site} just before reads it", near.call_site
             )
@@ -66,7 +66,7 @@ class World(Source):
 
     def _seeding_line(self, difference: Difference) -> Evidence | None:
         for row in self.reads(difference):
-            text = _rows.source_line(difference.a, row.call_site)
+            text = rows.source_line(difference.a, row.call_site)
             if _FEEDS.search(text) and not _is_unseeded(difference, row):
                 return Evidence(
                     self.id, 0.7, f"{row.name} is read where something is seeded: {text}", row.call_site
@@ -74,11 +74,11 @@ class World(Source):
         return None
 
     def _direct(self, difference: Difference) -> Evidence | None:
-        text = _rows.source_line(difference.a, difference.call_site)
+        text = rows.source_line(difference.a, difference.call_site)
         if self.words.search(text):
             return Evidence(self.id, 0.7, f"the line that differs reads it: {text}", difference.call_site)
         reads = [row for row in self.reads(difference) if not _is_unseeded(difference, row)]
-        if not reads or _rows.rng_differs(difference):
+        if not reads or rows.rng_differs(difference):
             return None
         used = self._used(difference, reads)
         if used is not None:
@@ -90,10 +90,10 @@ class World(Source):
         return Evidence(self.id, self.unexplained, said, last.call_site) if self.unexplained else None
 
     def _used(self, difference: Difference, reads: Sequence[Row]) -> Evidence | None:
-        from samerun.sources._mending import world
+        from samerun.sources.edits import system_values
 
-        code = _rows.code(difference.a)
-        found = None if code is None else world.used(code, self.evidence, reads, difference)
+        code = rows.code(difference.a)
+        found = None if code is None else system_values.used(code, self.evidence, reads, difference)
         if found is None:
             return None
         site, computed = found
@@ -107,7 +107,7 @@ class World(Source):
         for row in reversed(self.reads(difference)):
             if row.step < difference.step - 1:
                 return None
-            if _rows.branches(difference.a, row.call_site) and not _is_unseeded(difference, row):
+            if rows.branches(difference.a, row.call_site) and not _is_unseeded(difference, row):
                 return row
         return None
 
@@ -117,9 +117,11 @@ class World(Source):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """A constant in the place of what it gives to a seed, and the like."""
-        from samerun.sources._mending import world
+        from samerun.sources.edits import system_values
 
-        return world.mended(self.evidence, self.reads(difference), self.cannot_mend, difference, site, code)
+        return system_values.mended(
+            self.evidence, self.reads(difference), self.cannot_mend, difference, site, code
+        )
 
 
 def _is_unseeded(difference: Difference, row: Row) -> bool:

@@ -3,7 +3,7 @@
 Seeding happens before every sample, so it must cost little beside the sample, whose own code has emptied the
 caches: what counts is how much memory and how much code is touched. The words of all three states for a batch
 come from a few operations on arrays (samerun.mersenne); before a sample, its own are read from there, as from
-a file, into where each generator keeps its state (samerun.sources._memories).
+a file, into where each generator keeps its state (samerun.sources.per_sample.state_memory).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from samerun.mersenne import FRESH, POSITION, WORDS, Words
-from samerun.sources import _memories
-from samerun.sources._memories import NORMAL, NUMPY, PYTHON, TORCH, Place
+from samerun.sources.per_sample import state_memory
+from samerun.sources.per_sample.state_memory import NORMAL, NUMPY, PYTHON, TORCH, Place
 from samerun.streams import stream_seed
 
 State = Any
@@ -79,8 +79,8 @@ class _Seeder:
         import torch
 
         self._free: list[_Rows] = []
-        self._python = _memories.of_python()
-        self._torch = _memories.of_torch(torch.default_generator)
+        self._python = state_memory.of_python()
+        self._torch = state_memory.of_torch(torch.default_generator)
         self._legacy: Any = None
         self._bits: Any = None
 
@@ -126,7 +126,7 @@ class _Seeder:
         legacy = mtrand._rand
         if legacy is not self._legacy or legacy._bit_generator is not self._bits:
             self._legacy, self._bits = legacy, legacy._bit_generator
-            self._numpy = _memories.of_numpy(legacy)
+            self._numpy = state_memory.of_numpy(legacy)
         return self._numpy
 
     def places(self) -> list[Place]:

@@ -10,8 +10,8 @@ from samerun.editing.code import Code
 from samerun.editing.edit import Change, Edit
 from samerun.editing.file import File, last_name
 from samerun.editing.values import Place, given
-from samerun.sources._mending import sets, volatile
-from samerun.sources._mending.elements import are_texts
+from samerun.sources.edits import run_dependent_calls, sets
+from samerun.sources.edits.container_elements import are_texts
 
 _BY = frozenset({"id", "hash", "object.__hash__"})
 
@@ -51,7 +51,7 @@ def _unsorted(code: Code, file: File, call: ast.Call) -> list[Edit]:
 def _is_address(file: File, key: ast.expr) -> bool:
     if isinstance(key, ast.Lambda):
         calls = [node for node in ast.walk(key.body) if isinstance(node, ast.Call)]
-        return any(volatile.address(file, node) or file.called(node) in _BY for node in calls)
+        return any(run_dependent_calls.address(file, node) or file.called(node) in _BY for node in calls)
     return file.dotted(key) in _BY
 
 
@@ -73,13 +73,13 @@ def _has_address_keys(code: Code, place: Place) -> bool:
             if isinstance(value, ast.Dict)
             else []
         )
-        if any(key is not None and volatile.address(other, key) for key in keys):
+        if any(key is not None and run_dependent_calls.address(other, key) for key in keys):
             return True
     name = ast.unparse(node)
     return any(
         isinstance(target, ast.Subscript)
         and ast.unparse(target.value) == name
-        and volatile.address(file, target.slice)
+        and run_dependent_calls.address(file, target.slice)
         for item in file.every(ast.Assign)
         for target in item.targets
     )

@@ -10,8 +10,8 @@ from samerun.editing.edit import Edit, Opening
 from samerun.editing.file import File, last_name
 from samerun.editing.values import behind
 from samerun.runs.difference import Difference, Row
-from samerun.sources import _rows
-from samerun.sources._mending import seeds, volatile
+from samerun.sources.edits import run_dependent_calls, seeds
+from samerun.sources.evidence import rows as _rows
 
 
 def seeded(
@@ -32,7 +32,11 @@ def seeded(
 
     def otherwise(row: Row) -> list[Edit]:
         file, calls = seeds.seed_calls(code, row, (function, *names))
-        return [edit for call in calls for edit in seeds.seeded_alike(code, file, call, volatile.anything)]
+        return [
+            edit
+            for call in calls
+            for edit in seeds.seeded_alike(code, file, call, run_dependent_calls.anything)
+        ]
 
     edits = seeds.each_line(unseeded, without)
     if given is not None:

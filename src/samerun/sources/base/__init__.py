@@ -1,0 +1,1 @@
+"""What sources of one kind share."""

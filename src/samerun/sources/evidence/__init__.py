@@ -1,0 +1,1 @@
+"""Reading the evidence of two runs, to recognise what made them differ."""

@@ -1,0 +1,1 @@
+"""What a dataset draws is seeded by the sample, not by who fetches it."""
