@@ -25,8 +25,8 @@ from samerun.runs.plan import Plan
 from samerun.sources.source import Source
 
 if TYPE_CHECKING:
-    from samerun.recording.journal import Journal
-    from samerun.recording.sealed import Sealed
+    from samerun.recording.evidence_log import Journal
+    from samerun.recording.sealed_copy import Sealed
 
 
 def start_from(text: str) -> None:
@@ -76,7 +76,7 @@ class _Process:
 
     def begin(self) -> None:
         if self._plan.root is not None:
-            from samerun.recording.sealed import seal
+            from samerun.recording.sealed_copy import seal
 
             self._sealed = seal(self._plan.root, self._plan.run)
         if self._plan.tier != "none":
@@ -94,7 +94,7 @@ class _Process:
         atexit.register(self._at_exit)
 
     def _open_journal(self) -> None:
-        from samerun.recording.journal import Journal
+        from samerun.recording.evidence_log import Journal
 
         self._journal = Journal(self._plan)
         recording.prepare(self._journal)
@@ -201,9 +201,9 @@ class _Process:
 
     def _record(self, module: str) -> None:
         if module == "torch" and self._plan.clock is not None:
-            from samerun.recording import clock
+            from samerun.recording.steps import step_timer
 
-            clock.start(self._plan)
+            step_timer.start(self._plan)
         if self._journal is not None:
             self._recording |= module == "torch"
             recording.imported(self._plan, self._journal, module)
@@ -231,9 +231,9 @@ class _Process:
 
 
 def _leave(journal: Journal) -> None:
-    from samerun.recording import helper
+    from samerun.recording import helper_process
 
-    helper.leave(journal)
+    helper_process.leave(journal)
 
 
 def _end_with(error: SamerunError) -> NoReturn:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from samerun import callsite
-from samerun.recording.journal import Journal
-from samerun.recording.writing import Writing
+from samerun.recording.evidence_log import Journal
+from samerun.recording.trace.sink import Writing
 from samerun.runs import schema
 from samerun.runs.plan import Plan
 from samerun.sources.catalogue import catalogue
 
 if TYPE_CHECKING:
-    from samerun.recording.watch import Met, Watch
+    from samerun.recording.ops.external_writes import Met, Watch
 
 _FLUSH_S = 1.0  # what a kill -9 can lose
 _PROGRESS_S = 0.2

@@ -48,7 +48,7 @@ EVIDENCE = (
     "names",  # detail: JSON list, the names of the parts of the group `name`, valid until replaced
     "setting",  # name: source id, detail: JSON of what it says of itself, at the start and at step 0
     "draw",  # tier ops: a random draw; name is the source id, digest what came out
-    "state",  # an RNG's state within a step, as it changed: detail says when; of workers: recording/begun.py
+    "state",  # an RNG's state within a step, as it changed: detail says when; of workers: recording/draws/worker_states.py
     "pass",  # a DataLoader begins a pass over its data; detail: JSON with loader, pass, workers (their pids)
     "trains",  # an optimizer was made: name is its class
     "replicas",  # of the optimizer `name` the parts that ranks are to hold alike; detail: JSON with both

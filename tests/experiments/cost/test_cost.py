@@ -18,7 +18,7 @@ from samerun.experiments.cost.interleave import side_by_side
 from samerun.experiments.cost.result import CostResult
 from samerun.experiments.cost.timed_run import Timed
 from samerun.experiments.request import Request
-from samerun.recording.clock import step_seconds
+from samerun.recording.steps.step_timer import step_seconds
 from samerun.runs.manifest import Manifest
 from samerun.runs.plan import Control
 from samerun.runs.store import Run, Store

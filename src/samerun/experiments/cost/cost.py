@@ -22,7 +22,7 @@ from samerun.experiments.trials import Record
 from samerun.explaining.smallest import smallest
 from samerun.launching.run import record as recording
 from samerun.launching.unrecorded import without_torch
-from samerun.recording.clock import step_seconds
+from samerun.recording.steps.step_timer import step_seconds
 from samerun.runs.complaints import why_broken
 from samerun.runs.plan import Control
 from samerun.runs.store import Run

@@ -22,7 +22,7 @@ from pathlib import Path
 from samerun.errors import RunError
 from samerun.experiments.cost.timed_run import MODULE, Timed
 from samerun.launching.watcher import watcher
-from samerun.recording.clock import DONE, FREE, GO
+from samerun.recording.steps.step_timer import DONE, FREE, GO
 from samerun.runs.store import Run
 
 _POLL_S = 0.2

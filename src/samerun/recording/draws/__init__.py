@@ -1,0 +1,1 @@
+"""Which generators were drawn from, by whom."""

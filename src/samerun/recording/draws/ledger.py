@@ -1,0 +1,291 @@
+"""Tier `ops`: the draws from Python's and NumPy's generators, by the line that made them.
+
+Of each step, line, function and generator one row is written: how often it drew, what came out, and the state
+before. Draws from torch's generators are operations, and recorded as such, except in DataLoader workers.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import random
+import sys
+import threading
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from xxhash import xxh3_128
+
+from samerun import callsite, digest, wrapping
+from samerun.interruption import is_the_scripts
+from samerun.wrapping import Around, Parameter
+
+if TYPE_CHECKING:
+    from samerun.recording.evidence_log import Journal
+
+_STATE = {"seed", "getstate", "setstate", "get_state", "set_state", "get_bit_generator", "set_bit_generator"}
+_NO_DRAWS = {*_STATE, "spawn", "bit_generator"}
+_MOST = 100_000  # rows of one process
+
+_Key = tuple[str, str, types.CodeType, int, int, str]
+
+
+class _Drawn:
+    """What one line drew from one generator in one step."""
+
+    __slots__ = ("before", "came", "count", "site")
+
+    def __init__(self, site: str, before: bytes | None) -> None:
+        self.site = site
+        self.before = before  # the digest of the generator's state
+        self.count = 0
+        self.came = xxh3_128()
+
+
+class Generator(NamedTuple):
+    """A generator that is drawn from."""
+
+    name: str  # a source id; with ":generator" one that the script made
+    state: Callable[[], bytes]  # the digest of its state
+
+
+class Draws:
+    """Counts draws, and writes them as a step ends."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._pending: dict[_Key, _Drawn] = {}
+        self._inside = threading.local()  # a draw that draws itself counts once
+        self._written = 0
+
+    def through(
+        self,
+        generator: Generator,
+        function: str,
+        call: Callable[[], Any],
+        came: Callable[[Any], Any],
+        caller: types.FrameType,
+    ) -> Any:
+        """Make the call, which draws from the generator; `came` says what of its result was drawn."""
+        if getattr(self._inside, "busy", False) or self._journal.is_paused():
+            return call()
+        self._inside.busy = True
+        try:
+            drawn = self._meet(generator, function, caller)
+            result = call()
+            if drawn is not None:
+                self._count(drawn, came(result))
+            return result
+        finally:
+            self._inside.busy = False
+
+    def _meet(self, generator: Generator, function: str, caller: types.FrameType) -> _Drawn | None:
+        try:
+            frame = callsite.user_frame(3)
+            if frame is None or callsite.is_samerun(caller):
+                return None
+            step, phase = self._journal.where()
+            key = (generator.name, function, frame.f_code, frame.f_lineno, step, phase)
+            drawn = self._pending.get(key)
+            if drawn is None and self._written + len(self._pending) < _MOST:
+                drawn = _Drawn(callsite.call_site(frame), generator.state())
+                self._pending[key] = drawn
+            return drawn
+        except Exception as error:
+            self._journal.fail(error)
+            return None
+
+    def _count(self, drawn: _Drawn, value: Any) -> None:
+        try:
+            drawn.count += 1
+            drawn.came.update(_digest(value))
+        except Exception as error:
+            self._journal.fail(error)
+
+    def flush(self, batch: int | None = None) -> None:
+        """Write what was drawn since the last time; in a worker, for its batch of this number."""
+        pending, self._pending = self._pending, {}
+        self._written += len(pending)
+        for (name, function, _, _, step, phase), drawn in pending.items():
+            said = {"function": function} | ({} if batch is None else {"batch": batch})
+            self._journal.write(
+                {
+                    "what": "draw",
+                    "name": name,
+                    "step": step,
+                    "phase": phase,
+                    "call_site": drawn.site,
+                    "digest": drawn.came.digest(),
+                    "inputs": None if drawn.before is None else int.from_bytes(drawn.before[:8], "little"),
+                    "value": float(drawn.count),
+                    "detail": json.dumps(said),
+                }
+            )
+
+    def forget(self) -> None:
+        """In a forked child: what the parent drew is the parent's to write."""
+        self._pending.clear()
+        self._written = 0
+
+
+def _digest(value: Any) -> bytes:
+    try:
+        return digest.digest_value(value)
+    except Exception as error:  # the script's own object, which cannot be read
+        if is_the_scripts(error):
+            raise
+        return bytes(16)
+
+
+# --- python --------------------------------------------------------------------------------------------
+
+
+def observe_random(draws: Draws, module: types.ModuleType) -> None:
+    """Wrap the functions of `random`, which are methods of one hidden instance, and those of its class."""
+    from samerun.sources.python_random import PythonRandom
+
+    shared = Generator("python-random", PythonRandom().digest)
+    hidden: random.Random = random._inst
+    for name, function in list(vars(module).items()):
+        if _draws(name) and callable(function) and getattr(function, "__self__", None) is hidden:
+            wrapping.around(module, name, _function(draws, shared, f"random.{name}"))
+    for name in dir(random.Random):
+        if _draws(name) and callable(getattr(random.Random, name)):
+            wrapping.around(random.Random, name, _method(draws, f"random.Random.{name}", _of_random))
+
+
+def _of_random(self: random.Random) -> Generator | None:
+    if self is random._inst or isinstance(self, random.SystemRandom) or not isinstance(self, random.Random):
+        return None  # the system's entropy has no state
+    return Generator("python-random:generator", lambda: digest.digest_value(self.getstate()))
+
+
+# --- numpy ---------------------------------------------------------------------------------------------
+
+
+def observe_numpy(draws: Draws, module: types.ModuleType) -> None:
+    """Wrap the functions of `numpy.random`, and put recording classes in the place of its generators'."""
+    from samerun.sources.numpy_global import NumpyGlobal
+
+    shared = Generator("numpy-global", NumpyGlobal().digest)
+    states = _observe_class(
+        draws, module, "RandomState", "numpy-global:generator", ("mtrand", "_pickle"), shared
+    )
+    _observe_shared(draws, module, shared, states)
+    recording = _observe_class(draws, module, "Generator", "numpy-generator", ("_generator", "_pickle"))
+    seed = Parameter("seed", 0)
+
+    def made(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        rng = original(*args, **kwargs)
+        if rng is seed.of(args, kwargs) or type(rng) is not recording.__base__:
+            return rng
+        return recording(rng.bit_generator)
+
+    wrapping.around(module, "default_rng", made)
+
+
+def _observe_shared(draws: Draws, module: types.ModuleType, shared: Generator, recording: Any) -> None:
+    """Wrap the functions, and put one that records its draws in the place of the hidden object.
+
+    Libraries draw from that one without the functions: it is scikit-learn's and SciPy's
+    `check_random_state(None)`.
+    """
+    mtrand = module.mtrand
+    hidden = mtrand._rand
+    functions = {
+        (place, name): function
+        for place in (module, mtrand)
+        for name, function in vars(place).items()
+        if callable(function) and getattr(function, "__self__", None) is hidden
+    }
+    # Before NumPy 1.24 some of the functions keep to the old one without being its methods.
+    if type(hidden) is recording.__base__ and not hasattr(mtrand.seed, "__self__"):
+        mtrand._rand = recording(hidden._bit_generator)
+        mtrand._rand.set_state(hidden.get_state(legacy=False))
+    for (place, name), function in functions.items():
+        function = getattr(super(recording, mtrand._rand), name) if mtrand._rand is not hidden else function
+        if _draws(name):
+            function = wrapping.wrap(function, _function(draws, shared, f"numpy.random.{name}"), place)
+        if function is not vars(place)[name]:
+            wrapping.replace(place, name, function)
+
+
+def _observe_class(
+    draws: Draws,
+    module: types.ModuleType,
+    name: str,
+    source: str,
+    within: tuple[str, ...],
+    shared: Generator | None = None,
+) -> Any:
+    """Put a class that records its draws in the place of one of NumPy's, wherever NumPy makes its objects.
+
+    Objects of NumPy's own class count as of ours and the other way round. Those that are pickled are of
+    NumPy's wherever there is no recorder.
+    """
+    base = getattr(module, name)
+
+    def generator(self: Any) -> Generator | None:
+        if not isinstance(self, base):
+            return None
+        if shared is not None and self is module.mtrand._rand:
+            return shared
+        return Generator(source, lambda: digest.digest_value(_state(self)))
+
+    methods = {
+        key: wrapping.wrap(getattr(base, key), _method(draws, f"numpy.random.{name}.{key}", generator))
+        for key in dir(base)
+        if _draws(key) and callable(getattr(base, key))
+    }
+    recording = wrapping.stand_in(base, methods)
+    for place in (module, *(getattr(module, inner, None) for inner in within)):
+        if getattr(place, name, None) is base:
+            wrapping.replace(place, name, recording)
+    return recording
+
+
+def _state(generator: Any) -> Any:
+    """The state of a NumPy generator, as numbers and arrays."""
+    if hasattr(generator, "get_state"):
+        return generator.get_state(legacy=False)
+    return generator.bit_generator.state
+
+
+# --- both ----------------------------------------------------------------------------------------------
+
+
+def _draws(name: str) -> bool:
+    return not name.startswith("_") and name not in _NO_DRAWS and name != "VERSION"
+
+
+def _function(draws: Draws, generator: Generator, label: str) -> Around:
+    def drawn(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return draws.through(
+            generator,
+            label,
+            functools.partial(original, *args, **kwargs),
+            lambda result: args[:1] if result is None else result,  # shuffle works on its argument
+            sys._getframe(2),
+        )
+
+    return drawn
+
+
+def _method(draws: Draws, label: str, generator: Callable[[Any], Generator | None]) -> Around:
+    def drawn(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        of = generator(args[0]) if args else None
+        if of is None:
+            return original(*args, **kwargs)
+        return draws.through(
+            of,
+            label,
+            functools.partial(original, *args, **kwargs),
+            lambda result: args[1:2] if result is None else result,
+            sys._getframe(2),
+        )
+
+    return drawn
+
+
+wrapping.unseen(Draws.through)

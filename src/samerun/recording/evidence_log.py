@@ -1,0 +1,140 @@
+"""Where evidence is written, from the start of the process on, whether torch comes or not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from samerun import callsite
+from samerun.interruption import is_the_scripts
+from samerun.runs.plan import Plan
+
+if TYPE_CHECKING:
+    from samerun.recording.draws.ledger import Draws
+    from samerun.recording.recorder import Recorder
+
+_KEPT = 50_000  # notes kept in memory before a trace is open, and the most that one process writes
+
+
+class Journal:
+    """Keeps evidence in memory until the process has a trace, then writes it there.
+
+    A process that never trains never writes anything.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.born = os.getpid()
+        self.recorder: Recorder | None = None
+        self.draws: Draws | None = None
+        self.early: list[dict[str, Any]] = []
+        self._held: list[tuple[dict[str, Any], Callable[[], bool]]] = []  # rows, each with its `unless`
+        self._count = 0
+        self._busy = False
+
+    def note(
+        self,
+        what: str,
+        name: str,
+        *,
+        digest: bytes | None = None,
+        inputs: int | None = None,
+        value: float | None = None,
+        detail: str | None = None,
+        user_only: bool = False,
+        unless: Callable[[], bool] | None = None,
+    ) -> None:
+        """Write one evidence record, with the line of the user's code that led to it.
+
+        With `unless` it is written a little later, and dropped where that is true by then.
+        """
+        if self._busy or self._count >= _KEPT or self.is_paused():
+            return
+        self._busy = True
+        try:
+            frame = callsite.user_frame(2)
+            if frame is None and user_only:
+                return
+            self._count += 1
+            row = dict(
+                what=what,
+                name=name,
+                call_site=None if frame is None else callsite.call_site(frame),
+                digest=digest,
+                inputs=inputs,
+                value=value,
+                detail=detail,
+            )
+            if unless is None:
+                self.write(row)
+            else:
+                step, phase = self.where()
+                self._held.append((row | {"step": step, "phase": phase}, unless))
+        except Exception as error:  # evidence must never hurt the training
+            self.fail(error)
+        finally:
+            self._busy = False
+
+    def write(self, row: dict[str, Any]) -> None:
+        """Write one row of evidence, or keep it until there is a trace."""
+        for each in (*self._settled(), row):
+            if self.recorder is None:
+                self.early.append(each)
+            else:
+                self.recorder.evidence(each)
+
+    def settle(self) -> None:
+        """Write what was held back and is not to be dropped."""
+        for row in self._settled():
+            self.write(row)
+
+    def _settled(self) -> list[dict[str, Any]]:
+        held, self._held = self._held, []
+        return [row for row, unless in held if not unless()]
+
+    def fail(self, error: BaseException) -> None:
+        """Our own error: the recording ends, the training goes on. One of the script's is raised again."""
+        if is_the_scripts(error):
+            raise error
+        if self.recorder is not None:
+            self.recorder.fail(error)
+
+    def is_paused(self) -> bool:
+        """Whether the recorder itself is at work: what it does is no evidence."""
+        return self.recorder is not None and self.recorder.local.paused
+
+    def where(self) -> tuple[int, str]:
+        """The step and phase of what happens now."""
+        return (0, "setup") if self.recorder is None else self.recorder.where()
+
+    @contextmanager
+    def unheard(self) -> Iterator[None]:
+        """While what happens is no evidence."""
+        before, self._busy = self._busy, True
+        try:
+            yield
+        finally:
+            self._busy = before
+
+    def seeds(self, generator: str, moment: str) -> None:
+        """Write the states of the RNGs whose ids begin so, which the script is about to seed or has seeded.
+
+        What it seeds before torch is there is seen as a training begins.
+        """
+        if self.recorder is not None and not self._busy and callsite.user_frame(2) is not None:
+            self.recorder.guard(self.recorder.seeds)(generator, moment)
+
+    def from_user(self) -> bool:
+        """Whether the observed call was made by the user's code."""
+        return callsite.user_frame(2) is not None
+
+    def forget(self) -> None:
+        """In a forked child: what the parent kept is the parent's to write."""
+        self.early.clear()
+        self._held.clear()
+        if self.draws is not None:
+            self.draws.forget()
+        self._count = 0
+        self._busy = False

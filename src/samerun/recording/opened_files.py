@@ -1,0 +1,96 @@
+"""Files that the user's code opens, by Python's audit hook: what was read, with its content, and written."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from samerun import callsite
+from samerun.callsite import shown
+from samerun.interruption import is_the_scripts
+
+if TYPE_CHECKING:
+    from samerun.recording.evidence_log import Journal
+
+_WHOLE = 32 << 20  # bytes of one file that are digested when it is opened
+_BUDGET = 1 << 30  # bytes digested by one process; later files are known by size alone
+_SKIPPED = (".pyc", ".so", ".pth")
+
+
+class Files:
+    """Notes every file that the user's code opens."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._seen: dict[str, tuple[int, int]] = {}
+        self._budget = _BUDGET
+        self._busy = False
+        paths = sysconfig.get_paths()
+        self._elsewhere = tuple(
+            {os.path.join(paths[key], "") for key in ("stdlib", "platstdlib", "purelib", "platlib")}
+            | {"/proc/", "/sys/", "/dev/fd/", "/dev/null", os.path.join(journal.plan.run, "")}
+        )
+
+    def opened(self, arguments: tuple[Any, ...]) -> None:
+        """Note what the audit event "open" tells: a path or a descriptor, the mode, the flags."""
+        if self._busy:
+            return
+        self._busy = True
+        try:
+            self._opened(arguments[0], arguments[1], arguments[2])
+        except Exception as error:  # an unreadable file is the script's own affair
+            if is_the_scripts(error):
+                raise
+        finally:
+            self._busy = False
+
+    def _opened(self, file: Any, mode: str | None, flags: int) -> None:
+        if isinstance(file, int):
+            return
+        path = callsite.absolute(os.fsdecode(file))
+        if path.startswith(self._elsewhere) or path.endswith(_SKIPPED):
+            return
+        writes = bool(flags & (os.O_WRONLY | os.O_RDWR)) if isinstance(flags, int) else False
+        if mode is not None and any(letter in mode for letter in "wax+"):
+            writes = True
+        if writes:
+            if self._seen.get(f"w{path}") is None:
+                self._seen[f"w{path}"] = (0, 0)
+                self._journal.note("written", "open", detail=shown(path), user_only=True)
+            return
+        status = os.stat(path)
+        key = (status.st_mtime_ns, status.st_size)
+        if self._seen.get(path) == key or not os.path.isfile(path):
+            return
+        self._seen[path] = key
+        self._journal.note(
+            "opened",
+            "open",
+            digest=self._content(path, status.st_size),
+            value=float(status.st_size),
+            detail=shown(path),
+            user_only=True,
+        )
+
+    def _content(self, path: str, size: int) -> bytes | None:
+        if size > _WHOLE or size > self._budget:
+            return None
+        from samerun import digest
+
+        self._budget -= size
+        return digest.digest_bytes(Path(path).read_bytes(), "file")
+
+
+def observe(journal: Journal) -> None:
+    """From here on, note what the process opens. An audit hook cannot be taken out again."""
+    opened = Files(journal).opened
+
+    # Called for every audited event, and id() is one: a function costs a third of a bound method there.
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open":
+            opened(arguments)
+
+    sys.addaudithook(hook)

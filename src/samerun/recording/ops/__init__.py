@@ -1,0 +1,1 @@
+"""Tier `ops`: what is recorded of each operation."""

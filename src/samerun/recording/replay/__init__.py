@@ -1,0 +1,1 @@
+"""One operation is run again, alone."""

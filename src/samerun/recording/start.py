@@ -1,0 +1,72 @@
+"""Inside a run: hooks that write records, and change nothing else."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from samerun.recording import dynamo_skip
+
+if TYPE_CHECKING:
+    from samerun.recording.evidence_log import Journal
+    from samerun.runs.plan import Plan
+
+
+_INDUCTOR = "torch._inductor.output_code"  # whose code recording/ops/compiled.py records
+
+
+def prepare(journal: Journal) -> None:
+    """At the start of the process: note the files that it opens."""
+    from samerun.recording import opened_files
+
+    opened_files.observe(journal)
+
+
+def watched(plan: Plan) -> frozenset[str]:
+    """The modules whose import `imported` wants to hear of."""
+    of_operations = {"random", _INDUCTOR} if plan.tier == "ops" else set[str]()
+    return frozenset({"torch", dynamo_skip.NAME, "numpy.random"} | of_operations)
+
+
+def imported(plan: Plan, journal: Journal, module: str) -> None:
+    """A watched module was just imported, and the sources have acted on it."""
+    if module == "torch":
+        start(plan, journal)
+        return
+    if module == dynamo_skip.NAME:
+        dynamo_skip.imported()
+        return
+    if module == "numpy.random" and (recorder := journal.recorder) is not None:
+        recorder.guard(recorder.rng)("numpy-global")  # what draws before the first step shows as a change
+    if plan.tier != "ops":
+        return
+    if module == _INDUCTOR:
+        from samerun.recording.ops import compiled
+
+        compiled.imported()
+        return
+    from samerun.recording.draws import ledger
+
+    if journal.draws is None:
+        journal.draws = ledger.Draws(journal)
+    if module == "random":
+        ledger.observe_random(journal.draws, sys.modules[module])
+    elif module == "numpy.random":
+        ledger.observe_numpy(journal.draws, sys.modules[module])
+
+
+def start(plan: Plan, journal: Journal) -> None:
+    """Record this process from here on; called once, right after torch was imported."""
+    from samerun.recording import process_groups
+    from samerun.recording.ops import window
+    from samerun.recording.recorder import Recorder
+    from samerun.recording.steps import dataloaders, modules, training
+
+    recorder = Recorder(plan, journal)
+    journal.recorder = recorder
+    recorder.guard(recorder.rng)()  # what a model's initialisation draws shows as a change from here
+    named = modules.observe(recorder)
+    training.observe(recorder, named)
+    dataloaders.observe(recorder)
+    window.observe(recorder, named.path)
+    process_groups.observe()

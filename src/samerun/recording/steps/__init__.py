@@ -1,0 +1,1 @@
+"""Tier `steps`: what is recorded at each step of a training."""

@@ -1,0 +1,319 @@
+"""Root modules: what went in and came out of every module that no other module called.
+
+Also the names of things: the dotted path of the module that is running, and the names of parameters and
+buffers as their root modules know them.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from samerun.interruption import is_the_scripts
+from samerun.recording import dynamo_skip
+from samerun.recording.by_identity import ByIdentity
+from samerun.recording.recorder import Recorder
+from samerun.recording.trace.tensor_digests import tensors_of
+from samerun.wrapping import dressed, replace, unseen
+
+_ROOTS_A_STEP = 32  # a script that calls its layers one by one must not pay for hashing every activation
+
+
+class _Running(threading.local):
+    """The modules whose forward is running in this thread."""
+
+    def __init__(self) -> None:
+        self.root: nn.Module | None = None
+        self.paths: list[str | None] = []  # of the root and those inside it; only where they are asked for
+        self.phase = ""  # what the root's call interrupted
+
+
+class Modules:
+    """Follows the calls of modules, and knows names."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.roots: ByIdentity[nn.Module, str] = ByIdentity()
+        self._paths: ByIdentity[nn.Module, str] = ByIdentity()
+        self._buffered: ByIdentity[nn.Module, set[str]] = ByIdentity()  # names of those in `_buffers`
+        self._buffers: list[tuple[weakref.ref[nn.Module], str, str]] = []
+        self.running = _Running()
+        self._step = -1
+        self._calls = 0
+        self._named: dict[str, list[str]] = {}
+
+    # --- names -------------------------------------------------------------------------------------
+
+    def path(self) -> str | None:
+        """The dotted path of the module whose forward is running in this thread."""
+        paths = self.running.paths
+        return paths[-1] if paths else None
+
+    def path_of(self, module: nn.Module) -> str | None:
+        """The dotted path of a module of a root that was called."""
+        return self._paths.get(module)
+
+    def parameter_names(self) -> dict[int, str]:
+        """Names of the parameters of every root module seen, by the id of the tensor."""
+        names: dict[int, str] = {}
+        roots = [(label, _named(root, "named_parameters")) for root, label in self.roots.items()]
+        several = sum(1 for _, named in roots if named) > 1
+        for label, named in roots:
+            for name, parameter in named:
+                names.setdefault(id(parameter), f"{label}.{name}" if several else name)
+        return names
+
+    def parameters(self) -> list[tuple[str, torch.Tensor]]:
+        """The parameters of every root module seen that are trained, by name, each once."""
+        names = self.parameter_names()
+        found: dict[int, tuple[str, torch.Tensor]] = {}
+        for root in self.roots:
+            for _, parameter in _named(root, "named_parameters"):
+                if parameter.requires_grad:
+                    found.setdefault(id(parameter), (names[id(parameter)], parameter))
+        return list(found.values())
+
+    def buffers(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """The buffers of every root module seen, as they are now."""
+        for reference, key, name in self._buffers:
+            module = reference()
+            if module is None or key not in (known := _buffers_of(module)):
+                continue
+            if (buffer := known[key]) is not None:
+                yield name, buffer
+
+    def names(self, group: str, names: list[str]) -> None:
+        """Write the names of a group's parts, when they are not those written last."""
+        known = self._named.get(group)
+        if known is not names and known != names:
+            self._named[group] = names
+            self.recorder.row("names", group, detail=json.dumps(names))
+
+    def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """Parameters, their gradients and buffers, by name."""
+        names = self.parameter_names()
+        for root in self.roots:
+            for _, parameter in _named(root, "named_parameters"):
+                name = names[id(parameter)]
+                yield name, parameter
+                if parameter.grad is not None:
+                    yield f"{name}.grad", parameter.grad
+        yield from self.buffers()
+
+    def group(
+        self, what: str, label: str, named: list[tuple[str, torch.Tensor]], stepped: str | None = None
+    ) -> None:
+        """Write one record of a group of tensors, each part by its name."""
+        if not named:
+            return
+        self.group_of(what, label, [name for name, _ in named], [tensor for _, tensor in named], stepped)
+
+    def group_of(
+        self,
+        what: str,
+        label: str,
+        names: list[str],
+        tensors: Sequence[torch.Tensor | None],
+        stepped: str | None = None,
+        rest: bytes | None = None,
+    ) -> None:
+        """The same of names and tensors; `rest`: the digest of one more part, which is no tensor."""
+        group = f"{what}:{label}"
+        self.names(group, names)
+        self.recorder.watched(what, tensors, stepped)
+        parts = self.recorder.tensors.group(group, tensors)
+        if rest is not None:
+            parts = parts + rest if isinstance(parts, bytes) else [*parts, rest]
+        self.recorder.row(what, label, parts=parts, keep_parts=True)
+
+    # --- calls -------------------------------------------------------------------------------------
+
+    def _meet(self, root: nn.Module) -> None:
+        """A root module called for the first time: learn its names, write its parameters as they are."""
+        kind = type(root).__name__
+        taken = set(self.roots.values())
+        label = (
+            kind
+            if kind not in taken
+            else next(k for n in range(1, 10**6) if (k := f"{kind}#{n}") not in taken)
+        )
+        self.roots[root] = label
+        for name, module in _named(root, "named_modules"):
+            if module not in self._paths:
+                self._paths[module] = f"{label}.{name}" if name else label
+            known = self._buffered.get(module)
+            if known is None:
+                known = self._buffered[module] = set()
+            for key in _buffers_of(module).keys():  # noqa: SIM118  # a scripted module's are no dict
+                if key not in known:
+                    known.add(key)
+                    path = f"{label}.{name}.{key}" if name else f"{label}.{key}"
+                    self._buffers.append((weakref.ref(module), key, path))
+        recorder = self.recorder
+        phase, recorder.phase = recorder.phase, "setup"
+        try:
+            self.group("parameters", label, _named(root, "named_parameters"))
+            self.group("buffers", label, _named(root, "named_buffers"))
+        finally:
+            recorder.phase = phase
+
+    def enter(self, root: nn.Module, arguments: tuple[Any, ...]) -> None:
+        """A root module is called."""
+        recorder = self.recorder
+        if root not in self.roots:
+            self._meet(root)
+        recorder.begin()
+        self.running.phase = recorder.phase
+        if recorder.phase == "forward":
+            if torch.is_grad_enabled():
+                recorder.model_called()
+                if _trains(root):  # else it may be an evaluation that forgot no_grad
+                    recorder.began = True
+                    recorder.stop_if_due()
+            elif not recorder.began:
+                recorder.phase = "evaluation"
+        recorder.local.inside = True
+        if self._counts():
+            self._input(self.roots[root], arguments)
+
+    def leave(self, root: nn.Module, keywords: dict[str, Any], result: Any) -> None:
+        """It has returned."""
+        recorder = self.recorder
+        if self._counts(leaving=True):
+            if keywords:
+                self._input(f"{self.roots[root]}(…)", keywords)
+            recorder.watched("output", tensors_of(result))
+            recorder.row("output", self.roots[root], parts=recorder.tensors.parts(result))
+        self.left()
+
+    def left(self) -> None:
+        """It has returned, or raised."""
+        self.recorder.local.inside = False
+        self.recorder.phase = self.running.phase
+
+    def _input(self, label: str, value: Any) -> None:
+        """What goes into a model is data, whoever made it; of an evaluation, it is part of that."""
+        recorder = self.recorder
+        phase = "data" if recorder.phase == "forward" else None
+        recorder.watched("input", tensors_of(value))
+        recorder.row("input", label, parts=recorder.tensors.parts(value), phase=phase)
+
+    def _counts(self, leaving: bool = False) -> bool:
+        """Whether this root call is recorded: all without gradients, the first few of a step else."""
+        if self.recorder.step != self._step:
+            self._step, self._calls = self.recorder.step, 0
+        if self.recorder.where()[1] == "evaluation" or not torch.is_grad_enabled():
+            return True
+        self._calls += not leaving
+        return self._calls <= _ROOTS_A_STEP
+
+
+def _named(root: nn.Module, kind: str) -> list[tuple[str, Any]]:
+    """What one of a module's methods such as `named_parameters` gives; torch's own where that fails."""
+    torchs: Callable[[nn.Module], Any] = getattr(nn.Module, kind)
+    for method in (lambda module: getattr(module, kind)(), torchs):
+        try:
+            return list(method(root))
+        except Exception as error:  # the script's own method, or a module that was not initialised
+            if is_the_scripts(error):
+                raise
+    return []
+
+
+def _buffers_of(module: nn.Module) -> Any:
+    """Its own buffers by name, of which those of a scripted module are no dict."""
+    try:
+        return module._buffers
+    except Exception as error:
+        if is_the_scripts(error):
+            raise
+        return {}
+
+
+def _trains(module: nn.Module) -> bool:
+    """Whether it is in training mode; one that does not say so is."""
+    try:
+        return bool(module.training)
+    except Exception as error:
+        if is_the_scripts(error):
+            raise
+        return True
+
+
+def observe(recorder: Recorder) -> Modules:
+    """Follow every module's call; returns what knows their names."""
+    modules = Modules(recorder)
+    recorder.named.append(modules.tensors)
+    _wrap_call(modules, with_paths=recorder.plan.tier == "ops")
+    return modules
+
+
+def _wrap_call(modules: Modules, with_paths: bool) -> None:
+    """Take the place of `nn.Module.__call__`.
+
+    With torch's hooks for all modules, every layer takes the long way through a call, in both tiers.
+    """
+    original: Callable[..., Any] = nn.Module.__call__
+    inside = _with_path(modules, original) if with_paths else original
+    running = modules.running
+    is_compiling = torch.compiler.is_dynamo_compiling
+
+    def __call__(*arguments: Any, **keywords: Any) -> Any:
+        if is_compiling():  # traced: decided there and then, and leaves nothing in the graph
+            return original(*arguments, **keywords)
+        if running.root is not None:
+            return inside(*arguments, **keywords)
+        if not arguments or not isinstance(arguments[0], nn.Module):
+            return original(*arguments, **keywords)
+        return call_root(arguments[0], arguments[1:], keywords)
+
+    def call_root(root: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None:  # export, torch.jit
+            return original(root, *arguments, **keywords)
+        running.root = root
+        try:
+            enter(root, arguments)
+            result = inside(root, *arguments, **keywords)
+        except BaseException:
+            left()
+            raise
+        finally:
+            running.root = None
+        leave(root, keywords, result)
+        return result
+
+    for function in (call_root, inside):
+        unseen(function)
+    replace(nn.Module, "__call__", dressed(__call__, original))
+    # torch.compile, when it is imported, takes it for torch's own. That takes a second, and many processes
+    # (workers, launchers) never do.
+    never_compiled: Callable[..., Any] = torch._compile._disable_dynamo
+    guard = modules.recorder.guard
+    enter, leave, left = (
+        never_compiled(guard(hook)) for hook in (modules.enter, modules.leave, modules.left)
+    )
+    own: set[Any] = {__call__, call_root, inside}
+    for function in own - {original}:
+        dynamo_skip.skip(function.__code__)
+
+
+def _with_path(modules: Modules, original: Callable[..., Any]) -> Callable[..., Any]:
+    """The same call, of which `Modules.path` knows."""
+    running, path_of = modules.running, modules.path_of
+
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        paths = running.paths
+        known = arguments and isinstance(arguments[0], nn.Module)
+        paths.append(path_of(arguments[0]) if known else None)
+        try:
+            return original(*arguments, **keywords)
+        finally:
+            paths.pop()
+
+    return call

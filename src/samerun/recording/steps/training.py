@@ -1,0 +1,347 @@
+"""Backward passes, optimizer steps and checkpoints: losses, gradients, weights and optimizer state."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from operator import attrgetter, is_
+from types import FrameType
+from typing import Any, NamedTuple
+
+import torch
+from torch.optim.optimizer import (
+    Optimizer,
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+
+from samerun import callsite, digest, wrapping
+from samerun.callsite import shown
+from samerun.digest.room import room
+from samerun.recording.recorder import Recorder
+from samerun.recording.steps import replicas
+from samerun.recording.steps.backward_passes import Passes
+from samerun.recording.steps.modules import Modules
+from samerun.recording.steps.optimizer_state import State, find
+from samerun.recording.steps.weight_samples import Values
+from samerun.recording.trace.tensor_digests import number_of, tensors_of
+from samerun.wrapping import Parameter
+
+_gradient: Callable[[torch.Tensor], torch.Tensor | None] = attrgetter("grad")
+
+
+class _Call(NamedTuple):
+    """What is to be known of the arguments of a function that makes a backward pass."""
+
+    roots: Parameter
+    inputs: Parameter
+    create_graph: Parameter
+
+
+_CALLS = {
+    "backward": _Call(Parameter("tensors", 0), Parameter("inputs", 5), Parameter("create_graph", 3)),
+    "grad": _Call(Parameter("outputs", 0), Parameter("inputs", 1), Parameter("create_graph", 4)),
+}
+
+
+class _Stepping(threading.local):
+    """The optimizers in a step of this thread: one may wrap another, and the outermost counts."""
+
+    def __init__(self) -> None:
+        self.optimizers: list[Optimizer] = []
+
+
+class Training:
+    """Follows losses and optimizers."""
+
+    def __init__(self, recorder: Recorder, modules: Modules) -> None:
+        self.recorder = recorder
+        self.modules = modules
+        self._labels: weakref.WeakKeyDictionary[Optimizer, str] = weakref.WeakKeyDictionary()
+        self._names: weakref.WeakKeyDictionary[Optimizer, tuple[list[torch.Tensor], list[str]]] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._states: weakref.WeakKeyDictionary[Optimizer, State] = weakref.WeakKeyDictionary()
+        self._made: list[weakref.ref[Optimizer]] = []
+        self._stepping = _Stepping()
+        self._phase = "forward"
+        self._replicas = replicas.observe(recorder)
+        self._values = Values(recorder) if recorder.plan.values else None
+        self._passes = Passes(recorder, modules, self._values)
+        self._unscaled: tuple[weakref.ref[torch.Tensor], torch.Tensor | None] | None = None
+
+    # --- losses ------------------------------------------------------------------------------------
+
+    def loss(self, name: str, roots: Any) -> None:
+        """A backward pass starts from these tensors."""
+        recorder = self.recorder
+        recorder.trains()
+        recorder.begin()
+        recorder.loss_made()
+        if self._passes.count:
+            recorder.stop_if_due()
+        for tensor in tensors_of(roots):  # of a generator none, which only torch may empty
+            value = number_of(tensor)
+            if self._unscaled is not None and self._unscaled[0]() is tensor:
+                value = self._unscaled[1]
+            recorder.watched("loss", [tensor])
+            recorder.row(
+                "loss",
+                name,
+                parts=[recorder.tensors.digest(tensor)],
+                loss=value,
+                phase="forward",
+            )
+
+    def passed(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+        """It has returned, and was none within another."""
+        call = _CALLS[name]
+        differentiable = bool(call.create_graph.of(args, kwargs, False))
+        if self.recorder.local.closure and not differentiable:
+            self.recorder.phase = "optimizer"  # until the closure is called again
+        inputs = call.inputs.of(args, kwargs, None)
+        self._passes.passed(call.roots.of(args, kwargs), inputs, result, differentiable)
+
+    def scaled(self, before: Any, after: Any) -> None:
+        """A GradScaler scaled a loss: people know it by its value before."""
+        if issubclass(type(before), torch.Tensor) and issubclass(type(after), torch.Tensor):
+            self._unscaled = weakref.ref(after), number_of(before)
+
+    # --- initial weights ---------------------------------------------------------------------------
+
+    def made(self, optimizer: Optimizer) -> None:
+        """An optimizer was made: its parameters are about to be trained."""
+        self.recorder.row("trains", type(optimizer).__name__)
+        self._made.append(weakref.ref(optimizer))
+        self._passes.leave_to_optimizers()
+
+    def initial(self) -> None:
+        """The weights as the setup left them, before the first batch is loaded.
+
+        Their names are not known before the model runs; the records of the first step bring them.
+        """
+        for reference in self._made:
+            if (optimizer := reference()) is not None:
+                parameters, label = _parameters(optimizer), self._label(optimizer)
+                parts = self.recorder.tensors.group(f"parameters:{label}", parameters)
+                self.recorder.watched("parameters", parameters)
+                self.recorder.row("parameters", label, parts=parts, keep_parts=True)
+
+    # --- optimizer steps ---------------------------------------------------------------------------
+
+    def before_step(self, optimizer: Optimizer, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        """The gradients, as the optimizer is about to use them."""
+        recorder = self.recorder
+        stepping = self._stepping.optimizers
+        if stepping:
+            stepping[:] = _still_stepping(
+                stepping
+            )  # one that raised in the middle of a step left itself here
+        if stepping and optimizer not in stepping:
+            stepping.append(optimizer)
+            return
+        stepping[:] = [optimizer]
+        self._passes.leave_to_optimizers()  # one that was copied, or read from a file, was never made
+        recorder.trains()
+        recorder.stop_if_due()
+        recorder.begin()
+        recorder.phase = "optimizer"
+        recorder.local.closure = _has_closure(arguments, keywords)
+        if not recorder.local.closure:
+            frame = callsite.user_frame(2)
+            recorder.site = None if frame is None else callsite.call_site(frame)
+            self._gradients(optimizer)
+
+    def after_step(self, optimizer: Optimizer, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        """The weights, buffers and optimizer state that the step left."""
+        if len(self._stepping.optimizers) > 1:
+            self._stepping.optimizers.pop()
+            return
+        self._stepping.optimizers.clear()
+        recorder = self.recorder
+        recorder.local.closure = False
+        recorder.phase = "optimizer"
+        if _has_closure(arguments, keywords):
+            self._gradients(optimizer)
+        label, parameters = self._label(optimizer), _parameters(optimizer)
+        names = self._name(optimizer, parameters)
+        self.modules.group_of("parameters", label, names, parameters, label)
+        self._state(optimizer, label, names, parameters)
+        self.modules.group("buffers", "buffers", list(self.modules.buffers()), label)
+        self._replicas.stepped(label, parameters)
+        if self._values is not None:
+            self._values.write(optimizer, label, parameters)
+        recorder.end_step()
+
+    def _gradients(self, optimizer: Optimizer) -> None:
+        parameters = _parameters(optimizer)
+        names, gradients = self._name(optimizer, parameters), list(map(_gradient, parameters))
+        self.modules.group_of("gradients", self._label(optimizer), names, gradients)
+
+    def _state(
+        self, optimizer: Optimizer, label: str, names: list[str], parameters: list[torch.Tensor]
+    ) -> None:
+        """One part for each tensor of the state; numbers in it are digested together, as one more part."""
+        known = self._states.get(optimizer)
+        if known is not None and known.names is names and (tensors := known.tensors(optimizer.state)):
+            self.modules.group_of("optimizer", label, known.of_parts, tensors, label)
+            return
+        found = find(optimizer.state, parameters, names)
+        if not found.tensors and not found.numbers:
+            return
+        of_parts = found.names + ["numbers"] * bool(found.numbers)
+        if known is not None and known.of_parts == of_parts:
+            of_parts = known.of_parts
+        self._states[optimizer] = State(names, of_parts, optimizer.state, found)
+        rest = digest.digest_value(found.numbers) if found.numbers else None
+        self.modules.group_of("optimizer", label, of_parts, found.tensors, label, rest)
+
+    def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """The states of the optimizers, by name."""
+        for optimizer, label in list(self._labels.items()):
+            parameters = _parameters(optimizer)
+            for name, parameter in zip(self._name(optimizer, parameters), parameters, strict=True):
+                for key, value in optimizer.state.get(parameter, {}).items():
+                    if isinstance(value, torch.Tensor):
+                        yield f"{label}: {name}.{key}", value
+
+    def _label(self, optimizer: Optimizer) -> str:
+        label = self._labels.get(optimizer)
+        if label is None:
+            kind = type(optimizer).__name__
+            same = sum(1 for other in self._labels if type(other).__name__ == kind)
+            label = self._labels[optimizer] = f"{kind}#{same}" if same else kind
+        return label
+
+    def _name(self, optimizer: Optimizer, parameters: Sequence[torch.Tensor]) -> list[str]:
+        """The names of an optimizer's parameters, which stand in the order of its groups."""
+        known = self._names.get(optimizer)
+        if known is None or len(known[0]) != len(parameters) or not all(map(is_, known[0], parameters)):
+            by_id = self.modules.parameter_names()
+            names = [by_id.get(id(parameter), f"parameter{n}") for n, parameter in enumerate(parameters)]
+            if known is not None and known[1] == names:
+                names = known[1]
+            known = self._names[optimizer] = list(parameters), names
+        return known[1]
+
+    # --- checkpoints -------------------------------------------------------------------------------
+
+    def saved(self, value: Any, file: Any) -> None:
+        """What torch.save is about to write: its tensors, since the rest may tell the time of day."""
+        path = os.fsdecode(file) if isinstance(file, (str, bytes, os.PathLike)) else None
+        if path is not None:  # torch writes the file past Python's audit hook
+            self.recorder.row("written", "torch.save", detail=shown(callsite.absolute(path)))
+        tensors = list(_saved_tensors(value))
+        if tensors:
+            digest_ = self.recorder.tensors.digest
+            name = os.path.basename(path) if path is not None else "torch.save"
+            self.recorder.row("saved", name, parts=[digest_(tensor) for tensor in tensors])
+
+
+def _has_closure(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
+    return keywords.get("closure") is not None or any(callable(value) for value in arguments[1:])
+
+
+def _parameters(optimizer: Optimizer) -> list[torch.Tensor]:
+    return list(chain.from_iterable(group["params"] for group in optimizer.param_groups))
+
+
+def _still_stepping(optimizers: list[Optimizer]) -> list[Optimizer]:
+    """Those of the optimizers that are the `self` of a frame that runs, as in torch's wrapper of `step`."""
+    running = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        running.append(frame.f_locals.get("self"))
+        frame = frame.f_back
+    return [optimizer for optimizer in optimizers if any(it is optimizer for it in running)]
+
+
+def _saved_tensors(value: Any, depth: int = 0) -> Any:
+    if isinstance(value, torch.nn.Module):
+        value = value.state_dict()
+    if issubclass(type(value), torch.Tensor):
+        yield value
+    elif depth < 8:
+        if isinstance(value, dict):
+            for item in value.values():
+                yield from _saved_tensors(item, depth + 1)
+        elif isinstance(value, (list, tuple)):
+            for item in value:
+                yield from _saved_tensors(item, depth + 1)
+
+
+def observe(recorder: Recorder, modules: Modules) -> None:
+    """Hook backward passes, optimizers, gradient scalers and torch.save."""
+    training = Training(recorder, modules)
+    recorder.named.append(training.tensors)
+    room.watch()
+    # A step inside a compiled function breaks the graph here: without its records there is no verdict.
+    never_compiled: Callable[..., Any] = torch._compile._disable_dynamo
+    register_optimizer_step_pre_hook(never_compiled(recorder.guard(training.before_step)))
+    register_optimizer_step_post_hook(never_compiled(recorder.guard(training.after_step)))
+    recorder.after_setup.append(training.initial)
+    _wrap_init(recorder.guard(training.made))
+    _wrap_backward(recorder, recorder.guard(training.loss), recorder.guard(training.passed))
+    _wrap_scaler(recorder.guard(training.scaled))
+    _wrap_save(recorder.guard(training.saved))
+
+
+def _wrap_init(made: Callable[..., Any]) -> None:
+    def init(original: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        original(*args, **kwargs)
+        made(wrapping.SELF.of(args, kwargs))
+
+    wrapping.around(Optimizer, "__init__", init)
+
+
+def _wrap_backward(recorder: Recorder, loss: Callable[..., Any], passed: Callable[..., Any]) -> None:
+    def wrap(name: str, parameter: Parameter) -> None:
+        def run(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if torch.compiler.is_compiling() or recorder.local.paused:
+                return original(*args, **kwargs)
+            roots = parameter.of(args, kwargs)
+            if isinstance(roots, Iterator):  # can be read once: what is read is passed on
+                roots = tuple(roots)
+                args, kwargs = parameter.put(args, kwargs, roots)
+            if isinstance(roots, (torch.Tensor, Sequence)):
+                loss(name, roots)
+            phase, recorder.phase = recorder.phase, "backward"
+            try:
+                result = original(*args, **kwargs)
+            finally:
+                recorder.phase = phase
+                recorder.began = False
+            if phase != "backward":  # as one is in which a checkpoint computes again
+                passed(name, args, kwargs, result)
+            return result
+
+        wrapping.around(torch.autograd, name, run)
+
+    for name, call in _CALLS.items():
+        wrap(name, call.roots)
+
+
+def _wrap_scaler(scaled: Callable[..., Any]) -> None:
+    outputs = Parameter("outputs", 1)
+
+    def scale(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        result = original(*args, **kwargs)
+        scaled(outputs.of(args, kwargs), result)
+        return result
+
+    wrapping.around(torch.amp.grad_scaler.GradScaler, "scale", scale)
+
+
+def _wrap_save(saved: Callable[..., Any]) -> None:
+    value, file = Parameter("obj", 0), Parameter("f", 1)
+
+    def save(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if file.of(args, kwargs) is not wrapping.MISSING:
+            saved(value.of(args, kwargs), file.of(args, kwargs))
+        return original(*args, **kwargs)
+
+    wrapping.around(torch, "save", save, [torch.serialization])

@@ -1,0 +1,80 @@
+"""In a copy of the folder, what was only linked to can be read and not be written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from trainer import Trainer
+
+from samerun.recording.sealed_copy import Sealed
+
+TRIES = """\
+    import os, shutil, torch
+    def tried(what, act):
+        try:
+            act()
+            print(what, "done")
+        except OSError as error:
+            print(what, "refused", error.errno)
+    tried("save", lambda: torch.save({"x": 1}, "saved/large.pt"))
+    tried("open", lambda: open("saved/large.pt", "r+b").close())
+    tried("copy", lambda: shutil.copy("train.py", "saved/large.pt"))
+    tried("new", lambda: torch.save({"x": 1}, "saved/new.pt"))
+    tried("read", lambda: open("saved/large.pt", "rb").read())
+    tried("many", lambda: open("many/new.txt", "w").close())
+    tried("remove", lambda: os.remove("many/1.txt"))
+    os.chdir("many")
+    tried("inside", lambda: open("new.txt", "w").close())
+    tried("listing", lambda: os.listdir("."))
+    tried("device", lambda: open("/dev/null", "w").close())
+    os.chdir("../project" if os.path.isdir("../project") else "/")
+"""
+
+
+def test_a_run_in_a_copy_cannot_write_through_the_links_that_are_left(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("samerun.launching.mirror._MOST_BYTES", 100)
+    monkeypatch.setattr("samerun.launching.mirror._MOST_FILES", 20)
+    for name in ("project", "saved", "many"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "saved" / "large.pt").write_bytes(bytes(101))
+    for number in range(30):
+        (tmp_path / "many" / f"{number}.txt").write_text("x")
+    trainer = Trainer(tmp_path / "project")
+    trainer.script(TRIES)
+    (trainer.folder / "saved").symlink_to("../saved")
+    (trainer.folder / "many").symlink_to("../many")
+    run = trainer.record("train.py", scratch=True)
+    said = dict(line.split(" ", 1) for line in (run.path / "output.txt").read_text().splitlines())
+    refused = {what for what, how in said.items() if how.startswith("refused")}
+    assert refused == {"save", "open", "copy", "many", "remove", "inside"}, said
+    assert {what for what, how in said.items() if how == "done"} == {"new", "read", "listing", "device"}
+    assert (tmp_path / "saved" / "large.pt").read_bytes() == bytes(101)
+    assert len(os.listdir(tmp_path / "many")) == 30
+    assert os.listdir(tmp_path / "saved") == ["large.pt"]
+
+
+def test_a_run_in_place_writes_where_its_links_lead(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "saved").mkdir()
+    trainer = Trainer(tmp_path / "project")
+    (trainer.folder / "saved").symlink_to("../saved")
+    trainer.script("import torch; torch.save({}, 'saved/new.pt')")
+    trainer.record("train.py")
+    assert os.listdir(tmp_path / "saved") == ["new.pt"]
+
+
+@pytest.mark.parametrize("name", ["out/x", "out/deep/x"])
+def test_only_what_a_link_leads_out_to_is_refused(tmp_path: Path, name: str) -> None:
+    root, user = tmp_path / "root", tmp_path / "user"
+    (root / "in").mkdir(parents=True)
+    (user / "deep").mkdir(parents=True)
+    (root / "out").symlink_to(user)
+    (root / "loop").symlink_to("in")
+    sealed = Sealed(str(root), str(tmp_path / "run"))
+    for allowed in (root / "in" / "x", root / "loop" / "x", user / "deep" / "x", "relative", 3):
+        sealed.check(allowed)
+    with pytest.raises(OSError, match="Read-only file system"):
+        sealed.check(root / name)
+    sealed.check(root / "out", follow=False)  # the link itself is the copy's
