@@ -23,7 +23,7 @@ from typing import Any
 import torch
 
 from samerun.ops import Implementation, implementations
-from samerun.ops._installation import put_in
+from samerun.ops.installation import put_in
 from samerun.ops.selftest import imported
 
 LEAST = 0.002  # seconds that a turn takes, at least: so many calls

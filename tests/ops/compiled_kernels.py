@@ -9,7 +9,7 @@ from typing import Any
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, compile
 
-from samerun.ops import _bands_triton, _ctc_triton, _segments_triton
+from samerun.ops.engines import bands_triton, ctc_triton, segments_triton
 
 Signature = dict[str, str]
 Constants = dict[str, Any]
@@ -38,7 +38,7 @@ def bands(wide: bool) -> tuple[Any, Signature, Constants]:
         "DOUBLE": wide,
         "BLOCK": 256,
     }
-    return _bands_triton._kernel, signature, constants
+    return bands_triton._kernel, signature, constants
 
 
 def segments(wide: bool) -> tuple[Any, Signature, Constants]:
@@ -63,7 +63,7 @@ def segments(wide: bool) -> tuple[Any, Signature, Constants]:
         "HIGH": 8,
         "WIDTH": 32,
     }
-    return _segments_triton._kernel, signature, constants
+    return segments_triton._kernel, signature, constants
 
 
 def ctc(wide: bool) -> tuple[Any, Signature, Constants]:
@@ -78,7 +78,7 @@ def ctc(wide: bool) -> tuple[Any, Signature, Constants]:
         "count": "i32",
         "states": "i32",
     }
-    return _ctc_triton._kernel, signature, {"BLOCK": 4096 if wide else 64}
+    return ctc_triton._kernel, signature, {"BLOCK": 4096 if wide else 64}
 
 
 KERNELS = {"bands": bands, "segments": segments, "ctc": ctc}

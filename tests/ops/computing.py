@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from samerun.ops import Implementation, implementations
-from samerun.ops._installation import put_in
+from samerun.ops.installation import put_in
 
 Args = tuple[Any, ...]
 

@@ -11,7 +11,8 @@ import torch
 
 from ops.computing import channels_last, hold_against_torch, mapped, strided
 from ops.grids import cases
-from samerun.ops import _bands, _segments, ctc_loss
+from samerun.ops.engines import bands, segments
+from samerun.ops.families import ctc_loss
 
 
 def main(part: int, *names: str) -> None:
@@ -23,7 +24,7 @@ def main(part: int, *names: str) -> None:
         launches += 1
         return True
 
-    _bands.works_on = _segments.works_on = ctc_loss.works_on = works_on
+    bands.works_on = segments.works_on = ctc_loss.works_on = works_on
     torch.set_num_threads(1)  # torch's own must repeat itself to be held against
     for name in names:
         launches = 0

@@ -14,7 +14,7 @@ from torch import nn
 import samerun
 from samerun import ops
 from samerun.errors import UsageError
-from samerun.ops import _installation
+from samerun.ops import installation
 
 from .computing import on_cpu
 
@@ -40,8 +40,8 @@ def test_no_two_kernels_of_an_operation_have_one_place(name):
     places = [
         place
         for overload, kernel in one.kernels.items()
-        if _installation.loaded(one)
-        for place, _ in _installation.variants(one.namespace, overload, kernel)
+        if installation.loaded(one)
+        for place, _ in installation.variants(one.namespace, overload, kernel)
     ]
     assert len(places) == len(set(places))
 
@@ -111,7 +111,7 @@ def test_nothing_is_left():
         )
 
     before = all_that_is_touched()
-    with _installation.put_in(ops.implementations().values(), lambda _: ("CPU", "CUDA")):
+    with installation.put_in(ops.implementations().values(), lambda _: ("CPU", "CUDA")):
         during = all_that_is_touched()
         assert all(a != b for a, b in zip(before, during, strict=True))
     assert all_that_is_touched() == before
@@ -262,7 +262,7 @@ def test_what_torch_refuses_of_cuda_while_tracing(name):
         if name != "max_unpool2d":  # whose refusal is in the decomposition
             with pytest.raises(RuntimeError, match="deterministic"):
                 compute()
-        with _installation.put_in(ops.implementations().values(), lambda _: ("CUDA",)):
+        with installation.put_in(ops.implementations().values(), lambda _: ("CUDA",)):
             compute()
     finally:
         torch.use_deterministic_algorithms(False)
@@ -300,7 +300,7 @@ def test_torchs_detours_are_not_taken(function):
     torch.use_deterministic_algorithms(True)
     try:
         assert straight not in names()
-        with _installation.put_in(ops.implementations().values(), lambda _: ("CUDA",)):
+        with installation.put_in(ops.implementations().values(), lambda _: ("CUDA",)):
             assert straight in names()
         assert straight not in names()
     finally:

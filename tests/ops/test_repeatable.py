@@ -11,7 +11,7 @@ import torch
 from samerun.cli.main import main
 from samerun.ops import implementations, installed
 from samerun.ops import selftest as tested
-from samerun.ops._installation import put_in
+from samerun.ops.installation import put_in
 from samerun.ops.selftest import outcome
 
 from .computing import on_cpu

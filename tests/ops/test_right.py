@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from samerun.ops import implementations
-from samerun.ops.index_put import put_last
-from samerun.ops.max_unpool import place_last
+from samerun.ops.families.index_put import put_last
+from samerun.ops.families.max_unpool import place_last
 
 from .computing import Errors, channels_last, hold_against_torch, mapped, strided
 from .grids import GRIDS, cases

@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from samerun import ops
-from samerun.ops import _installation, deform_conv2d, selftest
+from samerun.ops import installation, selftest
+from samerun.ops.families import deform_conv2d
 from samerun.ops.selftest import outcome
 
 from .computing import Errors, hold_values, mapped, on_cpu, strided
@@ -131,7 +132,7 @@ def test_only_what_is_there_is_listed_and_tested(declared, monkeypatch):
     on_the_cpu = {
         name: dataclasses.replace(ops.implementations()[name], devices=("CPU",)) for name in [*NAMES, "put_"]
     }
-    for module in (selftest, _installation):
+    for module in (selftest, installation):
         monkeypatch.setattr(module, "implementations", lambda: on_the_cpu)
     assert ops.reasons().keys() == {*NAMES, "put_"}
     assert {(found.name, found.results) for found in selftest.selftest(2)} == {
@@ -144,7 +145,7 @@ def test_what_is_not_there_is_neither_listed_nor_tested(monkeypatch):
         name: dataclasses.replace(ops.implementations()[name], devices=("CPU",), namespace="no_such_library")
         for name in NAMES
     }
-    for module in (selftest, _installation):
+    for module in (selftest, installation):
         monkeypatch.setattr(module, "implementations", lambda: on_the_cpu)
     assert not ops.reasons()
     assert not list(selftest.selftest(2))
@@ -160,7 +161,7 @@ def test_what_another_library_brings_is_imported_to_be_tested(monkeypatch, tmp_p
     monkeypatch.syspath_prepend(tmp_path)
     one = ops.implementations()["_roi_align_backward"]
     brought = dataclasses.replace(one, devices=("CPU",), namespace="samerun_brought")
-    for module in (selftest, _installation):
+    for module in (selftest, installation):
         monkeypatch.setattr(module, "implementations", lambda: {one.name: brought})
     assert not ops.reasons()
     assert [(found.name, found.results) for found in selftest.selftest(2)] == [(one.name, 1)]
@@ -178,7 +179,7 @@ library.define("SCHEMA")
 library.impl("_roi_align_backward", lambda grad, *_: torch.full_like(grad, -1), "CPU")
 """,
     "ops/__init__.py": "from torchvision.ops.roi_align import roi_align",
-    "ops/roi_align.py": """
+    "ops/families/roi_align.py": """
 def _roi_align(input, rois):
     return "the detour"
 

@@ -9,7 +9,9 @@ from samerun.torch_version import require_torch
 
 require_torch("samerun.ops")
 
-from samerun.ops._installation import (
+from samerun.ops.catalogue import implementations
+from samerun.ops.implementation import Implementation
+from samerun.ops.installation import (
     available,
     install,
     install_silent,
@@ -18,8 +20,6 @@ from samerun.ops._installation import (
     reasons,
     uninstall,
 )
-from samerun.ops.catalogue import implementations
-from samerun.ops.implementation import Implementation
 
 __all__ = [
     "Implementation",

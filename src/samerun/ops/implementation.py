@@ -16,7 +16,7 @@ class Implementation:
     """One operation of torch, or of torchvision, that samerun computes in a fixed order.
 
     A kernel has the arguments of the overload that it is for, as torch's schema has them, and gives what
-    that gives. The variants with `out=` and those in place follow from it (see samerun.ops._variants).
+    that gives. The variants with `out=` and those in place follow from it (see samerun.ops.torch_hooks.out_variants).
     """
 
     name: str  # of the operation, as torch.ops.aten has it, or the namespace below

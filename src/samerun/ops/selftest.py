@@ -13,9 +13,9 @@ from typing import Any
 import torch
 
 from samerun.digest import digest_tensor
-from samerun.ops._installation import built_for, installed, loaded
 from samerun.ops.catalogue import implementations
 from samerun.ops.implementation import Implementation
+from samerun.ops.installation import built_for, installed, loaded
 
 
 @dataclass(frozen=True)

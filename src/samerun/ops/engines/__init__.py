@@ -1,0 +1,1 @@
+"""What the implementations compute with."""

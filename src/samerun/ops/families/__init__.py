@@ -1,0 +1,1 @@
+"""The implementations: one file for each family of operations, found by folder."""

@@ -1,0 +1,1 @@
+"""Where the implementations are put into torch."""
