@@ -22,7 +22,7 @@ from samerun.experiments.study.launchers import local
 from samerun.experiments.study.result import StudyResult
 from samerun.experiments.study.study import Asked, study
 from samerun.experiments.study.tasks import Done, Task, carry_out
-from samerun.report.study import added
+from samerun.report.text.study import added
 
 pytestmark = pytest.mark.timeout(3600)
 SMALL = """

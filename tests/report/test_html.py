@@ -19,13 +19,14 @@ from samerun.experiments.check.diff import diff
 from samerun.experiments.check.result import CheckResult
 from samerun.experiments.diagnose.result import Diagnosis
 from samerun.experiments.lookup import Lookup
-from samerun.report import place
-from samerun.report.html import operations, strip, write
-from samerun.report.html.code import diff as diff_lines
-from samerun.report.html.code import excerpt, taken_apart
-from samerun.report.html.losses import losses
+from samerun.report.html import operations, write
+from samerun.report.html.charts import timeline
+from samerun.report.html.charts.losses import losses
 from samerun.report.html.page import render
 from samerun.report.html.settings import settings
+from samerun.report.html.source_code import diff as diff_lines
+from samerun.report.html.source_code import excerpt, taken_apart
+from samerun.report.text import first_difference
 from samerun.runs.difference import Difference
 from samerun.runs.schema import NEVER_WRITTEN
 from samerun.runs.store import Run, Store
@@ -195,8 +196,8 @@ def test_without_a_proof_nothing_is_said_to_be_proved(build: Builder, tmp_path: 
 # ---- the strip ----------------------------------------------------------------------------------------
 
 
-def stripped(a: Run, b: Run, marks: list[strip.Mark]) -> strip.Strip | None:
-    return strip.strip(read(a), read(b), marks)
+def stripped(a: Run, b: Run, marks: list[timeline.Mark]) -> timeline.Strip | None:
+    return timeline.strip(read(a), read(b), marks)
 
 
 def test_equal_runs_have_an_equal_strip(build: Builder) -> None:
@@ -227,9 +228,9 @@ def test_what_one_run_has_alone_is_told_apart(build: Builder) -> None:
 def test_a_long_training_is_made_coarse_but_near_the_marks(
     build: Builder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(strip, "_MOST", 50)
-    monkeypatch.setattr(strip, "_CELLS", 20)
-    monkeypatch.setattr(strip, "_NEAR", 3)
+    monkeypatch.setattr(timeline, "_MOST", 50)
+    monkeypatch.setattr(timeline, "_CELLS", 20)
+    monkeypatch.setattr(timeline, "_NEAR", 3)
 
     def rows(changed: bool) -> Iterator[Record]:
         for step in range(200):
@@ -367,9 +368,9 @@ def test_only_code_is_read(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("a = 1\n")
     (tmp_path / "secret.txt").write_text("password\n")
     (tmp_path / "train").write_text("#!/usr/bin/env python\na = 1\n")
-    assert place.source("train.py:1", str(tmp_path)) == (["a = 1"], 1)
-    assert place.source("train:2", str(tmp_path)) is not None
-    assert place.source("secret.txt:1", str(tmp_path)) is None
+    assert first_difference.source("train.py:1", str(tmp_path)) == (["a = 1"], 1)
+    assert first_difference.source("train:2", str(tmp_path)) is not None
+    assert first_difference.source("secret.txt:1", str(tmp_path)) is None
     assert excerpt("secret.txt:1", str(tmp_path)) == [] == excerpt(None, str(tmp_path))
 
 

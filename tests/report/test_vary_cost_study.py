@@ -11,10 +11,13 @@ from samerun.experiments.study.paired_test import paired
 from samerun.experiments.study.result import SourceSpread, StudyResult
 from samerun.experiments.study.variance import luck, mean_interval, spread, sum_up
 from samerun.experiments.vary.result import Effect, Size, VaryResult
-from samerun.report import cost, study, vary
 from samerun.report.console import console
-from samerun.report.html import experiment, of_cost, of_study, of_vary
-from samerun.report.html.forest import Estimate, forest
+from samerun.report.html.charts.interval_plot import Estimate, forest
+from samerun.report.html.pages import cost as of_cost
+from samerun.report.html.pages import experiment
+from samerun.report.html.pages import study as of_study
+from samerun.report.html.pages import vary as of_vary
+from samerun.report.text import cost, study, vary
 from samerun.runs.difference import Difference
 
 RUNS = ("20261101T120000Z-aaaa", "20261101T120100Z-bbbb")

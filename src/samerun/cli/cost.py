@@ -50,8 +50,8 @@ class Cost(Verb):
         from samerun.cli.verdict import put_out
         from samerun.experiments.cost.cost import Rounds, cost
         from samerun.report import json
-        from samerun.report.cost import show
         from samerun.report.progress import Progress
+        from samerun.report.text.cost import show
 
         json.check_target(options.json)
         check_file(options.html, "--html")
@@ -64,7 +64,8 @@ class Cost(Verb):
             return interrupted(progress.runs, request.store)
         put_out(lambda console: show(result, console), result.to_json, options.json)
         if options.html is not None:
-            from samerun.report.html import experiment, of_cost
+            from samerun.report.html.pages import cost as of_cost
+            from samerun.report.html.pages import experiment
 
             experiment.write(of_cost.page(result), options.html)
         return exits.OF_VERDICT[result.verdict]

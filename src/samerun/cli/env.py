@@ -36,7 +36,7 @@ class Env(Verb):
             write_json(to_json(described), options.json)
             return exits.SAME
         from samerun.report.console import console
-        from samerun.report.environment import show
+        from samerun.report.text.environment import show
 
         show(described, console())
         return exits.SAME

@@ -180,7 +180,7 @@ def _report(result: ResumeResult, json_target: str | None) -> None:
     """Show the result; with JSON on standard output the text goes to standard error."""
     from samerun.report.console import console
     from samerun.report.json import write_json
-    from samerun.report.resume import show
+    from samerun.report.text.resume import show
 
     show(result, console(sys.stderr if json_target == "-" else sys.stdout))
     if json_target is not None:

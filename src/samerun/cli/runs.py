@@ -28,8 +28,8 @@ class Runs(Verb):
 
     def run(self, options: argparse.Namespace) -> int:
         """Do one of the three."""
-        from samerun.report import runs as report
         from samerun.report.console import console
+        from samerun.report.text import runs as report
         from samerun.runs.store import Store
 
         store = Store()

@@ -72,7 +72,7 @@ class Study(Verb):
         from samerun.experiments.study.study import study
         from samerun.report import json
         from samerun.report.progress import Progress
-        from samerun.report.study import show
+        from samerun.report.text.study import show
 
         json.check_target(options.json)
         check_file(options.html, "--html")
@@ -93,7 +93,8 @@ class Study(Verb):
             return exits.INTERRUPTED
         put_out(lambda console: show(result, console), result.to_json, options.json)
         if options.html is not None:
-            from samerun.report.html import experiment, of_study
+            from samerun.report.html.pages import experiment
+            from samerun.report.html.pages import study as of_study
 
             experiment.write(of_study.page(result), options.html)
         return exits.SAME if result.complete else exits.UNKNOWN

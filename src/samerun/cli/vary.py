@@ -52,7 +52,7 @@ class Vary(Verb):
         from samerun.experiments.vary.vary import Asked, vary
         from samerun.report import json
         from samerun.report.progress import Progress
-        from samerun.report.vary import show
+        from samerun.report.text.vary import show
 
         json.check_target(options.json)
         check_file(options.html, "--html")
@@ -66,7 +66,8 @@ class Vary(Verb):
             return interrupted(progress.runs, request.store)
         put_out(lambda console: show(result, console), result.to_json, options.json)
         if options.html is not None:
-            from samerun.report.html import experiment, of_vary
+            from samerun.report.html.pages import experiment
+            from samerun.report.html.pages import vary as of_vary
 
             experiment.write(of_vary.page(result), options.html)
         return exits.OF_VERDICT[result.verdict]

@@ -20,7 +20,7 @@ def report(result: CheckResult, json_target: str | None) -> None:
     """
     from samerun.report.console import console
     from samerun.report.json import write_json
-    from samerun.report.text import show
+    from samerun.report.text.check import show
 
     show(result, console(sys.stderr if json_target == "-" else sys.stdout))
     if json_target is not None:
@@ -30,8 +30,8 @@ def report(result: CheckResult, json_target: str | None) -> None:
 def report_diagnosis(diagnosis: Diagnosis, json_target: str | None, patch_target: str | None) -> None:
     """As `report`, for a diagnosis; and write its patch where asked for."""
     from samerun.report.console import console
-    from samerun.report.diagnosis import show
     from samerun.report.json import write_json, write_text
+    from samerun.report.text.diagnosis import show
 
     show(diagnosis, console(sys.stderr if "-" in (json_target, patch_target) else sys.stdout), patch_target)
     if json_target is not None:

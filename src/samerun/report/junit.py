@@ -16,10 +16,10 @@ from xml.etree import ElementTree as xml
 from samerun.errors import SamerunError
 from samerun.experiments.diagnose.result import Diagnosis
 from samerun.experiments.lookup import Lookup
-from samerun.report import place
 from samerun.report.json import write_text
-from samerun.report.pasted import pasted
-from samerun.report.plain import clean
+from samerun.report.safe_text import clean
+from samerun.report.text import first_difference
+from samerun.report.text.plain_text import pasted
 from samerun.runs.manifest import Manifest
 
 _WIDTH = 100
@@ -115,8 +115,8 @@ def _message(diagnosis: Diagnosis) -> str:
     first = check.difference
     if check.verdict != "differs" or first is None:
         return _short(check.reason or "nothing to compare")
-    site = place.call_site(first)
-    where = f"the runs part {place.headline(first)}" + (f" ({site})" if site else "")
+    site = first_difference.call_site(first)
+    where = f"the runs part {first_difference.headline(first)}" + (f" ({site})" if site else "")
     named = [
         f"{cause.source} ({'confirmed' if cause.confirmed else 'not confirmed'})" for cause in check.causes
     ]

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from samerun.experiments.progress import Listener
 from samerun.report.console import console
-from samerun.report.plain import clean, styled
+from samerun.report.safe_text import clean, styled
 
 
 class Progress(Listener):

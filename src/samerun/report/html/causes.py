@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from samerun.experiments.diagnose.result import Diagnosis, Found, Proof
 from samerun.explaining.cause import Cause
-from samerun.report import alone, place
-from samerun.report.html.code import CodeLine, Piece, excerpt, python
+from samerun.report.html.source_code import CodeLine, Piece, excerpt, python
+from samerun.report.text import first_difference
+from samerun.report.text import replayed_operation as alone
 from samerun.sources.catalogue import catalogue
 
 
@@ -46,13 +47,13 @@ def cards(diagnosis: Diagnosis) -> list[Card]:
 
 
 def _card(number: int, found: Found, folder: str) -> Card:
-    site = place.call_site(found.difference)
+    site = first_difference.call_site(found.difference)
     code = excerpt(site, folder)
     return Card(
         number,
         " and ".join(cause.source for cause in found.causes) or "No known source",
-        place.headline(found.difference),
-        tuple(place.facts(found.difference, found.pair)),
+        first_difference.headline(found.difference),
+        tuple(first_difference.facts(found.difference, found.pair)),
         tuple(code),
         tuple(_named(cause, found, site if code else None, folder) for cause in found.causes),
         None if found.proof is None else _proof(found.proof),

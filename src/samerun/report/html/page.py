@@ -14,7 +14,7 @@ from samerun.experiments.diagnose.result import Diagnosis
 from samerun.experiments.lookup import Lookup
 from samerun.report.html.view import view
 from samerun.report.json import write_text
-from samerun.report.plain import clean
+from samerun.report.safe_text import clean
 
 if TYPE_CHECKING:
     import jinja2

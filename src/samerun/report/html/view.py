@@ -16,9 +16,11 @@ from samerun.experiments.diagnose.from_recorded import parted
 from samerun.experiments.diagnose.result import Diagnosis
 from samerun.experiments.lookup import Lookup
 from samerun.explaining.patch import Patch
-from samerun.report import drawn, place
-from samerun.report.html import causes, code, growth, losses, operations, runs, settings, strip
-from samerun.report.pasted import pasted
+from samerun.report.html import causes, operations, runs, settings, source_code
+from samerun.report.html.charts import growth, losses
+from samerun.report.html.charts import timeline as strip
+from samerun.report.text import draw_counts, first_difference
+from samerun.report.text.plain_text import pasted
 from samerun.runs.store import Run
 
 _WIDTH = 80  # columns of the text to paste
@@ -52,7 +54,7 @@ class Closely:
 class Patched:
     """The patch, line by line."""
 
-    lines: list[code.DiffLine]
+    lines: list[source_code.DiffLine]
     tried: str
     cannot: tuple[tuple[str, str], ...]
 
@@ -171,7 +173,7 @@ def _headline(check: CheckResult) -> str:
     if len(check.runs) == 1:
         return f"One run of {check.steps} step{'' if check.steps == 1 else 's'}"
     if check.verdict == "differs" and check.difference is not None:
-        return f"{len(check.runs)} runs part {place.headline(check.difference)}"
+        return f"{len(check.runs)} runs part {first_difference.headline(check.difference)}"
     if check.verdict == "same":
         return f"{len(check.runs)} runs gave the same bits"
     return f"Whether {len(check.runs)} runs are the same is not known"
@@ -201,7 +203,7 @@ def _patched(patch: Patch | None) -> Patched | None:
     }[patch.verified]
     if patch.partial:
         tried = "These edits are not enough by themselves, and were not tried."
-    return Patched(code.diff(patch.diff or patch.partial), tried, tuple(sorted(patch.cannot.items())))
+    return Patched(source_code.diff(patch.diff or patch.partial), tried, tuple(sorted(patch.cannot.items())))
 
 
 def _draws(ledger: Sequence[Drawn]) -> Draws | None:
@@ -210,7 +212,7 @@ def _draws(ledger: Sequence[Drawn]) -> Draws | None:
     differing = [item for item in ledger if _is_other(item)]
     equal = [item for item in ledger if not _is_other(item)]
     return Draws(
-        tuple(f"{line[0].upper()}{line[1:]}." for line in drawn.said(differing)),
+        tuple(f"{line[0].upper()}{line[1:]}." for line in draw_counts.said(differing)),
         tuple(differing[:_MOST_DRAWS]),
         tuple(equal[:_MOST_DRAWS]),
         max(0, len(differing) - _MOST_DRAWS) + max(0, len(equal) - _MOST_DRAWS),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 
 from samerun.experiments.study.result import SourceSpread, StudyResult
-from samerun.report import study
-from samerun.report.html.experiment import Page, Row, Section
-from samerun.report.html.forest import Estimate, forest
+from samerun.report.html.charts.interval_plot import Estimate, forest
+from samerun.report.html.pages.experiment import Page, Row, Section
+from samerun.report.text import study
 
 
 def page(result: StudyResult) -> Page:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from samerun.comparing.growth import Distance, Growth
-from samerun.report.html.losses import thinned
+from samerun.report.html.charts.losses import thinned
 
 
 @dataclass(frozen=True)

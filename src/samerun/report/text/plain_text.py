@@ -7,8 +7,8 @@ import io
 from rich.console import Console
 
 from samerun.experiments.diagnose.result import Diagnosis
-from samerun.report import diagnosis as of_diagnosis
-from samerun.report import text
+from samerun.report.text import check
+from samerun.report.text import diagnosis as of_diagnosis
 
 
 def pasted(diagnosis: Diagnosis, width: int) -> str:
@@ -18,5 +18,5 @@ def pasted(diagnosis: Diagnosis, width: int) -> str:
     if any(item.proof is not None for item in diagnosis.found):
         of_diagnosis.show(diagnosis, console)
     else:
-        text.show(diagnosis.check, console)
+        check.show(diagnosis.check, console)
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines())

@@ -11,10 +11,12 @@ from samerun.comparing.growth import Growth
 from samerun.experiments.diagnose.result import Diagnosis, Found, Proof
 from samerun.explaining.cause import Cause
 from samerun.explaining.patch import Patch
-from samerun.report import alone, drawn, place, text
-from samerun.report.causes import NO_SOURCE
-from samerun.report.losses import loss_table
-from samerun.report.plain import Hung, Line, put, styled
+from samerun.report.safe_text import Hung, Line, put, styled
+from samerun.report.text import check as text
+from samerun.report.text import draw_counts, first_difference
+from samerun.report.text import replayed_operation as alone
+from samerun.report.text.causes import NO_SOURCE
+from samerun.report.text.losses import loss_table
 from samerun.sources.catalogue import catalogue
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
@@ -62,7 +64,7 @@ def _verdict(diagnosis: Diagnosis) -> Line:
 
 
 def _found(number: int, found: Found, folder: str) -> list[Line]:
-    where = place.headline(found.difference)
+    where = first_difference.headline(found.difference)
     names = " and ".join(cause.source for cause in found.causes if cause.confirmed)
     title = styled(f"{number}. ", "bold").append_text(
         styled(names, "bold red") if names else styled("not proved", "bold yellow")
@@ -74,11 +76,11 @@ def _found(number: int, found: Found, folder: str) -> list[Line]:
         lines += _cause(cause, alone=len(found.causes) == 1)
     if found.proof is not None:
         lines.append(_labelled("proof", _proof(found.proof)))
-    lines += place.describe(found.difference, folder, None)
+    lines += first_difference.describe(found.difference, folder, None)
     if found.alone is not None:
         first, *ways = alone.said(found.alone)
         lines += [_labelled("alone", first), *(_labelled("", way) for way in ways)]
-    lines += [_labelled("draws", line) for line in drawn.said(found.ledger)]
+    lines += [_labelled("draws", line) for line in draw_counts.said(found.ledger)]
     if (grown := _grown(found.growth)) is not None:
         lines.append(_labelled("then", grown))
     lines += [

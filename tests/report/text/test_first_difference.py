@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from samerun.report.place import facts
+from samerun.report.text.first_difference import facts
 from samerun.runs.difference import Difference, Further, Gap, Origin
 
 ORIGIN = Origin("aten.mm.default", "Net", "b.py:15", "forward", False, False, None, False, False)

@@ -3,9 +3,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from samerun.report.losses import loss_table, writer
+from samerun.report.text.losses import loss_table, writer
 
-from .results import DIFFERS
+from ..results import DIFFERS
 
 
 def rows(single: tuple[dict[int, float], ...], width: int = 100) -> list[str]:

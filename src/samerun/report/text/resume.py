@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.text import Text
 
 from samerun.experiments.resume.result import ResumeResult
-from samerun.report import place
-from samerun.report.losses import loss_table
-from samerun.report.plain import Hung, Line, put, styled
+from samerun.report.safe_text import Hung, Line, put, styled
+from samerun.report.text import first_difference
+from samerun.report.text.losses import loss_table
 from samerun.runs.difference import Difference
 
 
@@ -28,7 +28,7 @@ def show(result: ResumeResult, console: Console) -> None:
                 console,
                 [Text(), Text("Loss (run 1 was never stopped, run 2 was resumed)", style="bold"), *table],
             )
-        where = place.describe(_seen(result.difference), result.folder, result.pair)
+        where = first_difference.describe(_seen(result.difference), result.folder, result.pair)
         put(console, [Text(), Text("First difference", style="bold"), *where])
         put(console, [Text(), *_lacked(result)])
     put(console, [Text(), *_runs(result)])
@@ -38,7 +38,7 @@ def _verdict(result: ResumeResult) -> Line:
     if result.verdict == "same":
         return _line("✓ same", "bold green", f"{_course(result)}; {result.scope}, bit for bit")
     if result.verdict == "differs" and result.difference is not None:
-        headline = place.headline(result.difference)
+        headline = first_difference.headline(result.difference)
         text = f"{_course(result)}: {headline}, it parts from the run that was never stopped"
         return _line("✗ differs", "bold red", text)
     return _line("? unknown", "bold yellow", result.reason or "nothing to compare")

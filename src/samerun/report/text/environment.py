@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from samerun.experiments.describe_sources import Described
-from samerun.report.plain import styled
+from samerun.report.safe_text import styled
 
 
 def show(described: Sequence[Described], console: Console) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 
 from samerun.experiments.cost.result import CostResult
-from samerun.report import cost
-from samerun.report.html.experiment import Page, Row, Section
-from samerun.report.html.forest import Estimate, forest
+from samerun.report.html.charts.interval_plot import Estimate, forest
+from samerun.report.html.pages.experiment import Page, Row, Section
+from samerun.report.text import cost
 
 _VERDICTS = {"same": "repeats", "differs": "does not repeat", "unknown": "? unknown"}
 

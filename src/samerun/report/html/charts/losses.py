@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from samerun.experiments.check.result import CheckResult
-from samerun.report.losses import loss_table
+from samerun.report.text.losses import loss_table
 
 _MOST = 2_000  # steps in a plot
 _NEAR = 100  # steps around a difference that are never left out

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from samerun.report.plain import Hung, Line, styled
+from samerun.report.safe_text import Hung, Line, styled
 from samerun.runs.difference import Difference, Further, Gap, Origin
 
 _CONTEXT = 2  # lines before and after

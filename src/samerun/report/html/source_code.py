@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from samerun.report import place
+from samerun.report.text import first_difference
 
 _LONGEST = 200_000  # characters that are worth taking apart
 
@@ -42,14 +42,15 @@ class DiffLine:
 
 def excerpt(site: str | None, folder: str) -> list[CodeLine]:
     """The source line of a call site and its neighbours, as the file reads now; [] when it is gone."""
-    found = None if site is None else place.source(site, folder)
+    found = None if site is None else first_difference.source(site, folder)
     if found is None:
         return []
     lines, here = found
     lines = [line.expandtabs(4) for line in lines]
     pieces = taken_apart(lines)
     return [
-        CodeLine(line.number, line.here, tuple(pieces[line.number - 1])) for line in place.around(lines, here)
+        CodeLine(line.number, line.here, tuple(pieces[line.number - 1]))
+        for line in first_difference.around(lines, here)
     ]
 
 

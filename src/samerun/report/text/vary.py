@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from samerun.experiments.vary.result import Effect, Size, VaryResult
-from samerun.report.plain import Hung, Line, put, styled
+from samerun.report.safe_text import Hung, Line, put, styled
 
 _STYLES = {"same": "green", "differs": "bold red", "unknown": "yellow"}
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from samerun.errors import SamerunError
-from samerun.report.plain import clean, styled
+from samerun.report.safe_text import clean, styled
 from samerun.runs.manifest import Manifest
 from samerun.runs.store import Run
 

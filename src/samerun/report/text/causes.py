@@ -6,7 +6,7 @@ from rich.text import Text
 
 from samerun.experiments.check.result import CheckResult
 from samerun.explaining.cause import Cause
-from samerun.report.plain import Hung, Line, styled
+from samerun.report.safe_text import Hung, Line, styled
 
 NO_SOURCE = "no source of the catalogue explains it"
 

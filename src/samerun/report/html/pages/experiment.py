@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from samerun.report.html.forest import Forest
+from samerun.report.html.charts.interval_plot import Forest
 from samerun.report.html.page import _asset, _environment, _policy, _trusted
 from samerun.report.json import write_text
 

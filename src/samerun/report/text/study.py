@@ -10,7 +10,7 @@ from rich.text import Text
 from samerun.experiments.study.paired_test import Paired
 from samerun.experiments.study.result import SourceSpread, StudyResult
 from samerun.experiments.study.variance import Luck
-from samerun.report.plain import Hung, Line, put, styled
+from samerun.report.safe_text import Hung, Line, put, styled
 
 _BAR = 20  # columns
 

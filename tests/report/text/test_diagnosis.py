@@ -12,9 +12,9 @@ from samerun.comparing.ledger import Drawn
 from samerun.comparing.probe import Probed, Way
 from samerun.experiments.diagnose.result import Diagnosis, Found, Proof
 from samerun.explaining.patch import Patch
-from samerun.report import diagnosis as report
+from samerun.report.text import diagnosis as report
 
-from .results import DIFFERS, SAME
+from ..results import DIFFERS, SAME
 
 assert DIFFERS.difference is not None and DIFFERS.pair is not None
 FOUND = Found(

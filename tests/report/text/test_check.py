@@ -8,10 +8,10 @@ import pytest
 from rich.console import Console
 
 from samerun.experiments.check.result import CheckResult
-from samerun.report.text import show
+from samerun.report.text.check import show
 from samerun.runs.difference import Difference
 
-from .results import DIFFERS, OPERATION, SAME, SCRIPT, UNKNOWN
+from ..results import DIFFERS, OPERATION, SAME, SCRIPT, UNKNOWN
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -9,9 +9,10 @@ from rich.console import Console
 from rich.text import Text
 
 from samerun.experiments.check.result import CheckResult
-from samerun.report import causes, place
-from samerun.report.losses import loss_table
-from samerun.report.plain import Hung, Line, put, styled
+from samerun.report.safe_text import Hung, Line, put, styled
+from samerun.report.text import causes
+from samerun.report.text import first_difference as place
+from samerun.report.text.losses import loss_table
 
 _INPUTS = {"resume-state", "input-data"}  # causes that a copy of the working directory removes
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 
 from samerun.experiments.vary.result import Effect, VaryResult
-from samerun.report import vary
-from samerun.report.html.experiment import Page, Row, Section
-from samerun.report.html.forest import Estimate, forest
+from samerun.report.html.charts.interval_plot import Estimate, forest
+from samerun.report.html.pages.experiment import Page, Row, Section
+from samerun.report.text import vary
 
 _VERDICTS = {"same": "✓ same", "differs": "✗ differs", "unknown": "? unknown"}
 

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from samerun.experiments.cost.pricing import Ratio
 from samerun.experiments.cost.result import Choice, CostResult, Price
-from samerun.report.plain import Hung, Line, put, styled
+from samerun.report.safe_text import Hung, Line, put, styled
 
 _STYLES = {"same": "green", "differs": "bold red", "unknown": "yellow"}
 _WORDS = {"same": "repeats", "differs": "does not repeat", "unknown": "not known whether it repeats"}

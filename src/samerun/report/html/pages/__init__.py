@@ -1,0 +1,1 @@
+"""The pages of experiments, one file a verb."""
