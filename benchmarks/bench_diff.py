@@ -28,7 +28,7 @@ COMPARE = """
 import json, resource, sys, time
 start = time.perf_counter()
 from pathlib import Path
-from samerun.comparing.compare import compare
+from samerun.comparing.compare_runs import compare
 from samerun.runs.store import Run
 result = compare(Run(Path(sys.argv[1])), Run(Path(sys.argv[2])))
 seconds = time.perf_counter() - start

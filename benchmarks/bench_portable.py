@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from samerun.comparing.compare import compare
+from samerun.comparing.compare_runs import compare
 from samerun.experiments.cost.configurations import Setup
 from samerun.experiments.cost.cost import Rounds, cost
 from samerun.experiments.request import Request

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from samerun.comparing.compare import compare
+from samerun.comparing.compare_runs import compare
 from samerun.runs.complaints import complain
 from samerun.runs.store import Run
 

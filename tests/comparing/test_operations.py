@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from samerun.comparing.compare import compare
+from samerun.comparing.compare_runs import compare
 from samerun.comparing.comparison import Comparison
-from samerun.comparing.probe import aim
+from samerun.comparing.replayed_operation import aim
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Probe
 from samerun.runs.schema import DRAWS, LOADER, NEVER_WRITTEN, UNINITIALIZED

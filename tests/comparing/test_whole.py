@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from samerun.comparing.compare import compare_all, compare_whole
+from samerun.comparing.compare_runs import compare_all, compare_whole
 from samerun.comparing.comparison import Comparison
 from samerun.runs.store import Run
 

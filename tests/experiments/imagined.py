@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from samerun.digest import algorithms, combine, digest_bytes
-from samerun.launching.marks import TORCH_SEEN, took_effect
+from samerun.launching.marker_files import TORCH_SEEN, took_effect
 from samerun.runs.manifest import Manifest
 from samerun.runs.plan import Control
 from samerun.runs.schema import SCHEMA

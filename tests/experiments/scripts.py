@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from samerun.digest import algorithms, combine, digest_bytes
-from samerun.launching.following import Progress
-from samerun.launching.marks import PYTHON_SEEN, TORCH_SEEN
+from samerun.launching.marker_files import PYTHON_SEEN, TORCH_SEEN
+from samerun.launching.progress_files import Progress
 from samerun.runs.manifest import Manifest
 from samerun.runs.plan import Control
 from samerun.runs.schema import DRAWS, SCHEMA

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from samerun.comparing.compare import compare_read
-from samerun.comparing.processes import Recorded
+from samerun.comparing.compare_runs import compare_read
+from samerun.comparing.pairing import Recorded
 from samerun.digest import digest_bytes
 from samerun.experiments.resume.aligned_traces import continued
 from samerun.experiments.resume.epoch_starts import Beginnings

@@ -13,7 +13,7 @@ from sources.differences import side
 from sources.mending import Program, changed, differing, equal
 
 from samerun.digest import digest_bytes
-from samerun.editing.code import encoded
+from samerun.editing.user_program import encoded
 from samerun.explaining.cause import Cause
 from samerun.explaining.patch import Patch, patch
 from samerun.runs.difference import Difference

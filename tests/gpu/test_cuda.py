@@ -66,7 +66,7 @@ def test_recording_moves_no_bit_and_waits_for_nothing_else(trainer: Trainer, tie
 
 
 def test_one_flipped_bit_is_found(trainer: Trainer):
-    from samerun.comparing.compare import compare
+    from samerun.comparing.compare_runs import compare
     from samerun.runs.plan import Control
 
     trainer.script(TRAIN)

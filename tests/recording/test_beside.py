@@ -2,7 +2,7 @@
 
 import pytest
 
-from samerun.comparing.compare import compare
+from samerun.comparing.compare_runs import compare
 
 SCRIPT = """
 import copy, sys, threading, time

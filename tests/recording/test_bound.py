@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from samerun.cli.main import main
-from samerun.comparing.compare import compare
+from samerun.comparing.compare_runs import compare
 from samerun.comparing.growth import growth
 
 SCRIPT = """

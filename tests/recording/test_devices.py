@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from samerun.comparing.compare import compare
+from samerun.comparing.compare_runs import compare
 
 SCRIPT = """
 import sys, torch, torch.nn.functional as F

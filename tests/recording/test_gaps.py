@@ -10,7 +10,7 @@ import pytest
 import torch
 from trainer import Trainer
 
-from samerun.comparing.compare import compare
+from samerun.comparing.compare_runs import compare
 
 SCRIPT = """
 import ctypes, sys, threading

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from samerun.comparing.compare import compare
+from samerun.comparing.compare_runs import compare
 
 PREPARE = """
 import os, sys, time

@@ -8,7 +8,7 @@ import sys
 import pytest
 from trainer import Trainer
 
-from samerun.comparing.ledger import ledger
+from samerun.comparing.draw_ledger import ledger
 
 SCRIPT = """
 import copy, pickle, random, sys

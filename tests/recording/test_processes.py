@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from samerun.comparing.compare import compare
+from samerun.comparing.compare_runs import compare
 
 MODEL = """
 import torch, torch.nn.functional as F

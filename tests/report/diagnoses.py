@@ -9,9 +9,9 @@ from pathlib import Path
 
 from comparing.build import Builder, Record, end, flip, group, operation, record
 
+from samerun.comparing.draw_ledger import Drawn
 from samerun.comparing.growth import Distance, Growth
-from samerun.comparing.ledger import Drawn
-from samerun.comparing.probe import Probed, Way
+from samerun.comparing.replayed_operation import Probed, Way
 from samerun.experiments.check.result import CheckResult
 from samerun.experiments.diagnose.result import Diagnosis, Found, Proof
 from samerun.experiments.lookup import Lookup

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from comparing.build import Builder, Record, end, find, flip, group, operation, record, training
 
-from samerun.comparing.processes import read
+from samerun.comparing.pairing import read
 from samerun.errors import UsageError
 from samerun.experiments.check.diff import diff
 from samerun.experiments.check.result import CheckResult

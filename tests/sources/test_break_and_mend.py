@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from samerun.comparing.compare import compare
+from samerun.comparing.compare_runs import compare
 from samerun.explaining.explain import explain
 from samerun.runs.plan import Control
 from samerun.sources.catalogue import catalogue

@@ -73,7 +73,7 @@ class RunVerb(Verb):
 def _tell(run: Run) -> None:
     """Where the run is, and what of it is not as it should be."""
     from samerun.health.examine import examine
-    from samerun.launching.unrecorded import without_torch
+    from samerun.launching.why_unrecorded import without_torch
     from samerun.runs.complaints import complaints, why_broken
     from samerun.runs.store import Store
 

@@ -17,7 +17,7 @@ _MOST = 2  # uses that are named for each source
 
 def not_controlled(run: Run, options: argparse.Namespace) -> list[str]:
     """At most two lines: what was used and where, and the command that controls it. [] for nothing."""
-    from samerun.comparing.processes import read
+    from samerun.comparing.pairing import read
     from samerun.comparing.uncontrolled import FILES, left_for_the_next, uncontrolled
     from samerun.sources.catalogue import catalogue
 

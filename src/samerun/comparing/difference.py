@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from samerun.comparing.circumstances import Samples, generators, samples, side
-from samerun.comparing.further import further
-from samerun.comparing.gaps import gap
-from samerun.comparing.process import Compared
-from samerun.comparing.processes import Recorded
+from samerun.comparing.compare_process import Compared
+from samerun.comparing.context import Samples, generators, samples, side
+from samerun.comparing.external_writes import gap
+from samerun.comparing.later_differences import further
+from samerun.comparing.pairing import Recorded
 from samerun.runs.difference import Difference, Further, Kind
 from samerun.runs.reading import Trace
 from samerun.runs.schema import COMPARED, PHASES

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from samerun.comparing.alignment import Paired, join
-from samerun.comparing.processes import pair, read
+from samerun.comparing.pairing import pair, read
 from samerun.runs import columns
 from samerun.runs.reading import Trace
 from samerun.runs.schema import COMPARED

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 from samerun.comparing.alignment import Alignment, Paired, Parting, common_prefix
-from samerun.comparing.circumstances import OWN
+from samerun.comparing.context import OWN
 from samerun.runs.difference import Origin
 from samerun.runs.reading import Trace
 from samerun.runs.schema import DRAWS, LOADER, NEVER_WRITTEN, UNINITIALIZED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from samerun.comparing.processes import Recorded
+from samerun.comparing.pairing import Recorded
 from samerun.runs.difference import Row
 from samerun.runs.plan import Control
 from samerun.runs.reading import Trace

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 
 from samerun.editing.edit import NoEdit
-from samerun.editing.file import File
+from samerun.editing.source_file import File
 
 _CONTEXT = 3  # lines around a change
 

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from samerun.editing.file import File, Function, last_name
+from samerun.editing.source_file import File, Function, last_name
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from samerun.comparing.processes import read
+from samerun.comparing.pairing import read
 from samerun.explaining.explain import explain
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.store import Run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from samerun.comparing.comparison import Comparison
-from samerun.launching.unrecorded import without_torch
+from samerun.launching.why_unrecorded import without_torch
 from samerun.runs.store import Run
 
 WHOLE = {"finished", "stopped"}

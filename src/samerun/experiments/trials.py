@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from samerun.comparing.compare import compare_all, earliest
+from samerun.comparing.compare_runs import compare_all, earliest
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.experiments import run_outcome
 from samerun.experiments.living import Losses, if_living
 from samerun.experiments.progress import Listener
 from samerun.experiments.request import Request
 from samerun.launching.run import record
-from samerun.launching.scratch import scratch_copy
+from samerun.launching.working_copy import scratch_copy
 from samerun.runs.plan import Control, Probe, Tier
 from samerun.runs.store import Run
 

@@ -6,14 +6,14 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from samerun.comparing.compare import compare
+from samerun.comparing.compare_runs import compare
 from samerun.control import selected
 from samerun.experiments import run_outcome
 from samerun.experiments.progress import Listener
 from samerun.experiments.request import Request
 from samerun.experiments.tensor_digests import named, unequal
 from samerun.experiments.trials import Record
-from samerun.launching.marks import took_effect
+from samerun.launching.marker_files import took_effect
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Control, Tier
 from samerun.runs.reading import Trace

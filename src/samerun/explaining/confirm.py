@@ -7,7 +7,7 @@ from typing import Literal
 
 from samerun.comparing.comparison import Comparison
 from samerun.explaining.cause import Cause, Findings, cause_of
-from samerun.explaining.smallest import smallest
+from samerun.explaining.delta_debugging import smallest
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.schema import PHASES
 from samerun.sources.catalogue import catalogue

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from samerun.editing.code import Code, encoded
 from samerun.editing.diff import carried, unified
 from samerun.editing.edit import Edit, NoEdit
-from samerun.editing.merging import merged
+from samerun.editing.merge_edits import merged
 from samerun.editing.replacing import write_anew
+from samerun.editing.user_program import Code, encoded
 from samerun.explaining.cause import Cause
-from samerun.explaining.witness import argv_of, whole
+from samerun.explaining.full_evidence import argv_of, whole
 from samerun.runs.difference import Difference
 from samerun.sources.catalogue import catalogue
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from samerun.comparing.processes import Recorded
+from samerun.comparing.pairing import Recorded
 from samerun.health.draws import Draws
 from samerun.health.loaders import Loaders, read_loaders
 from samerun.runs.reading import Trace

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from samerun.comparing.processes import Recorded, read
+from samerun.comparing.pairing import Recorded, read
 from samerun.errors import SamerunError
 from samerun.health import constant, drift, ranks, repeated, streams, workers
 from samerun.health.case import Case

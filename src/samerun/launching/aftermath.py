@@ -14,8 +14,8 @@ from typing import Any
 import psutil
 
 from samerun.errors import SamerunError
+from samerun.launching.process_tree import cleans_up
 from samerun.launching.run import close
-from samerun.launching.tree import cleans_up
 from samerun.runs.plan import VARIABLE
 
 _CLEANERS_S = 2.0  # for those that free shared memory once the others are gone

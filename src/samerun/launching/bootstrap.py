@@ -19,7 +19,7 @@ from samerun import lineage, recording, torch_version
 from samerun.errors import SamerunError, TorchNeeded, UsageError
 from samerun.interruption import is_the_scripts
 from samerun.launching.hooks import ImportHook
-from samerun.launching.marks import PYTHON_SEEN, TORCH_SEEN, mark, took_effect
+from samerun.launching.marker_files import PYTHON_SEEN, TORCH_SEEN, mark, took_effect
 from samerun.runs.complaints import NO_TORCH, complain
 from samerun.runs.plan import Plan
 from samerun.sources.source import Source

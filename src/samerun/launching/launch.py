@@ -18,10 +18,10 @@ import psutil
 
 from samerun import lineage
 from samerun.launching.command import cannot_start, check_command
-from samerun.launching.following import Following, Progress
 from samerun.launching.interrupts import Interrupts
 from samerun.launching.output import Output
-from samerun.launching.tree import Tree, adopting
+from samerun.launching.process_tree import Tree, adopting
+from samerun.launching.progress_files import Following, Progress
 from samerun.launching.watcher import Matter, watcher
 from samerun.runs.plan import VARIABLE, Plan
 

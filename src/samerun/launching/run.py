@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from samerun.errors import RunError, UsageError
-from samerun.launching.following import Progress
 from samerun.launching.launch import Outcome, child_environment, launch
-from samerun.launching.scratch import root_of, scratch_copy
-from samerun.launching.telling import told
+from samerun.launching.progress_files import Progress
+from samerun.launching.summarise_traces import told
+from samerun.launching.working_copy import root_of, scratch_copy
 from samerun.runs import provenance
 from samerun.runs.manifest import FILE, Manifest
 from samerun.runs.plan import Control, Plan, Probe, Tier

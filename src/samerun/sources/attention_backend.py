@@ -13,7 +13,7 @@ from samerun.sources.evidence import op_families
 from samerun.sources.source import Settings, Variant
 
 if TYPE_CHECKING:
-    from samerun.editing.code import Code
+    from samerun.editing.user_program import Code
 
 
 class AttentionBackend(Setting):

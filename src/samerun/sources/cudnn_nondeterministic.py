@@ -12,7 +12,7 @@ from samerun.sources.base.setting import Setting
 from samerun.sources.evidence import op_families
 
 if TYPE_CHECKING:
-    from samerun.editing.code import Code
+    from samerun.editing.user_program import Code
 
 
 class CudnnNondeterministic(Setting):

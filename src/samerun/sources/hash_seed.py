@@ -19,7 +19,7 @@ from samerun.sources.source import Settings, Source, Undo, Variant
 from samerun.streams import stream_seed
 
 if TYPE_CHECKING:
-    from samerun.editing.code import Code
+    from samerun.editing.user_program import Code
 
 VARIABLE = "PYTHONHASHSEED"
 _LARGEST = 2**32 - 1

@@ -22,7 +22,7 @@ from samerun.wrapping import Around
 if TYPE_CHECKING:
     from types import FrameType
 
-    from samerun.editing.code import Code
+    from samerun.editing.user_program import Code
 
 _NEAR = 6  # frames between shutil.rmtree and the note of what it listed
 

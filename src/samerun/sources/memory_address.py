@@ -14,7 +14,7 @@ from samerun.sources.evidence.hash_order import hashing
 from samerun.sources.source import Source
 
 if TYPE_CHECKING:
-    from samerun.editing.code import Code
+    from samerun.editing.user_program import Code
 
 _WORDS = re.compile(r"\b(id|hash|set|frozenset)\s*\(|key=(id|hash)\b|data_ptr\(\)")
 

@@ -16,7 +16,7 @@ from samerun.sources.evidence import op_families
 from samerun.sources.source import Source, Undo
 
 if TYPE_CHECKING:
-    from samerun.editing.code import Code
+    from samerun.editing.user_program import Code
 
 
 class MklFirstCall(Source):

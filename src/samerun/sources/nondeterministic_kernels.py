@@ -19,7 +19,7 @@ from samerun.sources.patching import deterministic
 from samerun.sources.source import Undo
 
 if TYPE_CHECKING:
-    from samerun.editing.code import Code
+    from samerun.editing.user_program import Code
 
 VARIABLE = "CUBLAS_WORKSPACE_CONFIG"
 _VALID = (":4096:8", ":16:8")  # https://docs.nvidia.com/cuda/cublas/#results-reproducibility

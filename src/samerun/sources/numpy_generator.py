@@ -18,7 +18,7 @@ from samerun.sources.source import Journal, Settings, Source, Undo, Variant
 from samerun.wrapping import MISSING, Around, Parameter, around, stand_in
 
 if TYPE_CHECKING:
-    from samerun.editing.code import Code
+    from samerun.editing.user_program import Code
 
 
 class NumpyGenerator(Source):

@@ -13,7 +13,7 @@ from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control, Mode
 
 if TYPE_CHECKING:
-    from samerun.editing.code import Code
+    from samerun.editing.user_program import Code
 
 Undo = Callable[[], None]
 Settings = Mapping[str, Mapping[str, Any]]  # source id to what it said of itself in a run

@@ -20,7 +20,7 @@ from samerun.sources.source import Journal, Settings, Source, Undo, Variant
 from samerun.wrapping import all_of, around
 
 if TYPE_CHECKING:
-    from samerun.editing.code import Code
+    from samerun.editing.user_program import Code
 
 _TAKEN = "Queue.get"
 # Whose threads and queues decide nothing: progress bars, logs of metrics, debuggers. And torch's own loader,

@@ -15,7 +15,7 @@ from samerun.sources.source import Settings, Source, Undo, Variant
 from samerun.wrapping import all_of, around
 
 if TYPE_CHECKING:
-    from samerun.editing.code import Code
+    from samerun.editing.user_program import Code
 
 _VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 

@@ -14,7 +14,7 @@ from samerun.sources.patching import attribute, deterministic, imported, numpy_e
 from samerun.sources.source import Journal, Settings, Undo, Variant
 
 if TYPE_CHECKING:
-    from samerun.editing.code import Code
+    from samerun.editing.user_program import Code
 
 
 class UninitializedMemory(Setting):

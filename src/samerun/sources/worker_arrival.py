@@ -18,7 +18,7 @@ from samerun.sources.source import Journal, Source, Undo
 from samerun.wrapping import SELF, around
 
 if TYPE_CHECKING:
-    from samerun.editing.code import Code
+    from samerun.editing.user_program import Code
 
 
 class WorkerArrival(Source):

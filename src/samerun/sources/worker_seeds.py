@@ -13,7 +13,7 @@ from samerun.sources.per_sample import dataloaders
 from samerun.sources.source import Settings, Source, Undo, Variant
 
 if TYPE_CHECKING:
-    from samerun.editing.code import Code
+    from samerun.editing.user_program import Code
 
 
 class WorkerSeeds(Source):

@@ -9,7 +9,7 @@ import pytest
 import torch
 from trainer import Trainer
 
-from samerun.comparing.probe import probed
+from samerun.comparing.replayed_operation import probed
 from samerun.runs.plan import Probe
 
 SCRIPT = """

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from samerun.comparing.compare import compare
+from samerun.comparing.compare_runs import compare
 from samerun.recording.ops import compiled
 
 HEAD = """

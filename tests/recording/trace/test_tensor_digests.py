@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from samerun.comparing.compare import compare
+from samerun.comparing.compare_runs import compare
 
 SCRIPT = """
 import os, tempfile, torch

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from samerun.comparing.draw_ledger import Drawn
 from samerun.comparing.growth import Distance, Growth
-from samerun.comparing.ledger import Drawn
-from samerun.comparing.probe import Probed, Way
+from samerun.comparing.replayed_operation import Probed, Way
 from samerun.experiments.diagnose.result import Diagnosis, Found, Proof
 from samerun.explaining.patch import Patch
 from samerun.report.text import diagnosis as report

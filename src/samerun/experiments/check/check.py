@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from samerun.comparing.compare import compare_whole, earliest
+from samerun.comparing.compare_runs import compare_whole, earliest
 from samerun.comparing.comparison import Comparison
 from samerun.experiments import run_outcome, scope
 from samerun.experiments.check import without_steps

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from samerun.comparing.compare import compare_all, compare_whole, earliest
+from samerun.comparing.compare_runs import compare_all, compare_whole, earliest
 from samerun.comparing.comparison import Comparison
 from samerun.experiments import run_outcome, scope
 from samerun.experiments.check.confirm import why

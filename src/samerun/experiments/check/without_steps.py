@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from samerun.comparing.compare import compare
+from samerun.comparing.compare_runs import compare
 from samerun.experiments import run_outcome, scope
 from samerun.experiments.check.confirm import Proof, why
 from samerun.experiments.check.result import CheckResult
 from samerun.experiments.trials import Trials
-from samerun.launching.marks import TORCH_SEEN
-from samerun.launching.unrecorded import unrecorded_reason
+from samerun.launching.marker_files import TORCH_SEEN
+from samerun.launching.why_unrecorded import unrecorded_reason
 from samerun.runs.store import Run
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from samerun.comparing.compare import compare
+from samerun.comparing.compare_runs import compare
 from samerun.experiments.trials import Trials
 from samerun.explaining.confirm import is_not_after
 from samerun.runs.difference import Difference

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
-from samerun.comparing.compare import compare_all
+from samerun.comparing.compare_runs import compare_all
 from samerun.errors import RunError
 from samerun.experiments import run_outcome, scope
 from samerun.experiments.check.result import Verdict
@@ -19,9 +19,9 @@ from samerun.experiments.cost.timed_run import Timed
 from samerun.experiments.progress import Listener
 from samerun.experiments.request import Request
 from samerun.experiments.trials import Record
-from samerun.explaining.smallest import smallest
+from samerun.explaining.delta_debugging import smallest
 from samerun.launching.run import record as recording
-from samerun.launching.unrecorded import without_torch
+from samerun.launching.why_unrecorded import without_torch
 from samerun.recording.steps.step_timer import step_seconds
 from samerun.runs.complaints import why_broken
 from samerun.runs.plan import Control

@@ -10,13 +10,13 @@ from samerun.control import is_contradicted
 from samerun.editing.edit import NoEdit
 from samerun.experiments.check.zoom import Closer
 from samerun.experiments.diagnose.controlled_runs import Proven, Settled
-from samerun.explaining import lines
+from samerun.explaining import line_map
 from samerun.explaining.cause import Cause, Findings, cause_of
 from samerun.explaining.confirm import SURE, is_free, judge, points
+from samerun.explaining.delta_debugging import smallest
+from samerun.explaining.locate import placed
 from samerun.explaining.patch import Patch, patch
-from samerun.explaining.placing import placed
-from samerun.explaining.smallest import smallest
-from samerun.launching.scratch import root_of, scratch_copy
+from samerun.launching.working_copy import root_of, scratch_copy
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.store import Run
 from samerun.sources.base.system_value import World
@@ -107,7 +107,7 @@ class Candidates:
         text = None if now is None else now.files.get(path)
         if text is None:
             text = (folder / path).read_text("utf-8", "replace")
-        site = f"{path}:{lines.before(int(line), text, edited)}"
+        site = f"{path}:{line_map.before(int(line), text, edited)}"
         return replace(proven.comparison, difference=replace(difference, call_site=site))
 
     def _is_short(self) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from samerun.comparing.compare import compare_all, compare_whole
+from samerun.comparing.compare_runs import compare_all, compare_whole
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.experiments import confidence, run_outcome
 from samerun.experiments.check.check import first_parting
@@ -16,7 +16,7 @@ from samerun.experiments.living import if_living
 from samerun.experiments.trials import Trials
 from samerun.explaining.cause import Cause
 from samerun.explaining.patch import Patch, patch
-from samerun.launching.scratch import root_of, scratch_copy
+from samerun.launching.working_copy import root_of, scratch_copy
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Control
 from samerun.runs.store import Run

@@ -10,10 +10,10 @@ import functools
 from collections.abc import Sequence
 from dataclasses import replace
 
-from samerun.comparing.compare import compare, compare_whole
+from samerun.comparing.compare_runs import compare, compare_whole
 from samerun.comparing.comparison import Comparison
-from samerun.comparing.processes import read
-from samerun.comparing.unheeded import may_agree_by_luck
+from samerun.comparing.pairing import read
+from samerun.comparing.unexplained_inputs import may_agree_by_luck
 from samerun.experiments import confidence
 from samerun.experiments.check.check import agreeing, agreement, first_parting, undecided
 from samerun.experiments.diagnose import storage

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from samerun.comparing.draw_ledger import ledger
 from samerun.comparing.growth import growth
-from samerun.comparing.ledger import ledger
 from samerun.experiments.check.diff import diff
 from samerun.experiments.check.result import CheckResult
 from samerun.experiments.diagnose.result import Diagnosis, Found

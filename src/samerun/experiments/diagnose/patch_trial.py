@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from samerun.comparing.compare import compare_all
+from samerun.comparing.compare_runs import compare_all
 from samerun.comparing.comparison import Comparison
 from samerun.comparing.growth import growth
 from samerun.editing.edit import NoEdit
@@ -16,7 +16,7 @@ from samerun.experiments.trials import Trials
 from samerun.explaining.cause import cause_of
 from samerun.explaining.explain import explain
 from samerun.explaining.patch import Patch, patch
-from samerun.launching.scratch import root_of, scratch_copy
+from samerun.launching.working_copy import root_of, scratch_copy
 from samerun.runs.difference import Evidence
 from samerun.runs.store import Run
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from samerun.comparing.draw_ledger import Drawn
 from samerun.comparing.growth import Growth
-from samerun.comparing.ledger import Drawn
-from samerun.comparing.probe import Probed
+from samerun.comparing.replayed_operation import Probed
 from samerun.experiments.check.result import CheckResult, place_of
 from samerun.explaining.cause import Cause
 from samerun.explaining.patch import Patch

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from samerun.comparing.compare import compare
+from samerun.comparing.compare_runs import compare
+from samerun.comparing.draw_ledger import ledger
 from samerun.comparing.growth import growth
-from samerun.comparing.ledger import ledger
-from samerun.comparing.probe import Probed, aim, probed
+from samerun.comparing.replayed_operation import Probed, aim, probed
 from samerun.experiments import confidence
 from samerun.experiments.check.zoom import Closer, look_closer, stop_after, window
 from samerun.experiments.diagnose.candidates import Candidates
 from samerun.experiments.diagnose.controlled_runs import Proven, Settled
 from samerun.experiments.diagnose.result import Found, Proof
 from samerun.experiments.leftover_files import left_behind
-from samerun.explaining import openings
+from samerun.explaining import opened_files
 from samerun.explaining.cause import Cause, Findings, cause_of
 from samerun.explaining.confirm import confirm, is_free, is_not_after, judge, points, races
 from samerun.explaining.explain import explain, suspects, without
-from samerun.explaining.placing import placed
+from samerun.explaining.locate import placed
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.store import Run
 from samerun.sources.catalogue import catalogue
@@ -150,7 +150,7 @@ class Search:
             )
             self._proof = proven
             self._settled.patch = self._settled.patch or self._settled.patch_of(proven)
-        opened = None if proof is not None else openings.told(difference)
+        opened = None if proof is not None else opened_files.told(difference)
         notes = (*(note for note in (closer.note, opened) if note), *findings.notes)
         found = Found(
             difference,

@@ -10,7 +10,7 @@ from typing import Any
 
 from samerun.experiments.progress import Listener
 from samerun.experiments.trials import Record
-from samerun.launching.scratch import scratch_copy
+from samerun.launching.working_copy import scratch_copy
 from samerun.runs.plan import Control
 from samerun.runs.store import Run, Store
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from samerun.comparing.compare import compare_read
+from samerun.comparing.compare_runs import compare_read
 from samerun.comparing.comparison import Comparison, Scope
-from samerun.comparing.processes import pair, read
+from samerun.comparing.pairing import pair, read
 from samerun.experiments import run_outcome
 from samerun.experiments.resume.aligned_traces import Continued, continued
 from samerun.experiments.resume.evidence import Case

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from samerun.experiments import run_outcome
 from samerun.experiments.resume.attempts import ResumeRequest
-from samerun.launching.unrecorded import unrecorded_reason
+from samerun.launching.why_unrecorded import unrecorded_reason
 from samerun.runs.store import Run
 
 

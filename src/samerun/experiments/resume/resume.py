@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from samerun.comparing.compare import compare
+from samerun.comparing.compare_runs import compare
 from samerun.comparing.comparison import Comparison
-from samerun.comparing.processes import read
+from samerun.comparing.pairing import read
 from samerun.experiments import run_outcome, scope
 from samerun.experiments.check.confirm import why
 from samerun.experiments.check.zoom import stop_after

@@ -16,7 +16,7 @@ from samerun.experiments import run_outcome
 from samerun.experiments.study import metric
 from samerun.experiments.varied_runs import without
 from samerun.launching.run import record
-from samerun.launching.scratch import scratch_copy
+from samerun.launching.working_copy import scratch_copy
 from samerun.runs.plan import Control
 from samerun.runs.schema import COMPARED, only_helps
 from samerun.runs.store import Run, Store

@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from samerun.comparing.compare import compare, compare_all
+from samerun.comparing.compare_runs import compare, compare_all
 from samerun.errors import UsageError
 from samerun.experiments import run_outcome, scope
 from samerun.experiments.check.zoom import stop_after, window
@@ -16,7 +16,7 @@ from samerun.experiments.trials import Record
 from samerun.experiments.varied_runs import Change, Held, Varied, hold, in_play, misfit
 from samerun.experiments.vary.magnitude import size
 from samerun.experiments.vary.result import Effect, VaryResult
-from samerun.explaining.smallest import smallest
+from samerun.explaining.delta_debugging import smallest
 from samerun.launching.run import record as recording
 from samerun.runs.plan import Control
 from samerun.runs.store import Run

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from samerun.comparing import operations
 from samerun.comparing.alignment import Paired, common_prefix
-from samerun.comparing.processes import Recorded, pair
+from samerun.comparing.pairing import Recorded, pair
 from samerun.report.text.first_difference import brings_data
 from samerun.runs.difference import Difference
 from samerun.runs.schema import DRAWS, LOADER, NEVER_WRITTEN, UNINITIALIZED

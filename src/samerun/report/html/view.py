@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from samerun.comparing.ledger import Drawn
-from samerun.comparing.processes import Recorded, read
+from samerun.comparing.draw_ledger import Drawn
+from samerun.comparing.pairing import Recorded, read
 from samerun.errors import SamerunError
 from samerun.experiments.check.result import CheckResult
 from samerun.experiments.diagnose.from_recorded import parted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from samerun.comparing.ledger import Drawn
+from samerun.comparing.draw_ledger import Drawn
 
 _MOST = 3
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from samerun.comparing.probe import Probed, Way
+from samerun.comparing.replayed_operation import Probed, Way
 
 
 def said(probed: Probed) -> list[str]:

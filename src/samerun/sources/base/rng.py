@@ -15,7 +15,7 @@ from samerun.sources.source import Settings, Source, Undo, Variant
 from samerun.streams import stream_seed
 
 if TYPE_CHECKING:
-    from samerun.editing.code import Code
+    from samerun.editing.user_program import Code
 
 
 class Rng(Source):

@@ -12,7 +12,7 @@ from samerun.sources.evidence import rows
 from samerun.sources.source import Source
 
 if TYPE_CHECKING:
-    from samerun.editing.code import Code
+    from samerun.editing.user_program import Code
 
 _FEEDS = re.compile(r"seed|default_rng|RandomState|Random\(|Generator|shuffle", re.IGNORECASE)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from samerun.editing.changes import removed, renamed, replaced
-from samerun.editing.code import Code
+from samerun.editing.data_flow import Place, given
 from samerun.editing.edit import Change, Edit
-from samerun.editing.file import File, last_name
-from samerun.editing.values import Place, given
+from samerun.editing.edit_builders import removed, renamed, replaced
+from samerun.editing.source_file import File, last_name
+from samerun.editing.user_program import Code
 from samerun.sources.edits import run_dependent_calls, sets
 from samerun.sources.edits.container_elements import are_texts
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 
-from samerun.editing.code import Code
-from samerun.editing.file import File, last_name
+from samerun.editing.data_flow import Place, given
 from samerun.editing.index import index
-from samerun.editing.values import Place, given
+from samerun.editing.source_file import File, last_name
+from samerun.editing.user_program import Code
 
 _PASS_ON = frozenset("set frozenset list tuple sorted dict.fromkeys iter reversed".split())  # noqa: SIM905 - words
 _SAME_ELEMENTS = frozenset({"union", "intersection", "difference", "symmetric_difference", "copy", "keys"})

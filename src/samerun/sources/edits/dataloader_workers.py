@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from samerun.editing.changes import with_keyword
-from samerun.editing.code import Code
+from samerun.editing.data_flow import behind
 from samerun.editing.edit import Edit, Opening
-from samerun.editing.file import File, last_name
-from samerun.editing.values import behind
-from samerun.editing.writing import written
+from samerun.editing.edit_builders import with_keyword
+from samerun.editing.import_names import written
+from samerun.editing.source_file import File, last_name
+from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
 from samerun.sources.edits import run_dependent_calls, seeds
 from samerun.sources.evidence import rows as _rows

@@ -6,12 +6,12 @@ import ast
 import re
 from collections.abc import Sequence
 
-from samerun.editing.changes import calling, replaced, with_arguments
-from samerun.editing.code import Code
+from samerun.editing.data_flow import behind
 from samerun.editing.edit import Edit, Opening
-from samerun.editing.file import File
-from samerun.editing.values import behind
-from samerun.editing.writing import written
+from samerun.editing.edit_builders import calling, replaced, with_arguments
+from samerun.editing.import_names import written
+from samerun.editing.source_file import File
+from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
 from samerun.sources.edits import seeds
 from samerun.sources.evidence import rows

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from samerun.editing.changes import replaced, with_arguments
-from samerun.editing.code import Code
 from samerun.editing.edit import Edit, Opening
-from samerun.editing.file import File
+from samerun.editing.edit_builders import replaced, with_arguments
+from samerun.editing.source_file import File
+from samerun.editing.user_program import Code
 
 
 def called(code: Code, function: str, arguments: str) -> list[Edit]:

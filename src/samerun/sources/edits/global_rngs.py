@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from samerun.editing.code import Code
+from samerun.editing.data_flow import behind
 from samerun.editing.edit import Edit, Opening
-from samerun.editing.file import File, last_name
-from samerun.editing.values import behind
+from samerun.editing.source_file import File, last_name
+from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
 from samerun.sources.edits import run_dependent_calls, seeds
 from samerun.sources.evidence import rows as _rows

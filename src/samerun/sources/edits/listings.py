@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from samerun.editing.changes import before
-from samerun.editing.code import Code
+from samerun.editing.data_flow import behind
 from samerun.editing.edit import Edit
-from samerun.editing.file import File, last_name
-from samerun.editing.values import behind
+from samerun.editing.edit_builders import before
+from samerun.editing.source_file import File, last_name
+from samerun.editing.user_program import Code
 from samerun.sources.edits import sort_before_use
 
 _FUNCTIONS = frozenset(["os.listdir", "os.scandir", "os.walk", "os.fwalk", "glob.glob", "glob.iglob"])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from samerun.editing.changes import replaced
-from samerun.editing.code import Code
+from samerun.editing.data_flow import behind
 from samerun.editing.edit import Change, Edit, NoEdit
-from samerun.editing.file import File
+from samerun.editing.edit_builders import replaced
 from samerun.editing.index import pairs
-from samerun.editing.values import behind
+from samerun.editing.source_file import File
+from samerun.editing.user_program import Code
 from samerun.runs.difference import Row
 from samerun.sources.edits import run_dependent_calls
 

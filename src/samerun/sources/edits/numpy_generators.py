@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from samerun.editing.changes import replaced
-from samerun.editing.code import Code
 from samerun.editing.edit import Edit, NoEdit, Opening
-from samerun.editing.file import File
-from samerun.editing.writing import written
+from samerun.editing.edit_builders import replaced
+from samerun.editing.import_names import written
+from samerun.editing.source_file import File
+from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
 from samerun.sources.edits import seeds
 

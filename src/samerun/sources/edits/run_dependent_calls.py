@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from samerun.editing.file import File, last_name
+from samerun.editing.source_file import File, last_name
 
 CLOCK = frozenset(
     [

@@ -7,12 +7,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from samerun.editing.changes import replaced, with_arguments, with_first
-from samerun.editing.code import Code
+from samerun.editing.data_flow import behind, given
 from samerun.editing.edit import Change, Edit, NoEdit
-from samerun.editing.file import File, last_name
-from samerun.editing.values import behind, given
-from samerun.editing.writing import written
+from samerun.editing.edit_builders import replaced, with_arguments, with_first
+from samerun.editing.import_names import written
+from samerun.editing.source_file import File, last_name
+from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
 from samerun.sources.evidence import rows as _rows
 

@@ -7,12 +7,12 @@ import builtins
 from collections.abc import Iterator
 from typing import Literal
 
-from samerun.editing.changes import replaced
-from samerun.editing.code import Code
+from samerun.editing.data_flow import Place, behind, functions, given
 from samerun.editing.edit import Edit, NoEdit
-from samerun.editing.file import File, last_name
-from samerun.editing.values import Place, behind, functions, given
-from samerun.editing.writing import written
+from samerun.editing.edit_builders import replaced
+from samerun.editing.import_names import written
+from samerun.editing.source_file import File, last_name
+from samerun.editing.user_program import Code
 from samerun.sources.edits import seeds, sort_before_use
 from samerun.sources.edits.container_elements import are_objects, are_texts, binds, is_text
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from samerun.editing.changes import put_into
 from samerun.editing.edit import Change, Edit, Wrap
-from samerun.editing.file import File, last_name
+from samerun.editing.edit_builders import put_into
+from samerun.editing.source_file import File, last_name
 
 # What takes all of something and does not care in which order.
 UNORDERED = frozenset(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 
-from samerun.editing.code import Code
+from samerun.editing.data_flow import Place, behind, functions, returns
 from samerun.editing.edit import Edit, NoEdit
-from samerun.editing.file import File, last_name
 from samerun.editing.index import index
-from samerun.editing.values import Place, behind, functions, returns
+from samerun.editing.source_file import File, last_name
+from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
 from samerun.sources.edits import entropy, loops, run_dependent_calls, seeds
 from samerun.sources.evidence import rows as _rows

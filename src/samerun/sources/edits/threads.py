@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from samerun.editing.changes import after, renamed, replaced, with_arguments, with_keyword
-from samerun.editing.code import Code
+from samerun.editing.data_flow import behind, functions, given
 from samerun.editing.edit import Change, Edit, NoEdit
-from samerun.editing.file import File, Function, last_name
-from samerun.editing.values import behind, functions, given
+from samerun.editing.edit_builders import after, renamed, replaced, with_arguments, with_keyword
+from samerun.editing.source_file import File, Function, last_name
+from samerun.editing.user_program import Code
 
 _POOLS = frozenset({"ThreadPoolExecutor", "ThreadPool"})
 _SHARED = frozenset(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from samerun.editing.changes import renamed
-from samerun.editing.code import Code
+from samerun.editing.data_flow import Place, behind
 from samerun.editing.edit import Change, Edit, NoEdit
-from samerun.editing.file import File, last_name
-from samerun.editing.values import Place, behind
+from samerun.editing.edit_builders import renamed
+from samerun.editing.source_file import File, last_name
+from samerun.editing.user_program import Code
 
 _ZEROS = {"empty": "zeros", "empty_like": "zeros_like", "new_empty": "new_zeros"}
 _TYPES = frozenset(

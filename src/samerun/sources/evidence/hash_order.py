@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from samerun.editing.file import last_name
+from samerun.editing.source_file import last_name
 from samerun.runs.difference import Side
 from samerun.sources.evidence import rows
 

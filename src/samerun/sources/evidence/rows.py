@@ -13,7 +13,7 @@ from samerun.runs.difference import Difference, Row, Side
 from samerun.runs.schema import HELPER
 
 if TYPE_CHECKING:
-    from samerun.editing.code import Code
+    from samerun.editing.user_program import Code
 
 Pair = tuple[Row | None, Row | None]
 _BRANCHES = re.compile(r"^\s*(while|if|elif)\b|(\breturn|[^<>=!]=)\s.*\s[<>]=?\s")
@@ -99,7 +99,7 @@ def source_line(side: Side, site: str | None) -> str:
 
 def code(side: Side) -> Code | None:
     """The user's files as they are now, None when it is not known where they are."""
-    from samerun.editing.code import Code
+    from samerun.editing.user_program import Code
 
     folder = side.manifest.get("cwd")
     if not isinstance(folder, str):

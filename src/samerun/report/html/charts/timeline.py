@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from samerun.comparing.alignment import Paired, align
-from samerun.comparing.processes import Recorded, pair
+from samerun.comparing.pairing import Recorded, pair
 from samerun.runs.schema import COMPARED, PHASES
 
 if TYPE_CHECKING:

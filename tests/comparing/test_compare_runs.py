@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from samerun.comparing.compare import compare, compare_all, earliest
+from samerun.comparing.compare_runs import compare, compare_all, earliest
 from samerun.errors import RunError, SchemaError
 
 from .build import Builder, Record, compared, d, end, find, flip, group, operation, record, training, write
@@ -416,7 +416,7 @@ def test_comparing_needs_no_torch(build: Builder) -> None:
     one, other = build(training()), build([*training()[:-1], operation(2, "aten::mm", "x"), end(3)])
     code = (
         "import sys; from pathlib import Path\n"
-        "from samerun.comparing.compare import compare; from samerun.runs.store import Run\n"
+        "from samerun.comparing.compare_runs import compare; from samerun.runs.store import Run\n"
         "assert 'numpy' not in sys.modules and 'pyarrow' not in sys.modules\n"
         f"print(compare(Run(Path({str(one.path)!r})), Run(Path({str(other.path)!r}))).verdict)\n"
         "assert 'torch' not in sys.modules"

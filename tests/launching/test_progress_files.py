@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from samerun.launching import following
-from samerun.launching.following import Following
+from samerun.launching import progress_files
+from samerun.launching.progress_files import Following
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_the_last_ones_are_not_waited_for_forever(tmp_path, touch, monkeypatch):
     touch("rank0.trace.arrow", "rank1.trace.arrow", "rank0.stopped")
     follows = Following(tmp_path)
     assert not follows.all_stopped()
-    monkeypatch.setattr(following, "_LAST_ONES_S", 0.0)
+    monkeypatch.setattr(progress_files, "_LAST_ONES_S", 0.0)
     assert follows.all_stopped()
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from samerun.comparing import operations
-from samerun.comparing.processes import Recorded, pair, read
+from samerun.comparing.pairing import Recorded, pair, read
 from samerun.runs.reading import Trace
 from samerun.runs.schema import DRAWS
 from samerun.runs.store import Run

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from samerun.editing.code import Code
 from samerun.editing.edit import Change, NoEdit
+from samerun.editing.user_program import Code
 from samerun.explaining.cause import Cause
 from samerun.explaining.patch import code_of, edits_for
 from samerun.runs.difference import Difference

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from samerun.explaining.openings import told
+from samerun.explaining.opened_files import told
 from samerun.runs.difference import Difference, Row, Side
 
 

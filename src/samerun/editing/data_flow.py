@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from samerun.editing.code import Code
-from samerun.editing.file import File, Function, last_name
 from samerun.editing.index import index, unpacked
+from samerun.editing.source_file import File, Function, last_name
+from samerun.editing.user_program import Code
 
 Place = tuple[File, ast.expr]
 _DEEPEST = 6

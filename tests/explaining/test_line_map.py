@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from samerun.explaining.lines import before
+from samerun.explaining.line_map import before
 
 OLD = "import torch\n\nx = 1\ny = torch.rand(1)\nz = y\n"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from samerun.comparing.processes import Recorded
+from samerun.comparing.pairing import Recorded
 from samerun.comparing.uncontrolled import is_controlled, rows, uncontrolled, unwritten
 
 _MOST = 3  # places that are named for each source

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from samerun.editing.beginning import Spot, beginning, spot
-from samerun.editing.code import Code
 from samerun.editing.edit import Change, Edit, NoEdit, Opening, Wrap
-from samerun.editing.file import File, parsed
-from samerun.editing.writing import spelled
+from samerun.editing.import_names import spelled
+from samerun.editing.insertion_point import Spot, beginning, spot
+from samerun.editing.source_file import File, parsed
+from samerun.editing.user_program import Code
 
 # Lines at the beginning: the environment before what reads it, seeds, then settings, then computing.
 _ORDER = (

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 
 from samerun.editing.edit import NoEdit
-from samerun.editing.file import parsed
+from samerun.editing.source_file import parsed
 
 _WITH_VALUE = frozenset({"-W", "-X", "-Q", "--check-hash-based-pycs"})
 _STARTERS = frozenset({"torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch"})

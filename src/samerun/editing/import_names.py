@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from samerun.editing.file import File
 from samerun.editing.names import bound, imports
+from samerun.editing.source_file import File
 
 _USUAL = {"numpy": "np"}  # the names that everybody imports them by
 

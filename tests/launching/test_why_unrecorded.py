@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from samerun.launching.unrecorded import unrecorded_reason, without_torch
+from samerun.launching.why_unrecorded import unrecorded_reason, without_torch
 
 
 @pytest.mark.parametrize(

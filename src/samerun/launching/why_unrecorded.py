@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from samerun.launching.marks import PYTHON_SEEN, TORCH_SEEN
+from samerun.launching.marker_files import PYTHON_SEEN, TORCH_SEEN
 from samerun.runs.complaints import FAILED, NO_TORCH, complaints, why_broken
 
 _HIDING = {"I": "isolated mode", "E": "ignoring the environment", "S": "without the site module"}

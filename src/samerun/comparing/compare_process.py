@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from samerun.comparing import operations
 from samerun.comparing.alignment import Alignment, Paired, Parting, align
-from samerun.comparing.beside import compare_beside, is_beside
+from samerun.comparing.extent import Reach, may_lack
 from samerun.comparing.operations import Window
-from samerun.comparing.reach import Reach, may_lack
+from samerun.comparing.side_threads import compare_beside, is_beside
 from samerun.runs.difference import Origin, Row
 from samerun.runs.reading import Trace
 from samerun.runs.schema import COMPARED, PHASES

@@ -5,7 +5,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from samerun.explaining.smallest import smallest
+from samerun.explaining.delta_debugging import smallest
 
 
 @given(st.integers(1, 9), st.data())

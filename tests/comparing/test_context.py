@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from samerun.comparing.compare import compare
+from samerun.comparing.compare_runs import compare
 from samerun.runs.difference import Difference
 
 from .build import Builder, Record, compared, d, end, find, flip, record, training

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from samerun.comparing.processes import read
+from samerun.comparing.pairing import read
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Probe
 from samerun.runs.store import Run

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from samerun.comparing.circumstances import side
+from samerun.comparing.context import side
 from samerun.errors import SamerunError
 from samerun.runs.difference import Difference, Row, Side
 from samerun.runs.store import Run

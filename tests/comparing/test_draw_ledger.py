@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from samerun.comparing.ledger import Drawn, ledger
+from samerun.comparing.draw_ledger import Drawn, ledger
 from samerun.runs.schema import DRAWS
 
 from .build import Builder, Record, d, operation, record

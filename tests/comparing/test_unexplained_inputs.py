@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from samerun.comparing.compare import compare
-from samerun.comparing.processes import read as read_run
-from samerun.comparing.unheeded import may_agree_by_luck
+from samerun.comparing.compare_runs import compare
+from samerun.comparing.pairing import read as read_run
+from samerun.comparing.unexplained_inputs import may_agree_by_luck
 from samerun.runs.plan import Control, Plan
 from samerun.runs.schema import UNINITIALIZED
 from samerun.runs.store import Run

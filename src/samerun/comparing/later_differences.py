@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from samerun.comparing import operations
 from samerun.comparing.alignment import Paired, Parting, join
-from samerun.comparing.gaps import gap
+from samerun.comparing.external_writes import gap
 from samerun.runs.difference import Further
 from samerun.runs.reading import Trace
 from samerun.runs.schema import DRAWS, NEVER_WRITTEN

@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 
 from samerun.digest import digest_bytes
 from samerun.editing.edit import NoEdit
-from samerun.editing.file import File
-from samerun.editing.started import started
+from samerun.editing.entry_point import started
+from samerun.editing.source_file import File
 
 _SITE = re.compile(r"(?P<path>.+):(?P<line>\d+)")
 _GENERATED = re.compile(r"<.*>|.*[\\/]ipykernel_\d+[\\/].*")

@@ -8,7 +8,7 @@ import pytest
 from sources.mending import Program
 
 from samerun.explaining.cause import Cause
-from samerun.explaining.placing import placed
+from samerun.explaining.locate import placed
 
 
 def where(folder: Path, source: str, text: str) -> str | None:

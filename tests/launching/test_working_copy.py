@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from samerun.errors import UsageError
-from samerun.launching.scratch import root_of, scratch_copy
+from samerun.launching.working_copy import root_of, scratch_copy
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from samerun.editing.code import Code
 from samerun.editing.edit import NoEdit
-from samerun.editing.file import File
 from samerun.editing.names import bound, imports, is_main_guard
+from samerun.editing.source_file import File
+from samerun.editing.user_program import Code
 
 # What may stand among imports, and only prepares: calls and assignments that draw nothing.
 _PREPARES = re.compile(

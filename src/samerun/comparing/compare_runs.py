@@ -9,13 +9,13 @@ from dataclasses import replace
 
 from samerun.comparing import operations
 from samerun.comparing.alignment import Paired
+from samerun.comparing.compare_process import Compared, compare_process
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.comparing.difference import describe, lone
-from samerun.comparing.left import finds
-from samerun.comparing.process import Compared, compare_process
-from samerun.comparing.processes import Recorded, pair, read
-from samerun.comparing.reach import has_stopped, reach
-from samerun.comparing.unheeded import unheeded
+from samerun.comparing.extent import has_stopped, reach
+from samerun.comparing.leftover_files import finds
+from samerun.comparing.pairing import Recorded, pair, read
+from samerun.comparing.unexplained_inputs import unheeded
 from samerun.runs.complaints import complaints, why_broken
 from samerun.runs.difference import Difference
 from samerun.runs.reading import Trace

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from samerun.editing.changes import (
+from samerun.editing.data_flow import behind
+from samerun.editing.edit import NoEdit, Opening
+from samerun.editing.edit_builders import (
     after,
     before,
     put_into,
@@ -16,11 +18,9 @@ from samerun.editing.changes import (
     with_first,
     with_keyword,
 )
-from samerun.editing.code import Code
-from samerun.editing.edit import NoEdit, Opening
-from samerun.editing.file import File
-from samerun.editing.merging import merged
-from samerun.editing.values import behind
+from samerun.editing.merge_edits import merged
+from samerun.editing.source_file import File
+from samerun.editing.user_program import Code
 
 
 def file(text: str) -> File:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from samerun.comparing.processes import Recorded
+from samerun.comparing.pairing import Recorded
 from samerun.runs.difference import Row
 
 

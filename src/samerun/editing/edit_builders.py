@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from samerun.editing.edit import Change, NoEdit, Wrap
-from samerun.editing.file import File
-from samerun.editing.writing import written
+from samerun.editing.import_names import written
+from samerun.editing.source_file import File
 
 
 def replaced(file: File, node: ast.AST, text: str, imports: tuple[str, ...] = ()) -> Change:

@@ -6,7 +6,7 @@ import copy
 
 import pytest
 
-from samerun.comparing.compare import compare
+from samerun.comparing.compare_runs import compare
 from samerun.runs.schema import BESIDE
 
 from .build import Builder, Record, d, flip, record, training
