@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from samerun.control import environment
-from samerun.runs.complaints import complaints, why_broken
 from samerun.runs.plan import Control, Plan
+from samerun.runs.recorder_errors import complaints, why_broken
 from samerun.sources.catalogue import catalogue
 
 SCRIPT = Path(__file__).with_name("replaced.py")

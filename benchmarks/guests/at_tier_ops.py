@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from samerun.cli import exits
+from samerun.cli import exit_codes
 from samerun.launching.run import record
 from samerun.runs.store import Store
 
 run = record(sys.argv[1:], store=Store(), cwd=Path.cwd(), tier="ops", tee=True)
-sys.exit(exits.of_process(run.manifest.exit_code))
+sys.exit(exit_codes.of_process(run.manifest.exit_code))

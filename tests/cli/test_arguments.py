@@ -5,7 +5,7 @@ import argparse
 import pytest
 
 from samerun.cli.arguments import find_verbs, parse
-from samerun.cli.verb import seconds, seed
+from samerun.cli.base import seconds, seed
 from samerun.errors import UsageError
 
 

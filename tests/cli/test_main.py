@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from samerun.cli import main as cli
-from samerun.cli.verb import Verb
+from samerun.cli.base import Verb
 from samerun.errors import RunNotFound, TraceError, UsageError
 
 from .command import samerun

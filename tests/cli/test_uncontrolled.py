@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from samerun.cli.arguments import find_verbs, parse
+from samerun.cli.base import chosen_control
 from samerun.cli.controls import chosen
 from samerun.cli.settings import Settings, settings
-from samerun.cli.verb import chosen_control
 from samerun.errors import UsageError
 from samerun.runs.plan import Control
 

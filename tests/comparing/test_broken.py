@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from samerun.comparing.compare_runs import compare
-from samerun.runs.complaints import complain
+from samerun.runs.recorder_errors import complain
 from samerun.runs.store import Run
 
 from .build import Builder, Record, find, flip, record, training

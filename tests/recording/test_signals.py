@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from samerun.runs.complaints import complaints
+from samerun.runs.recorder_errors import complaints
 
 SCRIPT = """
 import random, signal, sys, time

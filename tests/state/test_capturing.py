@@ -20,8 +20,8 @@ from torch import nn
 from samerun.digest import digest_value
 from samerun.errors import StateError
 from samerun.state import capture, restore
-from samerun.state.giving import Giver
-from samerun.state.taking import Taker
+from samerun.state.from_tree import Giver
+from samerun.state.to_tree import Taker
 
 from .training import Training
 

@@ -7,7 +7,7 @@ import torch
 
 from samerun.errors import StateError
 from samerun.state import capture, restore
-from samerun.state.giving import Giver, here
+from samerun.state.from_tree import Giver, here
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 

@@ -8,7 +8,7 @@ import pkgutil
 from collections.abc import Sequence
 from typing import NoReturn
 
-from samerun.cli.verb import Verb
+from samerun.cli.base import Verb
 from samerun.errors import UsageError
 
 DESCRIPTION = (

@@ -6,11 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from samerun.cli import exits
-from samerun.cli.files import add_file_options, check_files, write_files
-from samerun.cli.keeping import store_to_record
-from samerun.cli.saying import say
-from samerun.cli.verb import (
+from samerun.cli import exit_codes
+from samerun.cli.base import (
     Verb,
     add_control_options,
     add_launch_options,
@@ -18,7 +15,10 @@ from samerun.cli.verb import (
     check_control_options,
     chosen_control,
 )
-from samerun.cli.verdict import report
+from samerun.cli.files import add_file_options, check_files, write_files
+from samerun.cli.output import report
+from samerun.cli.stderr import say
+from samerun.cli.store import store_to_record
 
 if TYPE_CHECKING:
     from samerun.experiments.request import Request
@@ -70,7 +70,7 @@ class Check(Verb):
             return interrupted(progress.runs, request.store)
         report(result, options.json)
         write_files(result, options, request.store)
-        return exits.OF_VERDICT[result.verdict]
+        return exit_codes.OF_VERDICT[result.verdict]
 
 
 def interrupted(runs: dict[str, str], store: Store) -> int:
@@ -78,7 +78,7 @@ def interrupted(runs: dict[str, str], store: Store) -> int:
     listed = ", ".join(f"{run} ({outcome})" for run, outcome in runs.items())
     kept = f"runs kept in {store.runs}: {listed}" if runs else "no run was recorded"
     say(f"interrupted; {kept}")
-    return exits.INTERRUPTED
+    return exit_codes.INTERRUPTED
 
 
 def _request(options: argparse.Namespace) -> Request:

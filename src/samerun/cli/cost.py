@@ -6,11 +6,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from samerun.cli import exits
+from samerun.cli import exit_codes
+from samerun.cli.base import Verb, add_launch_options, at_least, duration, seed
 from samerun.cli.check import interrupted
 from samerun.cli.files import check_file
-from samerun.cli.keeping import store_to_record
-from samerun.cli.verb import Verb, add_launch_options, at_least, duration, seed
+from samerun.cli.store import store_to_record
 
 if TYPE_CHECKING:
     from samerun.experiments.request import Request
@@ -47,7 +47,7 @@ class Cost(Verb):
 
     def run(self, options: argparse.Namespace) -> int:
         """Measure, report, and exit: 0 a configuration that repeats was found, 1 none was, 3 not known."""
-        from samerun.cli.verdict import put_out
+        from samerun.cli.output import put_out
         from samerun.experiments.cost.cost import Rounds, cost
         from samerun.report import json
         from samerun.report.progress import Progress
@@ -68,7 +68,7 @@ class Cost(Verb):
             from samerun.report.html.pages import experiment
 
             experiment.write(of_cost.page(result), options.html)
-        return exits.OF_VERDICT[result.verdict]
+        return exit_codes.OF_VERDICT[result.verdict]
 
 
 def _request(options: argparse.Namespace) -> Request:

@@ -6,11 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from samerun.cli import exits
-from samerun.cli.check import interrupted
-from samerun.cli.files import add_file_options, check_files, write_files
-from samerun.cli.keeping import store_to_record
-from samerun.cli.verb import (
+from samerun.cli import exit_codes
+from samerun.cli.base import (
     Verb,
     add_control_options,
     add_launch_options,
@@ -18,6 +15,9 @@ from samerun.cli.verb import (
     check_control_options,
     chosen_control,
 )
+from samerun.cli.check import interrupted
+from samerun.cli.files import add_file_options, check_files, write_files
+from samerun.cli.store import store_to_record
 
 if TYPE_CHECKING:
     from samerun.experiments.request import Request
@@ -58,7 +58,7 @@ class Diagnose(Verb):
     def run(self, options: argparse.Namespace) -> int:
         """Diagnose, report, and exit by the verdict."""
         check_control_options(options, "diagnose")
-        from samerun.cli.verdict import report_diagnosis
+        from samerun.cli.output import report_diagnosis
         from samerun.experiments.diagnose.diagnose import diagnose
         from samerun.report import json
         from samerun.report.progress import Progress
@@ -75,7 +75,7 @@ class Diagnose(Verb):
             return interrupted(progress.runs, request.store)
         report_diagnosis(diagnosis, options.json, options.patch)
         write_files(diagnosis, options, request.store)
-        return exits.OF_VERDICT[diagnosis.check.verdict]
+        return exit_codes.OF_VERDICT[diagnosis.check.verdict]
 
 
 def _until(text: str) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from samerun.cli import exits
+from samerun.cli import exit_codes
+from samerun.cli.base import Verb
 from samerun.cli.files import add_file_options, check_files, write_files
-from samerun.cli.verb import Verb
-from samerun.cli.verdict import report
+from samerun.cli.output import report
 
 
 class Diff(Verb):
@@ -40,4 +40,4 @@ class Diff(Verb):
         result = diff(store, runs)
         report(result, options.json)
         write_files(result, options, store, runs)
-        return exits.OF_VERDICT[result.verdict]
+        return exit_codes.OF_VERDICT[result.verdict]

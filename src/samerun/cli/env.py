@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from samerun import torch_version
-from samerun.cli import exits
-from samerun.cli.saying import say
-from samerun.cli.verb import Verb
+from samerun.cli import exit_codes
+from samerun.cli.base import Verb
+from samerun.cli.stderr import say
 
 
 class Env(Verb):
@@ -34,9 +34,9 @@ class Env(Verb):
             say(f"the sources of torch are not described in full: {why}")
         if options.json is not None:
             write_json(to_json(described), options.json)
-            return exits.SAME
+            return exit_codes.SAME
         from samerun.report.console import console
         from samerun.report.text.environment import show
 
         show(described, console())
-        return exits.SAME
+        return exit_codes.SAME

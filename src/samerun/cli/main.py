@@ -6,9 +6,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from samerun.cli import exits
+from samerun.cli import exit_codes
 from samerun.cli.arguments import find_verbs, parse
-from samerun.cli.saying import let_go, say
+from samerun.cli.stderr import let_go, say
 from samerun.errors import RunNotFound, SamerunError, UsageError
 
 
@@ -27,16 +27,16 @@ def _main(words: Sequence[str] | None) -> int:
             sys.stdout.flush()
         return code
     except (UsageError, RunNotFound) as error:
-        return _refuse(str(error), exits.USAGE)
+        return _refuse(str(error), exit_codes.USAGE)
     except SamerunError as error:
-        return _refuse(str(error), exits.UNKNOWN)
+        return _refuse(str(error), exit_codes.UNKNOWN)
     except KeyboardInterrupt:
-        return _refuse("interrupted", exits.INTERRUPTED)
+        return _refuse("interrupted", exit_codes.INTERRUPTED)
     except BrokenPipeError:
         # The reader has gone (`samerun runs | head`): what it asked for was printed.
-        return exits.SAME
+        return exit_codes.SAME
     except Exception as error:
-        return _refuse(_report_crash(error), exits.UNKNOWN)
+        return _refuse(_report_crash(error), exit_codes.UNKNOWN)
 
 
 def _refuse(message: str, code: int) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from samerun.cli import exits
-from samerun.cli.verb import Verb, at_least
+from samerun.cli import exit_codes
+from samerun.cli.base import Verb, at_least
 
 
 class OpsSelftest(Verb):
@@ -26,15 +26,15 @@ class OpsSelftest(Verb):
         """Run, print a line for each operation, and exit with 1 when one differs, 3 when one failed."""
         from samerun.ops.selftest import selftest
 
-        code = exits.SAME
+        code = exit_codes.SAME
         for outcome in selftest(options.runs):
             if outcome.error is not None:
                 said = f"could not be computed: {outcome.error}"
-                code = code or exits.UNKNOWN
+                code = code or exit_codes.UNKNOWN
             elif outcome.repeats:
                 said = "same"
             else:
                 said = f"differs: {outcome.results} results"
-                code = exits.DIFFERS
+                code = exit_codes.DIFFERS
             print(f"{outcome.name:36} {outcome.device:5} {outcome.runs:5} runs  {said}", flush=True)
         return code

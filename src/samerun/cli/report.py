@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from samerun.cli import exits
+from samerun.cli import exit_codes
+from samerun.cli.base import Verb
 from samerun.cli.files import check_file
-from samerun.cli.verb import Verb
 
 _FILE = "samerun-report.html"
 
@@ -39,4 +39,4 @@ class Report(Verb):
         diagnosis = diagnosis_of(runs, store)
         html.write(diagnosis, Lookup(store, runs), options.file, "-o")
         print(f"wrote {options.file}")
-        return exits.SAME
+        return exit_codes.SAME

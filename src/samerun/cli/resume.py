@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from samerun.cli import exits
-from samerun.cli.keeping import store_to_record
-from samerun.cli.saying import say
-from samerun.cli.verb import Verb, add_control_options, at_least, chosen_control, seconds
+from samerun.cli import exit_codes
+from samerun.cli.base import Verb, add_control_options, at_least, chosen_control, seconds
+from samerun.cli.stderr import say
+from samerun.cli.store import store_to_record
 from samerun.errors import UsageError
 
 if TYPE_CHECKING:
@@ -86,9 +86,9 @@ class Resume(Verb):
         except KeyboardInterrupt:
             listed = ", ".join(f"{run} ({outcome})" for run, outcome in progress.runs.items())
             say(f"interrupted; runs kept in {request.store.runs}: {listed or 'none'}")
-            return exits.INTERRUPTED
+            return exit_codes.INTERRUPTED
         _report(result, options.json)
-        return exits.OF_VERDICT[result.verdict]
+        return exit_codes.OF_VERDICT[result.verdict]
 
 
 def _take_trailing(options: argparse.Namespace) -> None:

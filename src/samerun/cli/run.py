@@ -6,11 +6,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from samerun.cli import exits
-from samerun.cli.keeping import store_to_record
-from samerun.cli.saying import say
+from samerun.cli import exit_codes
+from samerun.cli.base import Verb, add_control_options, add_launch_options, chosen_control
+from samerun.cli.stderr import say
+from samerun.cli.store import store_to_record
 from samerun.cli.uncontrolled import not_controlled
-from samerun.cli.verb import Verb, add_control_options, add_launch_options, chosen_control
 
 if TYPE_CHECKING:
     from samerun.runs.store import Run
@@ -63,18 +63,18 @@ class RunVerb(Verb):
         for line in not_controlled(run, options):
             say(line)
         if run.outcome == "interrupted":
-            return exits.INTERRUPTED
+            return exit_codes.INTERRUPTED
         if run.outcome == "timeout":
             say(f"ended after {options.timeout:g} s, the --timeout")
-            return exits.TIMEOUT
-        return exits.of_process(run.manifest.exit_code)
+            return exit_codes.TIMEOUT
+        return exit_codes.of_process(run.manifest.exit_code)
 
 
 def _tell(run: Run) -> None:
     """Where the run is, and what of it is not as it should be."""
     from samerun.health.examine import examine
     from samerun.launching.why_unrecorded import without_torch
-    from samerun.runs.complaints import complaints, why_broken
+    from samerun.runs.recorder_errors import complaints, why_broken
     from samerun.runs.store import Store
 
     here = run.path.parent == Store().runs.absolute()

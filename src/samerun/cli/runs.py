@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from samerun.cli import exits
-from samerun.cli.verb import Verb
+from samerun.cli import exit_codes
+from samerun.cli.base import Verb
 from samerun.errors import UsageError
 
 
@@ -43,7 +43,7 @@ class Runs(Verb):
             for run in found:
                 store.remove(run)
                 print(f"removed {run.id}")
-        return exits.SAME
+        return exit_codes.SAME
 
 
 def _check_count(action: str, count: int) -> None:

@@ -8,12 +8,12 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from samerun.cli import exits
+from samerun.cli import exit_codes
+from samerun.cli.base import Verb, add_launch_options, at_least
 from samerun.cli.files import check_file
-from samerun.cli.keeping import store_to_record
-from samerun.cli.saying import say
+from samerun.cli.stderr import say
+from samerun.cli.store import store_to_record
 from samerun.cli.vary import ids
-from samerun.cli.verb import Verb, add_launch_options, at_least
 from samerun.errors import UsageError
 from samerun.runs.plan import MODES
 
@@ -68,7 +68,7 @@ class Study(Verb):
 
     def run(self, options: argparse.Namespace) -> int:
         """Study, report, and exit: 0 when every run gave its metric, else 3."""
-        from samerun.cli.verdict import put_out
+        from samerun.cli.output import put_out
         from samerun.experiments.study.study import study
         from samerun.report import json
         from samerun.report.progress import Progress
@@ -90,14 +90,14 @@ class Study(Verb):
                 result = study(asked, _launcher(options, jobs), progress, logged)
         except KeyboardInterrupt:
             say("interrupted; what has finished is kept: the same command goes on from there")
-            return exits.INTERRUPTED
+            return exit_codes.INTERRUPTED
         put_out(lambda console: show(result, console), result.to_json, options.json)
         if options.html is not None:
             from samerun.report.html.pages import experiment
             from samerun.report.html.pages import study as of_study
 
             experiment.write(of_study.page(result), options.html)
-        return exits.SAME if result.complete else exits.UNKNOWN
+        return exit_codes.SAME if result.complete else exit_codes.UNKNOWN
 
 
 def _asked(options: argparse.Namespace, jobs: int) -> Asked:

@@ -6,11 +6,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from samerun.cli import exits
+from samerun.cli import exit_codes
+from samerun.cli.base import Verb, add_control_options, add_launch_options, at_least, chosen_control, duration
 from samerun.cli.check import interrupted
 from samerun.cli.files import check_file
-from samerun.cli.keeping import store_to_record
-from samerun.cli.verb import Verb, add_control_options, add_launch_options, at_least, chosen_control, duration
+from samerun.cli.store import store_to_record
 
 if TYPE_CHECKING:
     from samerun.experiments.request import Request
@@ -48,7 +48,7 @@ class Vary(Verb):
 
     def run(self, options: argparse.Namespace) -> int:
         """Vary, report, and exit: 0 it depends on nothing that was tried, 1 it does, 3 it cannot be told."""
-        from samerun.cli.verdict import put_out
+        from samerun.cli.output import put_out
         from samerun.experiments.vary.vary import Asked, vary
         from samerun.report import json
         from samerun.report.progress import Progress
@@ -70,7 +70,7 @@ class Vary(Verb):
             from samerun.report.html.pages import vary as of_vary
 
             experiment.write(of_vary.page(result), options.html)
-        return exits.OF_VERDICT[result.verdict]
+        return exit_codes.OF_VERDICT[result.verdict]
 
 
 def ids(text: str) -> tuple[str, ...]:

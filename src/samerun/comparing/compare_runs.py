@@ -16,9 +16,9 @@ from samerun.comparing.extent import has_stopped, reach
 from samerun.comparing.leftover_files import finds
 from samerun.comparing.pairing import Recorded, pair, read
 from samerun.comparing.unexplained_inputs import unheeded
-from samerun.runs.complaints import complaints, why_broken
 from samerun.runs.difference import Difference
 from samerun.runs.reading import Trace
+from samerun.runs.recorder_errors import complaints, why_broken
 from samerun.runs.schema import PHASES, only_helps
 from samerun.runs.store import Run
 

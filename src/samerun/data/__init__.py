@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from samerun.data.folds import kfold
     from samerun.data.keyed import sample_stream
     from samerun.data.loader import DataLoader
-    from samerun.data.recipe import generator, worker_init_fn, worker_seed
     from samerun.data.sampler import Sampler
     from samerun.data.splits import split
+    from samerun.data.torch_recipe import generator, worker_init_fn, worker_seed
     from samerun.data.torchdata import stateful
 
 __all__ = [

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from samerun.data.kinds import take
+from samerun.data.containers import take
 from samerun.data.splits import part_of_each
 from samerun.errors import UsageError
 from samerun.streams import stream

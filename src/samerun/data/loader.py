@@ -11,9 +11,9 @@ import torch
 import torch.utils.data
 from torch.utils.data import IterableDataset
 
+from samerun.data.epoch_position import Epoch, Place
 from samerun.data.keyed import Epochs, KeyedIterable, WorkerInit
 from samerun.data.order import Order, check_held, held_state, restore_held
-from samerun.data.position import Epoch, Place
 from samerun.data.sampler import Sampler
 from samerun.data.seeds import seed_or_default
 from samerun.errors import StateError, UsageError

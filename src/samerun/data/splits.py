@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from samerun.data.by_class import parts_by_class
 from samerun.data.by_content import parts_by_content
 from samerun.data.by_group import parts_by_group
-from samerun.data.kinds import column_of, size_of, take
+from samerun.data.containers import column_of, size_of, take
 from samerun.data.labels import numbered
 from samerun.data.sizes import Share, shares_of, sizes_of
 from samerun.errors import UsageError

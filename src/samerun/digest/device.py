@@ -9,11 +9,11 @@ from contextlib import AbstractContextManager, nullcontext
 import torch
 
 from samerun.digest.host import contiguous_bits, plain_device, require_memory
-from samerun.digest.joining import stream_join
 from samerun.digest.keyed import combine, tensor_seed
 from samerun.digest.layouts import walk
 from samerun.digest.mix128 import finalise, lanes
-from samerun.digest.quiet import quiet
+from samerun.digest.stream_join import stream_join
+from samerun.digest.unobserved import quiet
 from samerun.errors import DigestError
 from samerun.interruption import is_the_scripts
 

@@ -12,7 +12,7 @@ import torch
 
 from samerun.digest.host import dispatch_key_names, require_memory, storage_address
 from samerun.digest.keyed import tensor_key
-from samerun.digest.quiet import quiet
+from samerun.digest.unobserved import quiet
 from samerun.digest.values import digest_value, type_name
 from samerun.errors import DigestError
 from samerun.interruption import is_the_scripts

@@ -9,7 +9,7 @@ import torch
 from samerun.digest.host import digest_dense, digest_strided
 from samerun.digest.keyed import combine
 from samerun.digest.layouts import walk
-from samerun.digest.quiet import quiet
+from samerun.digest.unobserved import quiet
 from samerun.digest.values import type_name
 from samerun.errors import DigestError
 

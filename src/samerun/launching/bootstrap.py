@@ -20,8 +20,8 @@ from samerun.errors import SamerunError, TorchNeeded, UsageError
 from samerun.interruption import is_the_scripts
 from samerun.launching.hooks import ImportHook
 from samerun.launching.marker_files import PYTHON_SEEN, TORCH_SEEN, mark, took_effect
-from samerun.runs.complaints import NO_TORCH, complain
 from samerun.runs.plan import Plan
+from samerun.runs.recorder_errors import NO_TORCH, complain
 from samerun.sources.source import Source
 
 if TYPE_CHECKING:

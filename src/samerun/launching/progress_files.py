@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from samerun.lineage import CLAIM
-from samerun.runs.complaints import BROKEN
+from samerun.runs.recorder_errors import BROKEN
 from samerun.runs.schema import only_helps
 
 _TRACE, _PROGRESS, _STOPPED = ".trace.arrow", ".progress", ".stopped"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from samerun.launching.marker_files import PYTHON_SEEN, TORCH_SEEN
-from samerun.runs.complaints import FAILED, NO_TORCH, complaints, why_broken
+from samerun.runs.recorder_errors import FAILED, NO_TORCH, complaints, why_broken
 
 _HIDING = {"I": "isolated mode", "E": "ignoring the environment", "S": "without the site module"}
 _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from samerun.ranks.agreement import check_agree
+from samerun.ranks.identity import rank, world_size
 from samerun.ranks.seed import rank_stream, sync_seed
-from samerun.ranks.which import rank, world_size
 
 __all__ = ["check_agree", "rank", "rank_stream", "sync_seed", "world_size"]

@@ -8,8 +8,8 @@ from typing import Any
 from samerun.digest import combine, digest_bytes
 from samerun.errors import RanksDisagree, SamerunError
 from samerun.ranks import exchange
-from samerun.ranks.entries import Entry, entries, first_difference
-from samerun.ranks.which import world_size
+from samerun.ranks.identity import world_size
+from samerun.ranks.named_digests import Entry, entries, first_difference
 
 
 def check_agree(what: str, value: Any) -> None:

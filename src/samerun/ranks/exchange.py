@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from samerun.errors import RanksDisagree
 from samerun.ranks import group, store
-from samerun.ranks.which import has_group
+from samerun.ranks.identity import has_group
 
 
 def gather(call: str, data: bytes) -> list[bytes]:

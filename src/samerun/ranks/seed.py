@@ -6,7 +6,7 @@ import secrets
 
 from samerun.errors import RanksDisagree
 from samerun.ranks import exchange
-from samerun.ranks.which import rank, world_size
+from samerun.ranks.identity import rank, world_size
 from samerun.streams import Name, Stream, checked_seed, stream
 
 

@@ -17,7 +17,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from samerun.errors import UsageError
-from samerun.ranks.which import rank, world_size
+from samerun.ranks.identity import rank, world_size
 
 if TYPE_CHECKING:
     from torch.distributed import Store  # type: ignore[attr-defined]  # public, if not in its __all__

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from samerun.ranks.which import rank
+from samerun.ranks.identity import rank
 from samerun.recording import process_identity
 from samerun.recording.evidence_log import Journal
 from samerun.runs.schema import HELPER, SCHEMA

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from samerun.ranks.which import rank
+from samerun.ranks.identity import rank
 from samerun.runs.schema import HELPER, WORKER
 
 _born = os.getpid()

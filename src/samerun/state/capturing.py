@@ -9,9 +9,9 @@ import torch
 
 from samerun import ranks
 from samerun.errors import StateError
-from samerun.state import checks, rngs, things
+from samerun.state import kinds, rngs, validate
 from samerun.state.form import FORMAT, SCHEMA
-from samerun.state.taking import Taker
+from samerun.state.to_tree import Taker
 from samerun.state.trees import plainly
 
 
@@ -64,11 +64,11 @@ def _alone() -> bool:
 
 
 def _take(taker: Taker, name: str, thing: Any, held: dict[str, dict[str, Any]]) -> None:
-    kind = things.kind_of(thing, name)
+    kind = kinds.kind_of(thing, name)
     try:
-        state = things.read(thing, kind)
+        state = kinds.read(thing, kind)
     except Exception as error:  # the object's own code
         raise StateError(f"{name}: its state could not be read ({type(error).__name__}: {error})") from error
     tree, places = taker.take(state, name)
     held["values" if kind == "value" else "objects"][name] = tree
-    held["about"][name] = {**checks.about(thing, kind), "places": places}
+    held["about"][name] = {**validate.about(thing, kind), "places": places}

@@ -2,7 +2,7 @@
 
 A file may be forged: its label and its digests are no secret. torch.load(weights_only=True) runs nothing of
 it, but lets any dict, list, number and tensor through; made into an array, eight bytes of a stranger's are a
-pointer. So each node is one that `samerun.state.taking` makes, or the whole is refused.
+pointer. So each node is one that `samerun.state.to_tree` makes, or the whole is refused.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy
 from samerun.errors import StateError
 from samerun.sources.base.rng import Rng
 from samerun.sources.catalogue import catalogue
-from samerun.state.things import KINDS
+from samerun.state.kinds import KINDS
 from samerun.state.trees import ARRAY_KINDS, LEAVES, MAPPINGS, MARK, SETS, TENSORS, is_key, tensors_in
 
 FORMAT: Final = "samerun.state"

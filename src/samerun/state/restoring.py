@@ -10,11 +10,12 @@ import torch
 
 from samerun import ranks
 from samerun.errors import StateError
-from samerun.state import checks, rngs, things
+from samerun.state import kinds as things
+from samerun.state import rngs, validate
 from samerun.state.capturing import capture
 from samerun.state.form import check_form
-from samerun.state.giving import Giver
-from samerun.state.taking import Taker
+from samerun.state.from_tree import Giver
+from samerun.state.to_tree import Taker
 from samerun.state.trees import differing, plainly
 from samerun.streams import Stream
 
@@ -165,7 +166,7 @@ class Restoration:
         for name, about in now["about"].items():
             if name in saved["about"]:
                 pair = (_tree(saved, name), saved["about"][name]), (_tree(now, name), about)
-                found += checks.problems(name, *pair, same_torch=versions[0] == versions[1])
+                found += validate.problems(name, *pair, same_torch=versions[0] == versions[1])
         return found
 
 

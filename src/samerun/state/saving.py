@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 from samerun import ranks
 from samerun.errors import SamerunError, StateError, UsageError
 from samerun.ranks import exchange
-from samerun.ranks.which import has_group
-from samerun.state import files, worlds
+from samerun.ranks.identity import has_group
+from samerun.state import files, rank_files
 from samerun.state.capturing import capture
-from samerun.state.other_world import Checkpoint
+from samerun.state.reshard import Checkpoint
 from samerun.state.restoring import Restoration
 
 _T = TypeVar("_T")
@@ -38,10 +38,10 @@ def save(path: StrPath, /, **objects: Any) -> None:
 
     def stage() -> files.Staged:
         _refuse_folder(path)
-        return files.Staged(worlds.file_of(path, rank, world_size), capture(**objects), label)
+        return files.Staged(rank_files.file_of(path, rank, world_size), capture(**objects), label)
 
     _all_or_none("saved", stage, undo=lambda staged: staged.discard()).publish()
-    worlds.clear(path, world_size)
+    rank_files.clear(path, world_size)
 
 
 def load(path: StrPath, /, *, other_world: bool = False, **objects: Any) -> dict[str, Any]:
@@ -64,11 +64,11 @@ def load(path: StrPath, /, *, other_world: bool = False, **objects: Any) -> dict
 
 
 def _prepared(
-    path: Path, seen: Mapping[int, worlds.Seen], objects: Mapping[str, Any], other_world: bool
+    path: Path, seen: Mapping[int, rank_files.Seen], objects: Mapping[str, Any], other_world: bool
 ) -> Restoration:
     _refuse_folder(path)
     rank, world_size = ranks.rank(), ranks.world_size()
-    sizes = worlds.sizes(path)
+    sizes = rank_files.sizes(path)
     others = [size for size in sizes if size != world_size]
     own = world_size in sizes or any(one.save for one in seen.values())
     if len(others) + own > 1:
@@ -77,7 +77,7 @@ def _prepared(
             "those that are not meant"
         )
     if own or not others:
-        state = files.load(worlds.where(path, seen, rank, world_size))
+        state = files.load(rank_files.where(path, seen, rank, world_size))
         restoration = Restoration(state, objects)
     else:
         checkpoint = _of_all(path, others[0])
@@ -90,19 +90,21 @@ def _prepared(
 
 def _of_all(path: Path, world_size: int) -> Checkpoint:
     """The checkpoint of another number of ranks, of which every file must be here."""
-    seen = {rank: worlds.look(worlds.file_of(path, rank, world_size)) for rank in range(world_size)}
-    of = [worlds.where(path, seen, rank, world_size) for rank in range(world_size)]
+    seen = {rank: rank_files.look(rank_files.file_of(path, rank, world_size)) for rank in range(world_size)}
+    of = [rank_files.where(path, seen, rank, world_size) for rank in range(world_size)]
     label = files.label_of(of[0])
     return Checkpoint.of(map(files.load, of), "0" if label is None else label.save)
 
 
-def _seen(path: Path) -> dict[int, worlds.Seen]:
+def _seen(path: Path) -> dict[int, rank_files.Seen]:
     """What there is of each rank's file: as each rank says, or without a group as this disk shows."""
     rank, world_size = ranks.rank(), ranks.world_size()
-    mine = worlds.look(worlds.file_of(path, rank, world_size))
+    mine = rank_files.look(rank_files.file_of(path, rank, world_size))
     if world_size > 1 and has_group():
-        return dict(enumerate(map(worlds.Seen.decode, _gathered("samerun.state.load", mine.encode()))))
-    seen = {other: worlds.look(worlds.file_of(path, other, world_size)) for other in range(world_size)}
+        return dict(enumerate(map(rank_files.Seen.decode, _gathered("samerun.state.load", mine.encode()))))
+    seen = {
+        other: rank_files.look(rank_files.file_of(path, other, world_size)) for other in range(world_size)
+    }
     return {other: one for other, one in seen.items() if one.save or one.waiting or other == rank}
 
 

@@ -13,9 +13,9 @@ from samerun.control import control, isolate_rng
 from samerun.errors import StateError, UsageError
 from samerun.runs.plan import Mode
 from samerun.streams import stream_seed
-from samerun.testing.forgetting import forgotten, holdings
-from samerun.testing.moment import Moment, after_end, after_step, generators
-from samerun.testing.saying import said
+from samerun.testing.describe import said
+from samerun.testing.step_digests import Moment, after_end, after_step, generators
+from samerun.testing.unrestored import forgotten, holdings
 
 _MANY = 10_000  # steps: a training that does not end is a mistake
 

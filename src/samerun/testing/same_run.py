@@ -8,9 +8,9 @@ from typing import Any
 
 from samerun.control import control
 from samerun.errors import UsageError
-from samerun.ranks.entries import entries, first_difference
+from samerun.ranks.named_digests import entries, first_difference
 from samerun.runs.plan import Mode
-from samerun.testing.saying import said
+from samerun.testing.describe import said
 
 
 def assert_same_run(fn: Callable[[], Any], *, runs: int = 2, seed: int = 0, mode: Mode = "strict") -> None:

@@ -14,12 +14,12 @@ from samerun.control import control
 from samerun.digest import combine, digest_value
 from samerun.errors import UsageError
 from samerun.ranks import world_size
-from samerun.ranks.entries import entries, first_difference
 from samerun.ranks.exchange import gather
+from samerun.ranks.named_digests import entries, first_difference
 from samerun.sources.base.rng import Rng
 from samerun.sources.catalogue import catalogue
-from samerun.testing.judging import Epoch, described, same_augmentation, same_order, starts
-from samerun.testing.watching import Seen, watch
+from samerun.testing.seed_checks import Epoch, described, same_augmentation, same_order, starts
+from samerun.testing.watch_loader import Seen, watch
 
 PARTS = ("initialisation", "order", "augmentation")
 _EPOCHS = 2

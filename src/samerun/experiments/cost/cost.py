@@ -23,8 +23,8 @@ from samerun.explaining.delta_debugging import smallest
 from samerun.launching.run import record as recording
 from samerun.launching.why_unrecorded import without_torch
 from samerun.recording.steps.step_timer import step_seconds
-from samerun.runs.complaints import why_broken
 from samerun.runs.plan import Control
+from samerun.runs.recorder_errors import why_broken
 from samerun.runs.store import Run
 from samerun.sources.catalogue import catalogue
 

@@ -28,7 +28,7 @@ def _begin() -> None:
 
 
 def _complain(plan: str, text: str, name: str) -> None:
-    """Append one line to a file of samerun.runs.complaints."""
+    """Append one line to a file of samerun.runs.recorder_errors."""
     import json
 
     try:

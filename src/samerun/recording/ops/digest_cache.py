@@ -15,9 +15,9 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from xxhash import xxh3_128_digest
 
-from samerun.digest.alike import Like
 from samerun.digest.host import digest_memory, function_mode_is_on, plain_device, storage_address
-from samerun.digest.quiet import quiet
+from samerun.digest.same_layout import Like
+from samerun.digest.unobserved import quiet
 from samerun.interruption import is_the_scripts
 from samerun.recording.trace import tensor_digests as digests
 from samerun.recording.trace.tensor_digests import Slot, Tensors

@@ -10,7 +10,7 @@ import torch
 
 from samerun import digest
 from samerun.digest.host import plain_device
-from samerun.digest.quiet import quiet
+from samerun.digest.unobserved import quiet
 from samerun.errors import UsageError
 
 _MOST = 256 << 20  # bytes of all inputs

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from samerun.ranks.which import rank
+from samerun.ranks.identity import rank
 from samerun.recording import process_identity
 from samerun.runs.plan import Plan
 

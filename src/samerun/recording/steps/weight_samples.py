@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from samerun.digest.host import plain_device
-from samerun.digest.quiet import quiet
+from samerun.digest.unobserved import quiet
 from samerun.recording.recorder import Recorder
 from samerun.recording.trace.sampled_steps import is_sampled
 

@@ -18,9 +18,9 @@ from typing import Any, ParamSpec, TypeVar
 import torch
 
 from samerun import digest, wrapping
-from samerun.digest.quiet import unseen
+from samerun.digest.unobserved import unseen
 from samerun.interruption import is_the_scripts
-from samerun.ranks import which as ranks
+from samerun.ranks import identity as ranks
 from samerun.recording import process_identity
 from samerun.recording.evidence_log import Journal
 from samerun.recording.step_cursor import Moment
@@ -28,8 +28,8 @@ from samerun.recording.trace.pending_record import Done, Row, came, packed, went
 from samerun.recording.trace.sampled_steps import is_sampled
 from samerun.recording.trace.tensor_digests import Slot, Tensors
 from samerun.runs import schema
-from samerun.runs.complaints import complain
 from samerun.runs.plan import Plan
+from samerun.runs.recorder_errors import complain
 from samerun.runs.trace import TraceWriter
 
 # Bytes of the digests of single tensors in one trace; all ranks together have three times as many.

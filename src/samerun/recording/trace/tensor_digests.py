@@ -9,10 +9,10 @@ from typing import Any
 import torch
 
 from samerun import digest
-from samerun.digest.alike import Alike
 from samerun.digest.device import DeviceSlots
 from samerun.digest.host import digest_dense, plain_device, require_memory
-from samerun.digest.quiet import quiet
+from samerun.digest.same_layout import Alike
+from samerun.digest.unobserved import quiet
 from samerun.errors import DigestError
 from samerun.interruption import is_the_scripts
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from samerun.errors import StateError, UsageError
-from samerun.state import worlds
+from samerun.state import rank_files
 from samerun.state.auditing.archives import Given
 from samerun.state.auditing.frameworks.framework import Finding, Framework
 from samerun.state.auditing.report import PARTS, Audit, Lack
@@ -31,19 +31,19 @@ def audit(checkpoint: str | os.PathLike[str] | Mapping[str, Any]) -> Audit:
     if not isinstance(checkpoint, (str, os.PathLike)):
         raise UsageError(f"a checkpoint is a path or a dict, not a {type(checkpoint).__name__}; pass either")
     path = Path(checkpoint)
-    sizes = {} if path.exists() else worlds.sizes(path)
+    sizes = {} if path.exists() else rank_files.sizes(path)
     if len(sizes) != 1:
         return _judged(str(path), Given.at(path))
     ((world_size, present),) = sizes.items()
-    first = worlds.file_of(path, present[0], world_size)
+    first = rank_files.file_of(path, present[0], world_size)
     return _judged(str(first), Given.at(first), _of_ranks(path, world_size))
 
 
 def _of_ranks(path: Path, world_size: int) -> tuple[Lack, ...]:
     """What the files of several ranks lack as one checkpoint of samerun."""
-    seen = {rank: worlds.look(worlds.file_of(path, rank, world_size)) for rank in range(world_size)}
+    seen = {rank: rank_files.look(rank_files.file_of(path, rank, world_size)) for rank in range(world_size)}
     try:
-        worlds.where(path, seen, 0, world_size)
+        rank_files.where(path, seen, 0, world_size)
     except StateError as error:
         return (Lack("ranks", str(error)),)
     return ()

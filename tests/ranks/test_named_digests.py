@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from samerun.errors import DigestError, UsageError
-from samerun.ranks.entries import entries, first_difference
+from samerun.ranks.named_digests import entries, first_difference
 
 
 class Pair(NamedTuple):

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from samerun.cli.exits import OF_VERDICT, of_process
+from samerun.cli.exit_codes import OF_VERDICT, of_process
 
 
 def test_the_verdicts_have_their_codes() -> None:

@@ -12,8 +12,8 @@ from torch.utils.data import DataLoader, Sampler
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from samerun.errors import SamerunError
-from samerun.ranks.entries import Entry, entries
-from samerun.testing.held import KINDS, generators_in
+from samerun.ranks.named_digests import Entry, entries
+from samerun.testing.find_generators import KINDS, generators_in
 
 _DEEP = 4
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from samerun.ranks.entries import Entry
+from samerun.ranks.named_digests import Entry
 
 
 def said(difference: tuple[Entry | None, Entry | None] | None, before: str, now: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from samerun.ranks.entries import first_difference
-from samerun.testing.moment import Moment, after_loading
-from samerun.testing.saying import said
-from samerun.testing.unsaved import Held, unsaved
+from samerun.ranks.named_digests import first_difference
+from samerun.testing.describe import said
+from samerun.testing.step_digests import Moment, after_loading
+from samerun.testing.unsaved_state import Held, unsaved
 
 _BEFORE, _NOW = "the training that went on", "the resumed one"
 

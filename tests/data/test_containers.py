@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.utils.data import ConcatDataset, Dataset, IterableDataset, Subset, TensorDataset
 
-from samerun.data.kinds import column_of, size_of, take
+from samerun.data.containers import column_of, size_of, take
 from samerun.errors import UsageError
 
 

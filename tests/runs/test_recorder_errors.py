@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from samerun.runs.complaints import BROKEN, FAILED, complain, complaints, why_broken
+from samerun.runs.recorder_errors import BROKEN, FAILED, complain, complaints, why_broken
 
 
 def test_lines_are_told_once_without_their_process_and_traceback(tmp_path: Path) -> None:

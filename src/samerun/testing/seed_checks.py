@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from samerun.errors import UsageError
-from samerun.testing.watching import Seen
+from samerun.testing.watch_loader import Seen
 
 Epoch = tuple[int, int]  # its seed and its number
 _ROUNDING = 2.0**-21  # of the largest number: a few units in the last place of a float32

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import torch
 
-from samerun.digest.joining import NoStreams, StreamJoin, stream_join
+from samerun.digest.stream_join import NoStreams, StreamJoin, stream_join
 
 
 class FakeStream:

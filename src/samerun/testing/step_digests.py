@@ -10,10 +10,10 @@ from typing import Any
 from torch import nn
 
 from samerun.digest import digest_value
-from samerun.ranks.entries import Entry, entries, first_difference
+from samerun.ranks.named_digests import Entry, entries, first_difference
 from samerun.sources.base.rng import Rng
 from samerun.sources.catalogue import catalogue
-from samerun.testing.unsaved import unsaved
+from samerun.testing.unsaved_state import unsaved
 
 Difference = tuple[Entry | None, Entry | None]
 

@@ -14,11 +14,11 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from samerun.digest import combine
 from samerun.errors import UsageError
-from samerun.ranks.entries import entries
+from samerun.ranks.named_digests import entries
 from samerun.sources.catalogue import catalogue
 from samerun.sources.per_sample.keying import index_names, takes_whole_batches
 from samerun.streams import Name
-from samerun.testing.held import generators_in
+from samerun.testing.find_generators import generators_in
 
 _NUMBERS = 64
 _GLOBAL = ("python-random", "numpy-global", "torch-cpu")

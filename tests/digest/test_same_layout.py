@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch import nn
 
-from samerun.digest.alike import Alike, Like
 from samerun.digest.host import digest_dense
 from samerun.digest.room import room
+from samerun.digest.same_layout import Alike, Like
 
 
 @pytest.fixture(autouse=True, params=["sizes are asked for", "sizes are noted"])
