@@ -21,6 +21,7 @@ from samerun.sources.base.rng import Rng
 from samerun.sources.catalogue import catalogue
 from samerun.sources.source import Source
 from samerun.streams import checked_seed
+from samerun.torch_version import require_torch
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -215,6 +216,8 @@ def _applied(wanted: Control, skipped: frozenset[str] = frozenset()) -> ExitStac
     """Control each selected source in this process; closing what is returned undoes it all."""
     sources = [source for source in selected(wanted) if source.id not in skipped]
     requested = {*(wanted.only or ()), *wanted.extra}
+    if any(source.hooks_into.partition(".")[0] == "torch" for source in sources):
+        require_torch("control of torch's sources")
     with ExitStack() as stack:
         if sources:
             stack.callback(lineage.hand_on())

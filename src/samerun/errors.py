@@ -9,6 +9,7 @@ SamerunError
 │   ├── RunNotFound       no run of that name in the store
 │   ├── SchemaError       a manifest or trace of a version this samerun does not know
 │   └── TraceError        a trace that cannot be read (truncated before its first batch, corrupt, …)
+├── TorchNeeded           torch is missing, or older than samerun works with (also an ImportError)
 ├── StateError            a state that cannot be captured or restored whole
 └── RanksDisagree         ranks that must have the same have not
 
@@ -58,6 +59,10 @@ class SchemaError(RunError):
 
 class TraceError(RunError):
     """A trace that cannot be read."""
+
+
+class TorchNeeded(SamerunError, ImportError):
+    """torch is missing, or older than samerun works with."""
 
 
 class StateError(SamerunError):

@@ -14,6 +14,7 @@ import xxhash
 
 from samerun.errors import UsageError
 from samerun.mersenne import torch_generator
+from samerun.torch_version import require_torch
 
 if TYPE_CHECKING:
     import random
@@ -117,6 +118,7 @@ class Stream:
 
     def torch(self, device: str | torch.device = "cpu") -> torch.Generator:
         """A new torch Generator on a device, seeded with all 64 bits (see samerun.mersenne for the CPU's)."""
+        require_torch("Stream.torch()")
         import torch
 
         if torch.device(device).type == "cpu":

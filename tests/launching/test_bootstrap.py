@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+import torches
 
 from samerun.launching.launch import launch
 from samerun.runs.plan import Control, Plan
@@ -84,6 +86,74 @@ def test_a_control_that_comes_too_late_ends_the_process_with_2(launched, source)
     outcome = launched("python", "-c", "import torch; print('trained')", control=Control(only=(source,)))
     assert outcome.exit_code == 2
     assert launched.output == f"samerun: {source} cannot be set any more; set it before the start\n"
+
+
+def test_a_torch_that_is_too_old_is_left_alone_and_the_program_goes_on(launched, tmp_path):
+    program = "import torch, torch.utils.data, queue; print(torch.touched, sorted(vars(torch)))"
+    plain = subprocess.run(
+        [sys.executable, "-c", program],
+        env={"PYTHONPATH": torches.old(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    overlay = os.pathsep.join([str(Path(__file__).parent / "overlay"), str(tmp_path / "old")])
+    outcome = launched("python", "-c", program, env={"PYTHONPATH": overlay})
+    assert (outcome.exit_code, launched.output) == (0, plain.stdout)
+    assert launched.output.startswith("[] ")
+    assert launched.said == [*AT_START, "observe queue"]
+    said = (launched.run / "recording-error.txt").read_text().splitlines()
+    assert len(said) == 1
+    assert said[0].startswith(
+        f"nothing was recorded: torch 2.5.1+cpu in {sys.executable} is too old. Install"
+    )
+    assert not (launched.run / "torch.seen").exists()
+
+
+def test_a_control_that_an_old_torch_cannot_keep_ends_the_process_with_2_and_others_are_kept(
+    launched, tmp_path
+):
+    overlay = os.pathsep.join([str(Path(__file__).parent / "overlay"), torches.old(tmp_path)])
+    command = ("python", "-c", "import torch; print('trained')")
+    outcome = launched(*command, control=Control(only=("start",)), env={"PYTHONPATH": overlay})
+    assert (outcome.exit_code, launched.output) == (0, "trained\n")
+    assert "control start" in launched.said
+    outcome = launched(*command, control=Control(only=("torch-cpu",)), env={"PYTHONPATH": overlay})
+    assert outcome.exit_code == 2
+    (line,) = launched.output.splitlines()
+    assert line.startswith("samerun: this training cannot be controlled: torch 2.5.1+cpu in ")
+    assert line.endswith("or train without control: samerun run --mode off -- …")
+
+
+@pytest.mark.parametrize("put", [torches.missing, torches.broken])
+def test_a_torch_that_is_not_there_is_told_of_once_and_fails_as_without_us(launched, tmp_path, put):
+    overlay = os.pathsep.join([str(Path(__file__).parent / "overlay"), put(tmp_path)])
+    launched.write(
+        "train.py",
+        "for _ in range(2):\n"
+        "    try:\n        import torch\n"
+        "    except (ImportError, OSError) as error:\n        print(type(error).__name__)\n",
+    )
+    outcome = launched("python", "train.py", env={"PYTHONPATH": overlay})
+    assert outcome.exit_code == 0
+    name = "OSError" if put is torches.broken else "ModuleNotFoundError"
+    assert launched.output == f"{name}\n{name}\n"
+    said = (launched.run / "no-torch.txt").read_text().splitlines()
+    assert len(said) == 1
+    assert sys.executable in said[0]
+    assert " torch" not in launched.complaints
+
+
+def test_a_torch_that_no_finder_finds_is_told_of(launched):
+    """As where none is installed: the path of Python has no folder torch."""
+    launched.write(
+        "train.py",
+        "import sys\n"
+        "sys.path[:] = [path for path in sys.path if 'stubs' not in path and 'packages' not in path]\n"
+        "try:\n    import torch\nexcept ModuleNotFoundError as error:\n    print(error)\n",
+    )
+    launched("python", "train.py")
+    assert launched.output == "No module named 'torch'\n"
+    assert " has no torch. Install torch 2.6 or newer there" in (launched.run / "no-torch.txt").read_text()
 
 
 def test_torch_imported_in_two_threads_begins_recording_once(launched):

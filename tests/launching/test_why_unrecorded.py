@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from samerun.launching.why_unrecorded import unrecorded_reason
+from samerun.launching.why_unrecorded import unrecorded_reason, without_torch
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,13 @@ def test_what_failed_in_the_process_comes_first(tmp_path):
         "A failed [process 1, /p]\nA failed [process 2, /p]\nB [process 3, /p]\n"
     )
     assert unrecorded_reason(tmp_path, ["make"]) == "A failed (1 more in inject-error.txt)"
+
+
+def test_a_python_without_torch_is_told_of_unless_another_had_one(tmp_path):
+    (tmp_path / "python.seen").touch()
+    (tmp_path / "no-torch.txt").write_text("/p has no torch. Install it [process 1, /p]\n")
+    said = unrecorded_reason(tmp_path, ["make"])
+    assert said == "nothing was recorded: /p has no torch. Install it, or name the command that trains"
+    (tmp_path / "torch.seen").touch()
+    assert "no step, loss or batch was seen" in unrecorded_reason(tmp_path, ["make"])
+    assert without_torch(tmp_path) is None

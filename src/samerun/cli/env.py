@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from samerun import torch_version
 from samerun.cli import exit_codes
 from samerun.cli.base import Verb
+from samerun.cli.stderr import say
 
 
 class Env(Verb):
@@ -27,6 +29,9 @@ class Env(Verb):
 
         check_target(options.json)
         described = describe_sources()
+        why = torch_version.unusable()
+        if why is not None:
+            say(f"the sources of torch are not described in full: {why}")
         if options.json is not None:
             write_json(to_json(described), options.json)
             return exit_codes.SAME

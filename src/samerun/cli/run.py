@@ -73,11 +73,15 @@ class RunVerb(Verb):
 def _tell(run: Run) -> None:
     """Where the run is, and what of it is not as it should be."""
     from samerun.health.examine import examine
+    from samerun.launching.why_unrecorded import without_torch
     from samerun.runs.recorder_errors import complaints, why_broken
     from samerun.runs.store import Store
 
     here = run.path.parent == Store().runs.absolute()
     lines = [f"recorded as {run.id if here else run.path}", *complaints(run.path)]
+    absent = without_torch(run.path)
+    if absent is not None:
+        lines.append(f"nothing of torch's was recorded: {absent}")
     broken = why_broken(run.path)
     if broken is not None:
         lines.append(f"the record is not whole, so this run cannot be compared to its end: {broken}")

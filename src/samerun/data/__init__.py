@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from samerun.torch_version import require_torch
+
 if TYPE_CHECKING:
     from samerun.data.folds import kfold
     from samerun.data.keyed import sample_stream
@@ -46,6 +48,7 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    require_torch(f"{__name__}.{name}")
     return getattr(importlib.import_module(f"{__name__}.{home}"), name)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from samerun.digest.keyed import DEVICE_ALGORITHM, HOST_ALGORITHM, algorithms, combine, digest_bytes
 from samerun.digest.values import digest_value
+from samerun.torch_version import require_torch
 
 if TYPE_CHECKING:
     from samerun.digest.tensors import digest_tensor
@@ -32,6 +33,7 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     if name == "digest_tensor":
+        require_torch("samerun.digest_tensor")
         from samerun.digest.tensors import digest_tensor
 
         globals()[name] = digest_tensor  # later uses find it without this function

@@ -25,13 +25,25 @@ class Described:
 
 
 def describe_sources() -> list[Described]:
-    """Every source of the catalogue, in the order of the ids, with torch and numpy imported."""
-    for module in ("numpy", "torch"):
-        try:
-            importlib.import_module(module)
-        except ImportError:
-            pass  # the sources that need it say that they are not in play
-    return [_describe(source) for source in catalogue().values()]
+    """Every source of the catalogue, in the order of the ids, with torch and numpy imported.
+
+    Without one of them, what acts on it is not in play.
+    """
+    there = {module.partition(".")[0]: _is_there(module) for module in ("numpy.random", "torch")}
+    return [
+        _describe(source)
+        if there.get(source.hooks_into.partition(".")[0], True)
+        else Described(source.id, source.kind, source.summary, in_play=False)
+        for source in catalogue().values()
+    ]
+
+
+def _is_there(module: str) -> bool:
+    try:
+        importlib.import_module(module)
+    except (ImportError, OSError):
+        return False
+    return True
 
 
 def to_json(described: list[Described]) -> dict[str, Any]:

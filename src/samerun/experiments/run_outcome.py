@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from samerun.comparing.comparison import Comparison
+from samerun.launching.why_unrecorded import without_torch
 from samerun.runs.store import Run
 
 WHOLE = {"finished", "stopped"}
@@ -44,7 +45,8 @@ def how(run: Run) -> str:
         return f"ended by --timeout {after}; {_MORE_TIME}"
     if run.manifest.exit_code is not None and run.manifest.exit_code < 0:
         return f"killed by signal {-run.manifest.exit_code} {after}"
-    return f"exit code {run.manifest.exit_code} {after}"
+    absent = without_torch(run.path)
+    return f"exit code {run.manifest.exit_code} {after}" + ("" if absent is None else f"; {absent}")
 
 
 def _steps(run: Run) -> str:

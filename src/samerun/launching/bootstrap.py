@@ -15,14 +15,14 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NoReturn
 
-from samerun import lineage
-from samerun.errors import UsageError
+from samerun import lineage, torch_version
+from samerun.errors import SamerunError, TorchNeeded, UsageError
 from samerun.interruption import is_the_scripts
 from samerun.launching.hooks import ImportHook
 from samerun.launching.marker_files import PYTHON_SEEN, TORCH_SEEN, mark, took_effect
 from samerun.recording import start as start_recording
 from samerun.runs.plan import Plan
-from samerun.runs.recorder_errors import complain
+from samerun.runs.recorder_errors import NO_TORCH, complain
 from samerun.sources.source import Source
 
 if TYPE_CHECKING:
@@ -58,6 +58,10 @@ def _modules(source: Source) -> tuple[str, ...]:
     return (source.hooks_into, *source.also_hooks_into)
 
 
+def _is_of_torch(module: str) -> bool:
+    return module.partition(".")[0] == "torch"
+
+
 class _Process:
     """The plan at work in this process."""
 
@@ -68,6 +72,8 @@ class _Process:
         self._controlled: set[str] = set()
         self._recording = False
         self._sealed: Sealed | None = None
+        self._without_torch = False  # it was asked for and is not there
+        self._torch_outdated = False
 
     def begin(self) -> None:
         if self._plan.root is not None:
@@ -81,7 +87,9 @@ class _Process:
         if self._plan.control is not None or self._plan.vary:
             self._try("following processes", lambda: lineage.begin(self._plan.run))
             watched.add(lineage.MULTIPROCESSING)
-        hook = ImportHook(watched | start_recording.watched(self._plan), self._imported, self._importing)
+        hook = ImportHook(
+            watched | start_recording.watched(self._plan), self._imported, self._importing, self._missing
+        )
         self._act("")
         hook.install()
         atexit.register(self._at_exit)
@@ -115,11 +123,22 @@ class _Process:
         try:
             yield
             gc.freeze()
+        except (ImportError, OSError) as error:
+            self._missing(module, error)
+            raise
         finally:
             if collects:
                 gc.enable()
 
+    def _missing(self, module: str, error: BaseException | None = None) -> None:
+        """Tell of a torch that is not there, once: it may be why the run has no records."""
+        if module == "torch" and not self._without_torch:
+            self._without_torch = True
+            complain(self._plan.run, torch_version.absent(error), name=NO_TORCH)
+
     def _imported(self, module: str) -> None:
+        if _is_of_torch(module) and self._is_outdated():
+            return
         if module == lineage.MULTIPROCESSING:
             self._try("following processes", lambda: lineage.follow_multiprocessing(sys.modules[module]))
         self._act(module)
@@ -129,6 +148,27 @@ class _Process:
                 self._sealed.seal_torch()
         if module in start_recording.watched(self._plan):
             self._try("the recorder", lambda: self._record(module), broken=True)
+
+    def _is_outdated(self) -> bool:
+        """Whether this process has a torch that is too old: it is left alone, and the run is told of it.
+
+        Raises SystemExit(2) where the plan controls what is torch's: that cannot be kept.
+        """
+        if self._torch_outdated:
+            return True
+        why = torch_version.outdated(sys.modules.get("torch"))
+        if why is None:
+            return False
+        self._torch_outdated = True
+        if any(_is_of_torch(source.hooks_into) for source in self._sources if source.id in self._controlled):
+            error = TorchNeeded(
+                f"this training cannot be controlled: {why}, or train without control: "
+                "samerun run --mode off -- …"
+            )
+            complain(self._plan.run, str(error))
+            _end_with(error)
+        complain(self._plan.run, f"nothing was recorded: {why}", broken=True)
+        return True
 
     def _act(self, module: str) -> None:
         """Observe, then control, each source that waits for `module` ("": for nothing)."""
@@ -179,7 +219,8 @@ class _Process:
             complain(self._plan.run, f"{what} failed: {type(error).__name__}: {error}", broken=broken)
 
     def _at_exit(self) -> None:
-        if "torch" in sys.modules and not self._recording and self._journal is not None:
+        unseen = "torch" in sys.modules and not self._recording and not self._torch_outdated
+        if unseen and self._journal is not None:
             complain(
                 self._plan.run,
                 "torch was imported past samerun's import hook (the program changes sys.meta_path), "
@@ -196,6 +237,6 @@ def _leave(journal: Journal) -> None:
     helper_process.leave(journal)
 
 
-def _end_with(error: UsageError) -> NoReturn:
+def _end_with(error: SamerunError) -> NoReturn:
     print(f"samerun: {error}", file=sys.stderr, flush=True)
     raise SystemExit(2)

@@ -19,7 +19,7 @@ class ImportHook:
     A submodule that is executed while its top-level package still is (numpy.random during `import numpy`)
     is announced when the package is complete, just before the package itself: half a package is of no use.
     Each name is announced once in a process, a reload included. A module is executed and announced within
-    what `around(name)` gives.
+    what `around(name)` gives. `missing(name)` is called each time that no finder finds a watched module.
     """
 
     def __init__(
@@ -27,11 +27,13 @@ class ImportHook:
         names: Iterable[str],
         then: Callable[[str], None],
         around: Callable[[str], AbstractContextManager[None]],
+        missing: Callable[[str], None] = lambda name: None,
     ) -> None:
         self._names = frozenset(names)
         self._watched = self._names | {_top(name) for name in self._names}
         self._then = then
         self._around = around
+        self._missing = missing
         self._lock = threading.Lock()
         self._announced: set[str] = set()
         self._executing: dict[str, list[str]] = {}  # top-level package -> its submodules that wait for it
@@ -56,8 +58,11 @@ class ImportHook:
             spec = _find(name, path, target, besides=self)
         finally:
             finding.discard(name)
-        loader = None if spec is None else spec.loader
-        if spec is None or not hasattr(loader, "exec_module") or not hasattr(loader, "create_module"):
+        if spec is None:
+            self._missing(name)
+            return None
+        loader = spec.loader
+        if not hasattr(loader, "exec_module") or not hasattr(loader, "create_module"):
             return spec
         spec.loader = _Reporting(loader, spec, self)  # type: ignore[assignment]
         return spec

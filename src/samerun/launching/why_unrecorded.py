@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from samerun.launching.marker_files import PYTHON_SEEN, TORCH_SEEN
-from samerun.runs.recorder_errors import FAILED, complaints, why_broken
+from samerun.runs.recorder_errors import FAILED, NO_TORCH, complaints, why_broken
 
 _HIDING = {"I": "isolated mode", "E": "ignoring the environment", "S": "without the site module"}
 _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
@@ -25,6 +25,9 @@ def unrecorded_reason(run: Path, command: Sequence[str]) -> str:
     if not (run / PYTHON_SEEN).exists():
         return _no_python(command)
     if not (run / TORCH_SEEN).exists():
+        absent = without_torch(run)
+        if absent is not None:
+            return f"nothing was recorded: {absent}, or name the command that trains"
         return (
             "Python ran, but torch was never imported, so there was nothing to record. "
             "Name the command that trains."
@@ -32,6 +35,12 @@ def unrecorded_reason(run: Path, command: Sequence[str]) -> str:
     return (
         "torch was imported, but no step, loss or batch was seen: nothing was trained or evaluated with it."
     )
+
+
+def without_torch(run: Path) -> str | None:
+    """Why no process of the run could import torch, and what to do; None where one did, or none tried to."""
+    said = complaints(run, NO_TORCH)
+    return said[0] if said and not (run / TORCH_SEEN).exists() else None
 
 
 def _no_python(command: Sequence[str]) -> str:

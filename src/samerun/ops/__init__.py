@@ -5,6 +5,10 @@
 the list, with the reason for each.
 """
 
+from samerun.torch_version import require_torch
+
+require_torch("samerun.ops")
+
 from samerun.ops.catalogue import implementations
 from samerun.ops.implementation import Implementation
 from samerun.ops.installation import (

@@ -9,24 +9,28 @@ from pathlib import Path
 
 FAILED = "inject-error.txt"  # the run is recorded whole, with less known of it; sitecustomize.py names it too
 BROKEN = "recording-error.txt"  # a process is not recorded to its end: the run is no part of `same`
+NO_TORCH = "no-torch.txt"  # a Python of the run has none: no fault, but why there are no records
 
 
-def complain(run: str | Path, text: str, *, broken: bool = False, traceback: str = "") -> None:
+def complain(
+    run: str | Path, text: str, *, broken: bool = False, traceback: str = "", name: str | None = None
+) -> None:
     """Append one line on what failed, and below it the traceback; the user's process goes on.
 
-    On a full disk the empty file is left, which tells enough.
+    `name` is the file, where it is none of the first two. On a full disk it stays empty, which tells enough.
     """
     lines = [f"{' '.join(text.split())} [process {os.getpid()}, {sys.executable}]"]
     lines += [f"  {line}" for line in traceback.splitlines()]
+    name = name or (BROKEN if broken else FAILED)
     try:
-        with open(f"{run}/{BROKEN if broken else FAILED}", "a", encoding="utf-8", errors="replace") as file:
+        with open(f"{run}/{name}", "a", encoding="utf-8", errors="replace") as file:
             file.write("\n".join(lines) + "\n")
     except OSError:
         pass
 
 
 def complaints(run: Path, name: str = FAILED) -> list[str]:
-    """The different lines of one of the two files, without the processes that wrote them."""
+    """The different lines of one of these files, without the processes that wrote them."""
     try:
         lines = (run / name).read_text("utf-8", "replace").splitlines()
     except OSError:

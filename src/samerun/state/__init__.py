@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from samerun.torch_version import require_torch
+
+require_torch("samerun.state")
+
 from samerun.state.auditing import Audit, Lack, audit
 from samerun.state.capturing import capture
 from samerun.state.restoring import restore

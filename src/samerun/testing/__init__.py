@@ -6,6 +6,10 @@ they were. Each fails with an AssertionError that names the first difference.
 
 from __future__ import annotations
 
+from samerun.torch_version import require_torch
+
+require_torch("samerun.testing")
+
 from samerun.testing.resumes_everywhere import assert_resumes_everywhere
 from samerun.testing.same_run import assert_same_run
 from samerun.testing.seed_sensitive import assert_seed_sensitive

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torches
 
 from samerun.experiments.resume.audit import audited
 
@@ -19,3 +20,10 @@ def test_what_a_checkpoint_has_and_lacks_is_said(tmp_path: Path) -> None:
 
 def test_without_a_checkpoint_nothing_is_said(tmp_path: Path) -> None:
     assert audited(tmp_path / "gone", [Path("last.pt")]) == []
+
+
+def test_without_torch_the_audit_is_left_out_and_that_is_said(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "last.pt").write_text("a checkpoint")
+    monkeypatch.setenv("PYTHONPATH", torches.missing(tmp_path))
+    (line,) = audited(tmp_path, [Path("last.pt")])
+    assert line.startswith("audit of checkpoints: left out, since samerun.state needs torch 2.6 or newer: ")

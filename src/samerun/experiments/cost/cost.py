@@ -21,8 +21,10 @@ from samerun.experiments.request import Request
 from samerun.experiments.trials import Record
 from samerun.explaining.delta_debugging import smallest
 from samerun.launching.run import record as recording
+from samerun.launching.why_unrecorded import without_torch
 from samerun.recording.steps.step_timer import step_seconds
 from samerun.runs.plan import Control
+from samerun.runs.recorder_errors import why_broken
 from samerun.runs.store import Run
 from samerun.sources.catalogue import catalogue
 
@@ -80,6 +82,8 @@ class _Costing:
         result = CostResult("unknown", request.command, place=str(request.store.runs))
         if failure := run_outcome.failure([first], parted=False):
             return replace(result, reason=failure, output=run_outcome.last_lines([first]))
+        if not first.steps and (why := why_broken(first.path) or without_torch(first.path)):
+            return replace(result, reason=why)
         seed = 0 if request.control is None else request.control.seed
         ways = list(self._ways if self._ways is not None else setups(first.manifest.settings, seed))
         measured = self._measure(ways)

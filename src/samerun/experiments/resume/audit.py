@@ -12,8 +12,12 @@ _MOST = 4  # files
 # In a process of its own: this side of samerun does not import torch.
 _PROGRAM = """\
 import sys
-from samerun.errors import SamerunError
-from samerun.state import audit
+from samerun.errors import SamerunError, TorchNeeded
+try:
+    from samerun.state import audit
+except TorchNeeded as error:
+    print(f"audit of checkpoints: left out, since {error}")
+    sys.exit()
 for path in sys.argv[1:]:
     try:
         found = audit(path)
