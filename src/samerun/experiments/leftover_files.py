@@ -7,11 +7,11 @@ from pathlib import Path
 
 from samerun.comparing.pairing import read
 from samerun.explaining.explain import explain
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.store import Run
 
 FILES = frozenset({"resume-state", "input-data"})  # controlled by starting from the folder as it was
-_ENOUGH = 0.7
+_ENOUGH = Strength.STRONG
 
 
 def left_behind(difference: Difference) -> Evidence | None:

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from samerun.editing.edit import Edit
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
 from samerun.sources.base.setting import Setting
 from samerun.sources.evidence import op_families
-from samerun.sources.source import Settings, Variant
+from samerun.sources.source import Kind, Settings, Variant
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
@@ -22,7 +22,7 @@ class CudnnBenchmark(Setting):
     id = "cudnn-benchmark"
     summary = "cuDNN times its algorithms and takes the fastest, which is another one from run to run"
     advice = "torch.backends.cudnn.benchmark = False"
-    kind = "kernel"
+    kind = Kind.KERNEL
 
     def read(self) -> dict[str, Any]:
         """The flag."""
@@ -54,7 +54,7 @@ class CudnnBenchmark(Setting):
             return None
         assert difference.origin is not None
         text = f"{difference.origin.op} gave other bits for equal inputs, and cudnn.benchmark was on"
-        return Evidence(self.id, 1.0, text, difference.origin.call_site)
+        return Evidence(self.id, Strength.SEEN, text, difference.origin.call_site)
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """The flag, off."""

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from samerun.editing.edit import Edit
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
 from samerun.sources.base.setting import Setting
 from samerun.sources.evidence import op_families
+from samerun.sources.source import Kind
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
@@ -21,7 +22,7 @@ class CudnnNondeterministic(Setting):
     id = "cudnn-nondeterministic"
     summary = "cuDNN may use algorithms that give other bits each time"
     advice = "torch.backends.cudnn.deterministic = True"
-    kind = "kernel"
+    kind = Kind.KERNEL
 
     def read(self) -> dict[str, Any]:
         """The flag, and whether cuDNN is used at all."""
@@ -48,7 +49,9 @@ class CudnnNondeterministic(Setting):
         assert difference.origin is not None
         benchmarked = op_families.any_said(difference, "cudnn-benchmark", "benchmark")
         text = f"{difference.origin.op} gave other bits for equal inputs, and cudnn.deterministic was off"
-        return Evidence(self.id, 0.7 if benchmarked else 1.0, text, difference.origin.call_site)
+        return Evidence(
+            self.id, Strength.STRONG if benchmarked else Strength.SEEN, text, difference.origin.call_site
+        )
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """The flag, on."""

@@ -6,10 +6,10 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.provenance import environment
 from samerun.sources.evidence import settings_diff
-from samerun.sources.source import Source
+from samerun.sources.source import Kind, Source
 
 _ELSEWHERE = frozenset({"PYTHONHASHSEED", "OMP_NUM_THREADS", "MKL_NUM_THREADS"})  # sources of their own
 
@@ -20,7 +20,7 @@ class Environment(Source):
     id = "environment"
     summary = "the runs had other environment variables"
     advice = "start both runs with the same variables: env NAME=VALUE python train.py"
-    kind = "provenance"
+    kind = Kind.PROVENANCE
     controllable = False
 
     def describe(self) -> Mapping[str, Any]:
@@ -34,4 +34,4 @@ class Environment(Source):
             for side in (difference.a, difference.b)
         )
         changed = settings_diff.changed(a, b, tuple(sorted({*a, *b} - _ELSEWHERE)))
-        return None if changed is None else Evidence(self.id, 0.7, changed)
+        return None if changed is None else Evidence(self.id, Strength.STRONG, changed)

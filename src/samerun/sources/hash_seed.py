@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from samerun.editing.edit import Edit, NoEdit
 from samerun.errors import TooLate, UsageError
-from samerun.runs.difference import Difference, Evidence, Side
+from samerun.runs.difference import Difference, Evidence, Side, Strength
 from samerun.runs.plan import Control
 from samerun.sources.evidence import rows
 from samerun.sources.evidence.hash_order import hashing
-from samerun.sources.source import Settings, Source, Undo, Variant
+from samerun.sources.source import Kind, Settings, Source, Undo, Variant
 from samerun.streams import stream_seed
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class HashSeed(Source):
         f"no line of the script goes through a set or takes a hash: start python with {VARIABLE}=0 in its "
         "environment, since a running process cannot change it"
     )
-    kind = "order"
+    kind = Kind.ORDER
     modes = ("seeded", "strict", "warn")
 
     def environment(self, control: Control) -> Mapping[str, str]:
@@ -87,22 +87,26 @@ class HashSeed(Source):
         for site in (difference.call_site, origin, seed.call_site if seed else None):
             text = rows.source_line(difference.a, site)
             if _HASHES.search(text):
-                return Evidence(self.id, 0.7, f"{said}, and the line depends on hashes: {text}", site)
+                return Evidence(
+                    self.id, Strength.STRONG, f"{said}, and the line depends on hashes: {text}", site
+                )
         if seed is not None or rows.explained(difference):
             return None
         seen = hashing(difference.a)
         loop = None if seen is None else seen.order(("text", "unknown"), difference.call_site, origin)
         if loop is not None:
-            return Evidence(self.id, 0.7, f"{said}, and {loop.site} goes through a set", loop.site)
+            return Evidence(
+                self.id, Strength.STRONG, f"{said}, and {loop.site} goes through a set", loop.site
+            )
         if difference.phase not in ("setup", "data") and difference.kind not in ("order", "flow"):
             return None
         if seen is None:
-            return Evidence(self.id, 0.4, said, difference.call_site)
+            return Evidence(self.id, Strength.PLAUSIBLE, said, difference.call_site)
         first = seen.first(("text", "unknown"), () if seen.orders else seen.values)
         if first is None:
             text = f"{said}; no line of the script hashes, but a library may"
-            return Evidence(self.id, 0.1, text, difference.call_site)
-        return Evidence(self.id, 0.4, f"{said}, and {first} goes by hashes", first)
+            return Evidence(self.id, Strength.REMOTE, text, difference.call_site)
+        return Evidence(self.id, Strength.PLAUSIBLE, f"{said}, and {first} goes by hashes", first)
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Sets gone through in sorted order, and hashes of text that are the same in each process."""

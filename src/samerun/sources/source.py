@@ -6,6 +6,7 @@ from abc import ABC
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from samerun.editing.edit import Edit, NoEdit
@@ -17,6 +18,18 @@ if TYPE_CHECKING:
 
 Undo = Callable[[], None]
 Settings = Mapping[str, Mapping[str, Any]]  # source id to what it said of itself in a run
+
+
+class Kind(str, Enum):
+    """What a source is, by what differs; the value stands in JSON."""
+
+    RNG = "rng"  # random numbers: a generator's state, or where its seed comes from
+    ORDER = "order"  # in which the same things come
+    KERNEL = "kernel"  # which implementation of an operation runs, and whether it repeats
+    MEMORY = "memory"  # what lies in memory, and where
+    NUMERICS = "numerics"  # how the same sum is rounded: threads, precision, instructions, sizes
+    WORLD = "world"  # what the system around the process gives: clocks, names, files, load
+    PROVENANCE = "provenance"  # what was run: code, arguments, packages, machine
 
 
 @dataclass(frozen=True)
@@ -80,7 +93,7 @@ class Source(ABC):
     id: ClassVar[str]
     summary: ClassVar[str]  # one line for people
     advice: ClassVar[str]  # the lines of code that control it in a user's script
-    kind: ClassVar[str]  # rng, order, kernel, memory, numerics, world or provenance
+    kind: ClassVar[Kind]
     modes: ClassVar[tuple[Mode, ...]] = ()  # the modes that control it; () and controllable: on request alone
     controllable: ClassVar[bool] = True  # False: there is no control, and `advice` says what can be done
     cannot_mend: ClassVar[str] = ""  # why no edit of the code mends it, and what does; "": `advice` says it

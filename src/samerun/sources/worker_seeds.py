@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from samerun.editing.edit import Edit, NoEdit
-from samerun.runs.difference import Difference, Evidence, Row
+from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.plan import Control
 from samerun.sources.evidence import rows
 from samerun.sources.per_sample import dataloaders
-from samerun.sources.source import Settings, Source, Undo, Variant
+from samerun.sources.source import Kind, Settings, Source, Undo, Variant
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
@@ -22,7 +22,7 @@ class WorkerSeeds(Source):
     id = "worker-seeds"
     summary = "what DataLoader workers draw depends on how they were seeded, and on their number"
     advice = "DataLoader(…, worker_init_fn=seed_worker, generator=torch.Generator().manual_seed(0))"
-    kind = "rng"
+    kind = Kind.RNG
     modes = ("seeded", "strict", "warn")
     hooks_into = "torch.utils.data"
 
@@ -46,15 +46,15 @@ class WorkerSeeds(Source):
         reseeded = _seeded_in_worker(difference)
         if reseeded is not None:
             text = f"workers seed {reseeded.name} otherwise in each run, at {reseeded.call_site}"
-            return Evidence(self.id, 1.0, text, reseeded.call_site)
+            return Evidence(self.id, Strength.SEEN, text, reseeded.call_site)
         if difference.indices_equal is not True:
             return None
         before = [id_ for id_, step in difference.rng_first.items() if step <= difference.step]
         if any(id_ in difference.drawn for id_ in before if id_.startswith("torch-")):
             text = "workers take their seeds from the main process's torch generator, which differs"
-            return Evidence(self.id, 0.2, text, difference.call_site)
+            return Evidence(self.id, Strength.LAST_RESORT, text, difference.call_site)
         text = "workers made other batches of the same samples, and the main process's generators agree"
-        return Evidence(self.id, 0.7, text, difference.call_site)
+        return Evidence(self.id, Strength.STRONG, text, difference.call_site)
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Workers that seed themselves take the seed that torch gives them, from a seeded generator."""

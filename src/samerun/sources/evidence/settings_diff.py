@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 
 
 def differing(
-    id_: str, difference: Difference, *, keys: tuple[str, ...] | None = None, strength: float = 0.7
+    id_: str,
+    difference: Difference,
+    *,
+    keys: tuple[str, ...] | None = None,
+    strength: Strength = Strength.STRONG,
 ) -> Evidence | None:
     """Evidence that what a source says of itself is not the same in the two runs."""
     text = changed(difference.a.settings.get(id_, {}), difference.b.settings.get(id_, {}), keys)
