@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ContextDecorator, ExitStack
 from types import ModuleType, TracebackType
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from samerun import layers, lineage, stepping
 from samerun.errors import TooLate, UsageError
@@ -25,9 +25,6 @@ from samerun.streams import checked_seed
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _log = logging.getLogger("samerun")
-_OF_WORKERS: Final = frozenset({"worker-seeds", "worker-arrival"})
-# A library call cannot set it and most trainings do not feel it: a warning, unless it was asked for by name.
-_WARN_WHEN_LATE: Final = frozenset({"hash-seed"})
 _warned: set[str] = set()
 
 
@@ -87,10 +84,9 @@ def seed_everything(
         _log.info("seed %d (drawn from the operating system's entropy)", seed)
     value = checked_seed(seed)
     wanted = Control(mode=_mode(mode, deterministic), seed=value, disable_cudnn=disable_cudnn)
-    skipped = frozenset() if workers else _OF_WORKERS
     with layers.lock:
         layers.take_back()
-        layers.put(_applied(wanted, skipped), own_end=False)
+        layers.put(_applied(wanted, workers=workers), own_end=False)
     return value
 
 
@@ -211,9 +207,9 @@ class _Apart:
         self._outside.restore()
 
 
-def _applied(wanted: Control, skipped: frozenset[str] = frozenset()) -> ExitStack:
+def _applied(wanted: Control, *, workers: bool = True) -> ExitStack:
     """Control each selected source in this process; closing what is returned undoes it all."""
-    sources = [source for source in selected(wanted) if source.id not in skipped]
+    sources = [source for source in selected(wanted) if workers or not source.of_workers]
     requested = {*(wanted.only or ()), *wanted.extra}
     with ExitStack() as stack:
         if sources:
@@ -225,7 +221,7 @@ def _applied(wanted: Control, skipped: frozenset[str] = frozenset()) -> ExitStac
             try:
                 undo = source.control(wanted)
             except TooLate as error:
-                if source.id in requested or source.id not in _WARN_WHEN_LATE:
+                if source.id in requested or source.when_late == "error":
                     raise
                 _warn_once(str(error))
                 continue

@@ -10,7 +10,7 @@ from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
 from samerun.sources.base.setting import Setting
 from samerun.sources.evidence import op_families
-from samerun.sources.source import Kind, Settings, Variant
+from samerun.sources.source import Kind, Label, Settings, Variant
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
@@ -30,6 +30,7 @@ class AttentionBackend(Setting):
         "torch.use_deterministic_algorithms(True), or torch.backends.cuda.enable_flash_sdp(False) and its kin"
     )
     kind = Kind.KERNEL
+    price = Label(4, "attention by repeatable implementations")
 
     def read(self) -> dict[str, Any]:
         """Which implementations may be used."""
@@ -68,6 +69,10 @@ class AttentionBackend(Setting):
             Variant(f"attention by {name} alone", values, expects=values, likely=0.3)
             for name, values in alone.items()
         ]
+
+    def has_price_in(self, settings: Settings) -> bool:
+        """Where CUDA devices are in use."""
+        return op_families.has_devices(settings)
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """The backward pass of fused attention is the origin."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from samerun import callsite
 from samerun.digest import digest_bytes
-from samerun.runs.difference import Difference, Evidence, Strength
+from samerun.runs.difference import Difference, Evidence, Side, Strength
 from samerun.sources.evidence import settings_diff
 from samerun.sources.source import Kind, Source
 
@@ -53,3 +53,9 @@ class Code(Source):
 
 def _listed(names: list[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def digests_of(side: Side) -> dict[str, str]:
+    """The files that a run ran, each with its digest."""
+    said = side.settings.get(Code.id, {})
+    return {path: digest for path, digest in said.items() if isinstance(digest, str)}

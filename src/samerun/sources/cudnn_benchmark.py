@@ -10,7 +10,7 @@ from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
 from samerun.sources.base.setting import Setting
 from samerun.sources.evidence import op_families
-from samerun.sources.source import Kind, Settings, Variant
+from samerun.sources.source import Kind, Label, Settings, Variant
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
@@ -23,6 +23,7 @@ class CudnnBenchmark(Setting):
     summary = "cuDNN times its algorithms and takes the fastest, which is another one from run to run"
     advice = "torch.backends.cudnn.benchmark = False"
     kind = Kind.KERNEL
+    price = Label(2, "cudnn.benchmark off")
 
     def read(self) -> dict[str, Any]:
         """The flag."""
@@ -47,6 +48,10 @@ class CudnnBenchmark(Setting):
         values = {"benchmark": not settings.get(self.id, {}).get("benchmark")}
         word = "on" if values["benchmark"] else "off"
         return [Variant(f"cudnn.benchmark {word}", values, expects=values, likely=0.5)]
+
+    def has_price_in(self, settings: Settings) -> bool:
+        """Where CUDA devices are in use."""
+        return op_families.has_devices(settings)
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """A convolution or recurrent layer on CUDA is the origin, and the flag was on."""

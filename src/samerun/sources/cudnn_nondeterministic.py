@@ -10,7 +10,7 @@ from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
 from samerun.sources.base.setting import Setting
 from samerun.sources.evidence import op_families
-from samerun.sources.source import Kind
+from samerun.sources.source import Kind, Label, Settings
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
@@ -23,6 +23,7 @@ class CudnnNondeterministic(Setting):
     summary = "cuDNN may use algorithms that give other bits each time"
     advice = "torch.backends.cudnn.deterministic = True"
     kind = Kind.KERNEL
+    price = Label(3, "cudnn.deterministic on")
 
     def read(self) -> dict[str, Any]:
         """The flag, and whether cuDNN is used at all."""
@@ -41,6 +42,10 @@ class CudnnNondeterministic(Setting):
     def repeatable(self, control: Control) -> Mapping[str, Any]:
         """Deterministic algorithms; no cuDNN at all when the control says so."""
         return {"deterministic": True, **({"enabled": False} if control.disable_cudnn else {})}
+
+    def has_price_in(self, settings: Settings) -> bool:
+        """Where CUDA devices are in use."""
+        return op_families.has_devices(settings)
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """A convolution or recurrent layer on CUDA is the origin, and nothing asked for determinism."""

@@ -11,8 +11,6 @@ from samerun.runs.provenance import environment
 from samerun.sources.evidence import settings_diff
 from samerun.sources.source import Kind, Source
 
-_ELSEWHERE = frozenset({"PYTHONHASHSEED", "OMP_NUM_THREADS", "MKL_NUM_THREADS"})  # sources of their own
-
 
 class Environment(Source):
     """The variables of the allow-list; no other is looked at, so that no secret is kept."""
@@ -29,9 +27,12 @@ class Environment(Source):
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """One that was set otherwise; the variables of other sources are left to them."""
+        from samerun.sources.catalogue import catalogue
+
+        elsewhere = {name for source in catalogue().values() for name in source.variables}
         a, b = (
             side.settings.get(self.id) or side.manifest.get("environment") or {}
             for side in (difference.a, difference.b)
         )
-        changed = settings_diff.changed(a, b, tuple(sorted({*a, *b} - _ELSEWHERE)))
+        changed = settings_diff.changed(a, b, tuple(sorted({*a, *b} - elsewhere)))
         return None if changed is None else Evidence(self.id, Strength.STRONG, changed)

@@ -21,6 +21,7 @@ class Hardware(Source):
     summary = "the runs were made on other hardware"
     advice = "compare runs of one machine, or of machines with the same processor and accelerator"
     kind = Kind.PROVENANCE
+    must_agree = ("processor", "capability", "devices", "cuda", "cudnn")
     controllable = False
     hooks_into = "torch"
 

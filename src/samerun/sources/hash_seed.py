@@ -37,6 +37,8 @@ class HashSeed(Source):
         "environment, since a running process cannot change it"
     )
     kind = Kind.ORDER
+    when_late = "warn"  # most trainings do not feel it
+    variables = (VARIABLE,)
     modes = ("seeded", "strict", "warn")
 
     def environment(self, control: Control) -> Mapping[str, str]:
@@ -120,6 +122,12 @@ class HashSeed(Source):
         if not edits:
             raise NoEdit(self.cannot_mend)
         return edits
+
+
+def is_same_in(difference: Difference) -> bool:
+    """Whether both runs hashed strings alike, as far as they say."""
+    seeds = [side.settings.get(HashSeed.id, {}).get(VARIABLE) for side in (difference.a, difference.b)]
+    return seeds[0] is not None and seeds[0] == seeds[1]
 
 
 def _fixed(side: Side) -> str | None:

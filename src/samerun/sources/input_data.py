@@ -14,6 +14,7 @@ class InputData(Source):
     summary = "a file that the script reads changed between the runs"
     advice = "keep the data fixed while comparing: read-only, or in a copy by samerun check --scratch"
     kind = Kind.WORLD
+    in_folder = True
     controllable = False
 
     def recognise(self, difference: Difference) -> Evidence | None:

@@ -11,6 +11,7 @@ from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.sources.evidence import rows
 from samerun.sources.evidence.hash_order import hashing
+from samerun.sources.hash_seed import is_same_in
 from samerun.sources.source import Kind, Source
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class MemoryAddress(Source):
         site = None if seen is None else seen.first(("object",), seen.objects)
         if seen is not None and site is not None:
             doubt = any(item.kind != "object" for item in seen.orders) if seen.orders else bool(seen.values)
-            strength = Strength.PLAUSIBLE if doubt and not _same_hash_seed(difference) else Strength.STRONG
+            strength = Strength.PLAUSIBLE if doubt and not is_same_in(difference) else Strength.STRONG
             return self._ordered(site, strength)
         unsure = None if seen is None else seen.first(("unknown",), ())
         if unsure is not None:
@@ -58,7 +59,7 @@ class MemoryAddress(Source):
                 self.id, _UNSURE, f"a number is made of an address at {seen.numbers[0]}", seen.numbers[0]
             )
         line = rows.source_line(difference.a, difference.call_site)
-        if _same_hash_seed(difference) and _WORDS.search(line):
+        if is_same_in(difference) and _WORDS.search(line):
             return Evidence(
                 self.id,
                 Strength.LAST_RESORT,
@@ -86,9 +87,3 @@ class MemoryAddress(Source):
                 f"what depends on addresses, at {site}, is not an order that could be replaced: {self.advice}"
             )
         return edits
-
-
-def _same_hash_seed(difference: Difference) -> bool:
-    sides = (difference.a, difference.b)
-    seeds = [side.settings.get("hash-seed", {}).get("PYTHONHASHSEED") for side in sides]
-    return seeds[0] is not None and seeds[0] == seeds[1]

@@ -16,7 +16,7 @@ from samerun.runs.plan import Control
 from samerun.sources.base.setting import Setting
 from samerun.sources.evidence import op_families, settings_diff
 from samerun.sources.patching import deterministic
-from samerun.sources.source import Kind, Undo
+from samerun.sources.source import Kind, Label, Undo
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
@@ -32,6 +32,7 @@ class NondeterministicKernels(Setting):
     summary = "some operations add or store in whatever order their threads finish"
     advice = "torch.use_deterministic_algorithms(True)  # on CUDA, start with CUBLAS_WORKSPACE_CONFIG=:4096:8"
     kind = Kind.KERNEL
+    price = Label(1, "deterministic algorithms")
 
     def environment(self, control: Control) -> Mapping[str, str]:
         """The user's own cuBLAS workspace when it is a repeatable one, else `:4096:8`; and the compiler's.

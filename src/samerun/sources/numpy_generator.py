@@ -14,7 +14,7 @@ from samerun.runs.plan import Control
 from samerun.sources.evidence import rows as _rows
 from samerun.sources.patching import attribute, seeding_calls
 from samerun.sources.patching.unseeded_generators import Unseeded
-from samerun.sources.source import Journal, Kind, Settings, Source, Undo, Variant
+from samerun.sources.source import Journal, Kind, Label, Settings, Source, Undo, Variant
 from samerun.wrapping import MISSING, Around, Parameter, around, stand_in
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class NumpyGenerator(Source):
     summary = "a NumPy generator made without a seed starts from the operating system's entropy"
     advice = "rng = np.random.default_rng(0)"
     kind = Kind.RNG
+    studied_as = Label(7, "NumPy generators that the script makes")
     modes = ("seeded", "strict", "warn")
     hooks_into = "numpy.random"
 

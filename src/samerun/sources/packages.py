@@ -19,6 +19,7 @@ class Packages(Source):
     summary = "the runs used other versions of Python or of its packages"
     advice = "install the same versions: pip install -r constraints.txt"
     kind = Kind.PROVENANCE
+    must_agree = ("torch",)
     controllable = False
 
     def describe(self) -> Mapping[str, Any]:

@@ -15,6 +15,7 @@ class ResumeState(Source):
     summary = "one run read a file that the other one had left behind"
     advice = "start from an empty folder: remove old checkpoints and caches, or use samerun check --scratch"
     kind = Kind.WORLD
+    in_folder = True
     controllable = False
 
     def recognise(self, difference: Difference) -> Evidence | None:

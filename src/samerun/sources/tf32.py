@@ -23,6 +23,7 @@ class Tf32(Setting):
     summary = "float32 matrix products and convolutions may be computed at lower precision"
     advice = 'torch.set_float32_matmul_precision("highest"); torch.backends.cudnn.allow_tf32 = False'
     kind = Kind.NUMERICS
+    must_agree = ("matmul", "cudnn")
     modes = ()
 
     def read(self) -> dict[str, Any]:

@@ -37,6 +37,7 @@ class ThreadScheduling(Source):
     summary = "several threads or processes ran, and which comes first is not fixed"
     advice = "keep results by index instead of by arrival, and give each thread a generator of its own"
     kind = Kind.ORDER
+    evidence = "threads"
     controllable = False
     hooks_into = "threading"
     also_hooks_into = ("multiprocessing.queues",)

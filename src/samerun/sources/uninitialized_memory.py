@@ -11,7 +11,7 @@ from samerun.runs.plan import Control
 from samerun.sources.base.setting import Setting
 from samerun.sources.evidence import rows
 from samerun.sources.patching import attribute, deterministic, imported, numpy_empty, zeroed_memory
-from samerun.sources.source import Journal, Kind, Settings, Undo, Variant
+from samerun.sources.source import Journal, Kind, Label, Settings, Undo, Variant
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
@@ -30,6 +30,10 @@ class UninitializedMemory(Setting):
     summary = "torch.empty gives whatever the memory held before"
     advice = "torch.zeros(…) instead of torch.empty(…), or write every element before reading one"
     kind = Kind.MEMORY
+    fills = True
+    evidence = "unwritten"
+    buys = "shows memory that is read before it is written; the bits do not need it"
+    price = Label(6, "uninitialised memory filled")
     modes = ()
     also_hooks_into = (numpy_empty.MODULE,)
 

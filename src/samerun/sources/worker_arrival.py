@@ -28,6 +28,8 @@ class WorkerArrival(Source):
     summary = "batches or results of a pool are taken in the order in which workers happen to finish them"
     advice = "DataLoader(…, in_order=True); pool.imap, or the list of futures itself, instead of as_completed"
     kind = Kind.ORDER
+    of_workers = True
+    evidence = "arrival"
     modes = ("seeded", "strict", "warn")
     hooks_into = "torch.utils.data"
     also_hooks_into = tuple(completion_order.MODULES)

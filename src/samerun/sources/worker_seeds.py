@@ -9,8 +9,9 @@ from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.plan import Control
 from samerun.sources.evidence import rows
+from samerun.sources.patching import dataloader_args
 from samerun.sources.per_sample import dataloaders
-from samerun.sources.source import Kind, Settings, Source, Undo, Variant
+from samerun.sources.source import Kind, Label, Settings, Source, Undo, Variant
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
@@ -23,6 +24,9 @@ class WorkerSeeds(Source):
     summary = "what DataLoader workers draw depends on how they were seeded, and on their number"
     advice = "DataLoader(…, worker_init_fn=seed_worker, generator=torch.Generator().manual_seed(0))"
     kind = Kind.RNG
+    of_workers = True
+    studied_as = Label(4, "augmentation: what samples draw as they are loaded")
+    price = Label(5, "generators seeded before each sample")
     modes = ("seeded", "strict", "warn")
     hooks_into = "torch.utils.data"
 
@@ -38,6 +42,10 @@ class WorkerSeeds(Source):
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Another seed."""
         return [Variant("another seed", 4242, likely=0.9)]
+
+    def has_price_in(self, settings: Settings) -> bool:
+        """Where there is a DataLoader."""
+        return bool(dataloader_args.made_with(settings))
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """Equal samples asked for, other batches made in workers, equal generators in the main process."""

@@ -11,7 +11,7 @@ from samerun.editing.edit import Edit
 from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.plan import Control
 from samerun.sources.evidence import rows as _rows
-from samerun.sources.source import Kind, Settings, Source, Undo, Variant
+from samerun.sources.source import Kind, Label, Settings, Source, Undo, Variant
 from samerun.streams import stream_seed
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ class Rng(Source):
     modes = ("seeded", "strict", "warn")
     seeded_by: ClassVar[tuple[str, ...]] = ()  # the functions that seed it, as named in "seed" rows
     mended_by: ClassVar[str]  # the function that seeds it in a patch, by its whole name
+    save_lines: ClassVar[tuple[str, str]] = ("samerun.state.capture()", "samerun.state.restore({})")
+    lost: ClassVar[Label | None] = None  # what a resume without its state draws; None: no audit looks for it
     feeds: ClassVar[frozenset[str]] = frozenset()  # the phases in which trainings draw from it
 
     @abstractmethod

@@ -22,13 +22,11 @@ def differing(
 
 def alike(difference: Difference) -> bool:
     """Whether both runs computed with the same number of threads, precision, machine and torch."""
-    keys: dict[str, tuple[str, ...]] = {
-        "threads": ("intra",),
-        "tf32": ("matmul", "cudnn"),
-        "hardware": ("processor", "capability", "devices", "cuda", "cudnn"),
-        "packages": ("torch",),
-    }
-    return all(differing(id_, difference, keys=names) is None for id_, names in keys.items())
+    from samerun.sources.catalogue import catalogue
+
+    return all(
+        differing(source.id, difference, keys=source.must_agree) is None for source in catalogue().values()
+    )
 
 
 def changed(a: Any, b: Any, keys: tuple[str, ...] | None = None, most: int = 3) -> str | None:
