@@ -155,7 +155,8 @@ class Source(ABC):
     def control(self, control: Control) -> Undo | None:
         """Make it repeatable in this process, from here on; return what puts it back as it was.
 
-        Called once `hooks_into` is imported. Raises TooLate when it can no longer take effect.
+        Called once `hooks_into` is imported. Raises TooLate when it can no longer take effect. The undo runs
+        before the variables of `environment` are put back, and sees them as they are controlled.
         """
         return None
 
