@@ -215,18 +215,20 @@ def _applied(wanted: Control, *, workers: bool = True) -> ExitStack:
         if sources:
             stack.callback(lineage.hand_on())
         for source in sources:
-            stack.callback(_set_variables(source.environment(wanted)))
-            if source.hooks_into:
-                importlib.import_module(source.hooks_into)
-            try:
-                undo = source.control(wanted)
-            except TooLate as error:
-                if source.id in requested or source.when_late == "error":
-                    raise
-                _warn_once(str(error))
-                continue
-            if undo is not None:
-                stack.callback(undo)
+            with ExitStack() as variables:
+                variables.callback(_set_variables(source.environment(wanted)))
+                if source.hooks_into:
+                    importlib.import_module(source.hooks_into)
+                try:
+                    undo = source.control(wanted)
+                except TooLate as error:
+                    if source.id in requested or source.when_late == "error":
+                        raise
+                    _warn_once(str(error))
+                    undo = None
+                if undo is not None:
+                    stack.callback(undo)
+                stack.callback(variables.pop_all().close)  # added last, so put back first: the undo sees them
         return stack.pop_all()
 
 

@@ -156,7 +156,7 @@ class Source(ABC):
         """Make it repeatable in this process, from here on; return what puts it back as it was.
 
         Called once `hooks_into` is imported. Raises TooLate when it can no longer take effect. The undo runs
-        before the variables of `environment` are put back, and sees them as they are controlled.
+        once the variables of `environment` are put back.
         """
         return None
 
