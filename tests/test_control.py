@@ -172,6 +172,19 @@ def test_a_control_that_fails_half_way_undoes_the_first_half(monkeypatch):
         pass
 
 
+def test_an_undo_sees_the_variables_as_they_were(monkeypatch):
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
+    seen = []
+    source = nondeterministic_kernels.NondeterministicKernels
+    read = functools.partial(os.environ.get, "CUBLAS_WORKSPACE_CONFIG")
+    monkeypatch.setattr(
+        source, "control", lambda self, wanted: seen.append(read()) or (lambda: seen.append(read()))
+    )
+    with samerun.control(only=["nondeterministic-kernels"]):
+        pass
+    assert seen == [":4096:8", None]
+
+
 def test_controls_nest():
     with samerun.control(seed=1):
         first = draws()

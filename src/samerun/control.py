@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ContextDecorator, ExitStack
 from types import ModuleType, TracebackType
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from samerun import layers, lineage, stepping
 from samerun.errors import TooLate, UsageError
@@ -26,9 +26,6 @@ from samerun.torch_version import require_torch
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _log = logging.getLogger("samerun")
-_OF_WORKERS: Final = frozenset({"worker-seeds", "worker-arrival"})
-# A library call cannot set it and most trainings do not feel it: a warning, unless it was asked for by name.
-_WARN_WHEN_LATE: Final = frozenset({"hash-seed"})
 _warned: set[str] = set()
 
 
@@ -88,10 +85,9 @@ def seed_everything(
         _log.info("seed %d (drawn from the operating system's entropy)", seed)
     value = checked_seed(seed)
     wanted = Control(mode=_mode(mode, deterministic), seed=value, disable_cudnn=disable_cudnn)
-    skipped = frozenset() if workers else _OF_WORKERS
     with layers.lock:
         layers.take_back()
-        layers.put(_applied(wanted, skipped), own_end=False)
+        layers.put(_applied(wanted, workers=workers), own_end=False)
     return value
 
 
@@ -212,9 +208,9 @@ class _Apart:
         self._outside.restore()
 
 
-def _applied(wanted: Control, skipped: frozenset[str] = frozenset()) -> ExitStack:
+def _applied(wanted: Control, *, workers: bool = True) -> ExitStack:
     """Control each selected source in this process; closing what is returned undoes it all."""
-    sources = [source for source in selected(wanted) if source.id not in skipped]
+    sources = [source for source in selected(wanted) if workers or not source.of_workers]
     requested = {*(wanted.only or ()), *wanted.extra}
     if any(source.hooks_into.partition(".")[0] == "torch" for source in sources):
         require_torch("control of torch's sources")
@@ -222,18 +218,20 @@ def _applied(wanted: Control, skipped: frozenset[str] = frozenset()) -> ExitStac
         if sources:
             stack.callback(lineage.hand_on())
         for source in sources:
-            stack.callback(_set_variables(source.environment(wanted)))
-            if source.hooks_into:
-                importlib.import_module(source.hooks_into)
-            try:
-                undo = source.control(wanted)
-            except TooLate as error:
-                if source.id in requested or source.id not in _WARN_WHEN_LATE:
-                    raise
-                _warn_once(str(error))
-                continue
-            if undo is not None:
-                stack.callback(undo)
+            with ExitStack() as variables:
+                variables.callback(_set_variables(source.environment(wanted)))
+                if source.hooks_into:
+                    importlib.import_module(source.hooks_into)
+                try:
+                    undo = source.control(wanted)
+                except TooLate as error:
+                    if source.id in requested or source.when_late == "error":
+                        raise
+                    _warn_once(str(error))
+                    undo = None
+                if undo is not None:
+                    stack.callback(undo)
+                stack.callback(variables.pop_all().close)  # added last, so put back first: the undo sees them
         return stack.pop_all()
 
 

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from samerun.errors import UsageError
 from samerun.runs.plan import Fill
 
-_MEMORY = "uninitialized-memory"
-
 
 def chosen(words: Sequence[str], option: str = "--control") -> tuple[tuple[str, ...], Fill]:
     """The ids of the sources, and with what unwritten memory is filled. Raises UsageError."""
     from difflib import get_close_matches
 
     from samerun.sources.catalogue import catalogue
+    from samerun.sources.uninitialized_memory import UninitializedMemory
 
+    memory = UninitializedMemory.id
     known = catalogue()
     ids: list[str] = []
     fill: Fill = False
@@ -27,8 +27,8 @@ def chosen(words: Sequence[str], option: str = "--control") -> tuple[tuple[str, 
             raise UsageError(f"{option} {word}: there is no such source; {meant}known: {', '.join(known)}")
         if not known[id_].controllable:
             raise UsageError(f"{option} {word}: it has no control; {known[id_].advice}")
-        if equals and (id_, value) != (_MEMORY, "nan"):
-            more = f"; only {_MEMORY}=nan is one" if id_ != _MEMORY else "; the only one is nan"
+        if equals and (id_, value) != (memory, "nan"):
+            more = f"; only {memory}=nan is one" if id_ != memory else "; the only one is nan"
             raise UsageError(f"{option} {word}: {id_} takes no value {value!r}{more}")
         fill = "nan" if equals else fill
         ids.append(id_)

@@ -12,6 +12,7 @@ from samerun.comparing.pairing import Recorded, pair, read
 from samerun.runs.reading import Trace
 from samerun.runs.schema import DRAWS
 from samerun.runs.store import Run
+from samerun.sources.torch_cpu import TorchCpu
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ def _draws(trace: Trace, window: operations.Window) -> dict[_Key, _Draws]:
             before = states.get(name) if row.inputs is None else row.inputs
             _add(found, key, _Draws(int(row.value or 1), before, (row.digest,)))
         elif at in within:
-            generator = row.detail or "torch-cpu"
+            generator = row.detail or TorchCpu.id
             key = _Key(generator, row.step, row.call_site, row.name)
             _add(found, key, _Draws(1, states.get(generator), (row.digest,)))
     return found

@@ -10,10 +10,11 @@ from samerun.runs.difference import Row
 from samerun.runs.plan import Control
 from samerun.runs.reading import Trace
 from samerun.runs.schema import UNINITIALIZED
-from samerun.sources.base.system_value import World
 from samerun.sources.catalogue import catalogue
+from samerun.sources.resume_state import ResumeState
+from samerun.sources.source import Kind
 
-FILES = "resume-state"
+FILES = ResumeState.id
 
 
 @dataclass(frozen=True)
@@ -26,16 +27,14 @@ class Used:
 
 def uncontrolled(recorded: Recorded) -> list[Used]:
     """Clocks, entropy, process ids; unwritten memory; threads, and results in the order they come."""
-    evidence = {id_: source.evidence for id_, source in catalogue().items() if isinstance(source, World)}
-    used = {id_: rows(recorded, what) for id_, what in evidence.items()}
-    used["uninitialized-memory"] = unwritten(recorded)
-    used["worker-arrival"] = rows(recorded, "arrival")
-    used["thread-scheduling"] = rows(recorded, "threads")
+    used = [source for source in catalogue().values() if source.evidence]
+    used.sort(key=lambda source: (source.kind is not Kind.WORLD, not source.controllable))
     found = []
-    for id_, some in used.items():
+    for source in used:
+        some = unwritten(recorded) if source.evidence == "unwritten" else rows(recorded, source.evidence)
         uses = tuple(dict.fromkeys((row.name or "", row.call_site) for row in some))
-        if uses and not is_controlled(recorded, id_):
-            found.append(Used(id_, uses))
+        if uses and not is_controlled(recorded, source.id):
+            found.append(Used(source.id, uses))
     return found
 
 

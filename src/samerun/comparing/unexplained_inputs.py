@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from samerun.comparing.pairing import Recorded
 from samerun.comparing.uncontrolled import is_controlled, rows, uncontrolled, unwritten
+from samerun.sources.worker_arrival import WorkerArrival
 
 _MOST = 3  # places that are named for each source
 
@@ -30,4 +31,5 @@ def may_agree_by_luck(recorded: Recorded) -> bool:
     """
     if any(True for _ in unwritten(recorded)):
         return True
-    return not is_controlled(recorded, "worker-arrival") and any(True for _ in rows(recorded, "arrival"))
+    arrives, what = WorkerArrival.id, WorkerArrival.evidence
+    return not is_controlled(recorded, arrives) and any(True for _ in rows(recorded, what))

@@ -69,4 +69,4 @@ def _describe(source: Source) -> Described:
         error = None
     except Exception as reason:  # one broken driver must not hide what the others say
         in_play, says, error = True, {}, f"{type(reason).__name__}: {reason}"
-    return Described(source.id, source.kind, source.summary, in_play, says, error)
+    return Described(source.id, source.kind.value, source.summary, in_play, says, error)

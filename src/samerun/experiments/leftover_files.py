@@ -7,11 +7,11 @@ from pathlib import Path
 
 from samerun.comparing.pairing import read
 from samerun.explaining.explain import explain
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.store import Run
+from samerun.sources.catalogue import in_folder
 
-FILES = frozenset({"resume-state", "input-data"})  # controlled by starting from the folder as it was
-_ENOUGH = 0.7
+_ENOUGH = Strength.STRONG
 
 
 def left_behind(difference: Difference) -> Evidence | None:
@@ -19,8 +19,8 @@ def left_behind(difference: Difference) -> Evidence | None:
 
     Further runs in that folder cannot show such a difference: they all find it.
     """
-    found = (item for item in explain(difference)[0] if item.source in FILES and item.strength >= _ENOUGH)
-    return next(found, None)
+    found = (item for item in explain(difference)[0] if item.source in in_folder())
+    return next((item for item in found if item.strength >= _ENOUGH), None)
 
 
 def files_left(run: Run, folder: Path, first: Run) -> list[Path]:

@@ -8,7 +8,7 @@ from typing import Literal
 from samerun.comparing.comparison import Comparison
 from samerun.explaining.cause import Cause, Findings, cause_of
 from samerun.explaining.delta_debugging import smallest
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.schema import PHASES
 from samerun.sources.catalogue import catalogue
 
@@ -18,7 +18,7 @@ Outcome = Literal["mended", "still", "unclear"]
 
 MOST_CANDIDATES = 4
 SURE = 6  # runs that must agree where nothing that was recorded points to a source
-_POINTS = 0.3  # how strong evidence is that does
+_POINTS = Strength.SLIGHT  # how strong evidence is that does
 _FLOW = ("flow", "ended")
 
 
@@ -107,10 +107,10 @@ def confirm(
     refuted: list[Evidence] = []
     notes: list[str] = []
     for item in candidates:
-        comparison = trial((item.source,), 2 if item.strength >= 1 else 3)
+        comparison = trial((item.source,), 2 if item.strength >= Strength.SEEN else 3)
         outcome = judge(comparison, original, to_the_end=to_the_end)
         rivals = [other for other in evidence if points(other) and other.strength >= item.strength]
-        doubtful = not points(item) or (item.strength < 1 and is_free(rivals))
+        doubtful = not points(item) or (item.strength < Strength.SEEN and is_free(rivals))
         if outcome == "mended" and doubtful and not mends([item], SURE):
             outcome = "still"
         if outcome == "mended":

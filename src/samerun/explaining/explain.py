@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from samerun.explaining.cause import Cause, cause_of
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.sources.catalogue import catalogue
 from samerun.sources.source import Source
 
@@ -57,7 +57,7 @@ def suspects(difference: Difference, known: Collection[str]) -> list[Cause]:
         cause_of(
             Evidence(
                 source,
-                0.2,
+                Strength.LAST_RESORT,
                 f"not the first difference, but its state differs from step {step} on and it is used",
             )
         )

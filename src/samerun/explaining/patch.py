@@ -16,6 +16,7 @@ from samerun.explaining.cause import Cause
 from samerun.explaining.full_evidence import argv_of, whole
 from samerun.runs.difference import Difference
 from samerun.sources.catalogue import catalogue
+from samerun.sources.code import digests_of
 
 
 @dataclass(frozen=True)
@@ -118,9 +119,7 @@ def edits_for(difference: Difference, cause: Cause, code: Code) -> Sequence[Edit
 
 def code_of(difference: Difference, folder: Path, edited: Mapping[str, str] | None = None) -> Code:
     """The files that the run of a difference ran, some of them as `edited`."""
-    digests = difference.a.settings.get("code", {})
-    known = {path: digest for path, digest in digests.items() if isinstance(digest, str)}
-    return Code(folder, argv_of(difference), known, edited or {})
+    return Code(folder, argv_of(difference), digests_of(difference.a), edited or {})
 
 
 def _edited_for(

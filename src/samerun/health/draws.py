@@ -15,9 +15,12 @@ from functools import cached_property
 from samerun.runs.difference import Row
 from samerun.runs.reading import Trace
 from samerun.runs.schema import LOSS, MODEL, SEEDED
+from samerun.sources.numpy_global import NumpyGlobal
+from samerun.sources.python_random import PythonRandom
+from samerun.sources.torch_cuda import TorchCuda
 
 _MOST = 60_000  # rows of states and seedings that are looked at
-SEEDS = {"random.seed": "python-random", "np.random.seed": "numpy-global", "torch.manual_seed": "torch-"}
+SEEDS = {"random.seed": PythonRandom.id, "np.random.seed": NumpyGlobal.id, "torch.manual_seed": "torch-"}
 
 
 @dataclass(frozen=True)
@@ -141,6 +144,6 @@ class Draws:
 def _is_of(row: Row, generator: str) -> bool:
     name = row.name or ""
     if name.startswith("torch.cuda."):
-        return generator == "torch-cuda"
+        return generator == TorchCuda.id
     begins = SEEDS.get(name)
     return begins is not None and generator.split(":")[0].startswith(begins)

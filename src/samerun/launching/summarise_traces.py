@@ -11,6 +11,7 @@ from samerun.errors import RunError
 from samerun.runs.reading import Trace
 from samerun.runs.schema import only_helps
 from samerun.runs.store import Run
+from samerun.sources.packages import Packages
 
 
 def told(path: Path) -> dict[str, Any]:
@@ -22,7 +23,7 @@ def told(path: Path) -> dict[str, Any]:
     most = steps.index(max(steps))
     settings = _settings(traces[most])
     meta = traces[most].meta
-    packages = settings.get("packages", {}) or {"torch": meta.get("torch", "")}
+    packages = settings.get(Packages.id, {}) or {"torch": meta.get("torch", "")}
     return {
         "steps": steps[most],
         "settings": settings,

@@ -16,6 +16,7 @@ from samerun.recording.trace.sink import Writing
 from samerun.runs import schema
 from samerun.runs.plan import Plan
 from samerun.sources.catalogue import catalogue
+from samerun.sources.torch_cuda import TorchCuda
 
 if TYPE_CHECKING:
     from samerun.recording.ops.external_writes import Met, Watch
@@ -225,4 +226,4 @@ class Recorder(Writing):
 
 def _is_captured(id_: str) -> bool:
     """Whether a graph is being captured on the device of an RNG: its state cannot be read then."""
-    return id_ == "torch-cuda" and torch.cuda.is_current_stream_capturing()
+    return id_ == TorchCuda.id and torch.cuda.is_current_stream_capturing()

@@ -37,7 +37,9 @@ def imported(plan: Plan, journal: Journal, module: str) -> None:
         dynamo_skip.imported()
         return
     if module == "numpy.random" and (recorder := journal.recorder) is not None:
-        recorder.guard(recorder.rng)("numpy-global")  # what draws before the first step shows as a change
+        from samerun.sources.numpy_global import NumpyGlobal
+
+        recorder.guard(recorder.rng)(NumpyGlobal.id)  # what draws before the first step shows as a change
     if plan.tier != "ops":
         return
     if module == _INDUCTOR:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, Literal
 
 Kind = Literal[
@@ -141,16 +142,25 @@ class Difference:
     b: Side = field(default_factory=Side)
 
 
+class Strength(float, Enum):
+    """How strong evidence is: the strongest is tried first, and each is confirmed by a further run."""
+
+    SEEN = 1.0  # directly: the differing read, draw or listing itself
+    STRONG = 0.7  # a strong circumstance
+    FAIR = 0.5  # of several that are plausible, the one to try first
+    PLAUSIBLE = 0.4  # to be confirmed
+    POSSIBLE = 0.35  # to be tried after what is plausible
+    SLIGHT = 0.3  # the code allows it; weaker than this points to nothing
+    LAST_RESORT = 0.2  # nothing else explains it
+    REMOTE = 0.1  # not even the user's code shows a way
+
+
 @dataclass(frozen=True)
 class Evidence:
-    """What makes a source the likely reason.
-
-    `strength`: 1.0 seen directly (the differing read, draw or listing itself) · 0.7 strong circumstance ·
-    0.4 plausible and to be confirmed · 0.2 nothing else explains it.
-    """
+    """What makes a source the likely reason."""
 
     source: str
-    strength: float
+    strength: Strength
     text: str  # one sentence for people: the values seen
     call_site: str | None = None
     advice: str | None = None  # replaces the source's general advice

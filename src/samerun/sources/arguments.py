@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from samerun.runs.difference import Difference, Evidence
-from samerun.sources.source import Source
+from samerun.runs.difference import Difference, Evidence, Strength
+from samerun.sources.source import Kind, Source
 
 
 class Arguments(Source):
@@ -12,7 +12,7 @@ class Arguments(Source):
     id = "arguments"
     summary = "the runs were started with other arguments"
     advice = "start both runs with the same command"
-    kind = "provenance"
+    kind = Kind.PROVENANCE
     controllable = False
 
     def recognise(self, difference: Difference) -> Evidence | None:
@@ -22,4 +22,6 @@ class Arguments(Source):
             return None
         only = [[word for word in commands[i] if word not in commands[1 - i]] for i in (0, 1)]
         said = [" ".join(map(str, words)) or "nothing" for words in only]
-        return Evidence(self.id, 0.7, f"only run A's command has {said[0]}, only run B's has {said[1]}")
+        return Evidence(
+            self.id, Strength.STRONG, f"only run A's command has {said[0]}, only run B's has {said[1]}"
+        )

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from samerun.editing.edit import Edit
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
 from samerun.sources.base.setting import Setting
 from samerun.sources.evidence import op_families
-from samerun.sources.source import Settings, Variant
+from samerun.sources.source import Kind, Label, Settings, Variant
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
@@ -30,7 +30,8 @@ class AttentionBackend(Setting):
         "torch.use_deterministic_algorithms(True), or turn the fused backends off: torch.backends.cuda."
         "enable_flash_sdp(False), enable_mem_efficient_sdp(False) and enable_cudnn_sdp(False)"
     )
-    kind = "kernel"
+    kind = Kind.KERNEL
+    price = Label(4, "attention by repeatable implementations")
 
     def read(self) -> dict[str, Any]:
         """Which implementations may be used."""
@@ -70,13 +71,17 @@ class AttentionBackend(Setting):
             for name, values in alone.items()
         ]
 
+    def has_price_in(self, settings: Settings) -> bool:
+        """Where CUDA devices are in use."""
+        return op_families.has_devices(settings)
+
     def recognise(self, difference: Difference) -> Evidence | None:
         """The backward pass of fused attention is the origin."""
         if not op_families.is_attention_backward(difference):
             return None
         assert difference.origin is not None
         text = f"{difference.origin.op} gave other bits for equal inputs"
-        return Evidence(self.id, 1.0, text, difference.origin.call_site)
+        return Evidence(self.id, Strength.SEEN, text, difference.origin.call_site)
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Deterministic algorithms, and never cuDNN's attention."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from samerun.sources.patching import root_modules
-from samerun.sources.source import Settings, Source, Undo, Variant
+from samerun.sources.source import Kind, Settings, Source, Undo, Variant
 
 
 class BatchSize(Source):
@@ -15,7 +15,7 @@ class BatchSize(Source):
     id = "batch-size"
     summary = "another batch size changes the low-order bits, and the batch statistics, of the same samples"
     advice = "compare trainings with the same batch size and the same number of accumulated steps"
-    kind = "numerics"
+    kind = Kind.NUMERICS
     controllable = False
     hooks_into = "torch"
 

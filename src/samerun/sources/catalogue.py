@@ -6,8 +6,9 @@ import functools
 import importlib
 import pkgutil
 from abc import ABCMeta
+from collections.abc import Callable
 
-from samerun.sources.source import Source
+from samerun.sources.source import Label, Source
 
 _NOT_SOURCES = {"source", "catalogue"}
 
@@ -26,3 +27,16 @@ def catalogue() -> dict[str, Source]:
             if type(value) is ABCMeta and issubclass(value, Source) and "id" in vars(value):
                 found[value.id] = value()
     return dict(sorted(found.items()))
+
+
+def labelled(label: Callable[[Source], Label | None]) -> dict[str, str]:
+    """The text of each source that has this label, by its id, in the order of the labels."""
+    labels = ((label(source), id_) for id_, source in catalogue().items())
+    found = sorted((known, id_) for known, id_ in labels if known is not None)
+    return {id_: known.text for known, id_ in found}
+
+
+@functools.cache
+def in_folder() -> frozenset[str]:
+    """The ids of those that a fresh copy of the working directory controls."""
+    return frozenset(id_ for id_, source in catalogue().items() if source.in_folder)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from samerun import callsite, wrapping
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
 from samerun.sources.base.system_value import World
 from samerun.sources.patching import attribute, datetime_now
@@ -116,7 +116,7 @@ class Clock(World):
         last = timers[-1]
         text = f"{last.name} at {last.call_site} sets a time limit, and the runs took different branches"
         advice = "end the training after a number of steps instead of a time"
-        return Evidence(self.id, 0.7, text, last.call_site, advice, beyond_control=True)
+        return Evidence(self.id, Strength.STRONG, text, last.call_site, advice, beyond_control=True)
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note each read by the user's code, and each timer that it sets."""

@@ -9,9 +9,9 @@ from typing import Any
 
 from samerun import callsite
 from samerun.digest import digest_bytes
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Side, Strength
 from samerun.sources.evidence import settings_diff
-from samerun.sources.source import Source
+from samerun.sources.source import Kind, Source
 
 
 class Code(Source):
@@ -20,7 +20,7 @@ class Code(Source):
     id = "code"
     summary = "the runs are not of the same code"
     advice = "git stash or commit the change, and compare runs of one commit: git diff COMMIT COMMIT"
-    kind = "provenance"
+    kind = Kind.PROVENANCE
     controllable = False
 
     def describe(self) -> Mapping[str, Any]:
@@ -40,12 +40,22 @@ class Code(Source):
         a, b = (side.settings.get(self.id, {}) for side in (difference.a, difference.b))
         files = [path for path in a if path in b and a[path] != b[path]]
         if files:
-            return Evidence(self.id, 0.7, f"{_listed(files)} changed between the runs")
+            return Evidence(self.id, Strength.STRONG, f"{_listed(files)} changed between the runs")
         if a and b:
             return None  # the files that ran are the same, whatever the commit
         changed = settings_diff.changed(difference.a.manifest.get("git"), difference.b.manifest.get("git"))
-        return None if changed is None else Evidence(self.id, 0.7, f"the repository changed: {changed}")
+        return (
+            None
+            if changed is None
+            else Evidence(self.id, Strength.STRONG, f"the repository changed: {changed}")
+        )
 
 
 def _listed(names: list[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def digests_of(side: Side) -> dict[str, str]:
+    """The files that a run ran, each with its digest."""
+    said = side.settings.get(Code.id, {})
+    return {path: digest for path, digest in said.items() if isinstance(digest, str)}

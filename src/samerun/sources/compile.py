@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from samerun.sources.patching import root_modules
-from samerun.sources.source import Settings, Source, Undo, Variant
+from samerun.sources.source import Kind, Settings, Source, Undo, Variant
 from samerun.wrapping import Parameter, all_of, around
 
 
@@ -16,7 +16,7 @@ class Compile(Source):
     id = "compile"
     summary = "a compiled model rounds differently from an eager one, and draws other random numbers"
     advice = "compare compiled with compiled, or eager with eager"
-    kind = "numerics"
+    kind = Kind.NUMERICS
     controllable = False
     hooks_into = "torch"
 

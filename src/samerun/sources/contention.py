@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from samerun.sources.source import Settings, Source, Variant
+from samerun.sources.source import Kind, Settings, Source, Variant
 
 _SPIN = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    sum(range(100000))"
 
@@ -18,7 +18,7 @@ class Contention(Source):
     id = "contention"
     summary = "other work on the machine changes which thread or worker is first"
     advice = "find what depends on timing with samerun diagnose while the machine is busy"
-    kind = "world"
+    kind = Kind.WORLD
     controllable = False
 
     def variants(self, settings: Settings) -> Sequence[Variant]:

@@ -16,7 +16,7 @@ from samerun.errors import UsageError
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources.evidence import settings_diff
-from samerun.sources.source import Settings, Source, Undo, Variant
+from samerun.sources.source import Kind, Label, Settings, Source, Undo, Variant
 
 _PINNED = {
     "ATEN_CPU_CAPABILITY": "default",
@@ -38,7 +38,8 @@ class CpuIsa(Source):
     advice = (
         "samerun run --mode portable; or ATEN_CPU_CAPABILITY=default MKL_CBWR=COMPATIBLE in the environment"
     )
-    kind = "numerics"
+    kind = Kind.NUMERICS
+    price = Label(8, "instructions that every processor has")
     modes = ("portable",)
     hooks_into = "torch"
 

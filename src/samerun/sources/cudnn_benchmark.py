@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from samerun.editing.edit import Edit
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
 from samerun.sources.base.setting import Setting
 from samerun.sources.evidence import op_families
-from samerun.sources.source import Settings, Variant
+from samerun.sources.source import Kind, Label, Settings, Variant
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
@@ -22,7 +22,8 @@ class CudnnBenchmark(Setting):
     id = "cudnn-benchmark"
     summary = "cuDNN benchmarks its algorithms and picks the fastest, which can differ between runs"
     advice = "torch.backends.cudnn.benchmark = False"
-    kind = "kernel"
+    kind = Kind.KERNEL
+    price = Label(2, "cudnn.benchmark off")
 
     def read(self) -> dict[str, Any]:
         """The flag."""
@@ -48,13 +49,17 @@ class CudnnBenchmark(Setting):
         word = "on" if values["benchmark"] else "off"
         return [Variant(f"cudnn.benchmark {word}", values, expects=values, likely=0.5)]
 
+    def has_price_in(self, settings: Settings) -> bool:
+        """Where CUDA devices are in use."""
+        return op_families.has_devices(settings)
+
     def recognise(self, difference: Difference) -> Evidence | None:
         """A convolution or recurrent layer on CUDA is the origin, and the flag was on."""
         if not op_families.is_cudnn(difference) or not op_families.any_said(difference, self.id, "benchmark"):
             return None
         assert difference.origin is not None
         text = f"{difference.origin.op} gave other bits for equal inputs, and cudnn.benchmark was on"
-        return Evidence(self.id, 1.0, text, difference.origin.call_site)
+        return Evidence(self.id, Strength.SEEN, text, difference.origin.call_site)
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """The flag, off."""

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from samerun.editing.edit import Edit
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
 from samerun.sources.base.setting import Setting
 from samerun.sources.evidence import op_families
+from samerun.sources.source import Kind, Label, Settings
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
@@ -21,7 +22,8 @@ class CudnnNondeterministic(Setting):
     id = "cudnn-nondeterministic"
     summary = "cuDNN may use algorithms that give other bits each time"
     advice = "torch.backends.cudnn.deterministic = True"
-    kind = "kernel"
+    kind = Kind.KERNEL
+    price = Label(3, "cudnn.deterministic on")
 
     def read(self) -> dict[str, Any]:
         """The flag, and whether cuDNN is used at all."""
@@ -41,6 +43,10 @@ class CudnnNondeterministic(Setting):
         """Deterministic algorithms; no cuDNN at all when the control says so."""
         return {"deterministic": True, **({"enabled": False} if control.disable_cudnn else {})}
 
+    def has_price_in(self, settings: Settings) -> bool:
+        """Where CUDA devices are in use."""
+        return op_families.has_devices(settings)
+
     def recognise(self, difference: Difference) -> Evidence | None:
         """A convolution or recurrent layer on CUDA is the origin, and nothing asked for determinism."""
         if not op_families.is_cudnn(difference) or op_families.all_deterministic(difference):
@@ -48,7 +54,9 @@ class CudnnNondeterministic(Setting):
         assert difference.origin is not None
         benchmarked = op_families.any_said(difference, "cudnn-benchmark", "benchmark")
         text = f"{difference.origin.op} gave other bits for equal inputs, and cudnn.deterministic was off"
-        return Evidence(self.id, 0.7 if benchmarked else 1.0, text, difference.origin.call_site)
+        return Evidence(
+            self.id, Strength.STRONG if benchmarked else Strength.SEEN, text, difference.origin.call_site
+        )
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """The flag, on."""

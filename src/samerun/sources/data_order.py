@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from samerun.sources.source import Settings, Source, Undo, Variant
+from samerun.sources.source import Kind, Label, Settings, Source, Undo, Variant
 from samerun.streams import stream_seed
 from samerun.wrapping import SELF, Around, all_of, around
 
@@ -17,7 +17,8 @@ class DataOrder(Source):
     id = "data-order"
     summary = "samples are shuffled at random"
     advice = "DataLoader(…, shuffle=True, generator=torch.Generator().manual_seed(0))"
-    kind = "rng"
+    kind = Kind.RNG
+    studied_as = Label(2, "order of the samples")
     controllable = False  # torch-cpu controls the generator that it draws from
     hooks_into = "torch.utils.data"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from samerun.sources.patching import root_modules
 from samerun.sources.patching.torch_stream import TorchStream
-from samerun.sources.source import Settings, Source, Undo, Variant
+from samerun.sources.source import Kind, Label, Settings, Source, Undo, Variant
 
 
 class Dropout(Source):
@@ -16,7 +16,8 @@ class Dropout(Source):
     id = "dropout"
     summary = "a model draws random numbers in its forward pass, dropout for example"
     advice = "torch.manual_seed(0)"
-    kind = "rng"
+    kind = Kind.RNG
+    studied_as = Label(3, "dropout, and all that a model draws in its forward pass")
     controllable = False  # torch-cpu and torch-cuda control the generators that it draws from
     hooks_into = "torch"
 

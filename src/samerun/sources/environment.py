@@ -6,12 +6,10 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.provenance import environment
 from samerun.sources.evidence import settings_diff
-from samerun.sources.source import Source
-
-_ELSEWHERE = frozenset({"PYTHONHASHSEED", "OMP_NUM_THREADS", "MKL_NUM_THREADS"})  # sources of their own
+from samerun.sources.source import Kind, Source
 
 
 class Environment(Source):
@@ -20,7 +18,7 @@ class Environment(Source):
     id = "environment"
     summary = "the runs had other environment variables"
     advice = "start both runs with the same variables: env NAME=VALUE python train.py"
-    kind = "provenance"
+    kind = Kind.PROVENANCE
     controllable = False
 
     def describe(self) -> Mapping[str, Any]:
@@ -29,9 +27,12 @@ class Environment(Source):
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """One that was set otherwise; the variables of other sources are left to them."""
+        from samerun.sources.catalogue import catalogue
+
+        elsewhere = {name for source in catalogue().values() for name in source.variables}
         a, b = (
             side.settings.get(self.id) or side.manifest.get("environment") or {}
             for side in (difference.a, difference.b)
         )
-        changed = settings_diff.changed(a, b, tuple(sorted({*a, *b} - _ELSEWHERE)))
-        return None if changed is None else Evidence(self.id, 0.7, changed)
+        changed = settings_diff.changed(a, b, tuple(sorted({*a, *b} - elsewhere)))
+        return None if changed is None else Evidence(self.id, Strength.STRONG, changed)

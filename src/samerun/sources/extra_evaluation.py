@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from samerun.sources.patching import root_modules
-from samerun.sources.source import Settings, Source, Undo, Variant
+from samerun.sources.source import Kind, Settings, Source, Undo, Variant
 
 
 class ExtraEvaluation(Source):
@@ -15,7 +15,7 @@ class ExtraEvaluation(Source):
     id = "extra-evaluation"
     summary = "to evaluate the model once more changes the training that follows"
     advice = "model.eval() and torch.no_grad() in evaluations, and generators of their own for what they draw"
-    kind = "order"
+    kind = Kind.ORDER
     controllable = False
     hooks_into = "torch"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from samerun.sources.patching import dataloader_args
-from samerun.sources.source import Settings, Source, Undo, Variant
+from samerun.sources.source import Kind, Settings, Source, Undo, Variant
 from samerun.wrapping import around
 
 
@@ -16,7 +16,7 @@ class ExtraLoader(Source):
     id = "extra-loader"
     summary = "each iter(loader) draws from torch's main generator, whatever the loader is used for"
     advice = "DataLoader(…, generator=torch.Generator().manual_seed(0)), one generator for each loader"
-    kind = "order"
+    kind = Kind.ORDER
     controllable = False
     hooks_into = "torch.utils.data"
 

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.sources.evidence import settings_diff
-from samerun.sources.source import Source
+from samerun.sources.source import Kind, Source
 
 
 class Hardware(Source):
@@ -20,7 +20,8 @@ class Hardware(Source):
     id = "hardware"
     summary = "the runs were made on other hardware"
     advice = "compare runs of one machine, or of machines with the same processor and accelerator"
-    kind = "provenance"
+    kind = Kind.PROVENANCE
+    must_agree = ("processor", "capability", "devices", "cuda", "cudnn")
     controllable = False
     hooks_into = "torch"
 
@@ -46,7 +47,7 @@ class Hardware(Source):
         changed = settings_diff.changed(
             difference.a.manifest.get("platform"), difference.b.manifest.get("platform")
         )
-        return None if changed is None else Evidence(self.id, 0.7, changed)
+        return None if changed is None else Evidence(self.id, Strength.STRONG, changed)
 
 
 @functools.cache

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from samerun.editing.edit import Edit, NoEdit
 from samerun.errors import TooLate, UsageError
-from samerun.runs.difference import Difference, Evidence, Side
+from samerun.runs.difference import Difference, Evidence, Side, Strength
 from samerun.runs.plan import Control
 from samerun.sources.evidence import rows
 from samerun.sources.evidence.hash_order import hashing
-from samerun.sources.source import Settings, Source, Undo, Variant
+from samerun.sources.source import Kind, Settings, Source, Undo, Variant
 from samerun.streams import stream_seed
 
 if TYPE_CHECKING:
@@ -36,7 +36,9 @@ class HashSeed(Source):
         f"no line of the script iterates over a set or calls hash(): start python with {VARIABLE}=0 in its "
         "environment, since a running process cannot change it"
     )
-    kind = "order"
+    kind = Kind.ORDER
+    when_late = "warn"  # most trainings do not feel it
+    variables = (VARIABLE,)
     modes = ("seeded", "strict", "warn")
 
     def environment(self, control: Control) -> Mapping[str, str]:
@@ -87,22 +89,26 @@ class HashSeed(Source):
         for site in (difference.call_site, origin, seed.call_site if seed else None):
             text = rows.source_line(difference.a, site)
             if _HASHES.search(text):
-                return Evidence(self.id, 0.7, f"{said}, and the line depends on hashes: {text}", site)
+                return Evidence(
+                    self.id, Strength.STRONG, f"{said}, and the line depends on hashes: {text}", site
+                )
         if seed is not None or rows.explained(difference):
             return None
         seen = hashing(difference.a)
         loop = None if seen is None else seen.order(("text", "unknown"), difference.call_site, origin)
         if loop is not None:
-            return Evidence(self.id, 0.7, f"{said}, and {loop.site} iterates over a set", loop.site)
+            return Evidence(
+                self.id, Strength.STRONG, f"{said}, and {loop.site} iterates over a set", loop.site
+            )
         if difference.phase not in ("setup", "data") and difference.kind not in ("order", "flow"):
             return None
         if seen is None:
-            return Evidence(self.id, 0.4, said, difference.call_site)
+            return Evidence(self.id, Strength.PLAUSIBLE, said, difference.call_site)
         first = seen.first(("text", "unknown"), () if seen.orders else seen.values)
         if first is None:
             text = f"{said}; no line of the script hashes, but a library may"
-            return Evidence(self.id, 0.1, text, difference.call_site)
-        return Evidence(self.id, 0.4, f"{said}, and {first} depends on hashes", first)
+            return Evidence(self.id, Strength.REMOTE, text, difference.call_site)
+        return Evidence(self.id, Strength.PLAUSIBLE, f"{said}, and {first} depends on hashes", first)
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Sets gone through in sorted order, and hashes of text that are the same in each process."""
@@ -116,6 +122,12 @@ class HashSeed(Source):
         if not edits:
             raise NoEdit(self.cannot_mend)
         return edits
+
+
+def is_same_in(difference: Difference) -> bool:
+    """Whether both runs hashed strings alike, as far as they say."""
+    seeds = [side.settings.get(HashSeed.id, {}).get(VARIABLE) for side in (difference.a, difference.b)]
+    return seeds[0] is not None and seeds[0] == seeds[1]
 
 
 def _fixed(side: Side) -> str | None:

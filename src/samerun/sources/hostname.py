@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from samerun.sources.patching import identity_calls
-from samerun.sources.source import Settings, Source, Undo, Variant
+from samerun.sources.source import Kind, Settings, Source, Undo, Variant
 
 
 class Hostname(Source):
@@ -17,7 +17,7 @@ class Hostname(Source):
     id = "hostname"
     summary = "the script reads the name of its machine"
     advice = "take what differs by machine from an argument, not from the machine's name"
-    kind = "world"
+    kind = Kind.WORLD
     controllable = False  # it repeats on a machine; process-id recognises it
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from samerun.sources.patching.torch_stream import TorchStream
-from samerun.sources.source import Settings, Source, Undo, Variant
+from samerun.sources.source import Kind, Label, Settings, Source, Undo, Variant
 from samerun.wrapping import Around, all_of, around
 
 _DRAW = (
@@ -21,7 +21,8 @@ class Initialisation(Source):
     id = "initialisation"
     summary = "initial weights are drawn at random"
     advice = "torch.manual_seed(0) before the model is built"
-    kind = "rng"
+    kind = Kind.RNG
+    studied_as = Label(1, "initial weights")
     controllable = False  # torch-cpu controls the generator that it draws from
     hooks_into = "torch"
 

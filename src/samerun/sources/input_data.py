@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from samerun.runs.difference import Difference, Evidence, Row, Side
+from samerun.runs.difference import Difference, Evidence, Row, Side, Strength
 from samerun.sources.evidence import rows
-from samerun.sources.source import Source
+from samerun.sources.source import Kind, Source
 
 
 class InputData(Source):
@@ -13,7 +13,8 @@ class InputData(Source):
     id = "input-data"
     summary = "a file that the script reads changed between the runs"
     advice = "keep the data fixed while comparing: read-only, or in a copy by samerun check --scratch"
-    kind = "world"
+    kind = Kind.WORLD
+    in_folder = True
     controllable = False
 
     def recognise(self, difference: Difference) -> Evidence | None:
@@ -24,10 +25,12 @@ class InputData(Source):
         found = changed_file(difference)
         if found is not None:
             text = f"{found.detail} had other content in the other run"
-            return Evidence(self.id, 1.0, text, found.call_site)
+            return Evidence(self.id, Strength.SEEN, text, found.call_site)
         for a, b in rows.pairs(difference, "listing"):
             if a is not None and b is not None and a.detail == b.detail and a.inputs != b.inputs:
-                return Evidence(self.id, 0.7, f"{a.detail} held other files in the other run", a.call_site)
+                return Evidence(
+                    self.id, Strength.STRONG, f"{a.detail} held other files in the other run", a.call_site
+                )
         return None
 
 

@@ -12,11 +12,11 @@ from xxhash import xxh3_64_intdigest
 from samerun import callsite, wrapping
 from samerun.digest import digest_bytes
 from samerun.editing.edit import Edit, NoEdit
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
 from samerun.sources.evidence import rows
 from samerun.sources.patching import attribute
-from samerun.sources.source import Journal, Settings, Source, Undo, Variant
+from samerun.sources.source import Journal, Kind, Settings, Source, Undo, Variant
 from samerun.wrapping import Around
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class ListingOrder(Source):
     id = "listing-order"
     summary = "folders are listed in the order that the file system keeps, not sorted"
     advice = "sorted(os.listdir(folder)), sorted(glob.glob(pattern)), sorted(path.iterdir())"
-    kind = "order"
+    kind = Kind.ORDER
     modes = ("seeded", "strict", "warn")
 
     def control(self, control: Control) -> Undo | None:
@@ -87,7 +87,7 @@ class ListingOrder(Source):
         for a, b in rows.pairs(difference, "listing"):
             if a is not None and b is not None and a.inputs == b.inputs and a.digest != b.digest:
                 text = f"{a.detail} was listed with the same names in another order"
-                return Evidence(self.id, 1.0, text, a.call_site)
+                return Evidence(self.id, Strength.SEEN, text, a.call_site)
         return None
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from samerun.sources.source import Settings, Source, Variant
+from samerun.sources.source import Kind, Settings, Source, Variant
 
 _NAMES = ("LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_NUMERIC", "LANG")
 
@@ -17,7 +17,7 @@ class Locale(Source):
     id = "locale"
     summary = "text is sorted and decoded by the rules of the environment's locale"
     advice = "open(path, encoding='utf-8'); sorted(names) instead of sort(1) or locale.strxfrm"
-    kind = "world"
+    kind = Kind.WORLD
     controllable = False
 
     def describe(self) -> Mapping[str, Any]:

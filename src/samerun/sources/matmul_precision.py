@@ -7,7 +7,7 @@ from typing import Any
 
 from samerun.runs.difference import Difference, Evidence
 from samerun.sources.evidence import settings_diff
-from samerun.sources.source import Settings, Source, Undo, Variant
+from samerun.sources.source import Kind, Settings, Source, Undo, Variant
 from samerun.wrapping import MISSING, Parameter, all_of, around
 
 
@@ -17,7 +17,7 @@ class MatmulPrecision(Source):
     id = "matmul-precision"
     summary = "float32 matrix products may be computed with fewer bits"
     advice = 'torch.set_float32_matmul_precision("highest")  # the default'
-    kind = "numerics"
+    kind = Kind.NUMERICS
     controllable = False  # it does not vary by itself; tf32 holds it on request
     hooks_into = "torch"
 

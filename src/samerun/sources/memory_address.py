@@ -8,17 +8,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from samerun.editing.edit import Edit, NoEdit
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.sources.evidence import rows
 from samerun.sources.evidence.hash_order import hashing
-from samerun.sources.source import Source
+from samerun.sources.hash_seed import is_same_in
+from samerun.sources.source import Kind, Source
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
 
 _WORDS = re.compile(r"\b(id|hash|set|frozenset)\s*\(|key=(id|hash)\b|data_ptr\(\)")
 
-_UNSURE = 0.3  # what is in a set is not known: strings are likelier, and hash-seed is then asked first
+_UNSURE = (
+    Strength.SLIGHT
+)  # what is in a set is not known: strings are likelier, and hash-seed is then asked first
 
 
 class MemoryAddress(Source):
@@ -27,7 +30,7 @@ class MemoryAddress(Source):
     id = "memory-address"
     summary = "an order or a value that comes from where objects lie in memory"
     advice = "sort by a name instead of id(), and give objects in sets their own __hash__ and __eq__"
-    kind = "memory"
+    kind = Kind.MEMORY
     controllable = False
 
     def recognise(self, difference: Difference) -> Evidence | None:
@@ -40,13 +43,13 @@ class MemoryAddress(Source):
             at = origin.call_site if origin is not None else None
             loop = seen.order(("object", "unknown"), difference.call_site, at)
             if loop is not None:
-                return self._ordered(loop.site, 0.7 if loop.kind == "object" else _UNSURE)
+                return self._ordered(loop.site, Strength.STRONG if loop.kind == "object" else _UNSURE)
         if difference.kind not in ("order", "flow") and difference.phase not in ("setup", "data"):
             return None
         site = None if seen is None else seen.first(("object",), seen.objects)
         if seen is not None and site is not None:
             doubt = any(item.kind != "object" for item in seen.orders) if seen.orders else bool(seen.values)
-            strength = 0.4 if doubt and not _same_hash_seed(difference) else 0.7
+            strength = Strength.PLAUSIBLE if doubt and not is_same_in(difference) else Strength.STRONG
             return self._ordered(site, strength)
         unsure = None if seen is None else seen.first(("unknown",), ())
         if unsure is not None:
@@ -56,11 +59,16 @@ class MemoryAddress(Source):
                 self.id, _UNSURE, f"a number is made of an address at {seen.numbers[0]}", seen.numbers[0]
             )
         line = rows.source_line(difference.a, difference.call_site)
-        if _same_hash_seed(difference) and _WORDS.search(line):
-            return Evidence(self.id, 0.2, f"the line may depend on addresses: {line}", difference.call_site)
+        if is_same_in(difference) and _WORDS.search(line):
+            return Evidence(
+                self.id,
+                Strength.LAST_RESORT,
+                f"the line may depend on addresses: {line}",
+                difference.call_site,
+            )
         return None
 
-    def _ordered(self, site: str, strength: float) -> Evidence:
+    def _ordered(self, site: str, strength: Strength) -> Evidence:
         comes = "may come" if strength == _UNSURE else "comes"
         text = f"the order at {site} {comes} from where objects lie in memory"
         return Evidence(self.id, strength, text, site)
@@ -79,9 +87,3 @@ class MemoryAddress(Source):
                 f"what depends on addresses, at {site}, is not an order that could be replaced: {self.advice}"
             )
         return edits
-
-
-def _same_hash_seed(difference: Difference) -> bool:
-    sides = (difference.a, difference.b)
-    seeds = [side.settings.get("hash-seed", {}).get("PYTHONHASHSEED") for side in sides]
-    return seeds[0] is not None and seeds[0] == seeds[1]

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from samerun.editing.edit import Edit, Opening
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
 from samerun.sources.evidence import op_families
-from samerun.sources.source import Source, Undo
+from samerun.sources.source import Kind, Source, Undo
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
@@ -25,7 +25,7 @@ class MklFirstCall(Source):
     id = "mkl-first-call"
     summary = "the first exp or sqrt of a process is sometimes computed at low accuracy in one thread's part"
     advice = "torch.ones(64).exp(); torch.ones(64).sqrt()  # once, at the start"
-    kind = "kernel"
+    kind = Kind.KERNEL
     modes = ("strict", "warn")
     hooks_into = "torch"
 
@@ -45,7 +45,7 @@ class MklFirstCall(Source):
             return None
         assert difference.origin is not None
         text = f"{difference.origin.op} gave other bits for equal inputs, the first time it ran"
-        return Evidence(self.id, 1.0, text, difference.origin.call_site)
+        return Evidence(self.id, Strength.SEEN, text, difference.origin.call_site)
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """A small call of each kind before the first large one."""

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from samerun.editing.edit import Edit, NoEdit, Opening
 from samerun.errors import TooLate, UsageError
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
 from samerun.sources.base.setting import Setting
 from samerun.sources.evidence import op_families, settings_diff
 from samerun.sources.patching import deterministic
-from samerun.sources.source import Undo
+from samerun.sources.source import Kind, Label, Undo
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
@@ -31,7 +31,8 @@ class NondeterministicKernels(Setting):
     id = "nondeterministic-kernels"
     summary = "some operations add or store in whatever order their threads finish"
     advice = "torch.use_deterministic_algorithms(True)  # on CUDA, start with CUBLAS_WORKSPACE_CONFIG=:4096:8"
-    kind = "kernel"
+    kind = Kind.KERNEL
+    price = Label(1, "deterministic algorithms")
 
     def environment(self, control: Control) -> Mapping[str, str]:
         """The user's own cuBLAS workspace when it is a repeatable one, else `:4096:8`; and the compiler's.
@@ -113,12 +114,17 @@ class NondeterministicKernels(Setting):
         text = f"{origin.op} gave other bits for equal inputs, in {origin.phase}"
         if not settings_diff.alike(difference):
             text += ", as it does on another machine or with another number of threads"
-            return Evidence(self.id, 0.4, text, origin.call_site)
+            return Evidence(self.id, Strength.PLAUSIBLE, text, origin.call_site)
         settings = [side.settings.get(self.id, {}) for side in (difference.a, difference.b)]
         if all(said.get("deterministic") and not said.get("warn_only") for said in settings):
             text += ", though deterministic algorithms were on"
-            return Evidence(self.id, 0.4, text, origin.call_site)
-        return Evidence(self.id, 0.7 if _belongs_elsewhere(difference) else 1.0, text, origin.call_site)
+            return Evidence(self.id, Strength.PLAUSIBLE, text, origin.call_site)
+        return Evidence(
+            self.id,
+            Strength.STRONG if _belongs_elsewhere(difference) else Strength.SEEN,
+            text,
+            origin.call_site,
+        )
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Deterministic algorithms; on CUDA with the cuBLAS workspace that they need."""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from samerun import callsite
 from samerun.editing.edit import Edit, NoEdit
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
 from samerun.sources.evidence import rows as _rows
 from samerun.sources.patching import attribute, seeding_calls
 from samerun.sources.patching.unseeded_generators import Unseeded
-from samerun.sources.source import Journal, Settings, Source, Undo, Variant
+from samerun.sources.source import Journal, Kind, Label, Settings, Source, Undo, Variant
 from samerun.wrapping import MISSING, Around, Parameter, around, stand_in
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ class NumpyGenerator(Source):
     id = "numpy-generator"
     summary = "a NumPy generator made without a seed starts from the operating system's entropy"
     advice = "rng = np.random.default_rng(0)"
-    kind = "rng"
+    kind = Kind.RNG
+    studied_as = Label(7, "NumPy generators that the script makes")
     modes = ("seeded", "strict", "warn")
     hooks_into = "numpy.random"
 
@@ -108,7 +109,7 @@ class NumpyGenerator(Source):
             return None
         last = rows[-1]
         others = [id_ for id_, step in difference.rng_first.items() if step <= difference.step]
-        strength = 0.4 if any(id_ in difference.drawn for id_ in others) else 0.7
+        strength = Strength.PLAUSIBLE if any(id_ in difference.drawn for id_ in others) else Strength.STRONG
         text = f"a generator was made without a seed at {last.call_site or 'an unknown line'}"
         line = _rows.source_line(difference.a, last.call_site)
         return Evidence(self.id, strength, f"{text}: {line}" if line else text, last.call_site)

@@ -16,7 +16,7 @@ from samerun.sources.base.rng import Rng
 from samerun.sources.patching import seeding_calls
 from samerun.sources.patching.unseeded_generators import Unseeded
 from samerun.sources.per_sample import own_generators
-from samerun.sources.source import Journal, Undo
+from samerun.sources.source import Journal, Label, Undo
 from samerun.wrapping import Parameter, all_of, around
 
 _SEED = Parameter("seed", 0)
@@ -32,6 +32,9 @@ class NumpyGlobal(Rng):
     hooks_into = "numpy.random"
     mended_by = "numpy.random.seed"
     seeded_by = ("np.random.seed",)
+    studied_as = Label(6, "np.random, outside of samples: splits and the like")
+    save_lines = ("numpy.random.get_state()", "numpy.random.set_state({})")
+    lost = Label(2, "the next draws from `np.random` would be others: augmentations")
     feeds = frozenset({"data", "setup"})
 
     def in_play(self) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 from samerun import callsite
 from samerun.digest import digest_bytes
-from samerun.runs.difference import Difference, Row
+from samerun.runs.difference import Difference, Row, Strength
 from samerun.runs.plan import Control
 from samerun.sources.base.system_value import World
 from samerun.sources.numpy_generator import patch_randbits
@@ -43,7 +43,7 @@ class OsEntropy(World):
     also_hooks_into = (_NUMPY,)
     evidence = "entropy"
     words = re.compile(r"urandom|uuid[14]|secrets\.|SystemRandom|getrandom|Random\(\)")
-    unexplained = 0.4
+    unexplained = Strength.PLAUSIBLE
 
     def __init__(self) -> None:
         self._waits_for_numpy: Control | None = None

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.sources.evidence import settings_diff
-from samerun.sources.source import Source
+from samerun.sources.source import Kind, Source
 
 
 class Packages(Source):
@@ -18,7 +18,8 @@ class Packages(Source):
     id = "packages"
     summary = "the runs used other versions of Python or of its packages"
     advice = "install the same versions: pip install -r constraints.txt"
-    kind = "provenance"
+    kind = Kind.PROVENANCE
+    must_agree = ("torch",)
     controllable = False
 
     def describe(self) -> Mapping[str, Any]:
@@ -39,7 +40,7 @@ class Packages(Source):
         )
         common = tuple(name for name in sorted(a) if name in b)
         changed = settings_diff.changed(a, b, common)
-        return None if changed is None else Evidence(self.id, 0.7, changed)
+        return None if changed is None else Evidence(self.id, Strength.STRONG, changed)
 
 
 def _installed(manifest: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from samerun.sources.patching import dataloader_args
-from samerun.sources.source import Settings, Source, Undo, Variant
+from samerun.sources.source import Kind, Settings, Source, Undo, Variant
 
 
 class PersistentWorkers(Source):
@@ -15,7 +15,7 @@ class PersistentWorkers(Source):
     id = "persistent-workers"
     summary = "workers that live on are seeded once, and keep a copy of the dataset as it was"
     advice = "the same persistent_workers everywhere; key what a sample draws by (seed, epoch, index)"
-    kind = "order"
+    kind = Kind.ORDER
     controllable = False
     hooks_into = "torch.utils.data"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from samerun.sources.patching import dataloader_args
-from samerun.sources.source import Settings, Source, Undo, Variant
+from samerun.sources.source import Kind, Settings, Source, Undo, Variant
 
 
 class Prefetch(Source):
@@ -15,7 +15,7 @@ class Prefetch(Source):
     id = "prefetch"
     summary = "workers fetch batches ahead, so a dataset or sampler with a state is ahead of the training"
     advice = "keep no state in datasets and samplers; the same prefetch_factor everywhere"
-    kind = "order"
+    kind = Kind.ORDER
     controllable = False
     hooks_into = "torch.utils.data"
 

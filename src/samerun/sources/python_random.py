@@ -19,7 +19,7 @@ from samerun.sources.base.rng import Rng
 from samerun.sources.patching import seeding_calls
 from samerun.sources.patching.unseeded_generators import Unseeded
 from samerun.sources.per_sample import own_generators
-from samerun.sources.source import Journal, Undo
+from samerun.sources.source import Journal, Label, Undo
 from samerun.streams import stream_seed
 
 _pack = struct.Struct("625I")
@@ -33,6 +33,9 @@ class PythonRandom(Rng):
     advice = "import random; random.seed(0)"
     mended_by = "random.seed"
     seeded_by = ("random.seed",)
+    studied_as = Label(5, "Python's random, outside of samples")
+    save_lines = ("random.getstate()", "random.setstate({})")
+    lost = Label(1, "the next draws from `random` would be others: shuffles, augmentations")
     feeds = frozenset({"data", "setup"})
 
     def capture(self) -> Any:

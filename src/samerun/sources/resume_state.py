@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from samerun.runs.difference import Difference, Evidence, Row, Side
+from samerun.runs.difference import Difference, Evidence, Row, Side, Strength
 from samerun.sources.evidence import rows
 from samerun.sources.evidence.rows import in_a_helper
-from samerun.sources.source import Source
+from samerun.sources.source import Kind, Source
 
 
 class ResumeState(Source):
@@ -14,7 +14,8 @@ class ResumeState(Source):
     id = "resume-state"
     summary = "one run read a file that the other one had left behind"
     advice = "start from an empty folder: remove old checkpoints and caches, or use samerun check --scratch"
-    kind = "world"
+    kind = Kind.WORLD
+    in_folder = True
     controllable = False
 
     def recognise(self, difference: Difference) -> Evidence | None:
@@ -30,7 +31,9 @@ class ResumeState(Source):
         for path, row in b.items():
             same = path in a and (a[path].digest, a[path].value) == (row.digest, row.value)
             if path in left and not same:
-                return Evidence(self.id, 1.0, f"run B read {path}, which run A had written", row.call_site)
+                return Evidence(
+                    self.id, Strength.SEEN, f"run B read {path}, which run A had written", row.call_site
+                )
         counted = _counted(difference)
         if counted is not None:
             return counted
@@ -39,7 +42,7 @@ class ResumeState(Source):
         for path, row in b.items():
             if path not in a and path not in _paths(difference.a):
                 # run A read nothing that B did not: B found more, rather than the same in another order
-                strength = 0.7 if a.keys() <= b.keys() else 0.2
+                strength = Strength.STRONG if a.keys() <= b.keys() else Strength.LAST_RESORT
                 return Evidence(self.id, strength, f"run B read {path}, and run A did not", row.call_site)
         return None
 
@@ -53,7 +56,7 @@ def _counted(difference: Difference) -> Evidence | None:
         if a is not None and more and rows.lines_before(a, seed) <= rows.NEAR:
             said = f"{seed.name} was given another seed in each run, at {seed.call_site}"
             text = f"{said}, and {a.call_site} just before lists {a.detail}, where run B found other names"
-            return Evidence(ResumeState.id, 0.7, text, a.call_site)
+            return Evidence(ResumeState.id, Strength.STRONG, text, a.call_site)
     return None
 
 

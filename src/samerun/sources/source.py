@@ -6,7 +6,8 @@ from abc import ABC
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence
@@ -17,6 +18,25 @@ if TYPE_CHECKING:
 
 Undo = Callable[[], None]
 Settings = Mapping[str, Mapping[str, Any]]  # source id to what it said of itself in a run
+
+
+class Kind(str, Enum):
+    """What a source is, by what differs; the value stands in JSON."""
+
+    RNG = "rng"  # random numbers: a generator's state, or where its seed comes from
+    ORDER = "order"  # in which the same things come
+    KERNEL = "kernel"  # which implementation of an operation runs, and whether it repeats
+    MEMORY = "memory"  # what lies in memory, and where
+    NUMERICS = "numerics"  # how the same sum is rounded: threads, precision, instructions, sizes
+    WORLD = "world"  # what the system around the process gives: clocks, names, files, load
+    PROVENANCE = "provenance"  # what was run: code, arguments, packages, machine
+
+
+class Label(NamedTuple):
+    """What a verb calls a source in a list of its own."""
+
+    at: int  # where it stands in that list
+    text: str
 
 
 @dataclass(frozen=True)
@@ -80,12 +100,27 @@ class Source(ABC):
     id: ClassVar[str]
     summary: ClassVar[str]  # one line for people
     advice: ClassVar[str]  # the lines of code that control it in a user's script
-    kind: ClassVar[str]  # rng, order, kernel, memory, numerics, world or provenance
+    kind: ClassVar[Kind]
     modes: ClassVar[tuple[Mode, ...]] = ()  # the modes that control it; () and controllable: on request alone
     controllable: ClassVar[bool] = True  # False: there is no control, and `advice` says what can be done
     cannot_mend: ClassVar[str] = ""  # why no edit of the code mends it, and what does; "": `advice` says it
     hooks_into: ClassVar[str] = ""  # the module after whose import it acts; "": at the start of the process
     also_hooks_into: ClassVar[tuple[str, ...]] = ()  # after each of these it is called once more
+    # A library call may come too late for it; unless it was asked for by name, that may be a warning alone.
+    when_late: ClassVar[Literal["error", "warn"]] = "error"
+    of_workers: ClassVar[bool] = (
+        False  # acts on DataLoaders: `seed_everything(workers=False)` leaves it alone
+    )
+    fills: ClassVar[bool] = False  # `Control.fill` asks for it
+    in_folder: ClassVar[bool] = False  # it is in the working directory: a fresh copy of that controls it
+    evidence: ClassVar[str] = ""  # the rows (a word of runs.schema.EVIDENCE) that say that the script uses it
+    variables: ClassVar[
+        tuple[str, ...]
+    ] = ()  # of the environment, that it recognises: `environment` does not
+    must_agree: ClassVar[tuple[str, ...]] = ()  # what of `describe` two runs of equal bits have in common
+    price: ClassVar[Label | None] = None  # its control, in `cost`; None: it acts once, which no step shows
+    buys: ClassVar[str] = ""  # what that control is good for, where it is not the bits
+    studied_as: ClassVar[Label | None] = None  # what its seed decides, in `study`; None: it has none to vary
 
     def is_controlled_in(self, mode: Mode) -> bool:
         """Whether a mode controls it; `portable` controls all that `strict` does."""
@@ -95,13 +130,13 @@ class Source(ABC):
         """Whether a control takes hold of it.
 
         None and mode `off` control nothing; `only` is exactly these; else the mode's own, `extra`, and with
-        `fill` uninitialized-memory.
+        `fill` what that asks for.
         """
         if control is None or control.mode == "off":
             return False
         if control.only is not None:
             return self.id in control.only
-        filled = control.fill and self.id == "uninitialized-memory"
+        filled = self.fills and bool(control.fill)
         return filled or self.id in control.extra or self.is_controlled_in(control.mode)
 
     # before the process starts
@@ -120,7 +155,8 @@ class Source(ABC):
     def control(self, control: Control) -> Undo | None:
         """Make it repeatable in this process, from here on; return what puts it back as it was.
 
-        Called once `hooks_into` is imported. Raises TooLate when it can no longer take effect.
+        Called once `hooks_into` is imported. Raises TooLate when it can no longer take effect. The undo runs
+        once the variables of `environment` are put back.
         """
         return None
 
@@ -151,6 +187,10 @@ class Source(ABC):
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """What `vary` tries, given what each source said of itself in a run that is left alone."""
         return ()
+
+    def has_price_in(self, settings: Settings) -> bool:
+        """Whether its `price` can be more than nothing, given what each source said of itself in a run."""
+        return True
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """Whether it caused this first difference, and how one can tell."""

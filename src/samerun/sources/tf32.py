@@ -10,7 +10,7 @@ from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources.base.setting import Setting
 from samerun.sources.evidence import settings_diff
-from samerun.sources.source import Settings, Variant
+from samerun.sources.source import Kind, Settings, Variant
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
@@ -22,7 +22,8 @@ class Tf32(Setting):
     id = "tf32"
     summary = "float32 matrix products and convolutions may be computed at lower precision"
     advice = 'torch.set_float32_matmul_precision("highest"); torch.backends.cudnn.allow_tf32 = False'
-    kind = "numerics"
+    kind = Kind.NUMERICS
+    must_agree = ("matmul", "cudnn")
     modes = ()
 
     def read(self) -> dict[str, Any]:

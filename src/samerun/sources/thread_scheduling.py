@@ -13,10 +13,10 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from samerun.editing.edit import Edit, NoEdit
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.sources.evidence import rows
 from samerun.sources.patching import attribute, imported
-from samerun.sources.source import Journal, Settings, Source, Undo, Variant
+from samerun.sources.source import Journal, Kind, Settings, Source, Undo, Variant
 from samerun.wrapping import all_of, around
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ class ThreadScheduling(Source):
     id = "thread-scheduling"
     summary = "several threads or processes ran, and which comes first is not fixed"
     advice = "keep results by index instead of by arrival, and give each thread a generator of its own"
-    kind = "order"
+    kind = Kind.ORDER
+    evidence = "threads"
     controllable = False
     hooks_into = "threading"
     also_hooks_into = ("multiprocessing.queues",)
@@ -87,9 +88,9 @@ class ThreadScheduling(Source):
             alive = f"{most:.0f} processes were alive where {found.name} takes what they send as it comes"
         if difference.a.rows("arrival"):  # the order in which results are taken is another source's
             text = f"{alive}, which may share more than the order in which their results are taken"
-            return Evidence(self.id, 0.2, text, found.call_site)
+            return Evidence(self.id, Strength.LAST_RESORT, text, found.call_site)
         text = f"{alive}, and nothing else that was recorded explains it"
-        return Evidence(self.id, 0.5, text, found.call_site)
+        return Evidence(self.id, Strength.FAIR, text, found.call_site)
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Results as they were asked for; one thread at a time where they share something."""

@@ -11,7 +11,7 @@ from samerun.errors import UsageError
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources.evidence import settings_diff
-from samerun.sources.source import Settings, Source, Undo, Variant
+from samerun.sources.source import Kind, Label, Settings, Source, Undo, Variant
 from samerun.wrapping import all_of, around
 
 if TYPE_CHECKING:
@@ -29,7 +29,10 @@ class Threads(Source):
     id = "threads"
     summary = "sums are split among threads: another number of threads changes the low-order bits"
     advice = "torch.set_num_threads(4)  # the same number everywhere; or OMP_NUM_THREADS=4 in the environment"
-    kind = "numerics"
+    kind = Kind.NUMERICS
+    variables = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
+    must_agree = ("intra",)
+    price = Label(7, "one thread")
     modes = ("portable",)
     hooks_into = "torch"
 

@@ -11,7 +11,7 @@ from samerun.runs.plan import Control
 from samerun.sources.base.torch_rng import TorchRng
 from samerun.sources.patching import seeding_calls
 from samerun.sources.patching.unseeded_generators import Unseeded
-from samerun.sources.source import Journal, Undo
+from samerun.sources.source import Journal, Label, Undo
 from samerun.wrapping import MISSING, Around, Parameter, all_of, around, replace, stand_in, wrap
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ class TorchCpu(TorchRng):
     summary = "torch's CPU generator (initial weights, dropout, shuffling, worker seeds) has no fixed seed"
     advice = "import torch; torch.manual_seed(0)"
     seeded_by = ("torch.manual_seed",)
+    studied_as = Label(8, "torch's CPU generator, for all else: splits, generators that the script makes")
+    save_lines = ("torch.get_rng_state()", "torch.set_rng_state({})")
+    lost = Label(3, "torch's next draws on the CPU would be others: an epoch's order, worker seeds, dropout")
 
     def generators(self) -> Sequence[torch.Generator]:
         """The one default generator."""

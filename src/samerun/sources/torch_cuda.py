@@ -9,7 +9,7 @@ from samerun import callsite
 from samerun.runs.plan import Control
 from samerun.sources.base.torch_rng import TorchRng
 from samerun.sources.patching import seeding_calls
-from samerun.sources.source import Journal, Undo
+from samerun.sources.source import Journal, Label, Undo
 from samerun.wrapping import all_of
 
 if TYPE_CHECKING:
@@ -23,6 +23,9 @@ class TorchCuda(TorchRng):
     summary = "torch's CUDA generators (dropout and initial weights made on the GPU) have no fixed seed"
     advice = "import torch; torch.manual_seed(0)  # seeds every device"
     seeded_by = ("torch.cuda.manual_seed", "torch.cuda.manual_seed_all", "torch.manual_seed")
+    studied_as = Label(9, "torch's CUDA generators, for all else")
+    save_lines = ("torch.cuda.get_rng_state_all()", "torch.cuda.set_rng_state_all({})")
+    lost = Label(4, "torch's next draws on the GPU would be others: dropout")
 
     def generators(self) -> Sequence[torch.Generator]:
         """One for each device, once CUDA is initialised."""

@@ -18,6 +18,7 @@ class TorchMps(TorchRng):
     summary = "torch's generator on Apple GPUs has no fixed seed"
     advice = "import torch; torch.manual_seed(0)  # seeds every device"
     seeded_by = ("torch.manual_seed",)
+    save_lines = ("torch.mps.get_rng_state()", "torch.mps.set_rng_state({})")
 
     def generators(self) -> Sequence[torch.Generator]:
         """The one generator, where there is such a device."""

@@ -20,6 +20,7 @@ class TorchXpu(TorchRng):
     summary = "torch's generators on Intel GPUs have no fixed seed"
     advice = "import torch; torch.manual_seed(0)  # seeds every device"
     seeded_by = ("torch.manual_seed",)
+    save_lines = ("torch.xpu.get_rng_state_all()", "torch.xpu.set_rng_state_all({})")
 
     def generators(self) -> Sequence[torch.Generator]:
         """One for each device, once XPU is initialised."""

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from samerun.editing.edit import Edit, NoEdit
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
 from samerun.sources.base.setting import Setting
 from samerun.sources.evidence import rows
 from samerun.sources.patching import attribute, deterministic, imported, numpy_empty, zeroed_memory
-from samerun.sources.source import Journal, Settings, Undo, Variant
+from samerun.sources.source import Journal, Kind, Label, Settings, Undo, Variant
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
@@ -29,7 +29,11 @@ class UninitializedMemory(Setting):
     id = "uninitialized-memory"
     summary = "torch.empty gives whatever the memory held before"
     advice = "torch.zeros(…) instead of torch.empty(…), or write every element before reading one"
-    kind = "memory"
+    kind = Kind.MEMORY
+    fills = True
+    evidence = "unwritten"
+    buys = "shows memory that is read before it is written; the bits do not need it"
+    price = Label(6, "uninitialised memory filled")
     modes = ()
     also_hooks_into = (numpy_empty.MODULE,)
 
@@ -100,8 +104,8 @@ class UninitializedMemory(Setting):
         if origin is not None and origin.reads_uninitialized:
             text = f"{origin.op} read memory that nothing had written"
             if origin.made_at is not None:
-                return Evidence(self.id, 1.0, f"{text}, made at {origin.made_at}", origin.made_at)
-            return Evidence(self.id, 1.0, text, origin.call_site or _next_origin(difference))
+                return Evidence(self.id, Strength.SEEN, f"{text}, made at {origin.made_at}", origin.made_at)
+            return Evidence(self.id, Strength.SEEN, text, origin.call_site or _next_origin(difference))
         if (origin is not None and origin.inputs_equal) or rows.explained(difference):
             return None
         arrays = difference.a.rows("unwritten")
@@ -109,12 +113,14 @@ class UninitializedMemory(Setting):
             if (difference.phase, difference.what) != ("setup", "parameters"):
                 return None
             text = "the parameters differ as they were made, and no generator that was drawn from does"
-            return Evidence(self.id, 0.35, text)
+            return Evidence(self.id, Strength.POSSIBLE, text)
         made = arrays[-1]
         text = f"{made.name} at {made.call_site} gives what the memory held before, and data differs after it"
         if made.name != "torch.empty":
-            return Evidence(self.id, 0.4, text, made.call_site, "np.zeros(…) instead of np.empty(…)")
-        return Evidence(self.id, 0.5, f"{text}; it was written in part", made.call_site)
+            return Evidence(
+                self.id, Strength.PLAUSIBLE, text, made.call_site, "np.zeros(…) instead of np.empty(…)"
+            )
+        return Evidence(self.id, Strength.FAIR, f"{text}; it was written in part", made.call_site)
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Zeros where the memory is made."""

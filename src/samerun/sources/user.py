@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from samerun.sources.patching import identity_calls
-from samerun.sources.source import Settings, Source, Undo, Variant
+from samerun.sources.source import Kind, Settings, Source, Undo, Variant
 
 
 class User(Source):
@@ -16,7 +16,7 @@ class User(Source):
     id = "user"
     summary = "the script reads the name of its user"
     advice = "take paths and seeds from arguments, not from the user's name"
-    kind = "world"
+    kind = Kind.WORLD
     controllable = False  # it repeats on a machine; process-id recognises it
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from samerun.editing.edit import Edit, NoEdit
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
 from samerun.sources.evidence import rows
 from samerun.sources.patching import attribute, completion_order, imported
-from samerun.sources.source import Journal, Source, Undo
+from samerun.sources.source import Journal, Kind, Source, Undo
 from samerun.wrapping import SELF, around
 
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ class WorkerArrival(Source):
     id = "worker-arrival"
     summary = "batches or results of a pool are taken in the order in which workers happen to finish them"
     advice = "DataLoader(…, in_order=True); pool.imap, or the list of futures itself, instead of as_completed"
-    kind = "order"
+    kind = Kind.ORDER
+    of_workers = True
+    evidence = "arrival"
     modes = ("seeded", "strict", "warn")
     hooks_into = "torch.utils.data"
     also_hooks_into = tuple(completion_order.MODULES)
@@ -81,7 +83,9 @@ class WorkerArrival(Source):
         site = taken[-1].call_site
         text = f"results are taken as they happen to be ready, by {taken[-1].name} at {site}"
         # a generator drawn from in what comes in another order differs as well
-        return Evidence(self.id, 0.4 if rows.rng_differs(difference) else 0.7, text, site)
+        return Evidence(
+            self.id, Strength.PLAUSIBLE if rows.rng_differs(difference) else Strength.STRONG, text, site
+        )
 
     def _loader(self, difference: Difference) -> Evidence | None:
         orders = [side.settings.get(self.id, {}).get("in_order") for side in (difference.a, difference.b)]
@@ -90,7 +94,9 @@ class WorkerArrival(Source):
         if False in orders:
             seen = difference.same_samples or difference.kind == "order" or difference.indices_equal is False
             text = "the DataLoader was made with in_order=False, and batches came in another order"
-            return Evidence(self.id, 1.0 if seen else 0.4, text, difference.call_site)
+            return Evidence(
+                self.id, Strength.SEEN if seen else Strength.PLAUSIBLE, text, difference.call_site
+            )
         if (
             difference.same_samples
             and difference.kind == "order"
@@ -98,7 +104,7 @@ class WorkerArrival(Source):
             and None in orders
         ):
             text = "the same batches came from the workers in another order"
-            return Evidence(self.id, 0.4, text, difference.call_site)
+            return Evidence(self.id, Strength.PLAUSIBLE, text, difference.call_site)
         return None
 
     @staticmethod

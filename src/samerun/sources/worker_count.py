@@ -8,7 +8,7 @@ from typing import Any
 from samerun.runs.difference import Difference, Evidence
 from samerun.sources.evidence import settings_diff
 from samerun.sources.patching import dataloader_args
-from samerun.sources.source import Journal, Settings, Source, Undo, Variant
+from samerun.sources.source import Journal, Kind, Settings, Source, Undo, Variant
 from samerun.wrapping import SELF, around
 
 
@@ -20,7 +20,7 @@ class WorkerCount(Source):
     advice = (
         "the same num_workers everywhere, or samerun.data.DataLoader, whose samples are keyed by their index"
     )
-    kind = "order"
+    kind = Kind.ORDER
     controllable = False  # worker-seeds controls what it does harm to
     hooks_into = "torch.utils.data"
 

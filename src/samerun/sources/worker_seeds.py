@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from samerun.editing.edit import Edit, NoEdit
-from samerun.runs.difference import Difference, Evidence, Row
+from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.plan import Control
 from samerun.sources.evidence import rows
+from samerun.sources.patching import dataloader_args
 from samerun.sources.per_sample import dataloaders
-from samerun.sources.source import Settings, Source, Undo, Variant
+from samerun.sources.source import Kind, Label, Settings, Source, Undo, Variant
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
@@ -22,7 +23,10 @@ class WorkerSeeds(Source):
     id = "worker-seeds"
     summary = "what DataLoader workers draw depends on how they were seeded, and on their number"
     advice = "DataLoader(…, worker_init_fn=seed_worker, generator=torch.Generator().manual_seed(0))"
-    kind = "rng"
+    kind = Kind.RNG
+    of_workers = True
+    studied_as = Label(4, "augmentation: what samples draw as they are loaded")
+    price = Label(5, "generators seeded before each sample")
     modes = ("seeded", "strict", "warn")
     hooks_into = "torch.utils.data"
 
@@ -39,6 +43,10 @@ class WorkerSeeds(Source):
         """Another seed."""
         return [Variant("another seed", 4242, likely=0.9)]
 
+    def has_price_in(self, settings: Settings) -> bool:
+        """Where there is a DataLoader."""
+        return bool(dataloader_args.made_with(settings))
+
     def recognise(self, difference: Difference) -> Evidence | None:
         """Equal samples asked for, other batches made in workers, equal generators in the main process."""
         if difference.what not in ("batch", "input") or not difference.in_workers:
@@ -46,15 +54,15 @@ class WorkerSeeds(Source):
         reseeded = _seeded_in_worker(difference)
         if reseeded is not None:
             text = f"workers seed {reseeded.name} differently in each run, at {reseeded.call_site}"
-            return Evidence(self.id, 1.0, text, reseeded.call_site)
+            return Evidence(self.id, Strength.SEEN, text, reseeded.call_site)
         if difference.indices_equal is not True:
             return None
         before = [id_ for id_, step in difference.rng_first.items() if step <= difference.step]
         if any(id_ in difference.drawn for id_ in before if id_.startswith("torch-")):
             text = "workers take their seeds from the main process's torch generator, which differs"
-            return Evidence(self.id, 0.2, text, difference.call_site)
+            return Evidence(self.id, Strength.LAST_RESORT, text, difference.call_site)
         text = "workers made other batches of the same samples, and the main process's generators agree"
-        return Evidence(self.id, 0.7, text, difference.call_site)
+        return Evidence(self.id, Strength.STRONG, text, difference.call_site)
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Workers that seed themselves take the seed that torch gives them, from a seeded generator."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from samerun.sources.source import Settings, Source, Variant
+from samerun.sources.source import Kind, Settings, Source, Variant
 
 
 class WorkingDirectory(Source):
@@ -13,7 +13,7 @@ class WorkingDirectory(Source):
     id = "working-directory"
     summary = "the result depends on the folder that the command runs in, or on what earlier runs left there"
     advice = "use paths relative to the script, and read nothing that an earlier run wrote"
-    kind = "world"
+    kind = Kind.WORLD
     controllable = False
 
     def variants(self, settings: Settings) -> Sequence[Variant]:

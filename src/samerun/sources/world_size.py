@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from samerun.sources.source import Settings, Source, Variant
+from samerun.sources.source import Kind, Settings, Source, Variant
 
 _OPTION = re.compile(r"(--nproc[-_]per[-_]node|--num[-_]processes)(?:=(.*))?")
 
@@ -16,7 +16,7 @@ class WorldSize(Source):
     id = "world-size"
     summary = "another number of ranks groups the samples differently, and adds gradients in another order"
     advice = "compare trainings with the same number of ranks"
-    kind = "numerics"
+    kind = Kind.NUMERICS
     controllable = False
 
     def variants(self, settings: Settings) -> Sequence[Variant]:

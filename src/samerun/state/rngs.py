@@ -9,7 +9,9 @@ import numpy.random  # noqa: F401  imported here, numpy's generator is in play i
 import torch
 
 from samerun.sources.base.rng import Rng
+from samerun.sources.base.torch_rng import TorchRng
 from samerun.sources.catalogue import catalogue
+from samerun.sources.torch_cpu import TorchCpu
 from samerun.state.trees import differing
 
 
@@ -85,7 +87,7 @@ def is_known(id_: str) -> bool:
 
 def is_of_devices(id_: str) -> bool:
     """Whether a source has one generator for each device of a type other than the CPU."""
-    return id_.startswith("torch-") and id_ != "torch-cpu"
+    return isinstance(catalogue().get(id_), TorchRng) and id_ != TorchCpu.id
 
 
 def _device(id_: str) -> Any:

@@ -16,12 +16,15 @@ from samerun.digest import combine
 from samerun.errors import UsageError
 from samerun.ranks.named_digests import entries
 from samerun.sources.catalogue import catalogue
+from samerun.sources.numpy_global import NumpyGlobal
 from samerun.sources.per_sample.keying import index_names, takes_whole_batches
+from samerun.sources.python_random import PythonRandom
+from samerun.sources.torch_cpu import TorchCpu
 from samerun.streams import Name
 from samerun.testing.find_generators import generators_in
 
 _NUMBERS = 64
-_GLOBAL = ("python-random", "numpy-global", "torch-cpu")
+_GLOBAL = (PythonRandom.id, NumpyGlobal.id, TorchCpu.id)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from samerun.experiments.check import without_steps
 from samerun.experiments.check.confirm import Proof, why
 from samerun.experiments.check.result import CheckResult
 from samerun.experiments.check.zoom import Closer, look_closer, stop_after
-from samerun.experiments.leftover_files import FILES, left_behind
+from samerun.experiments.leftover_files import left_behind
 from samerun.experiments.living import losses_of
 from samerun.experiments.progress import Listener
 from samerun.experiments.request import Request
@@ -26,6 +26,7 @@ from samerun.health.examine import examine
 from samerun.launching.run import record as recording
 from samerun.runs.difference import Difference
 from samerun.runs.store import Run
+from samerun.sources.catalogue import in_folder
 
 
 def check(request: Request, listener: Listener | None = None, record: Record = recording) -> CheckResult:
@@ -128,7 +129,7 @@ def _left_behind(trials: Trials, first: Difference, before: frozenset[Path] | No
     """
     evidence, notes = explain(first)
     best = left_behind(first)
-    others = [item for item in evidence if item.source not in FILES and points(item)]
+    others = [item for item in evidence if item.source not in in_folder() and points(item)]
     if best is None or before is None or is_free(others):
         return None
     with without_new(trials.request.folder, before) as start:

@@ -8,7 +8,7 @@ from typing import Any
 
 from samerun.experiments.cost.result import CONTROL, NOISE
 from samerun.runs.plan import Control, Mode, Tier
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import catalogue, labelled
 
 _MODES: tuple[tuple[Mode, str], ...] = (
     ("seeded", "every random number generator seeded; kernels stay fast"),
@@ -16,17 +16,6 @@ _MODES: tuple[tuple[Mode, str], ...] = (
     ("strict", "the same bits on this machine"),
     ("portable", "the same bits on other machines, as far as measured"),
 )
-_ALONE = (  # what has a price; controls that act once, at the start, have none that a step shows
-    "nondeterministic-kernels",
-    "cudnn-benchmark",
-    "cudnn-nondeterministic",
-    "attention-backend",
-    "worker-seeds",
-    "uninitialized-memory",
-    "threads",
-    "cpu-isa",
-)
-_ON_CUDA = frozenset({"cudnn-benchmark", "cudnn-nondeterministic", "attention-backend"})
 
 
 @dataclass(frozen=True)
@@ -48,28 +37,9 @@ def setups(settings: Mapping[str, Mapping[str, Any]], seed: int) -> list[Setup]:
     """All of them, for a command whose sources said this of themselves."""
     found = [AGAIN]
     found += [Setup(mode, f"mode: {what}", Control(mode, seed)) for mode, what in _MODES]
-    on_cuda = bool(settings.get("hardware", {}).get("devices"))
-    loads = bool(settings.get("worker-count", {}).get("workers"))
-    for id_ in _ALONE:
-        if (id_ in _ON_CUDA and not on_cuda) or (id_ == "worker-seeds" and not loads):
-            continue
-        source = catalogue()[id_]
-        control = Control("strict", seed, only=(id_,))
-        found.append(Setup(id_, f"{CONTROL}: {_said(id_, source.summary)}", control))
+    for id_, what in labelled(lambda source: source.price).items():
+        if catalogue()[id_].has_price_in(settings):
+            found.append(Setup(id_, f"{CONTROL}: {what}", Control("strict", seed, only=(id_,))))
     found.append(Setup("tier steps", "recording: every batch, loss, gradient and weight", tier="steps"))
     found.append(Setup("tier ops", "recording: every operation", tier="ops"))
     return found
-
-
-def _said(id_: str, summary: str) -> str:
-    words = {
-        "nondeterministic-kernels": "deterministic algorithms",
-        "cudnn-benchmark": "cudnn.benchmark off",
-        "cudnn-nondeterministic": "cudnn.deterministic on",
-        "attention-backend": "attention by repeatable implementations",
-        "worker-seeds": "generators seeded before each sample",
-        "uninitialized-memory": "uninitialised memory filled",
-        "threads": "one thread",
-        "cpu-isa": "instructions that every processor has",
-    }
-    return words.get(id_, summary)

@@ -27,6 +27,7 @@ from samerun.runs.plan import Control
 from samerun.runs.recorder_errors import why_broken
 from samerun.runs.store import Run
 from samerun.sources.catalogue import catalogue
+from samerun.sources.threads import Threads
 
 _RUNS = 3  # that must agree for a configuration to be called repeatable
 _LEAST_ROUNDS = 3
@@ -192,8 +193,8 @@ class _Costing:
             kernels, lambda ids: self._repeats(control(ids), f"seeded + {', '.join(ids)}") == "same"
         )
         candidates = [needed]
-        if self._repeats(control(["threads"]), "seeded + one thread") == "same":
-            candidates.append(["threads"])
+        if self._repeats(control([Threads.id]), "seeded + one thread") == "same":
+            candidates.append([Threads.id])
         ways = [Setup("+".join(ids), "", control(ids)) for ids in candidates]
         measured = self._measure(ways)
         prices = [self._price(way, measured).steps for way in ways]
@@ -220,8 +221,8 @@ class _Costing:
                 "same": f"nothing here: {_RUNS} runs agree without it",
                 "unknown": None,
             }[without]
-        if id_ == "uninitialized-memory":
-            return "shows memory that is read before it is written; the bits do not need it"
+        if source.buys:
+            return source.buys
         return self._independence(id_, seed)
 
     def _independence(self, id_: str, seed: int) -> str | None:

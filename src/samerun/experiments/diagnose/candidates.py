@@ -17,10 +17,11 @@ from samerun.explaining.delta_debugging import smallest
 from samerun.explaining.locate import placed
 from samerun.explaining.patch import Patch, patch
 from samerun.launching.working_copy import root_of, scratch_copy
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.store import Run
 from samerun.sources.base.system_value import World
 from samerun.sources.catalogue import catalogue
+from samerun.sources.source import Kind
 
 _NOT_ALL = "the runs still differ with every controllable source controlled"
 _BY_CHANCE = "runs with {} controlled agreed at first, then differed; the agreement was chance"
@@ -187,9 +188,9 @@ class Candidates:
             try:
                 proven = settled.further(
                     f"checking the code with a patch for {item.source}",
-                    self._needed(2 if item.strength >= 1 else 3),
+                    self._needed(2 if item.strength >= Strength.SEEN else 3),
                     settled.trials.request.control,
-                    None if self._is_late() and item.strength >= 1 else self._closer.window,
+                    None if self._is_late() and item.strength >= Strength.SEEN else self._closer.window,
                     None,
                 )
             finally:
@@ -223,11 +224,14 @@ class Candidates:
         for item in self._evidence.values():
             if item is best or item in self._refuted or not points(item):
                 continue
-            if read and known[item.source].kind == "rng":
+            if read and known[item.source].kind is Kind.RNG:
                 continue
             if edited and settled.way(item.source) == "patch":
                 continue
-            if best.strength >= 1 > item.strength and item.call_site == best.call_site is not None:
+            if (
+                best.strength >= Strength.SEEN > item.strength
+                and item.call_site == best.call_site is not None
+            ):
                 continue
             wanted = [*settled.causes, (difference, cause_of(item))]
             other = patch(wanted, settled.trials.request.folder, settled.by_edit())
@@ -251,7 +255,9 @@ class Candidates:
     def read(self, findings: Findings) -> Findings:
         """What the system gives, where the code reads it before the runs part: mostly it does no harm."""
         evidence = list(self._evidence.values())
-        if (self._to_the_end and is_free(evidence)) or any(item.strength >= 1 for item in evidence):
+        if (self._to_the_end and is_free(evidence)) or any(
+            item.strength >= Strength.SEEN for item in evidence
+        ):
             return findings
         for id_, source in catalogue().items():
             if id_ in self._evidence or not isinstance(source, World) or self._settled.way(id_) != "control":
@@ -262,13 +268,13 @@ class Candidates:
             if self._is_sure((id_,)):  # most scripts read a clock for their log
                 name = reads[-1].name
                 text = f"{name} is read before the runs diverge; with it controlled, the difference is gone"
-                found = Evidence(id_, 0.3, text, reads[-1].call_site)
+                found = Evidence(id_, Strength.SLIGHT, text, reads[-1].call_site)
                 return replace(findings, causes=(cause_of(found, confirmed=True),))
         return findings
 
     def everything(self, findings: Findings) -> Findings:
         """Controls all that can be controlled, then as little of it as mends the difference."""
-        if findings.causes and self._evidence[findings.causes[0].source].strength >= 1:
+        if findings.causes and self._evidence[findings.causes[0].source].strength >= Strength.SEEN:
             return findings  # seen directly, and there is no way to control it
         ids = [id_ for id_ in catalogue() if self._settled.way(id_) == "control" and self.can_try(id_)]
         ids.sort(key=lambda id_: (id_ not in self._evidence, id_))
@@ -313,7 +319,7 @@ class Candidates:
     def _unseen(self, id_: str) -> Evidence:
         """What is known of a source that nothing pointed to: where the code reads it, or would be edited."""
         difference, source = self._closer.difference, catalogue()[id_]
-        found = Evidence(id_, 0.2, _UNSEEN)
+        found = Evidence(id_, Strength.LAST_RESORT, _UNSEEN)
         reads = source.reads(difference) if isinstance(source, World) else []
         site = reads[-1].call_site if reads else None
         folder = self._settled.trials.request.folder

@@ -11,7 +11,6 @@ from samerun.comparing.compare_runs import compare_all, compare_whole
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.experiments import confidence, run_outcome
 from samerun.experiments.check.check import first_parting
-from samerun.experiments.leftover_files import FILES
 from samerun.experiments.living import if_living
 from samerun.experiments.trials import Trials
 from samerun.explaining.cause import Cause
@@ -20,7 +19,7 @@ from samerun.launching.working_copy import root_of, scratch_copy
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Control
 from samerun.runs.store import Run
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import catalogue, in_folder
 
 _MOST_RUNS = 30  # that one proof of a rare difference may take
 
@@ -70,7 +69,7 @@ class Settled:
     def way(self, source: str) -> str:
         """How a source is controlled: by its control, by a patch of the code, or by a fresh folder."""
         known = catalogue().get(source)
-        if source in FILES:
+        if source in in_folder():
             return "fresh"
         controlled = known is not None and known.controllable and source not in self.edited
         return "control" if controlled else "patch"
@@ -84,7 +83,7 @@ class Settled:
         An edited copy is the same for all of them: what one leaves there, the next one finds, as it did.
         """
         patched = [*self.patched, *causes]
-        fresh = self.fresh or bool(FILES & set(sources))
+        fresh = self.fresh or bool(in_folder() & set(sources))
         base = self.start or self.trials.request.folder
         before = self.trials.fresh, self.trials.within, self.applied
         with contextlib.ExitStack() as stack:

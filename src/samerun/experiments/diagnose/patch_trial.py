@@ -17,11 +17,11 @@ from samerun.explaining.cause import cause_of
 from samerun.explaining.explain import explain
 from samerun.explaining.patch import Patch, patch
 from samerun.launching.working_copy import root_of, scratch_copy
-from samerun.runs.difference import Evidence
+from samerun.runs.difference import Evidence, Strength
 from samerun.runs.store import Run
 
 _MOST_MORE = 2  # reasons that may come to light in the patched code
-_LIKELY = 0.5  # how strong the evidence for one of them must be
+_LIKELY = Strength.FAIR  # how strong the evidence for one of them must be
 
 
 def mend(

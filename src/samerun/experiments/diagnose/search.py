@@ -20,9 +20,10 @@ from samerun.explaining.cause import Cause, Findings, cause_of
 from samerun.explaining.confirm import confirm, is_free, is_not_after, judge, points, races
 from samerun.explaining.explain import explain, suspects, without
 from samerun.explaining.locate import placed
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.store import Run
 from samerun.sources.catalogue import catalogue
+from samerun.sources.source import Kind
 
 _AGAIN = 3  # runs that a difference may take to come back
 
@@ -289,7 +290,7 @@ def _ruled_out(findings: Findings, before: Sequence[Cause]) -> tuple[Cause, ...]
 
 def _without(closer: Closer, refuted: Sequence[Cause]) -> Closer:
     """The difference without the generators among these, so that other sources say what they see in it."""
-    generators = {cause.source for cause in refuted if catalogue()[cause.source].kind == "rng"}
+    generators = {cause.source for cause in refuted if catalogue()[cause.source].kind is Kind.RNG}
     return replace(closer, difference=without(closer.difference, generators)) if generators else closer
 
 
@@ -313,7 +314,7 @@ def _is_a_race_alone(difference: Difference) -> bool:
     It parts runs at another place each time: a closer look at one of these places tells no more of it.
     """
     best = [item for item in explain(difference)[0] if points(item)]
-    return len(best) == 1 and catalogue()[best[0].source].kind == "order" and is_free(best)
+    return len(best) == 1 and catalogue()[best[0].source].kind is Kind.ORDER and is_free(best)
 
 
 def _is_beyond_control(difference: Difference) -> bool:
@@ -328,4 +329,4 @@ def _unproved(difference: Difference) -> Findings:
 
 def _is_seen(difference: Difference) -> bool:
     """Whether the reason was seen directly."""
-    return any(item.strength >= 1 for item in explain(difference)[0][:1])
+    return any(item.strength >= Strength.SEEN for item in explain(difference)[0][:1])

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from samerun.sources.base.rng import Rng
+from samerun.sources.catalogue import catalogue
+
 EVERYTHING = "everything"
 WEIGHTS = "weights"
 BUFFERS = "buffers"
@@ -59,21 +62,13 @@ COUNTERS_ADVICE = """\
 checkpoint["epoch"], checkpoint["step"] = epoch, step  # and the best score, where it decides what is saved"""
 OTHER_ADVICE = _ALL
 
-_STATES = {
-    "python-random": ("random.getstate()", "random.setstate({})"),
-    "numpy-global": ("numpy.random.get_state()", "numpy.random.set_state({})"),
-    "torch-cpu": ("torch.get_rng_state()", "torch.set_rng_state({})"),
-    "torch-cuda": ("torch.cuda.get_rng_state_all()", "torch.cuda.set_rng_state_all({})"),
-    "torch-xpu": ("torch.xpu.get_rng_state_all()", "torch.xpu.set_rng_state_all({})"),
-    "torch-mps": ("torch.mps.get_rng_state()", "torch.mps.set_rng_state({})"),
-}
-
 
 def generators(sources: Sequence[str]) -> str:
     """The lines that save and restore the state of these RNG sources."""
     lines = []
     for source in sources:
-        get, put = _STATES.get(source, ("samerun.state.capture()", "samerun.state.restore({})"))
+        rng = catalogue().get(source)
+        get, put = rng.save_lines if isinstance(rng, Rng) else Rng.save_lines
         kept = f'checkpoint["{source}"]'
         lines += [f"{kept} = {get}", put.format(kept)]
     return "\n".join([*lines, "# last before the first step: making a loader's iterator draws numbers too"])

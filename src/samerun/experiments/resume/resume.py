@@ -30,8 +30,8 @@ from samerun.launching.run import record as recording
 from samerun.runs.difference import Difference
 from samerun.runs.schema import PHASES
 from samerun.runs.store import Run
+from samerun.sources.resume_state import ResumeState
 
-SOURCE = "resume-state"  # of the catalogue: what a checkpoint lacks
 _CAUSES = 2  # named when the command is not repeatable by itself
 
 
@@ -256,4 +256,4 @@ class _Experiment:
 
 
 def _cause(lack: Lack, confirmed: bool) -> Cause:
-    return Cause(SOURCE, confirmed, lack.advice, f"{lack.what}: {lack.evidence}")
+    return Cause(ResumeState.id, confirmed, lack.advice, f"{lack.what}: {lack.evidence}")

@@ -15,21 +15,10 @@ from samerun.experiments.study.result import SourceSpread, StudyResult
 from samerun.experiments.study.results_cache import Ledger
 from samerun.experiments.study.tasks import Done, Task
 from samerun.experiments.study.variance import LEAST, luck, mean_interval, seeds_needed, spread, sum_up
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import labelled
 
 KERNELS = "kernels"
 _PROBES = 2  # other seeds that must give the same bits for a source to count as not in play
-_WHAT = {
-    "initialisation": "initial weights",
-    "data-order": "order of the samples",
-    "dropout": "dropout, and all that a model draws in its forward pass",
-    "worker-seeds": "augmentation: what samples draw as they are loaded",
-    "python-random": "Python's random, outside of samples",
-    "numpy-global": "np.random, outside of samples: splits, for example",
-    "numpy-generator": "NumPy generators that the script makes",
-    "torch-cpu": "torch's CPU generator, for all else: splits, generators that the script makes",
-    "torch-cuda": "torch's CUDA generators, for all else",
-}
 
 CarryOut = Callable[[Sequence[Task]], Iterator[Done]]
 
@@ -73,8 +62,12 @@ def study(
     return _Study(asked, carry_out, listener or Listener(), logged).result()
 
 
+def _studied() -> dict[str, str]:
+    return labelled(lambda source: source.studied_as)
+
+
 def _check(sources: Sequence[str]) -> None:
-    known = (*_WHAT, KERNELS)
+    known = (*_studied(), KERNELS)
     for id_ in sources:
         if id_ not in known:
             raise UsageError(f"--sources {id_}: it has no seed to vary; known: {', '.join(known)}")
@@ -97,7 +90,7 @@ class _Study:
         self._listener = listener
         self._logged = logged
         self._ledger = Ledger(asked.root)
-        self._ids = [id_ for id_ in _WHAT if id_ in catalogue()]
+        self._ids = list(_studied())
         self._seen: set[str] = set()
         self._codes: dict[tuple[str, ...], str] = {}
 
@@ -152,7 +145,7 @@ class _Study:
         return SourceSpread(id_, self._what(id_), spread([0.0] * LEAST), in_play=False)
 
     def _what(self, id_: str) -> str:
-        return _WHAT.get(id_, "kernels and threads: what differs with every seed fixed (mode seeded)")
+        return _studied().get(id_, "kernels and threads: what differs with every seed fixed (mode seeded)")
 
     def _spread(self, id_: str, what: str, tasks: Sequence[Task]) -> SourceSpread:
         done = self._all(tasks, what)

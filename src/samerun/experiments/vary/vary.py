@@ -21,6 +21,7 @@ from samerun.launching.run import record as recording
 from samerun.runs.plan import Control
 from samerun.runs.store import Run
 from samerun.sources.catalogue import catalogue
+from samerun.sources.source import Kind
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def changes(settings: dict[str, dict[str, object]], factors: Collection[str] = (
     found = [
         Change(source.id, variant)
         for source in catalogue().values()
-        if (source.id in factors if factors else source.kind != "rng")
+        if (source.id in factors if factors else source.kind is not Kind.RNG)
         for variant in source.variants(settings)
     ]
     return sorted(found, key=lambda change: -change.variant.likely / change.variant.runs)

@@ -11,6 +11,10 @@ from typing import Any, NamedTuple
 import torch
 
 from samerun import digest
+from samerun.sources.numpy_generator import NumpyGenerator
+from samerun.sources.numpy_global import NumpyGlobal
+from samerun.sources.python_random import PythonRandom
+from samerun.sources.torch_cpu import TorchCpu
 
 _MOST = 256  # objects that are looked at
 _DEEP = 4
@@ -121,14 +125,14 @@ def _kind(value: Any) -> str | None:
     """The source id of a generator, None of what is none."""
     kind = type(value)  # isinstance would ask a lazy object for what it stands for
     if issubclass(kind, torch.Generator):
-        return "torch-cpu" if value.device.type == "cpu" else None
+        return TorchCpu.id if value.device.type == "cpu" else None
     if issubclass(kind, random.Random):
         shared = value is random._inst
-        return None if shared or issubclass(kind, random.SystemRandom) else "python-random"
+        return None if shared or issubclass(kind, random.SystemRandom) else PythonRandom.id
     numpy = sys.modules.get("numpy.random")
     if numpy is not None:
         if issubclass(kind, numpy.Generator):
-            return "numpy-generator"
+            return NumpyGenerator.id
         if issubclass(kind, numpy.RandomState):
-            return None if value is numpy.mtrand._rand else "numpy-global"
+            return None if value is numpy.mtrand._rand else NumpyGlobal.id
     return None

@@ -19,6 +19,7 @@ from xxhash import xxh3_128
 
 from samerun import callsite, digest, wrapping
 from samerun.interruption import is_the_scripts
+from samerun.sources.python_random import PythonRandom
 from samerun.wrapping import Around, Parameter
 
 if TYPE_CHECKING:
@@ -143,9 +144,7 @@ def _digest(value: Any) -> bytes:
 
 def observe_random(draws: Draws, module: types.ModuleType) -> None:
     """Wrap the functions of `random`, which are methods of one hidden instance, and those of its class."""
-    from samerun.sources.python_random import PythonRandom
-
-    shared = Generator("python-random", PythonRandom().digest)
+    shared = Generator(PythonRandom.id, PythonRandom().digest)
     hidden: random.Random = random._inst
     for name, function in list(vars(module).items()):
         if _draws(name) and callable(function) and getattr(function, "__self__", None) is hidden:
@@ -158,7 +157,7 @@ def observe_random(draws: Draws, module: types.ModuleType) -> None:
 def _of_random(self: random.Random) -> Generator | None:
     if self is random._inst or isinstance(self, random.SystemRandom) or not isinstance(self, random.Random):
         return None  # the system's entropy has no state
-    return Generator("python-random:generator", lambda: digest.digest_value(self.getstate()))
+    return Generator(f"{PythonRandom.id}:generator", lambda: digest.digest_value(self.getstate()))
 
 
 # --- numpy ---------------------------------------------------------------------------------------------
@@ -166,14 +165,15 @@ def _of_random(self: random.Random) -> Generator | None:
 
 def observe_numpy(draws: Draws, module: types.ModuleType) -> None:
     """Wrap the functions of `numpy.random`, and put recording classes in the place of its generators'."""
+    from samerun.sources.numpy_generator import NumpyGenerator
     from samerun.sources.numpy_global import NumpyGlobal
 
-    shared = Generator("numpy-global", NumpyGlobal().digest)
+    shared = Generator(NumpyGlobal.id, NumpyGlobal().digest)
     states = _observe_class(
-        draws, module, "RandomState", "numpy-global:generator", ("mtrand", "_pickle"), shared
+        draws, module, "RandomState", f"{NumpyGlobal.id}:generator", ("mtrand", "_pickle"), shared
     )
     _observe_shared(draws, module, shared, states)
-    recording = _observe_class(draws, module, "Generator", "numpy-generator", ("_generator", "_pickle"))
+    recording = _observe_class(draws, module, "Generator", NumpyGenerator.id, ("_generator", "_pickle"))
     seed = Parameter("seed", 0)
 
     def made(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

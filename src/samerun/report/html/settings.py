@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from samerun.runs.manifest import Manifest
 from samerun.runs.store import Run
+from samerun.sources.environment import Environment
+from samerun.sources.packages import Packages
 
 _LONGEST = 400  # characters of one value
 
@@ -42,7 +44,7 @@ def _of_run(run: Run) -> dict[tuple[str, str], str]:
     found |= {("variable", name): str(value) for name, value in manifest.environment.items()}
     found |= {("package", name): str(value) for name, value in manifest.packages.items()}
     for source, says in sorted(manifest.settings.items()):
-        if source in ("environment", "packages") or not isinstance(says, Mapping):
+        if source in (Environment.id, Packages.id) or not isinstance(says, Mapping):
             continue  # told above
         found |= {(source, str(name)): _said(value) for name, value in says.items()}
     return {name: _short(value) for name, value in found.items()}

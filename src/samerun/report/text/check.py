@@ -13,8 +13,7 @@ from samerun.report.safe_text import Hung, Line, put, styled
 from samerun.report.text import causes
 from samerun.report.text import first_difference as place
 from samerun.report.text.losses import loss_table
-
-_INPUTS = {"resume-state", "input-data"}  # causes that a copy of the working directory removes
+from samerun.sources.catalogue import in_folder
 
 
 def show(result: CheckResult, console: Console) -> None:
@@ -62,7 +61,7 @@ def _next(result: CheckResult) -> list[Text]:
             steps.append(
                 (f"samerun check --controlled -- {command}", "the same with every source controlled")
             )
-        if command and any(cause.source in _INPUTS for cause in result.causes):
+        if command and any(cause.source in in_folder() for cause in result.causes):
             steps.append(
                 (f"samerun check --scratch -- {command}", "a fresh copy of this folder for each run")
             )

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from samerun import lineage
 from samerun.editing.edit import Edit
-from samerun.runs.difference import Difference, Evidence, Row
+from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.plan import Control
 from samerun.sources.evidence import rows as _rows
-from samerun.sources.source import Settings, Source, Undo, Variant
+from samerun.sources.source import Kind, Label, Settings, Source, Undo, Variant
 from samerun.streams import stream_seed
 
 if TYPE_CHECKING:
@@ -25,10 +25,12 @@ class Rng(Source):
     that calls samerun as a library has every process seeded alike, as by `torch.manual_seed(seed)`.
     """
 
-    kind = "rng"
+    kind = Kind.RNG
     modes = ("seeded", "strict", "warn")
     seeded_by: ClassVar[tuple[str, ...]] = ()  # the functions that seed it, as named in "seed" rows
     mended_by: ClassVar[str]  # the function that seeds it in a patch, by its whole name
+    save_lines: ClassVar[tuple[str, str]] = ("samerun.state.capture()", "samerun.state.restore({})")
+    lost: ClassVar[Label | None] = None  # what a resume without its state draws; None: no audit looks for it
     feeds: ClassVar[frozenset[str]] = frozenset()  # the phases in which trainings draw from it
 
     @abstractmethod
@@ -70,9 +72,12 @@ class Rng(Source):
             site = difference.origin.call_site or difference.call_site
             if difference.origin.own_generator:
                 text = f"{difference.origin.op} drew from a generator of the script's own, in another state"
-                return Evidence(self.id, 0.4, text, site)
+                return Evidence(self.id, Strength.PLAUSIBLE, text, site)
             return Evidence(
-                self.id, 1.0, f"{difference.origin.op} drew from it, and its state already differed", site
+                self.id,
+                Strength.SEEN,
+                f"{difference.origin.op} drew from it, and its state already differed",
+                site,
             )
         origin = difference.origin
         shared = origin is not None and origin.inputs_equal and not origin.own_generator
@@ -82,7 +87,7 @@ class Rng(Source):
         unseeded = self._unseeded(difference, first)
         if unseeded is not None:
             text = f"its seed was one that the system gave, another in each run{_at(unseeded.call_site)}"
-            return Evidence(self.id, 0.7, text, unseeded.call_site)
+            return Evidence(self.id, Strength.STRONG, text, unseeded.call_site)
         if first is not None and first <= difference.step and self.id in difference.drawn:
             return self._from_state(difference, first)
         return self._in_a_helper(difference)
@@ -93,7 +98,12 @@ class Rng(Source):
         if draw is None or not _rows.in_a_helper(draw):
             return None
         text = f"a program that the command runs drew other numbers from it{_at(draw.call_site)}"
-        return Evidence(self.id, 0.7 if difference.phase in self.feeds else 0.4, text, draw.call_site)
+        return Evidence(
+            self.id,
+            Strength.STRONG if difference.phase in self.feeds else Strength.PLAUSIBLE,
+            text,
+            draw.call_site,
+        )
 
     def _from_state(self, difference: Difference, first: int) -> Evidence | None:
         reseeded = self._reseeded(difference)
@@ -102,9 +112,14 @@ class Rng(Source):
         draw = _first_draw(self.id, difference)
         if draw is not None:
             text = f"its first differing draw is in step {draw.step}{_at(draw.call_site)}"
-            return Evidence(self.id, 1.0, text, draw.call_site)
+            return Evidence(self.id, Strength.SEEN, text, draw.call_site)
         text = f"its state differs from step {first} on and it is used"
-        return Evidence(self.id, 0.7 if difference.phase in self.feeds else 0.4, text, difference.call_site)
+        return Evidence(
+            self.id,
+            Strength.STRONG if difference.phase in self.feeds else Strength.PLAUSIBLE,
+            text,
+            difference.call_site,
+        )
 
     def is_plain_in(self, difference: Difference) -> bool:
         """Other numbers were drawn, for the first time in the step that differs or right before it.
@@ -112,7 +127,7 @@ class Rng(Source):
         Or on a line that branches, where other numbers may do nothing for a while.
         """
         seen, draw = self.recognise(difference), _first_draw(self.id, difference)
-        if seen is None or seen.strength < 1 or draw is None or difference.in_workers:
+        if seen is None or seen.strength < Strength.SEEN or draw is None or difference.in_workers:
             return False
         return draw.step >= difference.step - 1 or _rows.branches(difference.a, draw.call_site)
 
@@ -127,7 +142,7 @@ class Rng(Source):
     def _given(self, seeding: Row) -> Evidence:
         """The script seeds it, with another seed each time: the reason is where the seed comes from."""
         text = f"{seeding.name} was given another seed in each run{_at(seeding.call_site)}"
-        return Evidence(self.id, 0.4, text, seeding.call_site)
+        return Evidence(self.id, Strength.PLAUSIBLE, text, seeding.call_site)
 
     def _reseeded(self, difference: Difference) -> Row | None:
         for name in self.seeded_by:

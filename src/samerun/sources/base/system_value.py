@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from samerun.editing.edit import Edit
-from samerun.runs.difference import Difference, Evidence, Row
+from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.sources.evidence import rows
-from samerun.sources.source import Source
+from samerun.sources.source import Kind, Source
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
@@ -20,11 +20,10 @@ _FEEDS = re.compile(r"seed|default_rng|RandomState|Random\(|Generator|shuffle", 
 class World(Source):
     """A value that the operating system gives, another one in each run."""
 
-    kind = "world"
-    evidence: ClassVar[str]  # the word for its rows
+    kind = Kind.WORLD
     words: ClassVar[re.Pattern[str]]  # what a line of code that uses it looks like
-    # the strength when it was read and nothing else explains the difference; 0: most reads are harmless
-    unexplained: ClassVar[float] = 0.0
+    # the strength when it was read and nothing else explains the difference; None: most reads are harmless
+    unexplained: ClassVar[Strength | None] = None
 
     def reads(self, difference: Difference) -> list[Row]:
         """Its rows in run A, up to the difference."""
@@ -53,15 +52,20 @@ class World(Source):
         near = min(self.reads(difference), key=lambda row: rows.lines_before(row, seed), default=None)
         distance = None if near is None else rows.lines_before(near, seed)
         if distance == 0:
-            return Evidence(self.id, 1.0, f"{said}, a line that reads it", seed.call_site)
+            return Evidence(self.id, Strength.SEEN, f"{said}, a line that reads it", seed.call_site)
         if self.words.search(text):
-            return Evidence(self.id, 1.0 if distance is not None else 0.7, f"{said}: {text}", seed.call_site)
+            return Evidence(
+                self.id,
+                Strength.SEEN if distance is not None else Strength.STRONG,
+                f"{said}: {text}",
+                seed.call_site,
+            )
         if near is not None and distance is not None and distance <= rows.NEAR:
             return Evidence(
-                self.id, 0.7, f"{said}, and {near.call_site} just before reads it", near.call_site
+                self.id, Strength.STRONG, f"{said}, and {near.call_site} just before reads it", near.call_site
             )
         if self.reads(difference):
-            return Evidence(self.id, 0.4, f"{said}, and the script reads it", seed.call_site)
+            return Evidence(self.id, Strength.PLAUSIBLE, f"{said}, and the script reads it", seed.call_site)
         return None
 
     def _seeding_line(self, difference: Difference) -> Evidence | None:
@@ -69,14 +73,19 @@ class World(Source):
             text = rows.source_line(difference.a, row.call_site)
             if _FEEDS.search(text) and not _is_unseeded(difference, row):
                 return Evidence(
-                    self.id, 0.7, f"{row.name} is read where something is seeded: {text}", row.call_site
+                    self.id,
+                    Strength.STRONG,
+                    f"{row.name} is read where something is seeded: {text}",
+                    row.call_site,
                 )
         return None
 
     def _direct(self, difference: Difference) -> Evidence | None:
         text = rows.source_line(difference.a, difference.call_site)
         if self.words.search(text):
-            return Evidence(self.id, 0.7, f"the line that differs reads it: {text}", difference.call_site)
+            return Evidence(
+                self.id, Strength.STRONG, f"the line that differs reads it: {text}", difference.call_site
+            )
         reads = [row for row in self.reads(difference) if not _is_unseeded(difference, row)]
         if not reads or rows.rng_differs(difference):
             return None
@@ -86,7 +95,9 @@ class World(Source):
         last = self.branching(difference) or reads[-1]
         said = f"{last.name} was read at {last.call_site or 'an unknown line'} before the difference"
         if difference.kind in ("flow", "ended"):
-            return Evidence(self.id, 0.4, f"{said}, and the runs took different branches", last.call_site)
+            return Evidence(
+                self.id, Strength.PLAUSIBLE, f"{said}, and the runs took different branches", last.call_site
+            )
         return Evidence(self.id, self.unexplained, said, last.call_site) if self.unexplained else None
 
     def _used(self, difference: Difference, reads: Sequence[Row]) -> Evidence | None:
@@ -98,7 +109,7 @@ class World(Source):
             return None
         site, computed = found
         text = f"what is read at {site} goes into what differs, by way of {computed}"
-        return Evidence(self.id, 0.7, text, site)
+        return Evidence(self.id, Strength.STRONG, text, site)
 
     def branching(self, difference: Difference) -> Row | None:
         """The last read, not before the step before the difference, on a line that branches or compares."""

@@ -9,6 +9,7 @@ from samerun.editing.data_flow import Place, given
 from samerun.editing.index import index
 from samerun.editing.source_file import File, last_name
 from samerun.editing.user_program import Code
+from samerun.sources.evidence.addresses import is_hashed_by_address
 
 _PASS_ON = frozenset("set frozenset list tuple sorted dict.fromkeys iter reversed".split())  # noqa: SIM905 - words
 _SAME_ELEMENTS = frozenset({"union", "intersection", "difference", "symmetric_difference", "copy", "keys"})
@@ -19,7 +20,6 @@ _TEXT = frozenset(
     """split splitlines listdir strip lower upper replace join format decode read read_text readline group
     title casefold lstrip rstrip removesuffix removeprefix capitalize hex hexdigest""".split()  # noqa: SIM905 - words
 )
-_UNHASHED_BASES = frozenset({"Module", "object", "Dataset", "ABC"})
 
 
 def are_texts(code: Code, place: Place) -> bool:
@@ -167,16 +167,7 @@ def _is_object(code: Code, place: Place) -> bool:
     if last_name(node) in _OF_MODULES:
         return True
     classes = (item for other in code.files for item in other.every(ast.ClassDef))
-    return any(item.name == last_name(node) and _by_address(item) for item in classes)
-
-
-def _by_address(made: ast.ClassDef) -> bool:
-    """Whether instances are hashed by their address, as modules are and plain classes."""
-    methods = {item.name for item in made.body if isinstance(item, ast.FunctionDef)}
-    decorators = [ast.unparse(item).replace(" ", "") for item in made.decorator_list]
-    plain = all("eq=False" in item for item in decorators)
-    bases = {last_name(base) for base in made.bases}
-    return plain and bases <= _UNHASHED_BASES and not methods & {"__hash__", "__eq__"}
+    return any(item.name == last_name(node) and is_hashed_by_address(item) for item in classes)
 
 
 def _is_empty(file: File, node: ast.expr) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from samerun.editing.source_file import File, last_name
+from samerun.editing.source_file import File
+from samerun.sources.evidence.addresses import takes_address
 
 CLOCK = frozenset(
     [
@@ -90,7 +91,7 @@ def entropy(file: File, node: ast.expr) -> bool:
 
 def address(file: File, node: ast.expr) -> bool:
     """Takes the address of an object."""
-    return isinstance(node, ast.Call) and (file.called(node) == "id" or last_name(node) == "data_ptr")
+    return takes_address(node, file.called(node))
 
 
 def hashed(file: File, node: ast.expr) -> bool:

@@ -12,6 +12,7 @@ from typing import Literal
 from samerun.editing.source_file import last_name
 from samerun.runs.difference import Side
 from samerun.sources.evidence import rows
+from samerun.sources.evidence.addresses import is_hashed_by_address, takes_address
 
 _CUTS = (ast.Mod, ast.FloorDiv, ast.RShift, ast.BitAnd)  # what makes a small number of an address
 
@@ -94,7 +95,9 @@ def _read(path: str) -> tuple[list[int], list[int], list[int]] | None:
             tree = ast.parse(file.read())
     except (OSError, SyntaxError, ValueError, RecursionError):
         return None
-    plain = {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and _by_address(node)}
+    plain = {
+        node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and is_hashed_by_address(node)
+    }
     values: list[int] = []
     objects: list[int] = []
     numbers: list[int] = []
@@ -118,17 +121,9 @@ def _read(path: str) -> tuple[list[int], list[int], list[int]] | None:
     return values, objects, numbers
 
 
-def _by_address(node: ast.ClassDef) -> bool:
-    """Whether instances are hashed by their address: no bases, no decorator and no `__hash__` or `__eq__`."""
-    methods = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
-    return not node.bases and not node.decorator_list and not methods & {"__hash__", "__eq__"}
-
-
 def _name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_address(node: ast.AST) -> bool:
-    if not isinstance(node, ast.Call):
-        return False
-    return _name(node.func) == "id" or (isinstance(node.func, ast.Attribute) and node.func.attr == "data_ptr")
+    return isinstance(node, ast.Call) and takes_address(node, _name(node.func))

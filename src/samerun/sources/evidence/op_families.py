@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from samerun.runs.difference import Difference
+from samerun.sources.source import Settings
 
 _CUDNN = re.compile(r"cudnn|convolution|\bconv|_thnn_fused|lstm|gru|\brnn|batch_norm")
 _ATTENTION_BACKWARD = re.compile(r"(scaled_dot_product|flash|efficient|cudnn|flex).*attention.*backward")
@@ -41,6 +42,11 @@ def is_first_vector_math(difference: Difference) -> bool:
 def uses_cuda(difference: Difference) -> bool:
     """Whether either run had CUDA in use."""
     return any("torch-cuda" in side.settings for side in (difference.a, difference.b))
+
+
+def has_devices(settings: Settings) -> bool:
+    """Whether a run that said this of its sources used CUDA devices."""
+    return bool(settings.get("hardware", {}).get("devices"))
 
 
 def any_said(difference: Difference, source: str, key: str) -> bool:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 
 
 def differing(
-    id_: str, difference: Difference, *, keys: tuple[str, ...] | None = None, strength: float = 0.7
+    id_: str,
+    difference: Difference,
+    *,
+    keys: tuple[str, ...] | None = None,
+    strength: Strength = Strength.STRONG,
 ) -> Evidence | None:
     """Evidence that what a source says of itself is not the same in the two runs."""
     text = changed(difference.a.settings.get(id_, {}), difference.b.settings.get(id_, {}), keys)
@@ -18,13 +22,11 @@ def differing(
 
 def alike(difference: Difference) -> bool:
     """Whether both runs computed with the same number of threads, precision, machine and torch."""
-    keys: dict[str, tuple[str, ...]] = {
-        "threads": ("intra",),
-        "tf32": ("matmul", "cudnn"),
-        "hardware": ("processor", "capability", "devices", "cuda", "cudnn"),
-        "packages": ("torch",),
-    }
-    return all(differing(id_, difference, keys=names) is None for id_, names in keys.items())
+    from samerun.sources.catalogue import catalogue
+
+    return all(
+        differing(source.id, difference, keys=source.must_agree) is None for source in catalogue().values()
+    )
 
 
 def changed(a: Any, b: Any, keys: tuple[str, ...] | None = None, most: int = 3) -> str | None:

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from samerun.errors import StateError, UsageError
+from samerun.sources.torch_cuda import TorchCuda
 from samerun.state import rank_files
 from samerun.state.auditing.archives import Given
 from samerun.state.auditing.frameworks.framework import Finding, Framework
-from samerun.state.auditing.report import PARTS, Audit, Lack
+from samerun.state.auditing.report import Audit, Lack, needed
 
 
 def audit(checkpoint: str | os.PathLike[str] | Mapping[str, Any]) -> Audit:
@@ -57,8 +58,8 @@ def _judged(checkpoint: str, given: Given, others: tuple[Lack, ...] = ()) -> Aud
             f"{', '.join(given.files[:6]) or 'nothing'}); pass one of its files"
         )
     finding = framework.find(given)
-    has = tuple(part for part in PARTS if part in finding.parts.has)
-    lacks = tuple(_lack(part, finding) for part in PARTS if part not in has and _is_needed(part, finding))
+    has = tuple(part for part in needed() if part in finding.parts.has)
+    lacks = tuple(_lack(part, finding) for part in needed() if part not in has and _is_needed(part, finding))
     return Audit(checkpoint, finding.framework, finding.version, has, (*lacks, *others), finding.notes)
 
 
@@ -67,9 +68,9 @@ def _is_needed(part: str, finding: Finding) -> bool:
     parts = finding.parts
     if part == "scheduler" and parts.scheduled is not None:
         return parts.scheduled  # what the optimizer says counts more than what the framework would do
-    if part == "torch-cuda" and parts.places - {"cpu"}:
+    if part == TorchCuda.id and parts.places - {"cpu"}:
         return True
-    if part in ("torch-cuda", "scaler") and parts.on_cpu and parts.places == {"cpu"}:
+    if part in (TorchCuda.id, "scaler") and parts.on_cpu and parts.places == {"cpu"}:
         return False
     return part not in finding.unused
 
@@ -80,9 +81,9 @@ def _lack(part: str, finding: Finding) -> Lack:
         only_if = "it uses one"
     if part == "scaler":
         only_if = "it trains with a GradScaler (fp16 autocast)"
-    if part == "torch-cuda" and not finding.parts.places - {"cpu"}:
+    if part == TorchCuda.id and not finding.parts.places - {"cpu"}:
         only_if = "it trains on a GPU"
-    return Lack(part, finding.why.get(part, PARTS[part]), only_if)
+    return Lack(part, finding.why.get(part, needed()[part]), only_if)
 
 
 @functools.cache

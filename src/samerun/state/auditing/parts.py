@@ -9,6 +9,10 @@ from typing import Any, Final
 
 import torch
 
+from samerun.sources.numpy_global import NumpyGlobal
+from samerun.sources.python_random import PythonRandom
+from samerun.sources.torch_cpu import TorchCpu
+from samerun.sources.torch_cuda import TorchCuda
 from samerun.state.auditing.pickles import Call, Sketch
 
 _CPU_STATE: Final = 5056  # bytes of a torch CPU generator's state: an MT19937 and a spare normal variate
@@ -105,7 +109,7 @@ def _mapping(node: dict[Any, Any], key: str, parts: Parts) -> bool:
         parts.has.add("scaler")
         return True
     if "bit_generator" in names:
-        parts.has.add("numpy-global")
+        parts.has.add(NumpyGlobal.id)
         return True
     if _is_scheduler(names):
         parts.has.add("scheduler")
@@ -146,7 +150,7 @@ def _is_model(node: dict[Any, Any]) -> bool:
 def _generator_of(tensor: Sketch) -> str | None:
     if tensor.dtype != "uint8" or len(tensor.shape) != 1:
         return None
-    return {_CPU_STATE: "torch-cpu", _GPU_STATE: "torch-cuda"}.get(tensor.numel)
+    return {_CPU_STATE: TorchCpu.id, _GPU_STATE: TorchCuda.id}.get(tensor.numel)
 
 
 def _generator_tuple(node: list[Any] | tuple[Any, ...]) -> str | None:
@@ -156,8 +160,8 @@ def _generator_tuple(node: list[Any] | tuple[Any, ...]) -> str | None:
         and isinstance(node[1], (list, tuple))
         and len(node[1]) == 625
     ):
-        return "python-random"
-    return "numpy-global" if len(node) == 5 and isinstance(node[0], str) and node[0] == "MT19937" else None
+        return PythonRandom.id
+    return NumpyGlobal.id if len(node) == 5 and isinstance(node[0], str) and node[0] == "MT19937" else None
 
 
 def _tensors(tree: Any) -> Iterator[Sketch]:

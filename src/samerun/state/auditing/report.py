@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
-from typing import Final
 
-# Everything an exact resume may need, and what happens without it. Generators by the ids of their sources.
-PARTS: Final = {
-    "model": "training would go on from other weights",
-    "optimizer": "its moments and step counts would start anew",
-    "scheduler": "the learning rate would start its course anew",
-    "scaler": "the loss scale would start anew, and other steps would be skipped",
-    "python-random": "the next draws from `random` would be others: shuffles, augmentations",
-    "numpy-global": "the next draws from `np.random` would be others: augmentations",
-    "torch-cpu": "torch's next draws on the CPU would be others: an epoch's order, worker seeds, dropout",
-    "torch-cuda": "torch's next draws on the GPU would be others: dropout",
-    "loader": "within an epoch nobody knows which samples were used: some would be repeated, others left out",
-    "step": "the epoch and the step to go on from are not known",
-}
+from samerun.sources.base.rng import Rng
+from samerun.sources.catalogue import labelled
+
+
+@functools.cache
+def generators() -> dict[str, str]:
+    """The RNGs that an audit looks for, by the ids of their sources, and what is lost without a state."""
+    return labelled(lambda source: source.lost if isinstance(source, Rng) else None)
+
+
+@functools.cache
+def needed() -> dict[str, str]:
+    """Everything that an exact resume may need, and what happens without it."""
+    return {
+        "model": "training would go on from other weights",
+        "optimizer": "its moments and step counts would start anew",
+        "scheduler": "the learning rate would start its course anew",
+        "scaler": "the loss scale would start anew, and other steps would be skipped",
+        **generators(),
+        "loader": "within an epoch nobody knows which samples were used: some would be repeated, "
+        "others left out",
+        "step": "the epoch and the step to go on from are not known",
+    }
 
 
 @dataclass(frozen=True)
 class Lack:
     """One thing that a checkpoint lacks."""
 
-    name: str  # a key of PARTS, or what else is missing
+    name: str  # a key of `needed`, or what else is missing
     why: str  # what happens without it
     only_if: str = ""  # when the checkpoint does not show whether the training needs it: the condition
 

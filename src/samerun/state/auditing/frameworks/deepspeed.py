@@ -9,6 +9,7 @@ from samerun.state.auditing import parts
 from samerun.state.auditing.archives import Given
 from samerun.state.auditing.frameworks.framework import Finding, Framework
 from samerun.state.auditing.parts import Parts
+from samerun.state.auditing.report import generators
 
 _MODEL = ("*model_states.pt", "*/*model_states.pt")
 _OPTIMIZER = ("*optim_states.pt", "*/*optim_states.pt")
@@ -40,7 +41,7 @@ class DeepSpeed(Framework):
             version=str(held.get("ds_version", "")),
             unused=frozenset({"scheduler"}),
             why={
-                **dict.fromkeys(("python-random", "numpy-global", "torch-cpu", "torch-cuda"), no_generators),
+                **dict.fromkeys(generators(), no_generators),
                 "scaler": "none was found in the model's file; with ZeRO it may be in the optimizer's",
             },
         )

@@ -6,6 +6,10 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from samerun.sources.numpy_global import NumpyGlobal
+from samerun.sources.python_random import PythonRandom
+from samerun.sources.torch_cpu import TorchCpu
+from samerun.sources.torch_cuda import TorchCuda
 from samerun.state.auditing.archives import Given
 from samerun.state.auditing.frameworks.framework import Finding, Framework
 from samerun.state.auditing.parts import Parts
@@ -16,10 +20,10 @@ _NAMES = {
     "scheduler": r"sched",
     "scaler": r"scaler",
     "loader": r"loader|sampler",
-    "python-random": r"(rng|random).*python|python.*(rng|random)",
-    "numpy-global": r"(rng|random).*(numpy|np)\b|(numpy|np).*(rng|random)",
-    "torch-cuda": r"(rng|random).*cuda|cuda.*(rng|random)",
-    "torch-cpu": r"rng|random_state",
+    PythonRandom.id: r"(rng|random).*python|python.*(rng|random)",
+    NumpyGlobal.id: r"(rng|random).*(numpy|np)\b|(numpy|np).*(rng|random)",
+    TorchCuda.id: r"(rng|random).*cuda|cuda.*(rng|random)",
+    TorchCpu.id: r"rng|random_state",
     "step": r"(^|\.)(train_state|(global_)?step|epoch|iteration)$",
 }
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from samerun.sources.torch_cpu import TorchCpu
 from samerun.state.auditing import parts
 from samerun.state.auditing.archives import Given
 from samerun.state.auditing.frameworks.framework import Finding, Framework
+from samerun.state.auditing.report import generators
 
 _VERSION = "pytorch-lightning_version"
 _NO_LOADER = (
@@ -28,10 +30,8 @@ class Lightning(Framework):
             version=str(given.tree[_VERSION]),
             unused=frozenset({"scheduler", "scaler"}),
             why={
-                "python-random": no_generators,
-                "numpy-global": no_generators,
-                "torch-cpu": f"{no_generators}: a resumed epoch takes another order, or that of epoch 0",
-                "torch-cuda": no_generators,
+                **dict.fromkeys(generators(), no_generators),
+                TorchCpu.id: f"{no_generators}: a resumed epoch takes another order, or that of epoch 0",
                 "loader": _NO_LOADER,
             },
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from samerun.state.auditing import parts
 from samerun.state.auditing.archives import Given
 from samerun.state.auditing.frameworks.framework import Finding, Framework
+from samerun.state.auditing.report import generators
 
 _NO_LOADER = (
     "MMEngine does not save it: an interrupted epoch begins anew, or its used batches are fetched again"
@@ -32,7 +33,7 @@ class MMEngine(Framework):
             version=str(given.tree["meta"]["mmengine_version"]),
             unused=frozenset({"scheduler", "scaler"}),
             why={
-                **dict.fromkeys(("python-random", "numpy-global", "torch-cpu", "torch-cuda"), no_generators),
+                **dict.fromkeys(generators(), no_generators),
                 "loader": _NO_LOADER,
             },
         )

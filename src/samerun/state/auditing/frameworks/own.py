@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from samerun.sources.torch_cuda import TorchCuda
 from samerun.state.auditing import parts
 from samerun.state.auditing.archives import Given
 from samerun.state.auditing.frameworks.framework import Finding, Framework
@@ -43,7 +44,7 @@ class Own(Framework):
         return Finding(
             "samerun",
             Parts(has=has, scheduled=found.scheduled),
-            unused=frozenset({"scaler", "torch-cuda"}),
+            unused=frozenset({"scaler", TorchCuda.id}),
             why=why,
             only_if=only_if,
         )
