@@ -412,7 +412,7 @@ def test_a_record_takes_few_calls(path: Path) -> None:
         finally:
             sys.setprofile(None)
     assert calls["call"] / 1000 < 1.1
-    assert calls["c_call"] / 1000 < 9.1
+    assert calls["c_call"] / 1000 < 1.1
 
 
 @pytest.mark.slow  # it reads the clock: a busy machine makes it fail
