@@ -13,7 +13,7 @@ from samerun.runs.difference import Difference
 
 from ..results import DIFFERS, OPERATION, SAME, SCRIPT, UNKNOWN
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def shown(result: CheckResult, folder: Path, width: int = 80) -> str:

@@ -31,8 +31,8 @@ from samerun.runs.difference import Difference
 from samerun.runs.schema import NEVER_WRITTEN
 from samerun.runs.store import Run, Store
 
-from .diagnoses import HOSTILE, a_case
-from .results import DIFFERS, SAME, UNKNOWN
+from ..diagnoses import HOSTILE, a_case
+from ..results import DIFFERS, SAME, UNKNOWN
 
 OPS = {"tier": "ops", "window": None}
 

@@ -31,8 +31,8 @@ from samerun.sources.clock import Clock
 from samerun.sources.os_entropy import OsEntropy
 from samerun.sources.process_id import ProcessId
 
-from ..differences import ONE, TWO, batch, operation, row, side
-from ..mending import Program
+from .differences import ONE, TWO, batch, operation, row, side
+from .mending import Program
 
 clock, entropy, identity = Clock(), OsEntropy(), ProcessId()
 
