@@ -1,3 +1,5 @@
+"""Covers `keyed.py`."""
+
 from __future__ import annotations
 
 import copy

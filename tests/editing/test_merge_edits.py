@@ -1,4 +1,7 @@
-"""Edits of one file made together. Covers `edit.py`, what they are."""
+"""Edits of one file made together.
+
+Covers `edit.py`.
+"""
 
 from __future__ import annotations
 

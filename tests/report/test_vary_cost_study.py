@@ -1,4 +1,7 @@
-"""What `vary`, `cost` and `study` print, made from results by hand."""
+"""What `vary`, `cost` and `study` print, made from results by hand.
+
+Covers `console.py`, `text/cost.py`, `text/study.py` and `text/vary.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The sources that set flags of torch: what they set, put back, describe and recognise."""
+"""The sources that set flags of torch: what they set, put back, describe and recognise.
+
+Covers `attention_backend.py`, `cudnn_benchmark.py`, `cudnn_nondeterministic.py`,
+`nondeterministic_kernels.py` and `uninitialized_memory.py`.
+"""
 
 import subprocess
 import sys

@@ -1,4 +1,7 @@
-"""clock, os-entropy and process-id: reads noted, replaced on request, and recognised when they do harm."""
+"""clock, os-entropy and process-id: reads noted, replaced on request, and recognised when they do harm.
+
+Covers `clock.py`, `os_entropy.py` and `process_id.py`.
+"""
 
 import contextlib
 import copy

@@ -1,4 +1,9 @@
-"""What each source's variants do in a process, and that they leave nothing behind."""
+"""What each source's variants do in a process, and that they leave nothing behind.
+
+Covers `batch_size.py`, `data_order.py`, `dropout.py`, `extra_evaluation.py`, `hostname.py`,
+`patching/datetime_now.py`, `patching/torch_stream.py`, `patching/unseeded_generators.py`,
+`persistent_workers.py`, `prefetch.py`, `user.py` and `working_directory.py`.
+"""
 
 from __future__ import annotations
 

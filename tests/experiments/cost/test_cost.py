@@ -1,4 +1,7 @@
-"""The loop of `cost`: turns taken by real processes, prices and the search on imagined ones."""
+"""The loop of `cost`: turns taken by real processes, prices and the search on imagined ones.
+
+Covers `configurations.py`, `interleave.py`, `result.py` and `timed_run.py`.
+"""
 
 from __future__ import annotations
 

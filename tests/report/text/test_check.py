@@ -1,3 +1,5 @@
+"""Covers `causes.py`."""
+
 from __future__ import annotations
 
 import io
