@@ -1,4 +1,4 @@
-"""Covers `keyed.py`."""
+"""Covers `keyed.py` and `seeds.py`."""
 
 from __future__ import annotations
 
