@@ -1,6 +1,6 @@
 """Tier ops: the first operation at which two runs part, and whether it is the origin.
 
-Covers `replayed_operation.py`.
+Covers `external_writes.py` and `replayed_operation.py`.
 """
 
 from __future__ import annotations

@@ -3,9 +3,10 @@
 Covers `argument_checks.py`, `catalogue.py`, `engines/bands.py`, `engines/formats.py`,
 `engines/grid_samples.py`, `engines/resampling.py`, `engines/segments.py`, `engines/tree_sum.py`,
 `engines/windows.py`, `families/average_pools.py`, `families/ctc_loss.py`, `families/embedding_bag.py`,
-`families/grid_sample.py`, `families/histograms.py`, `families/index_put.py`, `families/index_reduce.py`,
-`families/interpolate.py`, `families/max_unpool.py`, `families/median.py`, `families/nll_loss2d.py`,
-`families/pads.py`, `families/scans.py`, `families/scatter_reduce.py` and `torch_hooks/original_kernels.py`.
+`families/fractional_pools.py`, `families/grid_sample.py`, `families/histograms.py`,
+`families/index_put.py`, `families/index_reduce.py`, `families/interpolate.py`, `families/max_pools.py`,
+`families/max_unpool.py`, `families/median.py`, `families/nll_loss2d.py`, `families/pads.py`,
+`families/scans.py`, `families/scatter_reduce.py` and `torch_hooks/original_kernels.py`.
 """
 
 from __future__ import annotations
