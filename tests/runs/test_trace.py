@@ -1,6 +1,6 @@
 """The trace on disk: what is written is read back, whatever happened to the process or the file.
 
-Covers `reading.py` and `schema.py`.
+Covers `frames.py`, `reading.py` and `schema.py`.
 """
 
 from __future__ import annotations
