@@ -26,6 +26,6 @@ def test_a_line_on_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
 def test_a_full_disk_is_no_error() -> None:
     with FULL.open("w") as full:
-        assert run("say('this')", stderr=full) == 3
+        assert run("say('this')\nlet_go()", stderr=full) == 3
         assert run("print('held')\nlet_go()", stdout=full) == 3
         assert run("print('held')", stdout=full) == 120  # what Python does by itself
