@@ -1,6 +1,6 @@
 """When samerun is killed, its command ends whole, its copies go, and its runs say so.
 
-Covers `afterwards.py`.
+Covers `aftermath.py` and `afterwards.py`.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ Covers `argument_checks.py`, `catalogue.py`, `engines/bands.py`, `engines/format
 `families/fractional_pools.py`, `families/grid_sample.py`, `families/histograms.py`,
 `families/index_put.py`, `families/index_reduce.py`, `families/interpolate.py`, `families/max_pools.py`,
 `families/max_unpool.py`, `families/median.py`, `families/nll_loss2d.py`, `families/pads.py`,
-`families/scans.py`, `families/scatter_reduce.py` and `torch_hooks/original_kernels.py`.
+`families/scans.py`, `families/scatter_reduce.py`, `torch_hooks/decompositions.py` and
+`torch_hooks/original_kernels.py`.
 """
 
 from __future__ import annotations

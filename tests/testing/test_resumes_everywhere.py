@@ -1,6 +1,6 @@
 """assert_resumes_everywhere passes trainings that resume exactly, and names what the others forgot.
 
-Covers `step_digests.py`.
+Covers `step_digests.py` and `unrestored.py`.
 """
 
 from __future__ import annotations
