@@ -1,7 +1,7 @@
 """The edits that seed: which line they change, in scripts of many styles.
 
-Covers `edits/entropy.py`, `edits/global_rngs.py`, `edits/numpy_generators.py`,
-`edits/run_dependent_calls.py` and `edits/seeds.py`.
+Covers `edits/dataloader_workers.py`, `edits/entropy.py`, `edits/global_rngs.py`,
+`edits/numpy_generators.py`, `edits/run_dependent_calls.py` and `edits/seeds.py`.
 """
 
 from __future__ import annotations

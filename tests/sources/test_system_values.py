@@ -1,6 +1,7 @@
 """clock, os-entropy and process-id: reads noted, replaced on request, and recognised when they do harm.
 
-Covers `clock.py`, `os_entropy.py` and `process_id.py`.
+Covers `base/system_value.py`, `clock.py`, `os_entropy.py`, `patching/process_numbers.py` and
+`process_id.py`.
 """
 
 import contextlib
