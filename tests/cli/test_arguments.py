@@ -1,3 +1,5 @@
+"""Covers `base.py`."""
+
 from __future__ import annotations
 
 import argparse

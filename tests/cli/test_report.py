@@ -1,3 +1,5 @@
+"""Covers `files.py`."""
+
 from __future__ import annotations
 
 import json

@@ -1,4 +1,7 @@
-"""`samerun run` says at its end what the run used and nothing controlled, and [tool.samerun] keeps flags."""
+"""`samerun run` says at its end what the run used and nothing controlled, and [tool.samerun] keeps flags.
+
+Covers `controls.py` and `settings.py`.
+"""
 
 from __future__ import annotations
 

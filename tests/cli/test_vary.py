@@ -1,4 +1,7 @@
-"""`samerun vary` and `samerun cost` as a user calls them."""
+"""`samerun vary` and `samerun cost` as a user calls them.
+
+Covers `cost.py`.
+"""
 
 from __future__ import annotations
 

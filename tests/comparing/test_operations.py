@@ -1,4 +1,7 @@
-"""Tier ops: the first operation at which two runs part, and whether it is the origin."""
+"""Tier ops: the first operation at which two runs part, and whether it is the origin.
+
+Covers `external_writes.py` and `replayed_operation.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What differs in the setup alone decides only where something else differs too."""
+"""What differs in the setup alone decides only where something else differs too.
+
+Covers `later_differences.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""Covers `permutation.py`."""
+
 from __future__ import annotations
 
 import itertools

@@ -1,4 +1,7 @@
-"""Kinds of tensors other than dense ones, for both algorithms."""
+"""Kinds of tensors other than dense ones, for both algorithms.
+
+Covers `__init__.py`.
+"""
 
 from __future__ import annotations
 

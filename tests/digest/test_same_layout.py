@@ -1,4 +1,7 @@
-"""Tensors that are like those before: the same digests as one by one, and no other tensor taken for one."""
+"""Tensors that are like those before: the same digests as one by one, and no other tensor taken for one.
+
+Covers `room.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""One file: where in its text each node of its tree stands, and what its names stand for."""
+
 from __future__ import annotations
 
 import ast
@@ -5,35 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from samerun.editing.data_flow import behind
-from samerun.editing.edit import NoEdit, Opening
-from samerun.editing.edit_builders import (
-    after,
-    before,
-    put_into,
-    removed,
-    renamed,
-    replaced,
-    with_arguments,
-    with_first,
-    with_keyword,
-)
-from samerun.editing.merge_edits import merged
+from samerun.editing.edit import NoEdit
 from samerun.editing.source_file import File
-from samerun.editing.user_program import Code
 
-
-def file(text: str) -> File:
-    return File("train.py", text, "utf-8")
-
-
-def call(of: File, nth: int = 0) -> ast.Call:
-    return list(of.every(ast.Call))[nth]
-
-
-def edited(folder: Path, text: str, *edits) -> str:
-    (folder / "train.py").write_bytes(text.encode())
-    return merged(Code(folder, ("python", "train.py"), {"train.py": ""}), edits)["train.py"]
+from .program import call, file
 
 
 @pytest.mark.parametrize(
@@ -88,137 +65,28 @@ def test_the_expressions_of_a_line_are_those_of_its_statement_but_no_body() -> N
     assert (named(1), named(2), named(4), named(6)) == (["f"], ["f"], ["g"], ["h", "i"])
 
 
-CHANGES = {
-    "replaced": ("x = f(1)", lambda f: replaced(f, call(f), "0"), "x = 0"),
-    "put into": ("x = f(1)", lambda f: put_into(f, call(f), "sorted"), "x = sorted(f(1))"),
-    "a bare generator": (
-        "x = f(a for a in b)",
-        lambda f: put_into(f, call(f).args[0], "sorted", "key=str"),
-        "x = f(sorted((a for a in b), key=str))",
-    ),
-    "renamed": ("x = a.b.c(1)", lambda f: renamed(f, call(f), "d"), "x = a.b.d(1)"),
-    "arguments": ("x = f(1, y=2)", lambda f: with_arguments(f, call(f), "3"), "x = f(3)"),
-    "first": ("x = f(y=2)", lambda f: with_first(f, call(f), "3"), "x = f(3, y=2)"),
-    "first of none": ("x = f()", lambda f: with_first(f, call(f), "3"), "x = f(3)"),
-    "keyword": (
-        "x = f(1,\n  y=2,  # z\n)",
-        lambda f: with_keyword(f, call(f), "z", "3"),
-        "x = f(1,\n  y=2, z=3,  # z\n)",
-    ),
-    "keyword there": ("x = f(1, z=2)", lambda f: with_keyword(f, call(f), "z", "3"), "x = f(1, z=3)"),
-    "keyword of none": ("x = f()", lambda f: with_keyword(f, call(f), "z", "3"), "x = f(z=3)"),
-    "before": ("if 1:\n\tf()", lambda f: before(f, f.statement(call(f)), "g()"), "if 1:\n\tg()\n\tf()"),
-    "after": (
-        "if 1:\n  f(\n  )\nx",
-        lambda f: after(f, f.statement(call(f)), "g()"),
-        "if 1:\n  f(\n  )\n  g()\nx",
-    ),
-    "removed": ("f()\nx = 1", lambda f: removed(f, f.statement(call(f))), "x = 1"),
-    "removed from a block": (
-        "if 1:\n  f()\nx",
-        lambda f: removed(f, f.statement(call(f))),
-        "if 1:\n  pass\nx",
-    ),
-}
+def test_a_file_is_decoded_as_python_does(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_bytes("# coding: latin-1\nx = 'é'\n".encode("latin-1"))
+    read = File.read(tmp_path, "a.py")
+    assert (read.encoding, read.text) == ("iso-8859-1", "# coding: latin-1\nx = 'é'\n")
+    (tmp_path / "a.py").write_bytes(b"x = '\xe9'\n")
+    with pytest.raises(NoEdit, match=r"a\.py cannot be read"):
+        File.read(tmp_path, "a.py")
+    with pytest.raises(NoEdit, match="cannot be parsed"):
+        _ = file("x = (\n").tree
 
 
-@pytest.mark.parametrize("name", CHANGES)
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_changes(tmp_path: Path, name: str, newline: str) -> None:
-    old, change, new = CHANGES[name]
-    text = f"{old}\n".replace("\n", newline)
-    assert edited(tmp_path, text, change(file(text))) == f"{new}\n".replace("\n", newline)
+def test_lines_and_what_shares_them() -> None:
+    read = file("if 1:\n\ta = 1; b = 2\n\tc = 3  # d\n")
+    a, b, c = list(read.every(ast.Assign))
+    assert [read.stands_alone(item) for item in (a, b, c)] == [False, False, True]
+    assert (read.indent(c), read.line_of(read.text.index("b"))) == ("\t", 2)
+    assert (read.offset_of_line(1), read.offset_of_line(4)) == (0, len(read.text))
 
 
-def test_edits_of_one_place_nest_and_those_inside_of_another_are_dropped(tmp_path: Path) -> None:
-    text = "x = f(g(1))\n"
-    read = file(text)
-    outer, inner = call(read, 0), call(read, 1)
-    wraps = [put_into(read, outer, "a"), put_into(read, inner, "b"), put_into(read, outer, "a")]
-    assert edited(tmp_path, text, *wraps) == "x = a(f(b(g(1))))\n"
-    assert edited(tmp_path, text, replaced(read, inner, "2"), replaced(read, outer, "3")) == "x = 3\n"
-    assert edited(tmp_path, text, put_into(read, inner, "b"), replaced(read, outer, "3")) == "x = 3\n"
-
-
-def test_an_edit_that_would_break_the_syntax_is_refused(tmp_path: Path) -> None:
-    text = "x = f(1)\n"
-    with pytest.raises(NoEdit, match="syntax"):
-        edited(tmp_path, text, replaced(file(text), call(file(text)), "("))
-
-
-def test_lines_at_the_beginning_have_an_order_of_their_own(tmp_path: Path) -> None:
-    lines = [
-        Opening("torch.use_deterministic_algorithms", "(True)"),
-        Opening("torch.manual_seed", "(0)"),
-        Opening("random.seed", "(0)"),
-        Opening("os.environ", '["A"] = "b"'),
-    ]
-    assert edited(tmp_path, "import os, random, torch\n\nx = 1\n", *lines) == (
-        'import os, random, torch\n\nos.environ["A"] = "b"\nrandom.seed(0)\ntorch.manual_seed(0)\n'
-        "torch.use_deterministic_algorithms(True)\nx = 1\n"
-    )
-
-
-def test_never_inside_of_the_main_guard(tmp_path: Path) -> None:
-    text = 'def f():\n    pass\n\nif __name__ == "__main__":\n    import torch\n    f()\n'
-    assert edited(tmp_path, text, Opening("torch.manual_seed", "(0)")).startswith(
-        "import torch\ntorch.manual_seed(0)\ndef f"
-    )
-    text = 'if __name__ == "__main__":\n    import torch\n    torch.rand(2)\n'
-    assert (
-        edited(tmp_path, text, Opening("torch.manual_seed", "(0)"))
-        == f"import torch\ntorch.manual_seed(0)\n{text}"
-    )
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a = 7\nx = a\n",
-        "def f(a=7):\n    x = a\n",
-        "def f(a):\n    x = a\nf(7)\n",
-        "def f(*, a):\n    x = a\nf(a=7)\n",
-        "class C:\n    def __init__(self, b):\n        self.a = b\nc = C(7)\nx = c.a\n",
-        "class C:\n    a: int = 7\nx = C().a\n",
-        "d = {'a': 7}\nx = d['a']\n",
-        "d = dict(a=7)\nx = d['a']\n",
-        "d['a'] = 7\nx = d['a']\n",
-        "def g():\n    return 7\nx = g()\n",
-        "a, b = 1, 7\nx = b\n",
-        "p.add_argument('--a-b', default=7)\nx = p.parse_args().a_b\n",
-        "for a in range(7):\n    x = a\n",
-        "with f(7) as a:\n    x = a\n",
-        "if (a := 7):\n    x = a\n",
-        "a = b = c = 7\nx = abs(a) + 1\n",
-        "a = a2\na2 = a3\na3 = 7\nx = a\n",
-    ],
-)
-def test_where_a_value_comes_from(tmp_path: Path, text: str) -> None:
-    (tmp_path / "train.py").write_text(text)
-    code = Code(tmp_path, ("python", "train.py"), {"train.py": ""})
-    read = code.main
-    value = next(
-        node.value
-        for node in read.every(ast.Assign)
-        if isinstance(node.targets[0], ast.Name) and node.targets[0].id == "x"
-    )
-
-    def is_seven(_: File, node: ast.expr) -> bool:
-        return isinstance(node, ast.Constant) and node.value == 7
-
-    assert [place[1].value for place in behind(code, (read, value), is_seven)] == [7]
-
-
-def test_a_value_of_another_file(tmp_path: Path) -> None:
-    (tmp_path / "config.py").write_text("SEED = 7\n")
-    (tmp_path / "train.py").write_text("from config import SEED\nx = SEED\n")
-    code = Code(tmp_path, ("python", "train.py"), {"train.py": "", "config.py": ""})
-    name = next(node for node in code.main.every(ast.Name) if node.id == "SEED")
-    found = behind(code, (code.main, name), lambda _, node: isinstance(node, ast.Constant))
-    assert [place[0].path for place in found] == ["config.py"]
-
-
-def test_values_that_come_from_themselves_end(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text("def f(a):\n    a = a + f(a)\n    return a\nx = f(f)\n")
-    code = Code(tmp_path, ("python", "train.py"), {"train.py": ""})
-    assert behind(code, (code.main, call(code.main, -1)), lambda *_: False) == []
+def test_what_is_around_a_node() -> None:
+    read = file("class A:\n    def f(self):\n        for x in y:\n            return lambda: g(1)\n")
+    made = call(read)
+    assert isinstance(read.scope(made), ast.Lambda)
+    assert (read.function(made).name, read.owner(made).name) == ("f", "A")
+    assert (read.reach(made), read.reach(next(read.every(ast.For)))) == ((4, 4), (3, 4))

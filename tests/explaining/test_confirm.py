@@ -1,3 +1,5 @@
+"""Covers `cause.py`."""
+
 from __future__ import annotations
 
 from collections.abc import Callable

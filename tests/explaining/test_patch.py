@@ -1,4 +1,7 @@
-"""The patch as a whole: one diff for all causes that `patch` and `git apply` take, for every form of file."""
+"""The patch as a whole: one diff for all causes that `patch` and `git apply` take, for every form of file.
+
+Covers `cause.py` and `full_evidence.py`.
+"""
 
 from __future__ import annotations
 

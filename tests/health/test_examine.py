@@ -1,4 +1,8 @@
-"""Real trainings: those with a planted fault are noted with its line, and those that only look so are not."""
+"""Real trainings: those with a planted fault are noted with its line, and those that only look so are not.
+
+Covers `case.py`, `constant.py`, `draws.py`, `drift.py`, `loaders.py`, `ranks.py`, `repeated.py` and
+`workers.py`.
+"""
 
 from __future__ import annotations
 

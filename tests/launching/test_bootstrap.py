@@ -1,4 +1,7 @@
-"""What happens inside the processes of a launched command."""
+"""What happens inside the processes of a launched command.
+
+Covers `hooks.py` and `inject/sitecustomize.py`.
+"""
 
 from __future__ import annotations
 

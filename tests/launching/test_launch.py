@@ -1,4 +1,7 @@
-"""One command from start to end: its output, its exit code, its outcome, its environment."""
+"""One command from start to end: its output, its exit code, its outcome, its environment.
+
+Covers `output.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A recorded run is whole on disk, however its command ended."""
+"""A recorded run is whole on disk, however its command ended.
+
+Covers `summarise_traces.py`.
+"""
 
 from __future__ import annotations
 

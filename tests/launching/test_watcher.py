@@ -1,4 +1,7 @@
-"""When samerun is killed, its command ends whole, its copies go, and its runs say so."""
+"""When samerun is killed, its command ends whole, its copies go, and its runs say so.
+
+Covers `aftermath.py` and `afterwards.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The same bits in every run and at every number of threads; and a kernel that differs is found out."""
+"""The same bits in every run and at every number of threads; and a kernel that differs is found out.
+
+Covers `selftest.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,14 @@
-"""What samerun computes is what torch computes in float64, no less exactly than torch in the dtype."""
+"""What samerun computes is what torch computes in float64, no less exactly than torch in the dtype.
+
+Covers `argument_checks.py`, `catalogue.py`, `engines/bands.py`, `engines/formats.py`,
+`engines/grid_samples.py`, `engines/resampling.py`, `engines/segments.py`, `engines/tree_sum.py`,
+`engines/windows.py`, `families/average_pools.py`, `families/ctc_loss.py`, `families/embedding_bag.py`,
+`families/fractional_pools.py`, `families/grid_sample.py`, `families/histograms.py`,
+`families/index_put.py`, `families/index_reduce.py`, `families/interpolate.py`, `families/max_pools.py`,
+`families/max_unpool.py`, `families/median.py`, `families/nll_loss2d.py`, `families/pads.py`,
+`families/scans.py`, `families/scatter_reduce.py`, `torch_hooks/decompositions.py` and
+`torch_hooks/original_kernels.py`.
+"""
 
 from __future__ import annotations
 

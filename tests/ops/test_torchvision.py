@@ -1,4 +1,7 @@
-"""torchvision's operations, of which only the schemas are needed here: right, repeatable, and put in late."""
+"""torchvision's operations, of which only the schemas are needed here: right, repeatable, and put in late.
+
+Covers `families/deform_conv2d.py`, `families/roi_align.py` and `families/roi_pool.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""One rank, or several that cannot meet."""
+"""One rank, or several that cannot meet.
+
+Covers `store.py`.
+"""
 
 from __future__ import annotations
 

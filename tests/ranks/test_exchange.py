@@ -1,4 +1,7 @@
-"""Two real ranks, before and after they have a process group: what agrees passes, what differs is named."""
+"""Two real ranks, before and after they have a process group: what agrees passes, what differs is named.
+
+Covers `agreement.py` and `seed.py`.
+"""
 
 from __future__ import annotations
 

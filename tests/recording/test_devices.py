@@ -1,6 +1,8 @@
 """Tensors on a device: their digests come later, and no record is lost or moved by the wait.
 
 There is no device here: the recorder is told that host tensors are on one, and digests them as it would.
+
+Covers `trace/pending_record.py` and `trace/sink.py`.
 """
 
 from __future__ import annotations

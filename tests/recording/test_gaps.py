@@ -1,4 +1,7 @@
-"""Writes that go past torch are found where the memory is read next, and told by the line that met them."""
+"""Writes that go past torch are found where the memory is read next, and told by the line that met them.
+
+Covers `ops/external_writes.py`.
+"""
 
 from __future__ import annotations
 

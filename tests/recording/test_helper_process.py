@@ -1,4 +1,7 @@
-"""Programs that a command runs and that never train: what they drew and wrote is evidence, and no more."""
+"""Programs that a command runs and that never train: what they drew and wrote is evidence, and no more.
+
+Covers `evidence_log.py` and `opened_files.py`.
+"""
 
 from __future__ import annotations
 

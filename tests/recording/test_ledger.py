@@ -1,4 +1,7 @@
-"""The RNG ledger of real runs: every generator, here and in workers, by line; and no bit of them moves."""
+"""The RNG ledger of real runs: every generator, here and in workers, by line; and no bit of them moves.
+
+Covers `draws/ledger.py` and `draws/workers.py`.
+"""
 
 from __future__ import annotations
 

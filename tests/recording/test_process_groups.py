@@ -18,10 +18,8 @@ for step in range(2):
     optimizer.zero_grad()
     model(torch.randn(8, 4)).sum().backward()
     optimizer.step()
-begin = time.monotonic()
+time.sleep = lambda seconds: print("pause", seconds, "left", dist.is_initialized())
 dist.destroy_process_group()
-print("pause", time.monotonic() - begin)
-print("left", dist.is_initialized())
 try:
     dist.destroy_process_group()
 except AssertionError:
@@ -34,7 +32,5 @@ def test_a_groups_threads_are_given_time_once_it_is_destroyed(trainer, output):
     """A thread of gloo's may wait for the GIL just then, and is joined by one that holds it."""
     trainer.script(SCRIPT)
     run = trainer.record("train.py", tier="steps")
-    said = output(run).split()
     assert run.manifest.outcome == "finished", output(run)
-    assert float(said[said.index("pause") + 1]) >= 0.05
-    assert said[said.index("left") + 1 :] == ["False", "refused", "as", "ever"]
+    assert output(run).splitlines()[-2:] == ["pause 0.05 left False", "refused as ever"]

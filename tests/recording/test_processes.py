@@ -1,4 +1,7 @@
-"""Commands of several processes: each training process has its own trace, by a stable name."""
+"""Commands of several processes: each training process has its own trace, by a stable name.
+
+Covers `process_identity.py`, `recorder.py` and `start.py`.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import pytest
 from samerun.runs.recorder_errors import complaints
 
 SCRIPT = """
-import random, signal, sys, time
+import random, signal
 import torch
 from torch import nn
 
@@ -28,15 +28,18 @@ net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))
 opt = torch.optim.SGD(net.parameters(), 0.1)
 x = torch.randn(4, 8)
 late = struck = 0
+def step():
+    random.random()
+    opt.zero_grad()
+    net(x + torch.rand(4, 8)).square().mean().backward()
+    opt.step()
+
 for turn in range(60):
-    ends = time.monotonic() + 1
+    step(), step()
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.005 + turn * 0.00013)
-        while time.monotonic() < ends:
-            random.random()
-            opt.zero_grad()
-            net(x + torch.rand(4, 8)).square().mean().backward()
-            opt.step()
+        for _ in range(5000):  # it strikes in one of the first
+            step()
         late += 1
     except TimeUp:
         pass
@@ -51,4 +54,4 @@ def test_a_time_limit_holds_wherever_it_strikes(trainer, output, tier):
     run = trainer.record("train.py", tier=tier)
     assert (run.outcome, output(run).split()[-4:]) == ("finished", ["late", "0", "struck", "60"])
     assert complaints(run.path) == []
-    assert run.steps > 60
+    assert run.steps >= 120  # two of each turn, and what was made before it struck

@@ -1,4 +1,7 @@
-"""What `vary`, `cost` and `study` print, made from results by hand."""
+"""What `vary`, `cost` and `study` print, made from results by hand.
+
+Covers `console.py`, `text/cost.py`, `text/study.py` and `text/vary.py`.
+"""
 
 from __future__ import annotations
 
@@ -7,41 +10,11 @@ from typing import Any
 
 from samerun.experiments.cost.pricing import Ratio
 from samerun.experiments.cost.result import Choice, CostResult, Price
-from samerun.experiments.study.paired_test import paired
-from samerun.experiments.study.result import SourceSpread, StudyResult
-from samerun.experiments.study.variance import luck, mean_interval, spread, sum_up
-from samerun.experiments.vary.result import Effect, Size, VaryResult
+from samerun.experiments.vary.result import Effect, VaryResult
 from samerun.report.console import console
-from samerun.report.html.charts.interval_plot import Estimate, forest
-from samerun.report.html.pages import cost as of_cost
-from samerun.report.html.pages import experiment
-from samerun.report.html.pages import study as of_study
-from samerun.report.html.pages import vary as of_vary
 from samerun.report.text import cost, study, vary
-from samerun.runs.difference import Difference
 
-RUNS = ("20261101T120000Z-aaaa", "20261101T120100Z-bbbb")
-EFFECT = Effect(
-    "threads",
-    "1 thread",
-    "differs",
-    RUNS,
-    difference=Difference(3, "backward", "operation", op="aten.convolution_backward", call_site="train.py:7"),
-    size=Size(3, 12.0, (0.5, 0.625)),
-    repeats=False,
-)
-VARIED = VaryResult(
-    "differs",
-    RUNS,
-    ("python", "train.py"),
-    "/work",
-    "strict",
-    90,
-    effects=(Effect("hostname", "host name x", "same", RUNS, in_play=False), EFFECT),
-    together=(("locale", "LC_ALL=C"), ("user", "user x")),
-    untried=(("compile", "compiled"),),
-    place=".samerun/runs",
-)
+from .experiments import RUNS, VARIED, studied
 
 
 def printed(module: Any, result: Any) -> str:
@@ -88,32 +61,6 @@ def test_a_price_within_the_noise_is_not_called_one() -> None:
     assert CostResult("same", ("python",), 5, (price,)).dearest() == price
 
 
-def studied() -> StudyResult:
-    values = (0.9, 0.92, 0.91, 0.95, 0.93, 0.9)
-    seeds = tuple(range(1, 7))
-    alone = SourceSpread("dropout", "dropout", spread(values), seeds, values)
-    idle = SourceSpread("worker-seeds", "augmentation", spread([0.0] * 5), in_play=False)
-    together = SourceSpread("together", "all of them together", spread(values), seeds, values)
-    return StudyResult(
-        ("python", "a.py"),
-        "accuracy (.*)",
-        True,
-        6,
-        (alone, idle),
-        together,
-        mean_interval(values),
-        sum_up([spread(values)], spread(values)),
-        luck(seeds, values, 4),
-        luck(seeds, values, 1),
-        ((0.01, 20),),
-        ("python", "b.py"),
-        paired(values, [value - 0.02 for value in values]),
-        made=30,
-        known=2,
-        place=".samerun",
-    )
-
-
 def test_a_study_says_which_luck_and_how_lucky() -> None:
     text = printed(study, studied())
     assert "6 seeds — mean 0.9183" in text
@@ -133,37 +80,3 @@ def test_the_json_of_a_study_is_plain() -> None:
     assert value["sum"]["adds_up"] is True
     assert value["paired"]["differs"] is True
     assert value["sources"][1]["in_play"] is False
-
-
-def test_the_pages_show_what_the_text_shows_and_load_nothing() -> None:
-    price = Price("threads", "control: one thread", Ratio(1.5, 1.4, 1.6), (1.5,), buys="independence")
-    choice = Choice("cheapest", "samerun run --mode seeded", "same", 3, Ratio(1.0, 0.9, 1.1))
-    costed = CostResult("same", ("python",), 5, (price,), (choice,), 0.01)
-    pages = {
-        "1 thread": of_vary.page(VARIED),
-        "independence": of_cost.page(costed),
-        "seed 4": of_study.page(studied()),
-    }
-    for words, page in pages.items():
-        text = experiment.render(page)
-        assert words in text
-        assert "<svg" in text
-        assert "<script" not in text and "http://" not in text and "https://" not in text
-
-
-def test_markup_from_a_stranger_is_text() -> None:
-    effect = Effect("user", "<script>alert(1)</script>", "unknown", RUNS, reason="<b>")
-    page = of_vary.page(VaryResult("unknown", RUNS, ("<i>",), "", effects=(effect,), notes=("<u>",)))
-    text = experiment.render(page)
-    assert "<script>" not in text and "<b>" not in text and "<i>" not in text and "<u>" not in text
-
-
-def test_a_plot_is_to_scale() -> None:
-    rows = [Estimate("a", 1.0, "1", 0.5, 2.0), Estimate("b", 4.0, "4", 2.0, 8.0)]
-    plot = forest("ratios", rows, reference=1.0, logarithmic=True)
-    assert plot is not None
-    a, b = plot.marks
-    assert a.left < a.x == plot.reference < a.right == b.left < b.x < b.right
-    assert abs((a.x - a.left) - (b.right - b.x)) < 0.2  # a factor of two is as wide everywhere
-    assert forest("none", []) is None
-    assert forest("one", [Estimate("a", 0.0, "0")]) is not None

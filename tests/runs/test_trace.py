@@ -1,7 +1,11 @@
-"""The trace on disk: what is written is read back, whatever happened to the process or the file."""
+"""The trace on disk: what is written is read back, whatever happened to the process or the file.
+
+Covers `frames.py`, `reading.py` and `schema.py`.
+"""
 
 from __future__ import annotations
 
+import collections
 import os
 import random
 import resource
@@ -10,6 +14,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -399,6 +404,21 @@ def test_the_size_of_a_step_that_is_flushed_alone(path: Path) -> None:
     assert path.stat().st_size / 40 <= 25_000
 
 
+def test_a_record_takes_few_calls(path: Path) -> None:
+    """What its time comes from, whatever else the machine does."""
+    calls: collections.Counter[str] = collections.Counter()
+    with closing(TraceWriter(path, {})) as writer:
+        sys.setprofile(lambda _frame, event, _arg: calls.update([event]))
+        try:
+            for _ in range(1000):
+                writer.append(1, "forward", "operation", "aten::mm", "a.b", "train.py:3", bytes(16), 7)
+        finally:
+            sys.setprofile(None)
+    assert calls["call"] / 1000 < 1.1
+    assert calls["c_call"] / 1000 < 1.1
+
+
+@pytest.mark.slow  # it reads the clock: a busy machine makes it fail
 def test_the_time_of_a_record(path: Path) -> None:
     writer = TraceWriter(path, {})
     digest = bytes(16)

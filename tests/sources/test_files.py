@@ -1,4 +1,7 @@
-"""input-data and resume-state: what the runs read, and what they left behind."""
+"""input-data and resume-state: what the runs read, and what they left behind.
+
+Covers `input_data.py` and `resume_state.py`.
+"""
 
 from samerun.sources.input_data import InputData
 from samerun.sources.resume_state import ResumeState

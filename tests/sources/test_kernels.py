@@ -1,4 +1,9 @@
-"""The sources that set flags of torch: what they set, put back, describe and recognise."""
+"""The sources that set flags of torch: what they set, put back, describe and recognise.
+
+Covers `attention_backend.py`, `base/setting.py`, `cudnn_benchmark.py`, `cudnn_nondeterministic.py`,
+`evidence/op_families.py`, `evidence/settings_diff.py`, `mkl_first_call.py`, `nondeterministic_kernels.py`,
+`patching/deterministic.py`, `tf32.py`, `threads.py` and `uninitialized_memory.py`.
+"""
 
 import subprocess
 import sys

@@ -1,4 +1,7 @@
-"""memory-address and thread-scheduling: named when nothing else explains a difference."""
+"""memory-address and thread-scheduling: named when nothing else explains a difference.
+
+Covers `evidence/rows.py`, `memory_address.py` and `thread_scheduling.py`.
+"""
 
 import multiprocessing.queues  # the source waits for its import
 import threading

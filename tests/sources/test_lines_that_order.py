@@ -1,4 +1,7 @@
-"""hash-seed and memory-address name the line that goes through a set, by what is in it."""
+"""hash-seed and memory-address name the line that goes through a set, by what is in it.
+
+Covers `edits/container_elements.py`, `evidence/hash_order.py` and `evidence/rows.py`.
+"""
 
 from __future__ import annotations
 

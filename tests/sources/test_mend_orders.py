@@ -1,4 +1,8 @@
-"""The edits that put what has no order into one: sets, listings, addresses, threads."""
+"""The edits that put what has no order into one: sets, listings, addresses, threads.
+
+Covers `edits/addresses.py`, `edits/listings.py`, `edits/sets.py`, `edits/sort_before_use.py` and
+`edits/threads.py`.
+"""
 
 from __future__ import annotations
 

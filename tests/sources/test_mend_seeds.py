@@ -1,4 +1,8 @@
-"""The edits that seed: which line they change, in scripts of many styles."""
+"""The edits that seed: which line they change, in scripts of many styles.
+
+Covers `edits/dataloader_workers.py`, `edits/entropy.py`, `edits/global_rngs.py`,
+`edits/numpy_generators.py`, `edits/run_dependent_calls.py` and `edits/seeds.py`.
+"""
 
 from __future__ import annotations
 

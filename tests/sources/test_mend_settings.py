@@ -1,4 +1,7 @@
-"""The edits that set a flag, fill memory or warm up; and the sources that no edit mends."""
+"""The edits that set a flag, fill memory or warm up; and the sources that no edit mends.
+
+Covers `edits/flags.py`, `edits/loops.py` and `edits/unwritten_memory.py`.
+"""
 
 from __future__ import annotations
 

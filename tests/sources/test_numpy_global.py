@@ -1,3 +1,5 @@
+"""Covers `patching/seeding_calls.py`."""
+
 import timeit
 
 import numpy as np

@@ -1,4 +1,7 @@
-"""Mode portable: what it holds in a process and in the environment, and that it is put back."""
+"""Mode portable: what it holds in a process and in the environment, and that it is put back.
+
+Covers `cpu_isa.py`.
+"""
 
 from __future__ import annotations
 

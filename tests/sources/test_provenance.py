@@ -1,4 +1,7 @@
-"""code, arguments, packages, hardware and environment: the runs are not of the same thing."""
+"""code, arguments, packages, hardware and environment: the runs are not of the same thing.
+
+Covers `arguments.py`, `code.py`, `environment.py`, `hardware.py` and `packages.py`.
+"""
 
 import sys
 

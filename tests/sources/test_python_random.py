@@ -1,3 +1,5 @@
+"""Covers `base/rng.py`."""
+
 import pickle
 import random
 import timeit

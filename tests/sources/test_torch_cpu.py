@@ -1,3 +1,5 @@
+"""Covers `base/torch_rng.py`."""
+
 import timeit
 
 import pytest

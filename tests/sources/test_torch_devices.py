@@ -1,4 +1,7 @@
-"""torch-cuda, torch-mps and torch-xpu: what can be shown without such a device, and with one."""
+"""torch-cuda, torch-mps and torch-xpu: what can be shown without such a device, and with one.
+
+Covers `torch_cuda.py`, `torch_mps.py` and `torch_xpu.py`.
+"""
 
 import pytest
 import torch

@@ -1,3 +1,5 @@
+"""Covers `patching/completion_order.py`."""
+
 import asyncio
 
 import pytest

@@ -1,4 +1,7 @@
-"""capture(): everything is in it, nothing in it changes, and capturing changes nothing."""
+"""capture(): everything is in it, nothing in it changes, and capturing changes nothing.
+
+Covers `from_tree.py`, `kinds.py`, `to_tree.py` and `trees.py`.
+"""
 
 from __future__ import annotations
 

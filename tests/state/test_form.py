@@ -1,4 +1,7 @@
-"""A state that a stranger made is refused, and never makes the process crash."""
+"""A state that a stranger made is refused, and never makes the process crash.
+
+Covers `validate.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """One file per rank, of one save; another number of ranks gets what can be exact, and new streams.
 
 Ranks take turns here, in one process without a process group; test_ranks.py has real ones.
+
+Covers `reshard.py` and `saving.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""restore(): exact, or not at all."""
+"""restore(): exact, or not at all.
+
+Covers `rngs.py`.
+"""
 
 from __future__ import annotations
 

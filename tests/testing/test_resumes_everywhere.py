@@ -1,4 +1,7 @@
-"""assert_resumes_everywhere passes trainings that resume exactly, and names what the others forgot."""
+"""assert_resumes_everywhere passes trainings that resume exactly, and names what the others forgot.
+
+Covers `step_digests.py`, `unrestored.py` and `unsaved_state.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""assert_seed_sensitive passes what a seed decides, and names each thing that it does not."""
+"""assert_seed_sensitive passes what a seed decides, and names each thing that it does not.
+
+Covers `find_generators.py`, `seed_checks.py` and `watch_loader.py`.
+"""
 
 from __future__ import annotations
 

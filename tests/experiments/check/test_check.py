@@ -1,3 +1,5 @@
+"""Covers `confirm.py`, `result.py`, `without_steps.py` and `zoom.py`."""
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Covers `controlled_runs.py` and `search.py`."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""Covers `result.py`."""
+
 from __future__ import annotations
 
 import json

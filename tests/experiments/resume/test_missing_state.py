@@ -1,4 +1,7 @@
-"""Real trainings, killed and resumed: what the checkpoint lacked is named, each at least once."""
+"""Real trainings, killed and resumed: what the checkpoint lacked is named, each at least once.
+
+Covers `compare_resumed.py` and `epoch_starts.py`.
+"""
 
 from __future__ import annotations
 

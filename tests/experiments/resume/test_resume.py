@@ -1,4 +1,7 @@
-"""The experiment as a whole, with a training that takes no time; real ones are in test_resume_lacks.py."""
+"""The experiment as a whole, with a training that takes no time; real ones are in test_resume_lacks.py.
+
+Covers `attempts.py`, `evidence.py`, `preconditions.py`, `result.py` and `second_kill.py`.
+"""
 
 from __future__ import annotations
 

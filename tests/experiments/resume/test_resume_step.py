@@ -1,4 +1,7 @@
-"""Where a resumed process begins, and from which record of the whole run on it is compared."""
+"""Where a resumed process begins, and from which record of the whole run on it is compared.
+
+Covers `aligned_traces.py` and `epoch_starts.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The loop of `study`, on trainings whose luck is known; the runs themselves are in test_study_real."""
+"""The loop of `study`, on trainings whose luck is known; the runs themselves are in test_study_real.
+
+Covers `code_version.py`, `result.py`, `results_cache.py` and `tasks.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`study` on real commands: its streams, its tasks, and the places where they are carried out."""
+"""`study` on real commands: its streams, its tasks, and the places where they are carried out.
+
+Covers `launchers/local.py`, `launchers/on_ray.py` and `mlflow.py`.
+"""
 
 from __future__ import annotations
 

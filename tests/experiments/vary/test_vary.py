@@ -1,4 +1,7 @@
-"""The loop of `vary`, on trainings of which it is known what they depend on."""
+"""The loop of `vary`, on trainings of which it is known what they depend on.
+
+Covers `result.py`.
+"""
 
 from __future__ import annotations
 

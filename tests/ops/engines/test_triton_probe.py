@@ -1,4 +1,7 @@
-"""The Triton kernels, under Triton's interpreter, and through its compiler for a GPU that is not there."""
+"""The Triton kernels, under Triton's interpreter, and through its compiler for a GPU that is not there.
+
+Covers `bands_triton.py`, `ctc_triton.py` and `segments_triton.py`.
+"""
 
 from __future__ import annotations
 

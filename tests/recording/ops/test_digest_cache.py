@@ -1,4 +1,7 @@
-"""Memory that comes into torch past its operations: what a file held, and what nothing wrote."""
+"""Memory that comes into torch past its operations: what a file held, and what nothing wrote.
+
+Covers `uninitialized.py`.
+"""
 
 from __future__ import annotations
 

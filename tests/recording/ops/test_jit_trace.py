@@ -1,4 +1,7 @@
-"""Tier ops under torch.jit and torch.compile: the same graphs, results and no exception of its own."""
+"""Tier ops under torch.jit and torch.compile: the same graphs, results and no exception of its own.
+
+Covers `dispatch_mode.py` and `window.py`.
+"""
 
 from __future__ import annotations
 

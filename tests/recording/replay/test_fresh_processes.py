@@ -1,4 +1,7 @@
-"""Processes in which an operation runs for the first time: they answer, and none of them is left behind."""
+"""Processes in which an operation runs for the first time: they answer, and none of them is left behind.
+
+Covers `call.py` and `worker_main.py`.
+"""
 
 from __future__ import annotations
 

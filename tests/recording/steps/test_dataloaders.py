@@ -1,4 +1,7 @@
-"""DataLoaders: every batch with the indices of its samples, however it was loaded."""
+"""DataLoaders: every batch with the indices of its samples, however it was loaded.
+
+Covers `loader_passes.py`.
+"""
 
 from __future__ import annotations
 

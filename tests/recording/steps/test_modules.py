@@ -1,4 +1,7 @@
-"""Calls of modules: root modules are recorded, whatever they do and whoever compiles them."""
+"""Calls of modules: root modules are recorded, whatever they do and whoever compiles them.
+
+Covers `replicas.py`.
+"""
 
 from __future__ import annotations
 

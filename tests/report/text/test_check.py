@@ -1,3 +1,5 @@
+"""Covers `causes.py`."""
+
 from __future__ import annotations
 
 import io
@@ -13,7 +15,7 @@ from samerun.runs.difference import Difference
 
 from ..results import DIFFERS, OPERATION, SAME, SCRIPT, UNKNOWN
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def shown(result: CheckResult, folder: Path, width: int = 80) -> str:

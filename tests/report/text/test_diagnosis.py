@@ -1,3 +1,5 @@
+"""Covers `draw_counts.py` and `replayed_operation.py`."""
+
 from __future__ import annotations
 
 import io

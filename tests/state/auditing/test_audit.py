@@ -1,4 +1,9 @@
-"""audit(): what each framework's checkpoints have and lack, told without executing anything in them."""
+"""audit(): what each framework's checkpoints have and lack, told without executing anything in them.
+
+Covers `archives.py`, `frameworks/accelerate.py`, `frameworks/deepspeed.py`, `frameworks/distributed.py`,
+`frameworks/lightning.py`, `frameworks/mmengine.py`, `frameworks/own.py`, `frameworks/plain.py`,
+`frameworks/transformers.py`, `parts.py`, `pickles.py` and `report.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The report as a file: what it holds, what it leaves out, what it never does."""
+"""The report as a file: what it holds, what it leaves out, what it never does.
+
+Covers `causes.py`, `charts/growth.py`, `charts/losses.py`, `charts/timeline.py`, `operations.py`,
+`page.py`, `runs.py`, `settings.py`, `source_code.py` and `view.py`.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +35,8 @@ from samerun.runs.difference import Difference
 from samerun.runs.schema import NEVER_WRITTEN
 from samerun.runs.store import Run, Store
 
-from .diagnoses import HOSTILE, a_case
-from .results import DIFFERS, SAME, UNKNOWN
+from ..diagnoses import HOSTILE, a_case
+from ..results import DIFFERS, SAME, UNKNOWN
 
 OPS = {"tier": "ops", "window": None}
 

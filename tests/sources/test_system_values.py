@@ -1,4 +1,8 @@
-"""clock, os-entropy and process-id: reads noted, replaced on request, and recognised when they do harm."""
+"""clock, os-entropy and process-id: reads noted, replaced on request, and recognised when they do harm.
+
+Covers `base/system_value.py`, `clock.py`, `os_entropy.py`, `patching/process_numbers.py` and
+`process_id.py`.
+"""
 
 import contextlib
 import copy
@@ -31,8 +35,8 @@ from samerun.sources.clock import Clock
 from samerun.sources.os_entropy import OsEntropy
 from samerun.sources.process_id import ProcessId
 
-from ..differences import ONE, TWO, batch, operation, row, side
-from ..mending import Program
+from .differences import ONE, TWO, batch, operation, row, side
+from .mending import Program
 
 clock, entropy, identity = Clock(), OsEntropy(), ProcessId()
 

@@ -1,0 +1,88 @@
+"""Where a line stands that must run before anything is drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from samerun.editing.edit import Opening
+from samerun.editing.insertion_point import beginning, spot
+
+from .program import edited, file, program
+
+
+def test_never_inside_of_the_main_guard(tmp_path: Path) -> None:
+    text = 'def f():\n    pass\n\nif __name__ == "__main__":\n    import torch\n    f()\n'
+    assert edited(tmp_path, text, Opening("torch.manual_seed", "(0)")).startswith(
+        "import torch\ntorch.manual_seed(0)\ndef f"
+    )
+    text = 'if __name__ == "__main__":\n    import torch\n    torch.rand(2)\n'
+    assert (
+        edited(tmp_path, text, Opening("torch.manual_seed", "(0)"))
+        == f"import torch\ntorch.manual_seed(0)\n{text}"
+    )
+
+
+SEED = Opening("random.seed", "(0)")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("", "import random\nrandom.seed(0)\n"),
+        (
+            "#!/usr/bin/python\n# mine\nx = 1\n",
+            "#!/usr/bin/python\n# mine\nimport random\nrandom.seed(0)\nx = 1\n",
+        ),
+        ('"""Trains."""\nx = 1\n', '"""Trains."""\nimport random\nrandom.seed(0)\nx = 1\n'),
+        ("import random\n\nx = 1\n", "import random\n\nrandom.seed(0)\nx = 1\n"),
+        ("import random; x = 1\n", "import random; random.seed(0); x = 1\n"),
+        (
+            "import random\nsys.path.append('a')\nimport b\nx = 1\n",
+            "import random\nsys.path.append('a')\nimport b\nrandom.seed(0)\nx = 1\n",
+        ),
+        (
+            "import random\nx = random.random()\nimport b\n",
+            "import random\nrandom.seed(0)\nx = random.random()\nimport b\n",
+        ),
+        (
+            "try:\n    import random\nexcept ImportError:\n    random = None\nx = 1\n",
+            "try:\n    import random\nexcept ImportError:\n    random = None\nrandom.seed(0)\nx = 1\n",
+        ),
+    ],
+)
+def test_after_the_first_imports(tmp_path: Path, old: str, new: str) -> None:
+    assert edited(tmp_path, old, SEED) == new
+
+
+@pytest.mark.parametrize(
+    ("data", "is_above"),
+    [
+        ("import random\nx = random.random()\n", True),
+        ("import random\ndef f():\n    return random.random()\n", False),
+        ("from pathlib import Path\nx = Path('a')\n", False),
+        ("import deeper\n", True),
+    ],
+)
+def test_above_the_import_of_a_module_that_draws(tmp_path: Path, data: str, is_above: bool) -> None:
+    files = {
+        "train.py": "import random\nimport data\nx = 1\n",
+        "data.py": data,
+        "deeper.py": "x = [shuffle(1)]\n",
+    }
+    code = program(tmp_path, files)
+    assert code.main.line_of(beginning(code).offset) == (2 if is_above else 3)
+    assert spot(code.main).offset == code.main.offset_of_line(3)  # without a program to look into
+
+
+def test_in_the_package_that_draws_before_the_script(tmp_path: Path) -> None:
+    files = {"pkg/__init__.py": "import random\nx = random.random()\n", "pkg/train.py": "x = 1\n"}
+    assert beginning(program(tmp_path, files, "-m", "pkg.train")).file.path == "pkg/__init__.py"
+    files["pkg/__init__.py"] = "import random\n"
+    assert beginning(program(tmp_path, files, "-m", "pkg.train")).file.path == "pkg/train.py"
+
+
+def test_what_the_imports_above_bind() -> None:
+    found = spot(file("import numpy as np\nfrom time import time\nx = f()\nimport random\n"))
+    assert (found.bound, found.inline) == ({"np": "numpy", "time": "time.time"}, False)

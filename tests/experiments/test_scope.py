@@ -1,0 +1,34 @@
+"""What a verdict rests on, in one phrase."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from samerun.comparing.comparison import Comparison, Scope
+from samerun.experiments.scope import phrase, steps
+
+
+def compared(steps: int, ranks: int, counts: Mapping[str, int]) -> Comparison:
+    return Comparison("same", scope=Scope(("a", "b"), steps=steps, ranks=ranks, counts=dict(counts)))
+
+
+@pytest.mark.parametrize(
+    ("comparisons", "expected"),
+    [
+        ([(3, 1, {"batch": 3, "loss": 3})], "2 runs, 3 steps, 1 rank: every batch and loss"),
+        (
+            [(3, 2, {"batch": 3, "loss": 3}), (1, 2, {"batch": 3})],
+            "3 runs, 1 step, 2 ranks: every batch",
+        ),
+        ([(0, 1, {"batch": 2, "saved": 1})], "2 runs, 0 steps, 1 rank; 2 batches and 1 saved file compared"),
+        ([(0, 1, {})], "2 runs, 0 steps, 1 rank"),
+    ],
+)
+def test_only_what_all_comparisons_have(
+    comparisons: list[tuple[int, int, dict[str, int]]], expected: str
+) -> None:
+    made = [compared(*item) for item in comparisons]
+    assert phrase(made) == expected
+    assert steps(made) == min(item[0] for item in comparisons)

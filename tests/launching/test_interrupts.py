@@ -1,0 +1,40 @@
+"""Requests to end, counted while a command runs."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+from samerun.launching.interrupts import Interrupts
+
+
+def test_requests_are_counted_and_the_handlers_put_back() -> None:
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with Interrupts() as interrupts:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGTERM)
+        assert (interrupts.count, interrupts.last) == (2, signal.SIGTERM)
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+def test_what_is_ignored_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Interrupts() as interrupts:
+            signal.raise_signal(signal.SIGHUP)
+        assert (interrupts.count, signal.getsignal(signal.SIGHUP)) == (0, signal.SIG_IGN)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_thread_sets_no_handlers() -> None:
+    before, during = signal.getsignal(signal.SIGINT), []
+
+    def enter() -> None:
+        with Interrupts():
+            during.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    assert during == [before]

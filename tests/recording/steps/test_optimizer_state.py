@@ -1,0 +1,44 @@
+"""The tensors that an optimizer keeps, found and found again."""
+
+from __future__ import annotations
+
+import torch
+
+from samerun.recording.steps.optimizer_state import State, find
+
+
+def trained() -> tuple[torch.optim.Optimizer, list[torch.Tensor]]:
+    parameters: list[torch.Tensor] = [torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter(torch.ones(3))]
+    optimizer = torch.optim.AdamW(parameters)
+    sum(parameter.sum() for parameter in parameters).backward()  # type: ignore[union-attr]
+    optimizer.step()
+    return optimizer, parameters
+
+
+def test_tensors_and_numbers_in_the_order_of_the_parameters() -> None:
+    optimizer, parameters = trained()
+    optimizer.state[parameters[0]]["count"] = 3
+    found = find(optimizer.state, parameters, ["a", "b"])
+    assert found.names == [f"{name}.{key}" for name in "ab" for key in ("step", "exp_avg", "exp_avg_sq")]
+    assert found.tensors[1] is optimizer.state[parameters[0]]["exp_avg"]
+    assert found.numbers == [("count", 3)]
+    assert find({}, parameters, ["a", "b"]).tensors == []
+
+
+def test_the_same_places_are_read_again_until_something_comes_or_goes() -> None:
+    optimizer, parameters = trained()
+    found = find(optimizer.state, parameters, ["a", "b"])
+    state = State(["a", "b"], found.names, optimizer.state, found)
+    optimizer.state[parameters[0]]["exp_avg"] = replaced = torch.zeros(2)
+    again = state.tensors(optimizer.state)
+    assert again is not None
+    assert (len(again), again[1] is replaced) == (6, True)
+    optimizer.state[parameters[0]]["more"] = torch.ones(1)
+    assert state.tensors(optimizer.state) is None
+
+
+def test_what_holds_numbers_too_is_found_anew_each_time() -> None:
+    optimizer, parameters = trained()
+    optimizer.state[parameters[1]]["count"] = 3
+    found = find(optimizer.state, parameters, ["a", "b"])
+    assert State(["a", "b"], found.names, optimizer.state, found).tensors(optimizer.state) is None
