@@ -5,18 +5,18 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from samerun.cli import exit_codes
-from samerun.cli.base import Verb, add_control_options, at_least, chosen_control, seconds
-from samerun.cli.stderr import say
+from samerun.cli.base import add_control_options, add_timeout_option, asked_control, at_least
+from samerun.cli.experiment import ExperimentVerb
+from samerun.cli.files import add_output_options
 from samerun.cli.store import store_to_record
 from samerun.errors import UsageError
 
 if TYPE_CHECKING:
+    from samerun.experiments.progress import Listener
     from samerun.experiments.resume.attempts import ResumeRequest
     from samerun.experiments.resume.result import ResumeResult
 
@@ -24,14 +24,13 @@ _KILL_AT, _RESUME_WITH = "--kill-at", "--resume-with"
 _JOINED = (f"{_KILL_AT}=", f"{_RESUME_WITH}=")
 
 
-class Resume(Verb):
+class Resume(ExperimentVerb):
     """Kill, resume, compare; then kill twice; name what the checkpoint lacked."""
 
     name = "resume"
     summary = "kill a command, resume it, and say whether it gives the bits of the run that was never stopped"
     example = 'samerun resume --kill-at 30 --resume-with "python train.py --resume" -- python train.py'
     usage = "--kill-at STEP [--resume-with COMMAND] [options] -- COMMAND"
-    takes_command = True
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
@@ -52,43 +51,56 @@ class Resume(Verb):
         )
         parser.add_argument("--controlled", action="store_true", help="control every source in every run")
         add_control_options(parser)
-        parser.add_argument(
-            "--timeout", type=seconds, default=None, metavar="SECONDS", help="end a run that takes longer"
-        )
+        add_timeout_option(parser)
         parser.add_argument(
             "--no-confirm",
             dest="confirm",
             action="store_false",
             help="name what was lacking without a further run that proves that the command is repeatable",
         )
-        parser.add_argument(
-            "--json", metavar="FILE", help="write the result as JSON too; - for standard output"
-        )
+        add_output_options(parser)
 
-    def run(self, options: argparse.Namespace) -> int:
-        """Kill, resume, report, and exit by the verdict."""
+    def check_options(self, options: argparse.Namespace) -> None:
+        """Raise UsageError for options that contradict each other, or without --kill-at."""
         _take_trailing(options)
-        _check_options(options)
-        from samerun.experiments.resume.resume import resume
-        from samerun.launching.command import check_command
-        from samerun.report import json
-        from samerun.report.progress import Progress
+        super().check_options(options)
+        if options.steps is not None and options.steps <= options.kill_at:
+            raise UsageError(
+                f"--steps {options.steps} ends before the kill at step {options.kill_at}; give more than "
+                f"{options.kill_at}, or kill it earlier"
+            )
 
-        json.check_target(options.json)
-        request = _request(options)
-        check_command(
-            request.resume_with, request.folder, os.environ
-        )  # before the other one has run for hours
-        progress = Progress()
-        try:
-            with progress:
-                result = resume(request, progress)
-        except KeyboardInterrupt:
-            listed = ", ".join(f"{run} ({outcome})" for run, outcome in progress.runs.items())
-            say(f"interrupted; runs kept in {request.store.runs}: {listed or 'none'}")
-            return exit_codes.INTERRUPTED
-        _report(result, options.json)
-        return exit_codes.OF_VERDICT[result.verdict]
+    def request(self, options: argparse.Namespace) -> ResumeRequest:
+        """Both commands; the other one is looked for before the first has run for hours."""
+        from samerun.experiments.resume.attempts import ResumeRequest
+        from samerun.launching.command import check_command
+
+        command = tuple(options.command)
+        request = ResumeRequest(
+            command=command,
+            resume_with=options.resume_with or command,
+            kill_at=options.kill_at,
+            folder=Path.cwd(),
+            store=store_to_record(),
+            steps=options.steps,
+            control=asked_control(options),
+            confirm=options.confirm,
+            timeout=options.timeout,
+        )
+        check_command(request.resume_with, request.folder, os.environ)
+        return request
+
+    def experiment(
+        self, request: ResumeRequest, options: argparse.Namespace, listener: Listener
+    ) -> ResumeResult:
+        """Kill, resume and compare."""
+        from samerun.experiments.resume.resume import resume
+
+        return resume(request, listener)
+
+    def kept(self, request: ResumeRequest, runs: Mapping[str, str]) -> str:
+        """The runs, or that there are none."""
+        return super().kept(request, runs) if runs else f"runs kept in {request.store.runs}: none"
 
 
 def _take_trailing(options: argparse.Namespace) -> None:
@@ -144,44 +156,3 @@ def _words(text: str) -> tuple[str, ...]:
 
 def _wrong(message: str) -> UsageError:
     return UsageError(f"{message}; for example: {Resume.example}")
-
-
-def _check_options(options: argparse.Namespace) -> None:
-    if not options.controlled and (options.seed is not None or options.mode is not None):
-        word = "--seed" if options.seed is not None else "--mode"
-        raise UsageError(
-            f"{word} controls the sources, and resume leaves them alone; add --controlled, or leave it out"
-        )
-    if options.steps is not None and options.steps <= options.kill_at:
-        raise UsageError(
-            f"--steps {options.steps} ends before the kill at step {options.kill_at}; give more than "
-            f"{options.kill_at}, or kill it earlier"
-        )
-
-
-def _request(options: argparse.Namespace) -> ResumeRequest:
-    from samerun.experiments.resume.attempts import ResumeRequest
-
-    command = tuple(options.command)
-    return ResumeRequest(
-        command=command,
-        resume_with=options.resume_with or command,
-        kill_at=options.kill_at,
-        folder=Path.cwd(),
-        store=store_to_record(),
-        steps=options.steps,
-        control=chosen_control(options) if options.controlled else None,
-        confirm=options.confirm,
-        timeout=options.timeout,
-    )
-
-
-def _report(result: ResumeResult, json_target: str | None) -> None:
-    """Show the result; with JSON on standard output the text goes to standard error."""
-    from samerun.report.console import console
-    from samerun.report.json import write_json
-    from samerun.report.text.resume import show
-
-    show(result, console(sys.stderr if json_target == "-" else sys.stdout))
-    if json_target is not None:
-        write_json(result.to_json(), json_target)
