@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from samerun.experiments.resume.attempts import ResumeRequest
     from samerun.experiments.resume.result import ResumeResult
 
-_KILL_AT, _RESUME_WITH = "--kill-at", "--resume-with"
-_JOINED = (f"{_KILL_AT}=", f"{_RESUME_WITH}=")
+_KILL_AT = "--kill-at"
 
 
 class Resume(ExperimentVerb):
@@ -41,7 +40,7 @@ class Resume(ExperimentVerb):
             help="kill it (SIGKILL) before this optimizer step begins; 0 is the first",
         )
         parser.add_argument(
-            _RESUME_WITH,
+            "--resume-with",
             type=_words,
             metavar="COMMAND",
             help="the command that goes on, as one word in quotes; default: the same command",
@@ -62,7 +61,8 @@ class Resume(ExperimentVerb):
 
     def check_options(self, options: argparse.Namespace) -> None:
         """Raise UsageError for options that contradict each other, or without --kill-at."""
-        _take_trailing(options)
+        if options.kill_at is None:
+            raise UsageError(f"{_missing_step(options.command)}; for example: {self.example}")
         super().check_options(options)
         if options.steps is not None and options.steps <= options.kill_at:
             raise UsageError(
@@ -103,44 +103,11 @@ class Resume(ExperimentVerb):
         return super().kept(request, runs) if runs else f"runs kept in {request.store.runs}: none"
 
 
-def _take_trailing(options: argparse.Namespace) -> None:
-    """Take --kill-at STEP and --resume-with COMMAND from the end of the command, where they end it.
-
-    Only when --kill-at was not given before the command: then all that follows is the command.
-    """
-    if options.kill_at is not None:
-        return
-    words: list[str] = options.command
-    at = next((at for at, word in enumerate(words) if word.partition("=")[0] in (_KILL_AT, _RESUME_WITH)), 0)
-    if not at:
-        raise _wrong(f"say before which step to kill the command, with {_KILL_AT} STEP")
-    try:
-        step, resume_with = _trailing(words[at:])
-        options.kill_at = at_least(1)(step)
-    except argparse.ArgumentTypeError as error:
-        raise _wrong(str(error)) from None
-    if resume_with is not None:
-        if options.resume_with is not None:
-            raise _wrong(f"{_RESUME_WITH} is given twice")
-        options.resume_with = resume_with
-    options.command = words[:at]
-
-
-def _trailing(words: Sequence[str]) -> tuple[str, tuple[str, ...] | None]:
-    """(the step, the words of the other command where there is one) as they follow a command."""
-    split = [part for word in words for part in (word.split("=", 1) if word.startswith(_JOINED) else [word])]
-    match split:
-        case ["--kill-at", step]:
-            return step, None
-        case ["--kill-at", step, "--resume-with", word]:
-            return step, _words(word)
-        case ["--kill-at", step, "--resume-with", *command] if command:
-            return step, tuple(command)
-        case ["--resume-with", word, "--kill-at", step]:
-            return step, _words(word)
-    raise _wrong(
-        f"{shlex.join(words)} does not end the command as {_KILL_AT} STEP {_RESUME_WITH} COMMAND does"
-    )
+def _missing_step(command: Sequence[str]) -> str:
+    """What to do about a step that was not given, or given as an option of the command."""
+    if any(word.partition("=")[0] == _KILL_AT for word in command):
+        return f"the command has {_KILL_AT}, and resume has none; options of samerun go before --"
+    return f"say before which step to kill the command, with {_KILL_AT} STEP"
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -152,7 +119,3 @@ def _words(text: str) -> tuple[str, ...]:
     if not words or not words[0]:
         raise argparse.ArgumentTypeError("the command is empty")
     return words
-
-
-def _wrong(message: str) -> UsageError:
-    return UsageError(f"{message}; for example: {Resume.example}")
