@@ -32,13 +32,13 @@ __all__ = [
 _HOMES = {
     "DataLoader": "loader",
     "Sampler": "sampler",
-    "generator": "recipe",
+    "generator": "torch_recipe",
     "kfold": "folds",
     "sample_stream": "keyed",
     "split": "splits",
     "stateful": "torchdata",
-    "worker_init_fn": "recipe",
-    "worker_seed": "recipe",
+    "worker_init_fn": "torch_recipe",
+    "worker_seed": "torch_recipe",
 }
 
 
