@@ -97,7 +97,7 @@ class _Process:
 
         self._sources = list(catalogue().values())
         if self._plan.control is not None:
-            from samerun.control import selected
+            from samerun.controls import selected
 
             self._controlled = {source.id for source in selected(self._plan.control)}
 
