@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 from samerun import lineage
 from samerun.errors import UsageError
+from samerun.import_hook import ImportHook
 from samerun.interruption import is_the_scripts
-from samerun.launching.hooks import ImportHook
 from samerun.launching.marker_files import PYTHON_SEEN, TORCH_SEEN, mark, took_effect
 from samerun.recording import start as start_recording
 from samerun.runs.plan import Plan
