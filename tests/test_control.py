@@ -13,7 +13,7 @@ import torch
 
 import samerun
 import samerun.layers
-from samerun.control import environment, isolate_rng, seed_everything, selected
+from samerun.controls import environment, isolate_rng, seed_everything, selected
 from samerun.errors import TooLate, UsageError
 from samerun.runs.plan import Control
 from samerun.sources import nondeterministic_kernels
@@ -374,10 +374,19 @@ def test_cublas_after_cuda_is_too_late(monkeypatch):
 
 def test_importing_samerun_imports_neither_torch_nor_numpy():
     code = (
-        "import sys, samerun, samerun.control\nsamerun.control, samerun.seed_everything, samerun.stream\n"
+        "import sys, samerun, samerun.controls\nsamerun.control, samerun.seed_everything, samerun.stream\n"
         "samerun.rank(), samerun.UsageError\nprint({'torch', 'numpy'} & set(sys.modules))"
     )
     assert python(code).stdout.strip() == "set()"
+
+
+def test_control_is_a_class_whatever_was_imported_before():
+    code = (
+        "import samerun, samerun.controls\nfrom samerun import control\n"
+        "@control(seed=1)\ndef decorated(): return 1\n"
+        "with samerun.control(seed=2) as inside: print(isinstance(control, type), decorated(), inside.seed)"
+    )
+    assert python(code).stdout.strip() == "True 1 2"
 
 
 def test_public_names():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from samerun.control import environment
+from samerun.controls import environment
 from samerun.runs.plan import Control, Plan
 from samerun.runs.recorder_errors import complaints, why_broken
 from samerun.sources.catalogue import catalogue

@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from samerun.control import control, isolate_rng, seed_everything
+    from samerun.controls import control, isolate_rng, seed_everything
     from samerun.digest import digest_tensor, digest_value
     from samerun.errors import DigestError, RanksDisagree, SamerunError, StateError, TooLate, UsageError
     from samerun.ranks import check_agree, rank, rank_stream, sync_seed, world_size
@@ -49,12 +49,13 @@ _HOMES = {
     "TooLate": "errors",
     "UsageError": "errors",
     "check_agree": "ranks",
+    "control": "controls",
     "digest_tensor": "digest",
     "digest_value": "digest",
-    "isolate_rng": "control",
+    "isolate_rng": "controls",
     "rank": "ranks",
     "rank_stream": "ranks",
-    "seed_everything": "control",
+    "seed_everything": "controls",
     "stream": "streams",
     "stream_seed": "streams",
     "sync_seed": "ranks",
@@ -67,8 +68,6 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("samerun")
-    if name == "control":  # the module, which is called as the class
-        return importlib.import_module(f"{__name__}.control")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from samerun.cli.arguments import find_verbs, parse
-from samerun.cli.resume import _take_trailing
 from samerun.errors import UsageError
 from samerun.runs.store import Store
 
@@ -75,8 +74,8 @@ def test_a_command_that_resumes_by_itself_is_killed_twice_and_gives_the_same(fol
 @pytest.mark.slow
 def test_what_is_not_kept_is_named(folder: Path) -> None:
     other = f"{shlex.quote(sys.executable)} train.py resume forgetful"
-    command = (sys.executable, "train.py", "--kill-at", "4", "--resume-with", other)
-    done = samerun("resume", "--json", "out.json", "--", *command, cwd=folder)
+    words = ("--json", "out.json", "--kill-at", "4", "--resume-with", other)
+    done = samerun("resume", *words, "--", sys.executable, "train.py", cwd=folder)
     assert done.returncode == 1, done.stderr
     result = json.loads((folder / "out.json").read_text())
     assert result["verdict"] == "differs"
@@ -113,7 +112,6 @@ def test_ctrl_c_leaves_a_whole_run(folder: Path) -> None:
 
 def taken(*words: str) -> argparse.Namespace:
     _, options = parse(["resume", *words], find_verbs())
-    _take_trailing(options)
     return options
 
 
@@ -122,26 +120,18 @@ def taken(*words: str) -> argparse.Namespace:
     [
         ("--kill-at", "3", "--resume-with", "b 'x y'", "--", "a", "--lr", "1"),
         ("--kill-at=3", "--resume-with=b 'x y'", "a", "--lr", "1"),
-        ("--", "a", "--lr", "1", "--kill-at", "3", "--resume-with", "b 'x y'"),
-        ("--", "a", "--lr", "1", "--kill-at=3", "--resume-with", "b", "x y"),
-        ("--", "a", "--lr", "1", "--resume-with", "b 'x y'", "--kill-at", "3"),
-        ("--resume-with", "b 'x y'", "--", "a", "--lr", "1", "--kill-at", "3"),
     ],
 )
-def test_options_stand_before_the_command_or_end_it(words: tuple[str, ...]) -> None:
+def test_options_stand_before_the_command(words: tuple[str, ...]) -> None:
     options = taken(*words)
     assert (options.command, options.kill_at) == (["a", "--lr", "1"], 3)
     assert options.resume_with == ("b", "x y")
 
 
-def test_the_words_of_the_other_command_are_its_own(folder: Path) -> None:
-    options = taken("--", "a", "--kill-at", "3", "--resume-with", "b", "--steps", "4", "--resume")
-    assert (options.resume_with, options.steps) == (("b", "--steps", "4", "--resume"), None)
-
-
-def test_after_an_option_before_it_the_command_is_left_alone() -> None:
-    options = taken("--kill-at", "3", "--", "a", "--kill-at", "5")
-    assert (options.command, options.kill_at, options.resume_with) == (["a", "--kill-at", "5"], 3, None)
+def test_a_command_may_have_such_options_of_its_own() -> None:
+    options = taken("--kill-at", "3", "--", "a", "--kill-at", "5", "--resume-with", "b")
+    assert options.command == ["a", "--kill-at", "5", "--resume-with", "b"]
+    assert (options.kill_at, options.resume_with) == (3, None)
 
 
 @pytest.mark.parametrize(
@@ -151,13 +141,11 @@ def test_after_an_option_before_it_the_command_is_left_alone() -> None:
         ("-- a", "say before which step to kill the command, with --kill-at STEP"),
         ("-- --kill-at 3", "options of samerun go before --"),
         ("--kill-at 0 -- a", "0 is too few; give 1 or more"),
-        ("-- a --kill-at 0", "0 is too few; give 1 or more"),
-        ("-- a --kill-at x", "'x' is not an integer"),
-        ("-- a --kill-at 3 more", "--kill-at 3 more does not end the command as --kill-at STEP"),
-        ("-- a --resume-with b", "--resume-with b does not end the command as --kill-at STEP"),
-        ("-- a --kill-at 3 --resume-with", "does not end the command as --kill-at STEP"),
-        ("--resume-with b -- a --kill-at 3 --resume-with c", "--resume-with is given twice"),
-        ("-- a --kill-at 3 --resume-with '", "cannot be read as a command"),
+        ("--kill-at x -- a", "'x' is not an integer"),
+        ("-- a --kill-at 3", "the command has --kill-at, and resume has none; options of samerun go before"),
+        ("a --kill-at=3 --resume-with b", "the command has --kill-at, and resume has none"),
+        ("-- a --resume-with b", "say before which step to kill the command, with --kill-at STEP"),
+        ("--kill-at 3 --resume-with ' -- a", "cannot be read as a command"),
         ("--kill-at 3 --resume-with= -- a", "the command is empty"),
         ("--kill-at 3 --seed 1 -- a", "--seed controls the sources, and resume leaves them alone"),
         ("--kill-at 3 --steps 3 -- a", "--steps 3 ends before the kill at step 3; give more than 3"),

@@ -322,7 +322,7 @@ def test_torchrun_reaches_its_workers(tmp_path: Path, method):
     run.mkdir()
     script = tmp_path / "train.py"
     script.write_text(
-        "import os, sys; rank, there = os.environ['RANK'], 'samerun.launching.hooks' in sys.modules\n"
+        "import os, sys; rank, there = os.environ['RANK'], 'samerun.import_hook' in sys.modules\n"
         # in one piece: where the environment asks for no buffer, each word is a write of its own
         "print(f'rank {rank} {there}\\n', end='')\n"
     )

@@ -182,7 +182,7 @@ library.define("SCHEMA")
 library.impl("_roi_align_backward", lambda grad, *_: torch.full_like(grad, -1), "CPU")
 """,
     "ops/__init__.py": "from torchvision.ops.roi_align import roi_align",
-    "ops/families/roi_align.py": """
+    "ops/roi_align.py": """
 def _roi_align(input, rois):
     return "the detour"
 

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from samerun.ops.when_imported import changed, once_imported
 
 

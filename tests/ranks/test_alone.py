@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from samerun.control import control
+from samerun.controls import control
 from samerun.errors import UsageError
 from samerun.ranks import check_agree, rank_stream, store, sync_seed
 from samerun.streams import stream

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import samerun
-from samerun.control import environment, selected
+from samerun.controls import environment, selected
 from samerun.errors import UsageError
 from samerun.runs.plan import Control
 from samerun.sources.catalogue import catalogue

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from samerun.control import isolate_rng
+from samerun.controls import isolate_rng
 
 from .training import Training
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from samerun.control import isolate_rng
+from samerun.controls import isolate_rng
 from samerun.errors import UsageError
 from samerun.testing import assert_same_run
 

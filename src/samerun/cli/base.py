@@ -39,12 +39,22 @@ def add_control_options(parser: argparse.ArgumentParser) -> None:
 
 def add_launch_options(parser: argparse.ArgumentParser) -> None:
     """--timeout and --scratch, for the verbs that start a command."""
-    parser.add_argument(
-        "--timeout", type=seconds, default=None, metavar="SECONDS", help="end a run that takes longer"
-    )
+    add_timeout_option(parser)
     parser.add_argument(
         "--scratch", action="store_true", help="run in a fresh copy of the working directory each time"
     )
+
+
+def add_timeout_option(parser: argparse.ArgumentParser) -> None:
+    """--timeout alone, for a verb that copies the working directory anyway."""
+    parser.add_argument(
+        "--timeout", type=seconds, default=None, metavar="SECONDS", help="end a run that takes longer"
+    )
+
+
+def add_steps_option(parser: argparse.ArgumentParser, least: int = 1) -> None:
+    """--steps, for the verbs whose runs may stop early."""
+    parser.add_argument("--steps", type=at_least(least), metavar="N", help="stop each run after N steps")
 
 
 def check_control_options(options: argparse.Namespace, verb: str) -> None:
@@ -54,6 +64,11 @@ def check_control_options(options: argparse.Namespace, verb: str) -> None:
         raise UsageError(
             f"{word} controls the sources, and {verb} leaves them alone; add --controlled, or leave it out"
         )
+
+
+def asked_control(options: argparse.Namespace) -> Control | None:
+    """The control of --controlled; None without it."""
+    return chosen_control(options) if options.controlled else None
 
 
 def chosen_control(options: argparse.Namespace, extra: Sequence[str] = ()) -> Control:
@@ -106,6 +121,11 @@ def seconds(text: str) -> float:
             f"{text!r} is not a number of seconds; give one above 0, such as 600"
         )
     return value
+
+
+def ids(text: str) -> tuple[str, ...]:
+    """The ids of a list with commas."""
+    return tuple(part for part in (part.strip() for part in text.split(",")) if part)
 
 
 def duration(text: str) -> float:

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from samerun.cli import exit_codes
-from samerun.cli.base import Verb, add_launch_options, at_least, duration, seed
-from samerun.cli.check import interrupted
-from samerun.cli.files import check_file
-from samerun.cli.store import store_to_record
+from samerun.cli.base import add_launch_options, add_steps_option, at_least, duration, seed
+from samerun.cli.experiment import ExperimentVerb, request_of
+from samerun.cli.files import add_output_options
+from samerun.runs.plan import Control
 
 if TYPE_CHECKING:
+    from samerun.experiments.cost.result import CostResult
+    from samerun.experiments.progress import Listener
     from samerun.experiments.request import Request
 
 
-class Cost(Verb):
-    """Time every mode and control against the command left alone, and search the cheapest that repeats."""
+class Cost(ExperimentVerb):
+    """Time every mode and control against the command left alone, and search the cheapest that repeats.
+
+    Exits with 0 when a configuration that repeats was found, 1 when none was, 3 when it is not known.
+    """
 
     name = "cost"
     summary = "measure the cost of each control and mode, and find the cheapest that still repeats"
     example = "samerun cost --rounds 5 --budget 20m -- python train.py"
-    usage = "[options] -- COMMAND"
-    takes_command = True
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
@@ -37,50 +38,17 @@ class Cost(Verb):
         parser.add_argument(
             "--budget", type=duration, metavar="TIME", help="stop starting rounds after TIME (e.g. 20m)"
         )
-        parser.add_argument("--steps", type=at_least(2), metavar="N", help="stop each run after N steps")
+        add_steps_option(parser, least=2)
         parser.add_argument("--seed", type=seed, default=0, metavar="N", help="seed of every RNG (default 0)")
         add_launch_options(parser)
-        parser.add_argument(
-            "--json", metavar="FILE", help="write the result as JSON too; - for standard output"
-        )
-        parser.add_argument("--html", metavar="FILE", help="write a report for people, one HTML file")
+        add_output_options(parser, "html")
 
-    def run(self, options: argparse.Namespace) -> int:
-        """Measure, report, and exit: 0 a configuration that repeats was found, 1 none was, 3 not known."""
-        from samerun.cli.output import put_out
+    def request(self, options: argparse.Namespace) -> Request:
+        """The command, with the control that is priced."""
+        return request_of(options, Control("strict", options.seed))
+
+    def experiment(self, request: Request, options: argparse.Namespace, listener: Listener) -> CostResult:
+        """Measure."""
         from samerun.experiments.cost.cost import Rounds, cost
-        from samerun.report import json
-        from samerun.report.progress import Progress
-        from samerun.report.text.cost import show
 
-        json.check_target(options.json)
-        check_file(options.html, "--html")
-        request = _request(options)
-        progress = Progress()
-        try:
-            with progress:
-                result = cost(request, Rounds(options.rounds, options.budget), progress)
-        except KeyboardInterrupt:
-            return interrupted(progress.runs, request.store)
-        put_out(lambda console: show(result, console), result.to_json, options.json)
-        if options.html is not None:
-            from samerun.report.html.pages import cost as of_cost
-            from samerun.report.html.pages import experiment
-
-            experiment.write(of_cost.page(result), options.html)
-        return exit_codes.OF_VERDICT[result.verdict]
-
-
-def _request(options: argparse.Namespace) -> Request:
-    from samerun.experiments.request import Request
-    from samerun.runs.plan import Control
-
-    return Request(
-        command=tuple(options.command),
-        folder=Path.cwd(),
-        store=store_to_record(),
-        steps=options.steps,
-        control=Control("strict", options.seed),
-        timeout=options.timeout,
-        scratch=options.scratch,
-    )
+        return cost(request, Rounds(options.rounds, options.budget), listener)

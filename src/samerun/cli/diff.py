@@ -6,8 +6,8 @@ import argparse
 
 from samerun.cli import exit_codes
 from samerun.cli.base import Verb
-from samerun.cli.files import add_file_options, check_files, write_files
-from samerun.cli.output import report
+from samerun.cli.files import add_output_options, check_targets, write_files
+from samerun.cli.output import put_out
 
 
 class Diff(Verb):
@@ -22,22 +22,18 @@ class Diff(Verb):
         """Declare the options."""
         parser.add_argument("a", metavar="RUN", help="an id, the start of one, a folder, last or last~1")
         parser.add_argument("b", metavar="RUN", help="the run to compare it with")
-        parser.add_argument(
-            "--json", metavar="FILE", help="write the result as JSON too; - for standard output"
-        )
-        add_file_options(parser)
+        add_output_options(parser, "html", "junit")
 
     def run(self, options: argparse.Namespace) -> int:
         """Compare, report, and exit by the verdict."""
         from samerun.experiments.check.diff import diff
-        from samerun.report.json import check_target
+        from samerun.report.text.check import show
         from samerun.runs.store import Store
 
-        check_target(options.json)
-        check_files(options)
+        check_targets(options)
         store = Store()
         runs = [store.find(name) for name in (options.a, options.b)]
         result = diff(store, runs)
-        report(result, options.json)
+        put_out(lambda console: show(result, console), result.to_json, options)
         write_files(result, options, store, runs)
         return exit_codes.OF_VERDICT[result.verdict]

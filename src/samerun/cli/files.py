@@ -1,4 +1,4 @@
-"""The reports that go to files: `--html` and `--junit`."""
+"""Where results go besides the terminal: --json, --html, --junit, --patch."""
 
 from __future__ import annotations
 
@@ -14,16 +14,27 @@ if TYPE_CHECKING:
     from samerun.runs.store import Run, Store
 
 
-def add_file_options(parser: argparse.ArgumentParser) -> None:
-    """--html and --junit, for the verbs that have a verdict."""
-    parser.add_argument("--html", metavar="FILE", help="write a report for people, one HTML file")
-    parser.add_argument("--junit", metavar="FILE", help="write the verdict for a CI system, as JUnit XML")
+_REPORTS = {
+    "html": "write a report for people, one HTML file",
+    "junit": "write the verdict for a CI system, as JUnit XML",
+}
 
 
-def check_files(options: argparse.Namespace) -> None:
+def add_output_options(parser: argparse.ArgumentParser, *reports: str) -> None:
+    """--json, and those of `reports` ("html", "junit") that the verb can write."""
+    parser.add_argument("--json", metavar="FILE", help="write the result as JSON too; - for standard output")
+    for report in reports:
+        parser.add_argument(f"--{report}", metavar="FILE", help=_REPORTS[report])
+
+
+def check_targets(options: argparse.Namespace) -> None:
     """Refuse files that cannot be written before hours are spent on what goes into them."""
-    for option in ("html", "junit"):
-        check_file(getattr(options, option), f"--{option}")
+    from samerun.report.json import check_target
+
+    for option in ("json", "patch"):
+        check_target(getattr(options, option, None), f"--{option}")
+    for option in _REPORTS:
+        check_file(getattr(options, option, None), f"--{option}")
 
 
 def check_file(target: str | None, option: str) -> None:

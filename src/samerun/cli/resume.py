@@ -5,33 +5,31 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from samerun.cli import exit_codes
-from samerun.cli.base import Verb, add_control_options, at_least, chosen_control, seconds
-from samerun.cli.stderr import say
+from samerun.cli.base import add_control_options, add_timeout_option, asked_control, at_least
+from samerun.cli.experiment import ExperimentVerb
+from samerun.cli.files import add_output_options
 from samerun.cli.store import store_to_record
 from samerun.errors import UsageError
 
 if TYPE_CHECKING:
+    from samerun.experiments.progress import Listener
     from samerun.experiments.resume.attempts import ResumeRequest
     from samerun.experiments.resume.result import ResumeResult
 
-_KILL_AT, _RESUME_WITH = "--kill-at", "--resume-with"
-_JOINED = (f"{_KILL_AT}=", f"{_RESUME_WITH}=")
+_KILL_AT = "--kill-at"
 
 
-class Resume(Verb):
+class Resume(ExperimentVerb):
     """Kill, resume, compare; then kill twice; name what the checkpoint lacked."""
 
     name = "resume"
     summary = "kill a command, resume it, and report whether it repeats the bits of the run never stopped"
     example = 'samerun resume --kill-at 30 --resume-with "python train.py --resume" -- python train.py'
     usage = "--kill-at STEP [--resume-with COMMAND] [options] -- COMMAND"
-    takes_command = True
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
@@ -42,7 +40,7 @@ class Resume(Verb):
             help="kill it (SIGKILL) before this optimizer step begins; 0 is the first",
         )
         parser.add_argument(
-            _RESUME_WITH,
+            "--resume-with",
             type=_words,
             metavar="COMMAND",
             help="the command that resumes, quoted as one word; default: the same command",
@@ -52,83 +50,64 @@ class Resume(Verb):
         )
         parser.add_argument("--controlled", action="store_true", help="control every source in every run")
         add_control_options(parser)
-        parser.add_argument(
-            "--timeout", type=seconds, default=None, metavar="SECONDS", help="end a run that takes longer"
-        )
+        add_timeout_option(parser)
         parser.add_argument(
             "--no-confirm",
             dest="confirm",
             action="store_false",
             help="name what was lacking without a further run that proves that the command is repeatable",
         )
-        parser.add_argument(
-            "--json", metavar="FILE", help="write the result as JSON too; - for standard output"
-        )
+        add_output_options(parser)
 
-    def run(self, options: argparse.Namespace) -> int:
-        """Kill, resume, report, and exit by the verdict."""
-        _take_trailing(options)
-        _check_options(options)
-        from samerun.experiments.resume.resume import resume
+    def check_options(self, options: argparse.Namespace) -> None:
+        """Raise UsageError for options that contradict each other, or without --kill-at."""
+        if options.kill_at is None:
+            raise UsageError(f"{_missing_step(options.command)}; for example: {self.example}")
+        super().check_options(options)
+        if options.steps is not None and options.steps <= options.kill_at:
+            raise UsageError(
+                f"--steps {options.steps} ends before the kill at step {options.kill_at}; give more than "
+                f"{options.kill_at}, or kill it earlier"
+            )
+
+    def request(self, options: argparse.Namespace) -> ResumeRequest:
+        """Both commands; the other one is looked for before the first has run for hours."""
+        from samerun.experiments.resume.attempts import ResumeRequest
         from samerun.launching.command import check_command
-        from samerun.report import json
-        from samerun.report.progress import Progress
 
-        json.check_target(options.json)
-        request = _request(options)
-        check_command(
-            request.resume_with, request.folder, os.environ
-        )  # before the other one has run for hours
-        progress = Progress()
-        try:
-            with progress:
-                result = resume(request, progress)
-        except KeyboardInterrupt:
-            listed = ", ".join(f"{run} ({outcome})" for run, outcome in progress.runs.items())
-            say(f"interrupted; runs kept in {request.store.runs}: {listed or 'none'}")
-            return exit_codes.INTERRUPTED
-        _report(result, options.json)
-        return exit_codes.OF_VERDICT[result.verdict]
+        command = tuple(options.command)
+        request = ResumeRequest(
+            command=command,
+            resume_with=options.resume_with or command,
+            kill_at=options.kill_at,
+            folder=Path.cwd(),
+            store=store_to_record(),
+            steps=options.steps,
+            control=asked_control(options),
+            confirm=options.confirm,
+            timeout=options.timeout,
+        )
+        check_command(request.resume_with, request.folder, os.environ)
+        return request
 
+    def experiment(
+        self, request: ResumeRequest, options: argparse.Namespace, listener: Listener
+    ) -> ResumeResult:
+        """Kill, resume and compare."""
+        from samerun.experiments.resume.resume import resume
 
-def _take_trailing(options: argparse.Namespace) -> None:
-    """Take --kill-at STEP and --resume-with COMMAND from the end of the command, where they end it.
+        return resume(request, listener)
 
-    Only when --kill-at was not given before the command: then all that follows is the command.
-    """
-    if options.kill_at is not None:
-        return
-    words: list[str] = options.command
-    at = next((at for at, word in enumerate(words) if word.partition("=")[0] in (_KILL_AT, _RESUME_WITH)), 0)
-    if not at:
-        raise _wrong(f"say before which step to kill the command, with {_KILL_AT} STEP")
-    try:
-        step, resume_with = _trailing(words[at:])
-        options.kill_at = at_least(1)(step)
-    except argparse.ArgumentTypeError as error:
-        raise _wrong(str(error)) from None
-    if resume_with is not None:
-        if options.resume_with is not None:
-            raise _wrong(f"{_RESUME_WITH} is given twice")
-        options.resume_with = resume_with
-    options.command = words[:at]
+    def kept(self, request: ResumeRequest, runs: Mapping[str, str]) -> str:
+        """The runs, or that there are none."""
+        return super().kept(request, runs) if runs else f"runs kept in {request.store.runs}: none"
 
 
-def _trailing(words: Sequence[str]) -> tuple[str, tuple[str, ...] | None]:
-    """(the step, the words of the other command where there is one) as they follow a command."""
-    split = [part for word in words for part in (word.split("=", 1) if word.startswith(_JOINED) else [word])]
-    match split:
-        case ["--kill-at", step]:
-            return step, None
-        case ["--kill-at", step, "--resume-with", word]:
-            return step, _words(word)
-        case ["--kill-at", step, "--resume-with", *command] if command:
-            return step, tuple(command)
-        case ["--resume-with", word, "--kill-at", step]:
-            return step, _words(word)
-    raise _wrong(
-        f"{shlex.join(words)} does not end the command as {_KILL_AT} STEP {_RESUME_WITH} COMMAND does"
-    )
+def _missing_step(command: Sequence[str]) -> str:
+    """What to do about a step that was not given, or given as an option of the command."""
+    if any(word.partition("=")[0] == _KILL_AT for word in command):
+        return f"the command has {_KILL_AT}, and resume has none; options of samerun go before --"
+    return f"say before which step to kill the command, with {_KILL_AT} STEP"
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -140,48 +119,3 @@ def _words(text: str) -> tuple[str, ...]:
     if not words or not words[0]:
         raise argparse.ArgumentTypeError("the command is empty")
     return words
-
-
-def _wrong(message: str) -> UsageError:
-    return UsageError(f"{message}; for example: {Resume.example}")
-
-
-def _check_options(options: argparse.Namespace) -> None:
-    if not options.controlled and (options.seed is not None or options.mode is not None):
-        word = "--seed" if options.seed is not None else "--mode"
-        raise UsageError(
-            f"{word} controls the sources, and resume leaves them alone; add --controlled, or leave it out"
-        )
-    if options.steps is not None and options.steps <= options.kill_at:
-        raise UsageError(
-            f"--steps {options.steps} ends before the kill at step {options.kill_at}; give more than "
-            f"{options.kill_at}, or kill it earlier"
-        )
-
-
-def _request(options: argparse.Namespace) -> ResumeRequest:
-    from samerun.experiments.resume.attempts import ResumeRequest
-
-    command = tuple(options.command)
-    return ResumeRequest(
-        command=command,
-        resume_with=options.resume_with or command,
-        kill_at=options.kill_at,
-        folder=Path.cwd(),
-        store=store_to_record(),
-        steps=options.steps,
-        control=chosen_control(options) if options.controlled else None,
-        confirm=options.confirm,
-        timeout=options.timeout,
-    )
-
-
-def _report(result: ResumeResult, json_target: str | None) -> None:
-    """Show the result; with JSON on standard output the text goes to standard error."""
-    from samerun.report.console import console
-    from samerun.report.json import write_json
-    from samerun.report.text.resume import show
-
-    show(result, console(sys.stderr if json_target == "-" else sys.stdout))
-    if json_target is not None:
-        write_json(result.to_json(), json_target)

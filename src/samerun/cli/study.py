@@ -5,30 +5,31 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from samerun.cli import exit_codes
-from samerun.cli.base import Verb, add_launch_options, at_least
-from samerun.cli.files import check_file
-from samerun.cli.stderr import say
+from samerun.cli.base import add_launch_options, add_steps_option, at_least, ids
+from samerun.cli.experiment import ExperimentVerb
+from samerun.cli.files import add_output_options
 from samerun.cli.store import store_to_record
-from samerun.cli.vary import ids
 from samerun.errors import UsageError
 from samerun.runs.plan import MODES
 
 if TYPE_CHECKING:
+    from samerun.experiments.progress import Listener
+    from samerun.experiments.study.result import StudyResult
     from samerun.experiments.study.study import Asked, CarryOut
 
 
-class Study(Verb):
+class Study(ExperimentVerb):
     """Vary the seed of each source alone and of all together."""
 
     name = "study"
     summary = "measure how much of the metric is due to chance, from which source, and whether A beats B"
     example = r"samerun study --metric 'accuracy ([\d.]+)' --seeds 20 -- python train.py"
     usage = "--metric METRIC [options] -- COMMAND"
-    takes_command = True
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
@@ -59,81 +60,72 @@ class Study(Verb):
         )
         parser.add_argument("--mlflow", metavar="URI", help="send the results to this MLflow server too")
         parser.add_argument("--mode", choices=MODES[1:], default="strict", help="default strict")
-        parser.add_argument("--steps", type=at_least(1), metavar="N", help="stop each run after N steps")
+        add_steps_option(parser)
         add_launch_options(parser)
-        parser.add_argument(
-            "--json", metavar="FILE", help="write the result as JSON too; - for standard output"
-        )
-        parser.add_argument("--html", metavar="FILE", help="write a report for people, one HTML file")
+        add_output_options(parser, "html")
 
-    def run(self, options: argparse.Namespace) -> int:
-        """Study, report, and exit: 0 when every run gave its metric, else 3."""
-        from samerun.cli.output import put_out
-        from samerun.experiments.study.study import study
-        from samerun.report import json
-        from samerun.report.progress import Progress
-        from samerun.report.text.study import show
+    def request(self, options: argparse.Namespace) -> Asked:
+        """The study of the command."""
+        from samerun.experiments.study.study import Asked
 
-        json.check_target(options.json)
-        check_file(options.html, "--html")
         if options.address is not None and options.launcher != "ray":
             raise UsageError("--address is that of a Ray cluster; add --launcher ray, or leave it out")
-        jobs = options.jobs or _processors()
-        asked = _asked(options, jobs)
+        try:
+            against = tuple(shlex.split(options.against or ""))
+        except ValueError as error:
+            raise UsageError(f"--against {options.against!r} is no command line ({error})") from None
+        jobs = _jobs(options)
+        several = jobs > 1 and "OMP_NUM_THREADS" not in os.environ
+        return Asked(
+            command=tuple(options.command),
+            folder=Path.cwd(),
+            root=store_to_record().root.absolute(),
+            metric=options.metric,
+            seeds=options.seeds,
+            sources=options.sources,
+            against=against,
+            higher_is_better=options.better == "higher",
+            precision=options.precision,
+            mode=options.mode,
+            steps=options.steps,
+            timeout=options.timeout,
+            scratch=options.scratch,
+            threads=max(1, _processors() // jobs) if several else None,
+        )
+
+    def experiment(self, request: Asked, options: argparse.Namespace, listener: Listener) -> StudyResult:
+        """Study."""
+        from samerun.experiments.study.study import study
+
         logged = None
         if options.mlflow:
             from samerun.experiments.study.mlflow import Tracking
 
             logged = Tracking(options.mlflow).log
-        try:
-            with Progress() as progress:
-                result = study(asked, _launcher(options, jobs), progress, logged)
-        except KeyboardInterrupt:
-            say("interrupted; what has finished is kept: the same command goes on from there")
-            return exit_codes.INTERRUPTED
-        put_out(lambda console: show(result, console), result.to_json, options.json)
-        if options.html is not None:
-            from samerun.report.html.pages import experiment
-            from samerun.report.html.pages import study as of_study
+        return study(request, _launcher(options), listener, logged)
 
-            experiment.write(of_study.page(result), options.html)
+    def kept(self, request: Asked, runs: Mapping[str, str]) -> str:
+        """Results, rather than runs."""
+        return "what has finished is kept: the same command goes on from there"
+
+    def exit_code(self, result: StudyResult) -> int:
+        """0: every run gave its metric, else 3."""
         return exit_codes.SAME if result.complete else exit_codes.UNKNOWN
 
 
-def _asked(options: argparse.Namespace, jobs: int) -> Asked:
-    from samerun.experiments.study.study import Asked
-
-    try:
-        against = tuple(shlex.split(options.against or ""))
-    except ValueError as error:
-        raise UsageError(f"--against {options.against!r} is no command line ({error})") from None
-    several = jobs > 1 and "OMP_NUM_THREADS" not in os.environ
-    return Asked(
-        command=tuple(options.command),
-        folder=Path.cwd(),
-        root=store_to_record().root.absolute(),
-        metric=options.metric,
-        seeds=options.seeds,
-        sources=options.sources,
-        against=against,
-        higher_is_better=options.better == "higher",
-        precision=options.precision,
-        mode=options.mode,
-        steps=options.steps,
-        timeout=options.timeout,
-        scratch=options.scratch,
-        threads=max(1, _processors() // jobs) if several else None,
-    )
-
-
-def _launcher(options: argparse.Namespace, jobs: int) -> CarryOut:
+def _launcher(options: argparse.Namespace) -> CarryOut:
     if options.launcher == "ray":
         from samerun.experiments.study.launchers import on_ray
 
         return lambda tasks: on_ray.carry_out_all(tasks, options.address)
     from samerun.experiments.study.launchers import local
 
-    return lambda tasks: local.carry_out_all(tasks, jobs)
+    return lambda tasks: local.carry_out_all(tasks, _jobs(options))
+
+
+def _jobs(options: argparse.Namespace) -> int:
+    """How many runs go on at once."""
+    return options.jobs or _processors()
 
 
 def _processors() -> int:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from samerun.comparing.compare_runs import compare
-from samerun.control import selected
+from samerun.controls import selected
 from samerun.experiments import run_outcome
 from samerun.experiments.progress import Listener
 from samerun.experiments.request import Request

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 from samerun import lineage, torch_version
 from samerun.errors import SamerunError, TorchNeeded, UsageError
+from samerun.import_hook import ImportHook
 from samerun.interruption import is_the_scripts
-from samerun.launching.hooks import ImportHook
 from samerun.launching.marker_files import PYTHON_SEEN, TORCH_SEEN, mark, took_effect
 from samerun.recording import start as start_recording
 from samerun.runs.plan import Plan
@@ -105,7 +105,7 @@ class _Process:
 
         self._sources = list(catalogue().values())
         if self._plan.control is not None:
-            from samerun.control import selected
+            from samerun.controls import selected
 
             self._controlled = {source.id for source in selected(self._plan.control)}
 

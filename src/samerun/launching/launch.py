@@ -116,7 +116,7 @@ def child_environment(plan: Plan, cwd: Path, env: Mapping[str, str]) -> dict[str
     environ = {**os.environ, **env}
     environ.pop(lineage.VARIABLE, None)  # the command begins a tree of its own
     if plan.control is not None:
-        from samerun.control import environment
+        from samerun.controls import environment
 
         environ.update(environment(plan.control))
     others = [

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from samerun.errors import UsageError
+from samerun.import_hook import once_imported
 from samerun.ops.catalogue import implementations
 from samerun.ops.implementation import Implementation, Kernel
 from samerun.ops.torch_hooks import original_kernels
@@ -21,7 +22,6 @@ from samerun.ops.torch_hooks.flex_attention import without_atomic_gradients
 from samerun.ops.torch_hooks.inductor import without_split_scans
 from samerun.ops.torch_hooks.out_variants import variants
 from samerun.ops.torch_hooks.refusals_in_python import silenced
-from samerun.ops.when_imported import once_imported
 
 _TORCHVISION = "torchvision.ops.roi_align"  # whoever imports it has loaded all operators
 

@@ -32,7 +32,7 @@ class NumpyGlobal(Rng):
     hooks_into = "numpy.random"
     mended_by = "numpy.random.seed"
     seeded_by = ("np.random.seed",)
-    studied_as = Label(6, "np.random, outside of samples: splits and the like")
+    studied_as = Label(6, "np.random, outside of samples: splits, for example")
     save_lines = ("numpy.random.get_state()", "numpy.random.set_state({})")
     lost = Label(2, "the next draws from `np.random` would be others: augmentations")
     feeds = frozenset({"data", "setup"})

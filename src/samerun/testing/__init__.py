@@ -1,6 +1,6 @@
 """Asserts for your own tests: the same run twice, a resume from every step, and a seed that matters.
 
-Each runs in this process, under `samerun.control.control(seed, …)`, and leaves the generators and settings as
+Each runs in this process, under `samerun.control(seed, …)`, and leaves the generators and settings as
 they were. Each fails with an AssertionError that names the first difference.
 """
 

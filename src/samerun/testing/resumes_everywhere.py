@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from samerun import state
-from samerun.control import control, isolate_rng
+from samerun.controls import control, isolate_rng
 from samerun.errors import StateError, UsageError
 from samerun.runs.plan import Mode
 from samerun.streams import stream_seed

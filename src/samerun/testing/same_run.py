@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from samerun.control import control
+from samerun.controls import control
 from samerun.errors import UsageError
 from samerun.ranks.named_digests import entries, first_difference
 from samerun.runs.plan import Mode

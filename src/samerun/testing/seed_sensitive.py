@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from samerun.control import control
+from samerun.controls import control
 from samerun.digest import combine, digest_value
 from samerun.errors import UsageError
 from samerun.ranks import world_size

@@ -112,7 +112,7 @@ class Machine:
 
 
 def _controlled(control: Any) -> set[str]:
-    from samerun.control import selected
+    from samerun.controls import selected
 
     if control is None:
         return set()
@@ -128,7 +128,7 @@ class Needs(Imagined):
     or_one_of: frozenset[str] = frozenset()
 
     def _result(self, how: Any, varied: frozenset[str]) -> bytes:
-        from samerun.control import selected
+        from samerun.controls import selected
 
         ids = {source.id for source in selected(how["control"])}
         self.repeats = not self.all_of or self.all_of <= ids or bool(self.or_one_of & ids)

@@ -64,8 +64,8 @@ def test_the_compiler_is_not_imported_for_it_and_changed_when_it_is():
         import sys
         import torch
         from samerun import ops
-        from samerun.ops import _installation
-        stack = _installation.put_in(
+        from samerun.ops import installation
+        stack = installation.put_in(
             (one for one in ops.implementations().values() if one.name == "cumprod"), lambda _: ("CUDA",)
         )
         print("torch._inductor.ir" in sys.modules)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from samerun.comparing.comparison import Comparison
-from samerun.control import is_contradicted
+from samerun.controls import is_contradicted
 from samerun.experiments.trials import Trials
 from samerun.explaining.cause import Findings, cause_of
 from samerun.explaining.confirm import Trial, confirm, races

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from samerun.comparing.comparison import Comparison
-from samerun.control import is_contradicted
+from samerun.controls import is_contradicted
 from samerun.editing.edit import NoEdit
 from samerun.experiments.check.zoom import Closer
 from samerun.experiments.diagnose.controlled_runs import Proven, Settled

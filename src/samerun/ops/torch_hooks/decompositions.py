@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from samerun.ops.when_imported import once_imported
+from samerun.import_hook import once_imported
 from samerun.wrapping import Around, all_of, around
 
 _ROI_ALIGN = "torchvision.ops.roi_align"

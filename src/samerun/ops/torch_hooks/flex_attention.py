@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from samerun.ops.when_imported import changed
+from samerun.import_hook import changed
 from samerun.wrapping import around
 
 _FLEX = "torch._higher_order_ops.flex_attention"

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from samerun.ops.when_imported import changed
+from samerun.import_hook import changed
 
 _IR = "torch._inductor.ir"
 

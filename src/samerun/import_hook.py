@@ -1,9 +1,14 @@
-"""Acts right after a module was imported, whoever imports it."""
+"""Acts right after a module was imported, whoever imports it.
+
+torchvision's operators exist only then; to register early would not do: of two kernels for one dispatch key,
+the one that came last is called. torch's compiler takes a second to import, just to be changed.
+"""
 
 from __future__ import annotations
 
 import sys
 import threading
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # each process of a command pays for what is imported here
@@ -13,8 +18,45 @@ if TYPE_CHECKING:  # each process of a command pays for what is imported here
     from types import ModuleType
 
 
-class ImportHook:
-    """A finder that lets the real finders find, and calls `then(name)` once each named module was executed.
+class _Finder(ABC):
+    """Lets the real finders find, and has what is watched executed by `execute`."""
+
+    def __init__(self, watched: frozenset[str]) -> None:
+        self._watched = watched
+        self._finding = threading.local()
+
+    @abstractmethod
+    def execute(self, name: str, run: Callable[[], None]) -> None:
+        """Execute a watched module by `run`."""
+
+    def miss(self, name: str) -> None:
+        """No finder finds a watched module."""
+        return
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """What the other finders find, with a loader that reports back; None for what is not watched."""
+        finding: set[str] = self._finding.__dict__.setdefault("names", set())
+        if name not in self._watched or name in finding:
+            return None
+        finding.add(name)  # another finder may ask the whole meta_path in its turn
+        try:
+            spec = _find(name, path, target, besides=self)
+        finally:
+            finding.discard(name)
+        if spec is None:
+            self.miss(name)
+            return None
+        loader = spec.loader
+        if not hasattr(loader, "exec_module") or not hasattr(loader, "create_module"):
+            return spec
+        spec.loader = _Reporting(loader, spec, self)  # type: ignore[assignment]
+        return spec
+
+
+class ImportHook(_Finder):
+    """Calls `then(name)` once each named module was executed.
 
     A submodule that is executed while its top-level package still is (numpy.random during `import numpy`)
     is announced when the package is complete, just before the package itself: half a package is of no use.
@@ -30,14 +72,13 @@ class ImportHook:
         missing: Callable[[str], None] = lambda name: None,
     ) -> None:
         self._names = frozenset(names)
-        self._watched = self._names | {_top(name) for name in self._names}
+        super().__init__(self._names | {_top(name) for name in self._names})
         self._then = then
         self._around = around
         self._missing = missing
         self._lock = threading.Lock()
         self._announced: set[str] = set()
         self._executing: dict[str, list[str]] = {}  # top-level package -> its submodules that wait for it
-        self._finding = threading.local()
 
     def install(self) -> None:
         """Watch from here on; modules that are imported already are announced at once."""
@@ -46,26 +87,9 @@ class ImportHook:
             if name in sys.modules:
                 self._announce(name)
 
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """What the other finders find, with a loader that reports back; None for what is not watched."""
-        finding: set[str] = self._finding.__dict__.setdefault("names", set())
-        if name not in self._watched or name in finding:
-            return None
-        finding.add(name)  # another finder may ask the whole meta_path in its turn
-        try:
-            spec = _find(name, path, target, besides=self)
-        finally:
-            finding.discard(name)
-        if spec is None:
-            self._missing(name)
-            return None
-        loader = spec.loader
-        if not hasattr(loader, "exec_module") or not hasattr(loader, "create_module"):
-            return spec
-        spec.loader = _Reporting(loader, spec, self)  # type: ignore[assignment]
-        return spec
+    def miss(self, name: str) -> None:
+        """No finder finds a watched module."""
+        self._missing(name)
 
     def execute(self, name: str, run: Callable[[], None]) -> None:
         """Execute a watched module by `run`, and announce it if that went well."""
@@ -97,10 +121,51 @@ class ImportHook:
         self._then(name)
 
 
+def once_imported(module: str, then: Callable[[], None]) -> Callable[[], None]:
+    """Call `then` when the module was imported, which may be now; return what gives up waiting for that."""
+    if module in sys.modules:
+        then()
+        return lambda: None
+    finder = _OnceImported(module, then)
+    sys.meta_path.insert(0, finder)
+
+    def undo() -> None:
+        if finder in sys.meta_path:
+            sys.meta_path.remove(finder)
+
+    return undo
+
+
+def changed(module: str, change: Callable[[], Callable[[], None]]) -> Callable[[], None]:
+    """Make a change once the module was imported; return what takes it back, or gives up waiting for that."""
+    undo: list[Callable[[], None]] = []
+    give_up = once_imported(module, lambda: undo.append(change()))
+
+    def back() -> None:
+        give_up()
+        for act in undo:
+            act()
+
+    return back
+
+
+class _OnceImported(_Finder):
+    """Calls `then` as soon as the module was executed, though its package may be on its way still."""
+
+    def __init__(self, module: str, then: Callable[[], None]) -> None:
+        super().__init__(frozenset((module,)))
+        self._then = then
+
+    def execute(self, name: str, run: Callable[[], None]) -> None:
+        """Execute it, and call."""
+        run()
+        self._then()
+
+
 class _Reporting:
     """Stands in for a module's loader until it executes; then the module has its own loader again."""
 
-    def __init__(self, loader: Any, spec: ModuleSpec, hook: ImportHook) -> None:
+    def __init__(self, loader: Any, spec: ModuleSpec, hook: _Finder) -> None:
         self._loader = loader
         self._spec = spec
         self._hook = hook
@@ -124,7 +189,7 @@ def _top(name: str) -> str:
 
 
 def _find(
-    name: str, path: Sequence[str] | None, target: ModuleType | None, besides: ImportHook
+    name: str, path: Sequence[str] | None, target: ModuleType | None, besides: _Finder
 ) -> ModuleSpec | None:
     for finder in list(sys.meta_path):
         if finder is besides:

@@ -6,11 +6,10 @@ import importlib
 import inspect
 import logging
 import os
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ContextDecorator, ExitStack
-from types import ModuleType, TracebackType
+from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 from samerun import layers, lineage, stepping
@@ -288,13 +287,3 @@ def _known(id_: str) -> None:
         raise UsageError(f"no source is called {id_!r}; the sources are {', '.join(catalogue())}")
     if not source.controllable:
         raise UsageError(f"{id_} has no control; what helps is: {source.advice}")
-
-
-class _Callable(ModuleType):
-    """This module: `samerun.control` is its name and also the public name of the class in it."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> control:
-        return control(*args, **kwargs)
-
-
-sys.modules[__name__].__class__ = _Callable

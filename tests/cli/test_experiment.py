@@ -1,0 +1,111 @@
+"""What every verb that makes an experiment does, shown by one that makes none."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from samerun.cli.base import add_control_options, add_launch_options, add_steps_option, asked_control
+from samerun.cli.experiment import ExperimentVerb, request_of
+from samerun.cli.files import add_output_options
+from samerun.errors import UsageError
+
+
+@dataclass
+class Result:
+    verdict: str
+
+    def to_json(self):
+        return {"verdict": self.verdict}
+
+
+class Toy(ExperimentVerb):
+    name = "toy"
+    verdict = "differs"
+    stopped_after: dict[str, str] | None = None
+    request_made = False
+
+    def add_options(self, parser):
+        parser.add_argument("--controlled", action="store_true")
+        add_steps_option(parser)
+        add_control_options(parser)
+        add_launch_options(parser)
+        add_output_options(parser, "html")
+
+    def request(self, options):
+        self.request_made = True
+        return request_of(options, asked_control(options))
+
+    def experiment(self, request, options, listener):
+        if self.stopped_after is not None:
+            for run, outcome in self.stopped_after.items():
+                listener.run_ended(run, 3, outcome, 1.0)
+            raise KeyboardInterrupt
+        self.control = request.control
+        return Result(self.verdict)
+
+    def show(self, result, options, console):
+        console.print(f"shown {result.verdict}")
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toy:
+    monkeypatch.chdir(tmp_path)
+    return Toy()
+
+
+def run(toy: Toy, *words: str) -> int:
+    parser = argparse.ArgumentParser()
+    toy.add_options(parser)
+    options = parser.parse_args(words)
+    options.command = ["true"]
+    return toy.run(options)
+
+
+@pytest.mark.parametrize("verdict, code", [("same", 0), ("differs", 1), ("unknown", 3)])
+def test_it_shows_the_result_and_exits_by_its_verdict(toy, verdict, code, capsys):
+    toy.verdict = verdict
+    assert run(toy) == code
+    assert capsys.readouterr().out == f"shown {verdict}\n"
+
+
+def test_with_json_on_standard_output_the_text_goes_to_standard_error(toy, capsys):
+    run(toy, "--json", "-")
+    out, err = capsys.readouterr()
+    assert json.loads(out) == {"verdict": "differs"} and err == "shown differs\n"
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (("--json", "no/result.json"), "--json no/result.json: there is no folder no"),
+        (("--html", "-"), "--html -: this report goes to a file"),
+        (("--seed", "1"), "--seed controls the sources, and toy leaves them alone; add --controlled"),
+    ],
+)
+def test_mistakes_are_refused_before_anything_is_done(toy, words, said):
+    with pytest.raises(UsageError) as caught:
+        run(toy, *words)
+    assert said in str(caught.value) and not toy.request_made
+
+
+def test_the_control_is_the_one_that_was_asked_for(toy):
+    run(toy)
+    assert toy.control is None
+    run(toy, "--controlled", "--seed", "5", "--mode", "warn")
+    assert (toy.control.seed, toy.control.mode) == (5, "warn")
+
+
+@pytest.mark.parametrize(
+    "runs, kept",
+    [({}, "no run was recorded"), ({"a": "finished", "b": "interrupted"}, "a (finished), b (interrupted)")],
+)
+def test_ctrl_c_says_which_runs_are_kept(toy, runs, kept, capsys):
+    toy.stopped_after = runs
+    assert run(toy) == 130
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("samerun: interrupted; ") and last.endswith(kept)
