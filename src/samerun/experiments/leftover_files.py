@@ -6,20 +6,20 @@ from datetime import datetime
 from pathlib import Path
 
 from samerun.comparing.pairing import read
-from samerun.explaining.explain import explain
-from samerun.runs.difference import Difference, Evidence
+from samerun.explaining.explained import Explained
+from samerun.runs.difference import Evidence
 from samerun.runs.store import Run
 
 FILES = frozenset({"resume-state", "input-data"})  # controlled by starting from the folder as it was
 _ENOUGH = 0.7
 
 
-def left_behind(difference: Difference) -> Evidence | None:
+def left_behind(explained: Explained) -> Evidence | None:
     """What says that one run left something and the other found it.
 
     Further runs in that folder cannot show such a difference: they all find it.
     """
-    found = (item for item in explain(difference)[0] if item.source in FILES and item.strength >= _ENOUGH)
+    found = (item for item in explained.evidence if item.source in FILES and item.strength >= _ENOUGH)
     return next(found, None)
 
 
