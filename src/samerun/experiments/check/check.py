@@ -166,7 +166,7 @@ def _looked_closer(
     proof = None
     if request.confirm and closer.reproduced:
         proof = Proof(trials, request.control, closer.window, closer.stop_after, partings)
-    return closer, why(closer.difference, proof)
+    return closer, why(closer.explained, proof)
 
 
 def agreement(comparisons: Sequence[Comparison]) -> list[str]:

@@ -47,7 +47,6 @@ class Search:
 
         `recorded` are the steps that the pair holds at tier ops.
         """
-        self._last = difference
         self._partings = [difference]
         self._refuted = ()
         explained = Explained(difference)
@@ -58,7 +57,6 @@ class Search:
         if not closer.reproduced:
             closer = self._again(closer)
         closer = _without(closer, self._refuted)
-        self._last = closer.difference
         if not closer.reproduced:
             return self._found(closer, pair, (closer.explained.unproved(), None))
         certain = self._always_parts(pair, closer, difference)
@@ -68,7 +66,6 @@ class Search:
                 again = look_closer(self._trials, closer.explained, closer.pair, self._settled.control())
             if again.reproduced:
                 closer = _without(again, self._refuted)
-                self._last = closer.difference
                 outcome = self._held(closer, certain=certain)
         return self._found(closer, pair, outcome)
 
@@ -136,7 +133,7 @@ class Search:
         self, closer: Closer, pair: tuple[Run, Run], outcome: tuple[Findings, Proven | None]
     ) -> tuple[Found, Proven | None]:
         findings, proven = outcome
-        difference = closer.difference
+        difference = self._last = closer.difference
         seen = tuple(self._trials.recorded[run] for run in closer.pair)
         confirmed = tuple(cause for cause in findings.causes if cause.confirmed)
         alone = self._alone(difference, seen[0])
