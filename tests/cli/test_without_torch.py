@@ -46,7 +46,7 @@ def test_what_is_about_runs_works(tmp_path: Path, put) -> None:
         assert done.returncode == code, (words, done.stderr)
         assert said in done.stdout
         assert "torch" not in done.stderr
-    assert "2 runs part at step 2" in (tmp_path / "samerun-report.html").read_text()
+    assert "2 runs diverge at step 2" in (tmp_path / "samerun-report.html").read_text()
 
 
 @pytest.mark.parametrize("verb", ["check", "check --controlled", "diagnose", "vary", "cost"])

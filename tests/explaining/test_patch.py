@@ -15,10 +15,11 @@ import pytest
 from sources.differences import side
 from sources.mending import Program, changed, differing, equal
 
+import samerun.explaining.patch as patch_module
 from samerun.digest import digest_bytes
 from samerun.editing.user_program import encoded
 from samerun.explaining.cause import Cause
-from samerun.explaining.patch import Patch, patch
+from samerun.explaining.patch import Patch, edits_for, patch
 from samerun.runs.difference import Difference
 
 
@@ -271,6 +272,29 @@ def test_lines_of_runs_of_patched_code_are_found_again(tmp_path: Path) -> None:
     assert changed(both.diff) == (
         "-rng = np.random.default_rng()\n+    t.join()\n+rng = np.random.default_rng(0)"
     )
+
+
+def test_each_cause_is_edited_once_however_many_came_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each later difference comes from code with the edits of all causes before it."""
+    lines = [f"rng{n} = np.random.default_rng()" for n in range(12)]
+    program = Program(tmp_path, "\n".join(["import numpy as np", *lines, ""]))
+    found, files = [], dict(program.files)
+    for number in range(2, 14):
+        at = f"train.py:{number}"
+        settings = {"code": {"train.py": digest_bytes(files["train.py"].encode()).hex()}}
+        difference = program.difference(equal("unseeded", "numpy-generator", at), settings=settings)
+        found.append((difference, Cause("numpy-generator", True, "", "", at)))
+        made = patch(found, tmp_path, {"numpy-generator"})
+        assert made is not None and made.cannot == {}
+        files = dict(made.files)
+    assert files["train.py"].count("default_rng(0)") == 12
+    asked = []
+    monkeypatch.setattr(patch_module, "edits_for", lambda *given: asked.append(given[1]) or edits_for(*given))
+    again = patch(found, tmp_path, {"numpy-generator"})
+    assert again is not None and again.files == files
+    assert asked == [cause for _, cause in found]
 
 
 def test_what_cannot_be_written_does_not_cost_the_rest(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def test_clock_reads_are_noted(observed):
     expected += ["time.strftime", "time.clock_gettime", "time.thread_time_ns", "time.asctime"]
     expected += ["datetime.now", "time.time"]
     assert [note.name for note in notes.of("clock")] == expected
-    assert notes.rows[0].call_site.startswith("tests/sources/test_world.py:")
+    assert notes.rows[0].call_site.startswith("tests/sources/test_system_values.py:")
 
 
 # --- entropy ---------------------------------------------------------------------------------------
@@ -265,7 +265,7 @@ def test_entropy_reads_are_noted_and_unchanged(observed):
     rows = notes.of("entropy", "os.urandom")
     assert len(rows) == 4
     assert rows[0].digest != rows[1].digest
-    assert all(row.call_site.startswith("tests/sources/test_world.py:") for row in rows)
+    assert all(row.call_site.startswith("tests/sources/test_system_values.py:") for row in rows)
 
 
 # --- identity --------------------------------------------------------------------------------------

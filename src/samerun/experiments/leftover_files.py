@@ -6,21 +6,21 @@ from datetime import datetime
 from pathlib import Path
 
 from samerun.comparing.pairing import read
-from samerun.explaining.explain import explain
-from samerun.runs.difference import Difference, Evidence, Strength
+from samerun.explaining.explained import Explained
+from samerun.runs.difference import Evidence, Strength
 from samerun.runs.store import Run
 from samerun.sources.catalogue import in_folder
 
 _ENOUGH = Strength.STRONG
 
 
-def left_behind(difference: Difference) -> Evidence | None:
+def left_behind(explained: Explained) -> Evidence | None:
     """What says that one run left something and the other found it.
 
     Further runs in that folder cannot show such a difference: they all find it.
     """
-    found = (item for item in explain(difference)[0] if item.source in in_folder())
-    return next((item for item in found if item.strength >= _ENOUGH), None)
+    found = (item for item in explained.evidence if item.source in in_folder() and item.strength >= _ENOUGH)
+    return next(found, None)
 
 
 def files_left(run: Run, folder: Path, first: Run) -> list[Path]:

@@ -68,33 +68,50 @@ def patch(
         return None
     edits: dict[str, list[Edit]] = {}
     cannot: dict[str, str] = {}
-    last: Code | None = None
-    for number, (difference, cause) in enumerate(found):
-        code = code_of(difference, folder, _edited_for(found[:number], folder, by_edit))
+    kept = _kept_by_edit(found, by_edit)
+    first: Code | None = None  # that of the first cause with an edit
+    first_kept: Code | None = None
+    edited: Mapping[str, str] = {}  # the files as the next run had them
+    for difference, cause in found:
+        code = code_of(difference, folder, edited)
         try:
             edits.setdefault(cause.source, []).extend(edits_for(difference, cause, code))
-            last = last or code
         except NoEdit as reason:
             cannot.setdefault(cause.source, str(reason))
-    if last is None:
+            continue
+        first = first or code
+        if cause.source in kept:
+            first_kept = first_kept or code
+            before = {source: some for source, some in edits.items() if source in kept}
+            edited, _ = _merged_if_possible(first_kept, before)
+    if first is None:
         return Patch("", {}, cannot)
-    files: Mapping[str, str] = {}
-    try:
-        files = _merged(last, edits)
-    except NoEdit:
-        for source in list(edits):  # those that can be made without the others
-            try:
-                _merged(last, {source: edits[source]})
-            except NoEdit as reason:
-                cannot.setdefault(source, str(reason))
-                del edits[source]
-        try:
-            files = _merged(last, edits)
-        except NoEdit as reason:
-            return Patch("", {}, {**dict.fromkeys(edits, str(reason)), **cannot})
-    diff = "".join(unified(last.file(path), text) for path, text in sorted(files.items()))
-    mended = {source for source, some in edits.items() if some}
+    files, failed = _merged_if_possible(first, edits)
+    for source, why in failed.items():
+        cannot.setdefault(source, why)
+    diff = "".join(unified(first.file(path), text) for path, text in sorted(files.items()))
+    mended = {source for source, some in edits.items() if some and source not in failed}
     return Patch(diff, files, {source: why for source, why in cannot.items() if source not in mended})
+
+
+def _merged_if_possible(
+    code: Code, edits: Mapping[str, Sequence[Edit]]
+) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """The new text of each file with all edits that can be made, and why those of other sources cannot."""
+    failed: dict[str, str] = {}
+    try:
+        return _merged(code, edits), failed
+    except NoEdit:
+        for source, some in edits.items():  # those that can be made without the others
+            try:
+                _merged(code, {source: some})
+            except NoEdit as reason:
+                failed[source] = str(reason)
+    left = {source: some for source, some in edits.items() if source not in failed}
+    try:
+        return _merged(code, left), failed
+    except NoEdit as reason:
+        return {}, {**dict.fromkeys(left, str(reason)), **failed}
 
 
 def _merged(code: Code, edits: Mapping[str, Sequence[Edit]]) -> dict[str, str]:
@@ -122,15 +139,12 @@ def code_of(difference: Difference, folder: Path, edited: Mapping[str, str] | No
     return Code(folder, argv_of(difference), digests_of(difference.a), edited or {})
 
 
-def _edited_for(
-    before: Sequence[tuple[Difference, Cause]], folder: Path, by_edit: Collection[str]
-) -> Mapping[str, str]:
-    """The files as later runs had them."""
+def _kept_by_edit(found: Sequence[tuple[Difference, Cause]], by_edit: Collection[str]) -> set[str]:
+    """The sources that later runs were without since their code was edited."""
     known = catalogue()
-    only = [
-        (difference, cause)
-        for difference, cause in before
-        if cause.source in by_edit or (cause.source in known and not known[cause.source].controllable)
-    ]
-    made = patch(only, folder, by_edit) if only else None
-    return {} if made is None else made.files
+    sources = {cause.source for _, cause in found}
+    return {
+        source
+        for source in sources
+        if source in by_edit or (source in known and not known[source].controllable)
+    }

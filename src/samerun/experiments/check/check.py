@@ -21,7 +21,8 @@ from samerun.experiments.trials import Record, Trials
 from samerun.experiments.workspace import listed, without_new
 from samerun.explaining.cause import Findings
 from samerun.explaining.confirm import confirm, is_free, points
-from samerun.explaining.explain import explain, suspects
+from samerun.explaining.explain import suspects
+from samerun.explaining.explained import Explained
 from samerun.health.examine import examine
 from samerun.launching.run import record as recording
 from samerun.runs.difference import Difference
@@ -97,8 +98,9 @@ def _differs(
     parted: int,
     before: frozenset[Path] | None,
 ) -> CheckResult:
-    first = comparisons[parted].difference
-    assert first is not None
+    difference = comparisons[parted].difference
+    assert difference is not None
+    first = Explained(difference)
     pair = runs[0].id, runs[parted + 1].id
     partings = tuple(item.difference for item in comparisons if item.difference is not None)
     left = _left_behind(trials, first, before)
@@ -122,13 +124,13 @@ def _differs(
     )
 
 
-def _left_behind(trials: Trials, first: Difference, before: frozenset[Path] | None) -> Findings | None:
+def _left_behind(trials: Trials, explained: Explained, before: frozenset[Path] | None) -> Findings | None:
     """What runs, each without the files that are new since `before`, say of what one left for the other.
 
     Nothing where a race may be the reason as well: runs of it can agree by luck.
     """
-    evidence, notes = explain(first)
-    best = left_behind(first)
+    first, evidence = explained.difference, explained.evidence
+    best = left_behind(explained)
     others = [item for item in evidence if item.source not in in_folder() and points(item)]
     if best is None or before is None or is_free(others):
         return None
@@ -154,18 +156,18 @@ def _left_behind(trials: Trials, first: Difference, before: frozenset[Path] | No
         return None
     known = {item.source for item in (*findings.causes, *findings.suspects)}
     more = suspects(first, known)
-    return replace(findings, suspects=(*findings.suspects, *more), notes=(*findings.notes, *notes))
+    return replace(findings, suspects=(*findings.suspects, *more), notes=(*findings.notes, *explained.notes))
 
 
 def _looked_closer(
-    trials: Trials, first: Difference, pair: tuple[str, str], partings: tuple[Difference, ...]
+    trials: Trials, first: Explained, pair: tuple[str, str], partings: tuple[Difference, ...]
 ) -> tuple[Closer, Findings]:
     request = trials.request
     closer = look_closer(trials, first, pair, request.control)
     proof = None
     if request.confirm and closer.reproduced:
         proof = Proof(trials, request.control, closer.window, closer.stop_after, partings)
-    return closer, why(closer.difference, proof)
+    return closer, why(closer.explained, proof)
 
 
 def agreement(comparisons: Sequence[Comparison]) -> list[str]:

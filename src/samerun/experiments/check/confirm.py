@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from samerun.comparing.comparison import Comparison
 from samerun.controls import is_contradicted
 from samerun.experiments.trials import Trials
-from samerun.explaining.cause import Findings, cause_of
+from samerun.explaining.cause import Findings
 from samerun.explaining.confirm import Trial, confirm, races
-from samerun.explaining.explain import explain, suspects
+from samerun.explaining.explain import suspects
+from samerun.explaining.explained import Explained
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Control
 from samerun.sources.catalogue import catalogue
@@ -29,11 +30,11 @@ class Proof:
     partings: tuple[Difference, ...] = ()  # the first differences of other runs of the same command
 
 
-def why(difference: Difference, proof: Proof | None) -> Findings:
+def why(explained: Explained, proof: Proof | None) -> Findings:
     """The sources behind the difference; none of them is confirmed without a proof."""
-    evidence, notes = explain(difference)
+    difference, evidence = explained.difference, explained.evidence
     if proof is None:
-        findings = Findings(tuple(map(cause_of, evidence)))
+        findings = Findings(explained.unproved().causes)
     else:
         base = proof.base
         to_the_end = races((difference, *proof.partings), evidence)
@@ -51,7 +52,7 @@ def why(difference: Difference, proof: Proof | None) -> Findings:
     return replace(
         findings,
         suspects=(*findings.suspects, *suspects(difference, known)),
-        notes=(*findings.notes, *notes),
+        notes=(*findings.notes, *explained.notes),
     )
 
 

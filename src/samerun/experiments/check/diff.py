@@ -10,6 +10,7 @@ from samerun.comparing.comparison import Comparison
 from samerun.experiments import run_outcome, scope
 from samerun.experiments.check.confirm import why
 from samerun.experiments.check.result import CheckResult
+from samerun.explaining.explained import Explained
 from samerun.runs.manifest import Manifest
 from samerun.runs.store import Run, Store
 
@@ -56,7 +57,7 @@ def _differs(
 ) -> CheckResult:
     difference = comparison.difference
     assert difference is not None
-    findings = why(difference, None)
+    findings = why(Explained(difference), None)
     notes = (*result.notes, _controls(a.manifest, b.manifest), failure, *findings.notes)
     return replace(
         result,

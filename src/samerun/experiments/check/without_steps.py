@@ -10,6 +10,7 @@ from samerun.experiments import run_outcome, scope
 from samerun.experiments.check.confirm import Proof, why
 from samerun.experiments.check.result import CheckResult
 from samerun.experiments.trials import Trials
+from samerun.explaining.explained import Explained
 from samerun.launching.marker_files import TORCH_SEEN
 from samerun.launching.why_unrecorded import unrecorded_reason
 from samerun.runs.store import Run
@@ -31,7 +32,7 @@ def check(trials: Trials, result: CheckResult, runs: Sequence[Run]) -> CheckResu
     )
     if difference is not None and not run_outcome.is_crash(comparison, pair):
         proof = Proof(trials, request.control, None, None) if request.confirm else None
-        findings = why(difference, proof)
+        findings = why(Explained(difference), proof)
         return replace(
             result,
             verdict="differs",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from samerun.comparing.compare_runs import compare
 from samerun.experiments.trials import Trials
 from samerun.explaining.confirm import is_not_after
+from samerun.explaining.explained import Explained
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Control
 from samerun.runs.store import Run
@@ -20,28 +21,34 @@ _MOST_RUNS = 3  # recorded for one window: chance can make the first two agree
 class Closer:
     """The best-known first difference; `reproduced` when the runs recorded last part there."""
 
-    difference: Difference
+    explained: Explained
     pair: tuple[str, str]
     reproduced: bool
     window: tuple[int, int] | None  # the steps that the further runs hold at tier ops
     stop_after: int | None
     note: str | None = None
 
+    @property
+    def difference(self) -> Difference:
+        """The difference itself."""
+        return self.explained.difference
+
 
 def look_closer(
     trials: Trials,
-    first: Difference,
+    explained: Explained,
     pair: tuple[str, str],
     control: Control | None,
     *,
-    is_enough: Callable[[Difference], bool] = lambda difference: False,
+    is_enough: Callable[[Explained], bool] = lambda explained: False,
 ) -> Closer:
     """The first difference as seen by further runs at tier ops around it.
 
     Runs that are not repeatable can part elsewhere the next time: the window follows them, unless what is
     seen of a difference without its operations `is_enough`.
     """
-    latest, at = first, pair
+    first = latest = explained.difference
+    at = pair
     note: str | None = None
     for _ in range(_MOVES):
         recorded = window(latest), stop_after(latest)
@@ -51,16 +58,16 @@ def look_closer(
                 f"the difference at step {latest.step} did not come back in {_MOST_RUNS} further runs: "
                 "it is rare, or what it came from has changed since"
             )
-            return Closer(latest, at, False, *recorded, rare)
-        latest, at = found, at_
-        if found.step >= recorded[0][0] or is_enough(found):
+            return Closer(explained, at, False, *recorded, rare)
+        latest, at, explained = found, at_, Explained(found)
+        if found.step >= recorded[0][0] or is_enough(explained):
             break
     else:
         note = "every new pair of runs diverged earlier than the last"
     if latest.step != first.step and note is None:
         how = ", operation by operation," if latest.step >= recorded[0][0] else ""
         note = f"recorded again{how} they diverge at step {latest.step} already"
-    return Closer(latest, at, True, *recorded, note)
+    return Closer(explained, at, True, *recorded, note)
 
 
 def window(difference: Difference) -> tuple[int, int]:

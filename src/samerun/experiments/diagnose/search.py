@@ -17,10 +17,11 @@ from samerun.experiments.diagnose.result import Found, Proof
 from samerun.experiments.leftover_files import left_behind
 from samerun.explaining import opened_files
 from samerun.explaining.cause import Cause, Findings, cause_of
-from samerun.explaining.confirm import confirm, is_free, is_not_after, judge, points, races
-from samerun.explaining.explain import explain, suspects, without
+from samerun.explaining.confirm import confirm, is_not_after, judge, races
+from samerun.explaining.explain import suspects
+from samerun.explaining.explained import Explained
 from samerun.explaining.locate import placed
-from samerun.runs.difference import Difference, Evidence, Strength
+from samerun.runs.difference import Difference
 from samerun.runs.store import Run
 from samerun.sources.catalogue import catalogue
 from samerun.sources.source import Kind
@@ -47,43 +48,42 @@ class Search:
 
         `recorded` are the steps that the pair holds at tier ops.
         """
-        self._last = difference
         self._partings = [difference]
         self._refuted = ()
-        at_once = self._at_once(difference, (pair[0].id, pair[1].id), recorded)
+        explained = Explained(difference)
+        at_once = self._at_once(explained, (pair[0].id, pair[1].id), recorded)
         if at_once is not None:
             return self._found(at_once[0], pair, at_once[1])
-        closer = self._closer(difference, pair, recorded)
+        closer = self._closer(explained, pair, recorded)
         if not closer.reproduced:
             closer = self._again(closer)
         closer = _without(closer, self._refuted)
-        self._last = closer.difference
         if not closer.reproduced:
-            return self._found(closer, pair, (_unproved(closer.difference), None))
+            return self._found(closer, pair, (closer.explained.unproved(), None))
         certain = self._always_parts(pair, closer, difference)
         outcome = self._held(closer, certain=certain)
         if outcome[1] is None and closer.window and not _is_within(closer.difference, closer.window):
             with self._settled.prepared():  # what was seen did not explain it
-                again = look_closer(self._trials, closer.difference, closer.pair, self._settled.control())
+                again = look_closer(self._trials, closer.explained, closer.pair, self._settled.control())
             if again.reproduced:
                 closer = _without(again, self._refuted)
-                self._last = closer.difference
                 outcome = self._held(closer, certain=certain)
         return self._found(closer, pair, outcome)
 
     def _at_once(
-        self, difference: Difference, pair: tuple[str, str], recorded: tuple[int, int] | None
+        self, explained: Explained, pair: tuple[str, str], recorded: tuple[int, int] | None
     ) -> tuple[Closer, tuple[Findings, Proven | None]] | None:
         """What is known without looking closer, where that would cost runs and tell no more."""
-        seen = Closer(difference, pair, True, recorded if _is_within(difference, recorded) else None, None)
-        left = self._left_behind(difference, recorded)
+        at = recorded if _is_within(explained.difference, recorded) else None
+        seen = Closer(explained, pair, True, at, None)
+        left = self._left_behind(explained, recorded)
         if left is not None:
             return seen, left
-        if _is_beyond_control(difference):
-            return seen, (_unproved(difference), None)
-        if _is_a_race_alone(difference):
+        if explained.is_beyond_control:
+            return seen, (explained.unproved(), None)
+        if explained.is_race:
             return self._race(seen)
-        if seen.window is None and _is_plain(difference):
+        if seen.window is None and explained.is_plain:
             findings, proven = self._held(seen, certain=False, best_only=True)
             if proven is not None:
                 return seen, (findings, proven)
@@ -94,7 +94,7 @@ class Search:
         self, closer: Closer, *, certain: bool, best_only: bool = False
     ) -> tuple[Findings, Proven | None]:
         """What further runs say of the candidates for a difference that comes back."""
-        evidence, notes = explain(closer.difference)
+        evidence, notes = closer.explained.evidence, closer.explained.notes
         if best_only:
             evidence = evidence[:1]
         to_the_end = races((*self._partings, closer.difference), evidence)
@@ -110,7 +110,7 @@ class Search:
             return _with_notes(findings, notes), attempts.proof(findings)
         findings = attempts.edited(findings)
         fewer = _without(closer, findings.ruled_out)
-        if not _is_confirmed(findings) and _points_elsewhere(fewer.difference, evidence):
+        if not _is_confirmed(findings) and fewer.explained.points_elsewhere(evidence):
             again, proven = self._held(fewer, certain=False)
             return replace(again, ruled_out=(*findings.ruled_out, *again.ruled_out)), proven
         for more in (attempts.read, attempts.everything):
@@ -120,21 +120,21 @@ class Search:
 
     def _race(self, closer: Closer) -> tuple[Closer, tuple[Findings, Proven | None]] | None:
         """A race with a patch for it; where no edit ends one, what all controls together leave of it."""
-        evidence, notes = explain(closer.difference)
-        attempts = Candidates(self._settled, closer, evidence[:1], certain=False, to_the_end=True)
-        if attempts.can_try(evidence[0].source):
+        best, notes = closer.explained.evidence[0], closer.explained.notes
+        attempts = Candidates(self._settled, closer, [best], certain=False, to_the_end=True)
+        if attempts.can_try(best.source):
             findings = attempts.patched()
             if findings is None:
                 return None
         else:
-            findings = attempts.everything(Findings((cause_of(evidence[0]),)))
+            findings = attempts.everything(Findings((cause_of(best),)))
         return closer, (_with_notes(findings, notes), attempts.proof(findings))
 
     def _found(
         self, closer: Closer, pair: tuple[Run, Run], outcome: tuple[Findings, Proven | None]
     ) -> tuple[Found, Proven | None]:
         findings, proven = outcome
-        difference = closer.difference
+        difference = self._last = closer.difference
         seen = tuple(self._trials.recorded[run] for run in closer.pair)
         confirmed = tuple(cause for cause in findings.causes if cause.confirmed)
         alone = self._alone(difference, seen[0])
@@ -193,18 +193,20 @@ class Search:
         return probed(again, difference.rank)
 
     def _closer(
-        self, difference: Difference, pair: tuple[Run, Run], recorded: tuple[int, int] | None
+        self, explained: Explained, pair: tuple[Run, Run], recorded: tuple[int, int] | None
     ) -> Closer:
-        ids = pair[0].id, pair[1].id
+        difference, ids = explained.difference, (pair[0].id, pair[1].id)
         # What is not seen directly must show again first: any control seems to mend what is rare.
         if _is_within(difference, recorded) and (
-            _is_seen(difference) or self._parts_from_both(difference, pair)
+            explained.is_seen or self._parts_from_both(difference, pair)
         ):
-            return Closer(difference, ids, True, window(difference), stop_after(difference))
-        if difference.what == "batch" and difference.in_workers and _is_seen(difference):
-            return Closer(difference, ids, True, None, None)  # no operation of this process made it
+            return Closer(explained, ids, True, window(difference), stop_after(difference))
+        if difference.what == "batch" and difference.in_workers and explained.is_seen:
+            return Closer(explained, ids, True, None, None)  # no operation of this process made it
         with self._settled.prepared():
-            return look_closer(self._trials, difference, ids, self._settled.control(), is_enough=_is_seen)
+            return look_closer(
+                self._trials, explained, ids, self._settled.control(), is_enough=lambda seen: seen.is_seen
+            )
 
     def _parts_from_both(self, difference: Difference, pair: tuple[Run, Run]) -> bool:
         """Whether one more run parts from both of the pair where they part."""
@@ -222,7 +224,7 @@ class Search:
     def _always_parts(self, pair: tuple[Run, Run], closer: Closer, where: Difference) -> bool:
         """Whether no two of the runs that are there agree, so that two that do are no luck."""
         near = [self._trials.recorded[run] for run in closer.pair]
-        if not closer.reproduced or _is_seen(closer.difference):
+        if not closer.reproduced or closer.explained.is_seen:
             return closer.reproduced
         if {run.id for run in near} == {run.id for run in pair}:
             return True  # a third one parted from both
@@ -242,13 +244,13 @@ class Search:
         found = proven.comparison.difference
         if found is None:
             return closer
-        return Closer(found, (proven.runs[0].id, proven.runs[-1].id), True, None, None, None)
+        return Closer(Explained(found), (proven.runs[0].id, proven.runs[-1].id), True, None, None, None)
 
     def _left_behind(
-        self, difference: Difference, recorded: tuple[int, int] | None
+        self, explained: Explained, recorded: tuple[int, int] | None
     ) -> tuple[Findings, Proven] | None:
         """What further runs, each from the folder as it was, say of what one run left for the other."""
-        best = left_behind(difference)
+        best = left_behind(explained)
         if best is None or self._settled.start is None or self._settled.fresh:
             return None
         with self._settled.prepared((best.source,)):
@@ -259,7 +261,7 @@ class Search:
                 recorded,
                 None,
             )
-        if judge(proven.comparison, difference) != "mended":
+        if judge(proven.comparison, explained.difference) != "mended":
             return None
         return Findings((cause_of(best, confirmed=True),)), proven
 
@@ -291,42 +293,8 @@ def _ruled_out(findings: Findings, before: Sequence[Cause]) -> tuple[Cause, ...]
 def _without(closer: Closer, refuted: Sequence[Cause]) -> Closer:
     """The difference without the generators among these, so that other sources say what they see in it."""
     generators = {cause.source for cause in refuted if catalogue()[cause.source].kind is Kind.RNG}
-    return replace(closer, difference=without(closer.difference, generators)) if generators else closer
-
-
-def _points_elsewhere(difference: Difference, evidence: Sequence[Evidence]) -> bool:
-    """Whether something explains a difference that is not among this evidence."""
-    return bool({item.source for item in explain(difference)[0]} - {item.source for item in evidence})
+    return replace(closer, explained=closer.explained.without(generators))
 
 
 def _is_within(difference: Difference, recorded: tuple[int, int] | None) -> bool:
     return recorded is not None and recorded[0] <= difference.step <= recorded[1]
-
-
-def _is_plain(difference: Difference) -> bool:
-    """Whether the best evidence says so much that a closer look would cost two runs and tell no more."""
-    return any(catalogue()[item.source].is_plain_in(difference) for item in explain(difference)[0][:1])
-
-
-def _is_a_race_alone(difference: Difference) -> bool:
-    """Whether all that points to anything is a race, which no control holds.
-
-    It parts runs at another place each time: a closer look at one of these places tells no more of it.
-    """
-    best = [item for item in explain(difference)[0] if points(item)]
-    return len(best) == 1 and catalogue()[best[0].source].kind is Kind.ORDER and is_free(best)
-
-
-def _is_beyond_control(difference: Difference) -> bool:
-    """Whether the best evidence is of what neither a control nor, therefore, a further run can prove."""
-    return any(item.beyond_control for item in explain(difference)[0][:1])
-
-
-def _unproved(difference: Difference) -> Findings:
-    evidence, notes = explain(difference)
-    return Findings(tuple(map(cause_of, evidence)), notes=tuple(notes))
-
-
-def _is_seen(difference: Difference) -> bool:
-    """Whether the reason was seen directly."""
-    return any(item.strength >= Strength.SEEN for item in explain(difference)[0][:1])

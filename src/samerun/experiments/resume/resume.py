@@ -26,6 +26,7 @@ from samerun.experiments.resume.second_kill import second_kill
 from samerun.experiments.trials import Record
 from samerun.explaining.cause import Cause
 from samerun.explaining.confirm import position
+from samerun.explaining.explained import Explained
 from samerun.launching.run import record as recording
 from samerun.runs.difference import Difference
 from samerun.runs.schema import PHASES
@@ -159,7 +160,7 @@ class _Experiment:
         difference = comparison.difference
         if difference is None or run_outcome.is_crash(comparison, self.runs):
             return None
-        causes = why(difference, None).causes[:_CAUSES]
+        causes = why(Explained(difference), None).causes[:_CAUSES]
         self.notes += [f"likely cause: {cause.source}, {cause.evidence}" for cause in causes]
         return (
             f"two runs diverge even without a resume, at step {difference.step}, in {difference.phase}: "

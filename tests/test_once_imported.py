@@ -1,4 +1,4 @@
-"""What happens once a module was imported, now or later."""
+"""What happens once a module was imported, now or later: the other half of `import_hook.py`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from samerun.ops.when_imported import changed, once_imported
+
+from samerun.import_hook import changed, once_imported
 
 
 @pytest.fixture
