@@ -40,7 +40,7 @@ frameworks: .venv-frameworks/.ready  ## the same with Lightning, transformers an
 	.venv-frameworks/bin/pytest -m slow tests/fidelity/test_frameworks.py
 	.venv-frameworks/bin/python benchmarks/faults/score.py with_
 
-guests: .venv-guests/.ready  ## other people's test suites plain and recorded; clones them into .guests; hours
+guests: .venv-guests/.ready  ## other people's test suites plain and recorded; clones them into .guests; an hour or two
 	.venv-guests/bin/python benchmarks/guests/run.py --write
 
 no-false-alarm: $(READY)  ## check -n 20 on a controlled example at 2 threads, 5 times in a row

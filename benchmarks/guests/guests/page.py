@@ -37,7 +37,7 @@ def _when(judged: Sequence[Judged]) -> str:
 
 def _table(judged: Sequence[Judged]) -> str:
     head = "| suite | commit | tests | passed | skipped or expected to fail | failed plain too "
-    head += "| parted: `off` | tier `ops` | `strict` | CPU time: `off` | tier `ops` | `strict` |"
+    head += "| diverged: `off` | tier `ops` | `strict` | CPU time: `off` | tier `ops` | `strict` |"
     rows = [head, "|" + " --- |" * 12]
     for each in judged:
         plain = _plain(each)
@@ -63,7 +63,7 @@ def _what_parts(judged: Sequence[Judged]) -> str:
         for (way, reason), those in reasons.items():
             tests = "<br>".join(f"`{_cell(one.test)}`: {one.plain} → {one.here}" for one in those)
             rows.append(f"| {each.suite.name} | {way} | {tests} | {_cell(reason)} |")
-    title = "## What parts\n"
+    title = "## What diverges\n"
     if not rows:
         return f"{title}\nNothing.\n"
     return "\n".join([title, "| suite | way | tests | why |", "| --- | --- | --- | --- |", *rows]) + "\n"
@@ -75,7 +75,7 @@ def _flaky(judged: Sequence[Judged]) -> str:
         for each in judged
         for test in each.flaky
     ]
-    title = "## What differs between plain runs\n\nThese are not counted as parted.\n"
+    title = "## What differs between plain runs\n\nThese are not counted as diverged.\n"
     if not rows:
         return f"{title}\nNothing was seen to.\n"
     return "\n".join([title, "| suite | test | seen |", "| --- | --- | --- |", *rows]) + "\n"
