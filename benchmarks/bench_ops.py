@@ -24,7 +24,7 @@ import torch
 
 from samerun.ops import Implementation, implementations
 from samerun.ops.installation import put_in
-from samerun.ops.selftest import imported
+from samerun.ops.selftest import is_importable
 
 LEAST = 0.002  # seconds that a turn takes, at least: so many calls
 
@@ -132,7 +132,7 @@ def main() -> None:
         if options.names and one.name not in options.names:
             continue
         alone = "cudnn" in one.name or "attention" in one.name  # CUDA's
-        if not imported(one) or (alone and device.type == "cpu"):
+        if not is_importable(one) or (alone and device.type == "cpu"):
             continue
         row = Row(one, device)
         row.measure(options.rounds)

@@ -13,7 +13,7 @@ from samerun import callsite
 
 
 def here():
-    frame = callsite.user_frame()
+    frame = callsite.find_user_frame()
     return None if frame is None else callsite.call_site(frame)
 
 
@@ -38,7 +38,7 @@ def test_a_thread_started_by_the_standard_library_ends_at_the_users_function():
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         assert pool.submit(here).result().startswith("tests/test_callsite.py:")
         # without a function of the user's, the machinery acts for itself
-        assert pool.submit(callsite.user_frame).result() is None
+        assert pool.submit(callsite.find_user_frame).result() is None
 
 
 @pytest.mark.parametrize(
@@ -54,14 +54,14 @@ def test_a_thread_started_by_the_standard_library_ends_at_the_users_function():
     ],
 )
 def test_files(name, kind):
-    assert callsite._of_file(name) == kind
+    assert callsite._classify_file(name) == kind
 
 
 SCRIPT = """
 import sys
 from samerun import callsite
 def site():
-    frame = callsite.user_frame()
+    frame = callsite.find_user_frame()
     return frame and callsite.call_site(frame)
 from dataclasses import dataclass, field
 @dataclass
@@ -94,7 +94,7 @@ def test_the_machinery_of_imports_is_not_the_users(tmp_path, monkeypatch):
     package = tmp_path / "site-packages"
     package.mkdir()
     (package / "samerun_imported.py").write_text(
-        "from samerun import callsite\nframe = callsite.user_frame()\n"
+        "from samerun import callsite\nframe = callsite.find_user_frame()\n"
     )
     monkeypatch.syspath_prepend(str(package))
     import samerun_imported
@@ -106,7 +106,9 @@ def test_the_user_is_found_in_the_time_of_a_few_calls():
     def caller():
         return sys._getframe(1).f_code.co_filename
 
-    times = [[timeit.timeit(one, number=2000) for one in (callsite.user_frame, caller)] for _ in range(9)]
+    times = [
+        [timeit.timeit(one, number=2000) for one in (callsite.find_user_frame, caller)] for _ in range(9)
+    ]
     found, called = map(min, zip(*times, strict=True))
     # timeit, a standard module, ends the walk at its first frame; the bound is three times what was measured
     assert found < 15 * called

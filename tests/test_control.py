@@ -13,7 +13,7 @@ import torch
 
 import samerun
 import samerun.layers
-from samerun.controls import environment, isolate_rng, seed_everything, selected
+from samerun.controls import build_environment, isolate_rng, seed_everything, select_sources
 from samerun.errors import TooLate, UsageError
 from samerun.runs.plan import Control
 from samerun.sources import nondeterministic_kernels
@@ -30,7 +30,7 @@ STRICT = SEEDED | {
 
 
 def ids(control):
-    return {source.id for source in selected(control)}
+    return {source.id for source in select_sources(control)}
 
 
 @pytest.fixture(autouse=True)
@@ -99,12 +99,12 @@ def test_extra_adds_and_only_narrows():
 
 def test_an_unknown_source_is_named_with_the_known_ones():
     with pytest.raises(UsageError, match=r"'numpy'.*numpy-global"):
-        selected(Control(only=("numpy",)))
+        select_sources(Control(only=("numpy",)))
 
 
 def test_a_source_without_a_control_says_what_helps():
     with pytest.raises(UsageError, match=r"memory-address has no control.*sort by a name"):
-        selected(Control(extra=("memory-address",)))
+        select_sources(Control(extra=("memory-address",)))
 
 
 # --- variables -------------------------------------------------------------------------------------
@@ -113,18 +113,18 @@ def test_a_source_without_a_control_says_what_helps():
 def test_variables_are_set_when_missing(monkeypatch):
     monkeypatch.delenv("PYTHONHASHSEED", raising=False)
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
-    variables = environment(Control(seed=1))
+    variables = build_environment(Control(seed=1))
     assert variables["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
     assert 0 <= int(variables["PYTHONHASHSEED"]) < 2**32
-    assert variables == environment(Control(seed=1)) != environment(Control(seed=2))
-    assert environment(Control(mode="off")) == environment(None) == {}
+    assert variables == build_environment(Control(seed=1)) != build_environment(Control(seed=2))
+    assert build_environment(Control(mode="off")) == build_environment(None) == {}
 
 
 def test_a_users_own_valid_variables_are_kept(monkeypatch):
     monkeypatch.setenv("PYTHONHASHSEED", "7")
     monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8")
     kept = {"PYTHONHASHSEED": "7", "CUBLAS_WORKSPACE_CONFIG": ":16:8"}
-    assert environment(Control()) == kept | {"TORCHINDUCTOR_DETERMINISTIC": "1"}
+    assert build_environment(Control()) == kept | {"TORCHINDUCTOR_DETERMINISTIC": "1"}
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_users_own_valid_variables_are_kept(monkeypatch):
 def test_a_users_own_invalid_variable_is_named(monkeypatch, name, value):
     monkeypatch.setenv(name, value)
     with pytest.raises(UsageError, match=f"{name}='{value}'"):
-        environment(Control())
+        build_environment(Control())
 
 
 # --- in this process -------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ def test_everything_is_restored_after_an_exception():
 
 
 def test_a_control_that_fails_half_way_undoes_the_first_half(monkeypatch):
-    monkeypatch.setattr(nondeterministic_kernels, "_cuda_is_on", lambda: True)
+    monkeypatch.setattr(nondeterministic_kernels, "_is_cuda_on", lambda: True)
     monkeypatch.setattr(nondeterministic_kernels.NondeterministicKernels, "environment", lambda *_: {})
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
     with pytest.raises(TooLate, match="CUBLAS_WORKSPACE_CONFIG"), samerun.control(seed=1):
@@ -360,7 +360,7 @@ def test_seed_everything_warns_once_about_the_hash_seed():
 
 
 def test_cublas_after_cuda_is_too_late(monkeypatch):
-    monkeypatch.setattr(nondeterministic_kernels, "_cuda_is_on", lambda: True)
+    monkeypatch.setattr(nondeterministic_kernels, "_is_cuda_on", lambda: True)
     source = nondeterministic_kernels.NondeterministicKernels()
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
     with pytest.raises(TooLate, match=":4096:8"):

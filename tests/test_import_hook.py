@@ -8,7 +8,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from samerun.import_hook import ImportHook, changed, once_imported
+from samerun.import_hook import ImportHook, call_once_imported, change_once_imported
 
 PACKAGE = "a_package_of_the_test"
 INNER = f"{PACKAGE}.inner"
@@ -40,16 +40,16 @@ def test_the_hook_waits_for_the_whole_package(order):
 
 
 def test_once_imported_does_not_wait(order):
-    once_imported(INNER, lambda: order.append("then"))
+    call_once_imported(INNER, lambda: order.append("then"))
     importlib.import_module(PACKAGE)
     assert order == ["inner", "then", "package"]
-    once_imported(INNER, lambda: order.append("there already"))
+    call_once_imported(INNER, lambda: order.append("there already"))
     assert order[3:] == ["there already"]
 
 
 def test_two_that_wait_for_one_module_are_both_called(order):
     for name in ("first", "second"):
-        once_imported(INNER, lambda name=name: order.append(name))
+        call_once_imported(INNER, lambda name=name: order.append(name))
     module = importlib.import_module(INNER)
     assert order == ["inner", "first", "second", "package"]
     assert type(module.__loader__) is type(module.__spec__.loader)
@@ -63,9 +63,9 @@ def test_a_change_is_taken_back_or_never_made(order):
         order.append("changed")
         return lambda: order.append("back")
 
-    changed(INNER, change)()
+    change_once_imported(INNER, change)()
     assert sys.meta_path == finders
-    undo = changed(INNER, change)
+    undo = change_once_imported(INNER, change)
     importlib.import_module(INNER)
     undo()
     assert order == ["inner", "changed", "package", "back"] and sys.meta_path == finders

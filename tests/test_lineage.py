@@ -14,7 +14,7 @@ import torch
 
 import samerun
 from samerun import lineage
-from samerun.launching.launch import child_environment
+from samerun.launching.launch import build_child_environment
 from samerun.runs.plan import Control, Plan
 
 # Each line is a child's: its name, and what it drew from each generator.
@@ -259,16 +259,16 @@ def test_children_that_make_one_sample_together_are_not_alike():
 
 
 def test_a_childs_place_is_its_order_in_its_parent():
-    one, two = in_children(lambda: [lineage.path(), in_children(lineage.path, 2)], 2)
+    one, two = in_children(lambda: [lineage.get_path(), in_children(lineage.get_path, 2)], 2)
     assert one[0][:-1] == two[0][:-1] and two[0][-1] == one[0][-1] + 1
     for place, below in (one, two):
         assert below == [[*place, "fork", 0], [*place, "fork", 1]]
 
 
 def test_a_child_knows_its_parent():
-    mine = list(lineage.path()), os.getpid()
-    assert in_children(lambda: lineage.parent_path(os.getppid()), 1) == [mine[0]]
-    assert in_children(lambda: lineage.parent_path(1), 1) == [None]
+    mine = list(lineage.get_path()), os.getpid()
+    assert in_children(lambda: lineage.find_parent_path(os.getppid()), 1) == [mine[0]]
+    assert in_children(lambda: lineage.find_parent_path(1), 1) == [None]
 
 
 def test_what_is_handed_on_is_put_back():
@@ -283,7 +283,7 @@ def test_what_is_handed_on_is_put_back():
 
 def test_a_command_begins_a_tree_of_its_own(tmp_path):
     with samerun.control(seed=1, mode="seeded"):
-        assert lineage.VARIABLE not in child_environment(Plan(run=str(tmp_path)), tmp_path, {})
+        assert lineage.VARIABLE not in build_child_environment(Plan(run=str(tmp_path)), tmp_path, {})
 
 
 def test_threads_that_start_programs_each_take_another_place():

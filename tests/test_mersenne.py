@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from samerun.mersenne import FOR_ZERO, LIBRARIES, WORDS, Words, torch_generator
+from samerun.mersenne import FOR_ZERO, LIBRARIES, WORDS, Words, make_torch_generator
 from samerun.sources.per_sample import seeder as _generators
 from samerun.sources.per_sample import state_memory
 
@@ -66,13 +66,17 @@ def test_one_by_one_or_many_together() -> None:
     for seed in seeds:
         _generators.seed_all(seed)
         alone.append(draws())
-    assert [draws() for _ in _generators.seeded_with_each(seeds)] == alone
+    assert [draws() for _ in _generators.seed_with_each(seeds)] == alone
 
 
 WAYS = {
-    "python": lambda seeder: vars(seeder).update(_python=state_memory.through_python()),
-    "numpy": lambda seeder: vars(seeder).update(_numpy=state_memory.through_numpy(np.random.mtrand._rand)),
-    "torch": lambda seeder: vars(seeder).update(_torch=state_memory.through_torch(torch.default_generator)),
+    "python": lambda seeder: vars(seeder).update(_python=state_memory.write_through_python()),
+    "numpy": lambda seeder: vars(seeder).update(
+        _numpy=state_memory.write_through_numpy(np.random.mtrand._rand)
+    ),
+    "torch": lambda seeder: vars(seeder).update(
+        _torch=state_memory.write_through_torch(torch.default_generator)
+    ),
 }
 
 
@@ -85,7 +89,7 @@ def test_the_way_through_setstate_gives_the_same(slow: Any, monkeypatch: pytest.
     seeder = _generators._Seeder()
     seeder.numpy(np.random.mtrand)
     slow(seeder)
-    monkeypatch.setattr(_generators, "_seeder", lambda: seeder)
+    monkeypatch.setattr(_generators, "_get_seeder", lambda: seeder)
     _generators.seed_all(3)
     assert draws() == expected
     kept = _generators.capture()
@@ -97,7 +101,7 @@ def test_the_way_through_setstate_gives_the_same(slow: Any, monkeypatch: pytest.
 
 
 def test_fast_ways_are_the_ones_taken_here() -> None:
-    places = _generators._seeder().places()
+    places = _generators._get_seeder().places()
     assert [type(place) for place in places] == [state_memory.Memory] * 4
 
 
@@ -112,7 +116,7 @@ def test_what_is_written_is_what_the_generators_say() -> None:
         assert random.getstate() == (3, (*pythons, 560), None)
         _, key, *rest = np.random.get_state()
         assert (key.tolist(), rest) == (numpys, [560, 0, 0.0])
-        assert torch.equal(torch.get_rng_state(), torch_generator(9).get_state())
+        assert torch.equal(torch.get_rng_state(), make_torch_generator(9).get_state())
         raw = torch.get_rng_state().numpy()
         assert raw[24 : 24 + 8 * WORDS].view(np.uint64).tolist() == torchs
         assert not raw[24 + 8 * WORDS :].any()
@@ -124,16 +128,16 @@ def test_a_memory_where_something_else_lies_is_not_taken(monkeypatch: pytest.Mon
         return bytes(byte ^ 1 for byte in there[:8]) + there[8:]
 
     real = ctypes.string_at
-    assert state_memory._torch_engine_at() is not None
+    assert state_memory._find_torch_engine() is not None
     monkeypatch.setattr(ctypes, "string_at", moved)
     legacy = np.random.mtrand._rand
     found = [
-        state_memory.of_python(),
-        *state_memory.of_numpy(legacy),
-        state_memory.of_torch(torch.default_generator),
+        state_memory.find_python(),
+        *state_memory.find_numpy(legacy),
+        state_memory.find_torch(torch.default_generator),
     ]
     assert [type(place) for place in found] == [state_memory.Through] * 4
-    assert state_memory._torch_engine_at.__wrapped__() is None
+    assert state_memory._find_torch_engine.__wrapped__() is None
 
 
 def test_numpys_other_bits_are_noticed() -> None:
@@ -152,7 +156,7 @@ def test_numpys_other_bits_are_noticed() -> None:
 
 def test_a_generator_of_torch_alone() -> None:
     _generators.seed_all(5)
-    generator = torch_generator(5)
+    generator = make_torch_generator(5)
     assert torch.equal(torch.rand(700), torch.rand(700, generator=generator))
     assert generator.initial_seed() == 5
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from samerun.import_hook import changed, once_imported
+from samerun.import_hook import call_once_imported, change_once_imported
 
 
 @pytest.fixture
@@ -22,13 +22,13 @@ def late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_at_once_where_it_is_imported() -> None:
     done: list[int] = []
-    once_imported("sys", lambda: done.append(1))()
+    call_once_imported("sys", lambda: done.append(1))()
     assert done == [1]
 
 
 def test_later(late: str, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[int] = []
-    undo = once_imported(late, lambda: done.append(sys.modules[late].value))
+    undo = call_once_imported(late, lambda: done.append(sys.modules[late].value))
     importlib.import_module("colorsys")
     assert done == []
     importlib.import_module(late)
@@ -40,7 +40,7 @@ def test_later(late: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_given_up(late: str, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[int] = []
     before = list(sys.meta_path)
-    once_imported(late, lambda: done.append(1))()
+    call_once_imported(late, lambda: done.append(1))()
     assert sys.meta_path == before
     importlib.import_module(late)
     assert done == []
@@ -54,7 +54,7 @@ def test_a_change_is_taken_back(late: str, monkeypatch: pytest.MonkeyPatch) -> N
         done.append("made")
         return lambda: done.append("taken back")
 
-    back = changed(late, change)  # type: ignore[arg-type]
+    back = change_once_imported(late, change)  # type: ignore[arg-type]
     importlib.import_module(late)
     assert done == ["made"]
     back()

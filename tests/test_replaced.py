@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from samerun.controls import environment
+from samerun.controls import build_environment
 from samerun.runs.plan import Control, Plan
-from samerun.runs.recorder_errors import complaints, why_broken
-from samerun.sources.catalogue import catalogue
+from samerun.runs.recorder_errors import explain_broken, read_complaints
+from samerun.sources.catalogue import find_sources
 
 SCRIPT = Path(__file__).with_name("replaced.py")
 PLANTED = ("torch.load", "torch.get_rng_state")
@@ -23,11 +23,11 @@ def found(folder: Path, how: str, **plan) -> tuple[list[str], list[str], list[st
     """(what is wrong, what is wrong with the planted, the names of all that was replaced)."""
     text = Plan(run=str(folder), **plan).to_json()
     command = [sys.executable, str(SCRIPT), str(folder), text, how]
-    env = {**os.environ, **environment(plan.get("control"))}
+    env = {**os.environ, **build_environment(plan.get("control"))}
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
-    assert complaints(folder) == []
-    assert why_broken(folder) is None
+    assert read_complaints(folder) == []
+    assert explain_broken(folder) is None
     said = json.loads((folder / "found.json").read_text())
     planted = [each for each in said["found"] if each.startswith(PLANTED)]
     return [each for each in said["found"] if each not in planted], planted, said["names"]
@@ -54,7 +54,9 @@ def test_a_wrapper_that_gets_it_wrong_is_found(recorded):
 
 
 def test_controls_and_variants_look_like_what_they_replace(tmp_path):
-    known = [source for source in catalogue().values() if source.id != "contention"]  # keeps the cores busy
+    known = [
+        source for source in find_sources().values() if source.id != "contention"
+    ]  # keeps the cores busy
     extra = tuple(source.id for source in known if source.controllable)
     first = {source.id: next(iter(source.variants({})), None) for source in known}
     vary = {id_: variant.value for id_, variant in first.items() if variant and variant.value is not None}

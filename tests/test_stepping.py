@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
-from samerun.stepping import around, is_coroutine_function, is_generator_function, step_by_step
+from samerun.stepping import is_coroutine_function, is_generator_function, run_inside, step_by_step
 
 
 def noting(notes: list[str]) -> Callable[[], AbstractContextManager[None]]:
@@ -61,9 +61,9 @@ def test_a_coroutine_is_inside_from_start_to_end() -> None:
         notes.append("second")
         return 3
 
-    assert asyncio.run(around(work, noting(notes))()) == 3
+    assert asyncio.run(run_inside(work, noting(notes))()) == 3
     assert notes == ["in", "first", "second", "out"]
-    assert around(lambda: notes.append("plain"), noting(notes))() is None
+    assert run_inside(lambda: notes.append("plain"), noting(notes))() is None
     assert notes[4:] == ["in", "plain", "out"]
 
 

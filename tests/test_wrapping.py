@@ -32,7 +32,7 @@ def each_time():
 def wrapped():
     """Wrap an attribute for the time of a test."""
     undos = []
-    yield lambda *asked: undos.append(wrapping.around(*asked))
+    yield lambda *asked: undos.append(wrapping.wrap_attribute(*asked))
     for undo in reversed(undos):
         undo()
 
@@ -101,7 +101,9 @@ def test_a_wrapped_builtin_stands_for_it(wrapped):
 def test_two_layers_are_undone_in_any_order():
     plain, said = Base.method, []
     undos = [
-        wrapping.around(Base, "method", lambda original, args, kwargs, n=n: said.append(n) or original(*args))
+        wrapping.wrap_attribute(
+            Base, "method", lambda original, args, kwargs, n=n: said.append(n) or original(*args)
+        )
         for n in (1, 2)
     ]
     kept = Base.method
@@ -121,7 +123,7 @@ def test_a_method_that_a_class_has_from_its_base_is_given_back():
     class Child(Base):
         pass
 
-    undo = wrapping.around(Child, "method", passing)
+    undo = wrapping.wrap_attribute(Child, "method", passing)
     assert "method" in vars(Child)
     undo()
     assert "method" not in vars(Child)
@@ -151,7 +153,7 @@ def test_warnings_stay_on_the_line_that_called(each_time):
 
 def test_a_method_of_a_class_in_c_is_replaced_and_put_back():
     plain = torch._C.Generator.seed
-    undo = wrapping.around(torch._C.Generator, "seed", lambda *_: 7)
+    undo = wrapping.wrap_attribute(torch._C.Generator, "seed", lambda *_: 7)
     try:
         assert torch.Generator().seed() == 7
     finally:

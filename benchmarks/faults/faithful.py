@@ -34,7 +34,7 @@ from scoring.copying import command, copy, environment
 
 from samerun.experiments.check.diff import diff
 from samerun.runs.store import Run, Store
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 
 PROBABLE = 0.01
 LEAST = 1e-4  # of the loss: plain runs that are closer than this differ in low-order bits alone
@@ -71,7 +71,7 @@ class Row:
 
 def measure(case: Case, runs: int) -> Row:
     """Run one case plainly and under control, each run in a fresh copy."""
-    asked = sorted({fault.source for fault in case.faults if not catalogue()[fault.source].modes})
+    asked = sorted({fault.source for fault in case.faults if not find_sources()[fault.source].modes})
     freely = [_recorded(case, ["--mode", "off"]) for _ in range(runs)]
     plain = [_level(each) for each in freely]
     controls = [part for id_ in asked for part in ("--control", id_)]
@@ -136,7 +136,7 @@ def main() -> int:
     options.add_argument("--jobs", type=int, default=1, help="cases at a time")
     options.add_argument("--json", type=Path, metavar="FILE")
     chosen = options.parse_args()
-    known = catalogue()
+    known = find_sources()
     cases = [
         case
         for case in load(chosen.names)

@@ -10,4 +10,4 @@ from samerun.launching.run import record
 from samerun.runs.store import Store
 
 run = record(sys.argv[1:], store=Store(), cwd=Path.cwd(), tier="ops", tee=True)
-sys.exit(exit_codes.of_process(run.manifest.exit_code))
+sys.exit(exit_codes.read_exit_code(run.manifest.exit_code))

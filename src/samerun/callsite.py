@@ -47,7 +47,7 @@ _kinds: dict[str, int] = {}
 _names: dict[str, str] = {}
 
 
-def user_frame(depth: int = 1) -> FrameType | None:
+def find_user_frame(depth: int = 1) -> FrameType | None:
     """The nearest frame of the user's own code, from `depth` frames above this one (1: the caller) on.
 
     None when the call came from the standard library's machinery or from no code of the user's at all.
@@ -71,7 +71,7 @@ def user_frame(depth: int = 1) -> FrameType | None:
     return None
 
 
-def called_directly() -> bool:
+def is_called_directly() -> bool:
     """Whether the nearest frame outside samerun and the passed-on standard modules is the user's.
 
     So a library that the user called does not count, nor does what it calls.
@@ -102,16 +102,16 @@ def call_site(frame: FrameType) -> str:
     name = frame.f_code.co_filename
     shown = _names.get(name)
     if shown is None:
-        shown = _names[name] = _shown(name)
+        shown = _names[name] = _shorten_path(name)
     return f"{shown}:{frame.f_lineno}"
 
 
 def is_user_file(name: str) -> bool:
     """Whether a source file, by its absolute path, is the user's own."""
-    return _of_file(name) == _USER
+    return _classify_file(name) == _USER
 
 
-def absolute(path: str) -> str:
+def make_absolute(path: str) -> str:
     """An absolute path; as it is, where there is no working directory any more."""
     try:
         return os.path.abspath(path)
@@ -131,31 +131,31 @@ def _classify(frame: FrameType) -> int:
         else:
             kind = _USER if name.startswith(("<stdin>", "<ipython", "<doctest")) else _THROUGH
     else:
-        kind = _of_file(name)
+        kind = _classify_file(name)
     _kinds[name] = kind
     return kind
 
 
-def _of_file(name: str) -> int:
-    path = absolute(name)
+def _classify_file(name: str) -> int:
+    path = make_absolute(name)
     if path.startswith(_SAMERUN) or path.startswith(_SCRIPTS):
         return _THROUGH
     if any(part in path for part in _INSTALLED):
-        started = _started_package()
+        started = _find_started_package()
         return _USER if started is not None and f"{os.sep}{started}{os.sep}" in path else _THROUGH
     if path.startswith(_STDLIB):
-        return _THROUGH if _module_of(path) in PASSTHROUGH else _END
-    return _THROUGH if path.startswith(_torch_folder()) or _is_compiled(path) else _USER
+        return _THROUGH if _find_module_of(path) in PASSTHROUGH else _END
+    return _THROUGH if path.startswith(_find_torch_folder()) or _is_compiled(path) else _USER
 
 
 @functools.cache
 def _is_library(name: str) -> bool:
     """Of a file that is walked through: whether it is an installed package's."""
-    path = absolute(name)
+    path = make_absolute(name)
     return not path.startswith(_SAMERUN) and any(part in path for part in _INSTALLED)
 
 
-def _module_of(path: str) -> str:
+def _find_module_of(path: str) -> str:
     """The top-level module of a file of the standard library: "pathlib" for pathlib/_local.py."""
     for root in _STDLIB:
         if path.startswith(root):
@@ -163,7 +163,7 @@ def _module_of(path: str) -> str:
     return ""
 
 
-def _started_package() -> str | None:
+def _find_started_package() -> str | None:
     """The installed package that `python -m` started, unless it only starts others."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     name = getattr(spec, "name", "")
@@ -173,10 +173,10 @@ def _started_package() -> str | None:
     return package if package and package not in _STARTERS else None
 
 
-def _torch_folder() -> str:
+def _find_torch_folder() -> str:
     """Where torch is, for one built from source outside site-packages."""
     paths = getattr(sys.modules.get("torch"), "__path__", None)
-    return os.path.join(absolute(paths[0]), "") if paths else "\0"
+    return os.path.join(make_absolute(paths[0]), "") if paths else "\0"
 
 
 def _is_compiled(path: str) -> bool:
@@ -185,17 +185,17 @@ def _is_compiled(path: str) -> bool:
     return f"{os.sep}torchinductor_" in path or bool(folder and path.startswith(os.path.join(folder, "")))
 
 
-def _shown(name: str) -> str:
+def _shorten_path(name: str) -> str:
     if name.startswith("<"):
         return name
-    path = absolute(name)
+    path = make_absolute(name)
     for part in _INSTALLED:
         if part in path:
             return path.split(part, 1)[1]
-    return shown(path)
+    return show_path(path)
 
 
-def shown(path: str) -> str:
+def show_path(path: str) -> str:
     """An absolute path, relative to the working directory where it lies in it.
 
     What was copied from outside of the working directory is shown as the file that it is a copy of.

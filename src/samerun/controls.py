@@ -17,7 +17,7 @@ from samerun.errors import TooLate, UsageError
 from samerun.ranks import sync_seed
 from samerun.runs.plan import MODES, Control, Fill, Mode
 from samerun.sources.base.rng import Rng
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 from samerun.sources.source import Source
 from samerun.streams import checked_seed
 from samerun.torch_version import require_torch
@@ -28,7 +28,7 @@ _log = logging.getLogger("samerun")
 _warned: set[str] = set()
 
 
-def selected(control: Control | None) -> list[Source]:
+def select_sources(control: Control | None) -> list[Source]:
     """The sources that a control takes hold of, in the order of their ids.
 
     Raises UsageError for an id that is not in the catalogue or has no control.
@@ -36,17 +36,17 @@ def selected(control: Control | None) -> list[Source]:
     if control is None or control.mode == "off":
         return []
     for id_ in (*(control.only or ()), *control.extra):
-        _known(id_)
-    return [source for source in catalogue().values() if source.is_controlled_by(control)]
+        _check_known(id_)
+    return [source for source in find_sources().values() if source.is_controlled_by(control)]
 
 
-def environment(control: Control | None) -> dict[str, str]:
+def build_environment(control: Control | None) -> dict[str, str]:
     """The variables that must exist when a controlled process starts.
 
     Raises UsageError when one of the user's own contradicts the control.
     """
     merged: dict[str, str] = {}
-    for source in selected(control):
+    for source in select_sources(control):
         assert control is not None
         merged.update(source.environment(control))
     return merged
@@ -55,7 +55,7 @@ def environment(control: Control | None) -> dict[str, str]:
 def is_contradicted(id_: str) -> bool:
     """Whether the user's own environment keeps the source from being controlled (OMP_NUM_THREADS=2)."""
     try:
-        environment(Control(only=(id_,)))
+        build_environment(Control(only=(id_,)))
     except UsageError:
         return True
     return False
@@ -83,10 +83,10 @@ def seed_everything(
         seed = sync_seed()
         _log.info("seed %d (drawn from the operating system's entropy)", seed)
     value = checked_seed(seed)
-    wanted = Control(mode=_mode(mode, deterministic), seed=value, disable_cudnn=disable_cudnn)
+    wanted = Control(mode=_resolve_mode(mode, deterministic), seed=value, disable_cudnn=disable_cudnn)
     with layers.lock:
         layers.take_back()
-        layers.put(_applied(wanted, workers=workers), own_end=False)
+        layers.put(_apply(wanted, workers=workers), own_end=False)
     return value
 
 
@@ -116,10 +116,10 @@ class control(ContextDecorator):  # spelled as people call it
         if fill not in (True, False, "nan"):
             raise UsageError(f"fill is True (zeros), 'nan' or False, not {fill!r}")
         self._control = Control(
-            mode=_mode(mode, deterministic),
+            mode=_resolve_mode(mode, deterministic),
             seed=checked_seed(seed),
-            only=None if only is None else _ids("only", only),
-            extra=_ids("extra", extra),
+            only=None if only is None else _check_ids("only", only),
+            extra=_check_ids("extra", extra),
             fill=fill,
             disable_cudnn=disable_cudnn,
         )
@@ -132,12 +132,12 @@ class control(ContextDecorator):  # spelled as people call it
                 f"{_name_of(function)} is a generator function; controlled from its first value to its last, "
                 "whoever iterates it would be too. Write `with control(...):` inside it"
             )
-        inside: _Function = stepping.around(function, lambda: self)
+        inside: _Function = stepping.run_inside(function, lambda: self)
         return inside
 
     def __enter__(self) -> Control:
         with layers.lock:
-            self._layers.append(layers.put(_applied(self._control)))
+            self._layers.append(layers.put(_apply(self._control)))
         return self._control
 
     def __exit__(
@@ -167,7 +167,7 @@ class isolate_rng(ContextDecorator):  # spelled as people call it
         if stepping.is_generator_function(function) or stepping.is_coroutine_function(function):
             apart: _Function = stepping.step_by_step(function, _Apart)
             return apart
-        inside: _Function = stepping.around(function, lambda: self)
+        inside: _Function = stepping.run_inside(function, lambda: self)
         return inside
 
     def __enter__(self) -> None:
@@ -183,7 +183,7 @@ class _States:
     """The global generators as they are now."""
 
     def __init__(self) -> None:
-        self._states = [(rng, rng.capture()) for rng in _rngs() if rng.in_play()]
+        self._states = [(rng, rng.capture()) for rng in _list_rngs() if rng.in_play()]
 
     def restore(self) -> None:
         """Put them back."""
@@ -207,9 +207,9 @@ class _Apart:
         self._outside.restore()
 
 
-def _applied(wanted: Control, *, workers: bool = True) -> ExitStack:
+def _apply(wanted: Control, *, workers: bool = True) -> ExitStack:
     """Control each selected source in this process; closing what is returned undoes it all."""
-    sources = [source for source in selected(wanted) if workers or not source.of_workers]
+    sources = [source for source in select_sources(wanted) if workers or not source.of_workers]
     requested = {*(wanted.only or ()), *wanted.extra}
     if any(source.hooks_into.partition(".")[0] == "torch" for source in sources):
         require_torch("control of torch's sources")
@@ -255,11 +255,11 @@ def _warn_once(text: str) -> None:
         warnings.warn(text, UserWarning, stacklevel=4)
 
 
-def _rngs() -> list[Rng]:
-    return [source for source in catalogue().values() if isinstance(source, Rng)]
+def _list_rngs() -> list[Rng]:
+    return [source for source in find_sources().values() if isinstance(source, Rng)]
 
 
-def _mode(mode: Mode, deterministic: bool | Literal["warn"] | None) -> Mode:
+def _resolve_mode(mode: Mode, deterministic: bool | Literal["warn"] | None) -> Mode:
     if mode not in MODES:
         raise UsageError(f"no mode is called {mode!r}; the modes are {', '.join(MODES)}")
     if deterministic is None:
@@ -271,7 +271,7 @@ def _mode(mode: Mode, deterministic: bool | Literal["warn"] | None) -> Mode:
     raise UsageError(f"deterministic is True, False or 'warn', not {deterministic!r}")
 
 
-def _ids(name: str, ids: Iterable[str]) -> tuple[str, ...]:
+def _check_ids(name: str, ids: Iterable[str]) -> tuple[str, ...]:
     if isinstance(ids, str):
         raise UsageError(f"{name} is a list of source ids, not one string; write {name}=[{ids!r}]")
     return tuple(ids)
@@ -281,9 +281,9 @@ def _name_of(function: Callable[..., Any]) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
 
-def _known(id_: str) -> None:
-    source = catalogue().get(id_)
+def _check_known(id_: str) -> None:
+    source = find_sources().get(id_)
     if source is None:
-        raise UsageError(f"no source is called {id_!r}; the sources are {', '.join(catalogue())}")
+        raise UsageError(f"no source is called {id_!r}; the sources are {', '.join(find_sources())}")
     if not source.controllable:
         raise UsageError(f"{id_} has no control; what helps is: {source.advice}")

@@ -72,7 +72,7 @@ class ImportHook(_Finder):
         missing: Callable[[str], None] = lambda name: None,
     ) -> None:
         self._names = frozenset(names)
-        super().__init__(self._names | {_top(name) for name in self._names})
+        super().__init__(self._names | {_take_top(name) for name in self._names})
         self._then = then
         self._around = around
         self._missing = missing
@@ -97,7 +97,7 @@ class ImportHook(_Finder):
             self._execute(name, run)
 
     def _execute(self, name: str, run: Callable[[], None]) -> None:
-        top = _top(name)
+        top = _take_top(name)
         if name == top:
             self._executing[name] = []
         try:
@@ -121,7 +121,7 @@ class ImportHook(_Finder):
         self._then(name)
 
 
-def once_imported(module: str, then: Callable[[], None]) -> Callable[[], None]:
+def call_once_imported(module: str, then: Callable[[], None]) -> Callable[[], None]:
     """Call `then` when the module was imported, which may be now; return what gives up waiting for that."""
     if module in sys.modules:
         then()
@@ -136,10 +136,10 @@ def once_imported(module: str, then: Callable[[], None]) -> Callable[[], None]:
     return undo
 
 
-def changed(module: str, change: Callable[[], Callable[[], None]]) -> Callable[[], None]:
+def change_once_imported(module: str, change: Callable[[], Callable[[], None]]) -> Callable[[], None]:
     """Make a change once the module was imported; return what takes it back, or gives up waiting for that."""
     undo: list[Callable[[], None]] = []
-    give_up = once_imported(module, lambda: undo.append(change()))
+    give_up = call_once_imported(module, lambda: undo.append(change()))
 
     def back() -> None:
         give_up()
@@ -184,7 +184,7 @@ class _Reporting:
         return getattr(self._loader, name)
 
 
-def _top(name: str) -> str:
+def _take_top(name: str) -> str:
     return name.partition(".")[0]
 
 

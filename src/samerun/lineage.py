@@ -23,7 +23,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from samerun.wrapping import Parameter, all_of, around, replace
+from samerun.wrapping import Parameter, replace, undo_all, wrap_attribute
 
 if TYPE_CHECKING:  # every process of a command pays for what is imported here
     from types import ModuleType
@@ -55,33 +55,33 @@ _handing: list[object] = []  # who asked that places be handed on
 _stop_handing: Undo | None = None
 
 
-def path() -> Path:
+def get_path() -> Path:
     """The place of this process, as names of a stream.
 
     Rank 0 of a command counts as the process that it would be without ranks.
     """
-    return _as_stream(_here.path)
+    return _make_stream_path(_here.path)
 
 
-def parent_path(number: int) -> Path | None:
+def find_parent_path(number: int) -> Path | None:
     """The place of the process of that number, where it is the one that started this one; else None."""
     if _here.parent is None or _here.parent[0] != number:
         return None
-    return _as_stream(_here.parent[1])
+    return _make_stream_path(_here.parent[1])
 
 
-def _as_stream(place: Path) -> Path:
+def _make_stream_path(place: Path) -> Path:
     return () if place == ("rank", "0") else place
 
 
-def launched_path() -> Path:
+def get_launched_path() -> Path:
     """The same in a command under samerun; () in a program that calls samerun as a library."""
-    return path() if _here.launched else ()
+    return get_path() if _here.launched else ()
 
 
 def begin(run: str) -> None:
     """Take this process's place in the run of that folder, for good, and hand places on to its children."""
-    _here.path = _claimed(run, _here.path)
+    _here.path = _claim(run, _here.path)
     _here.launched = True
     hand_on()
 
@@ -105,7 +105,7 @@ def hand_on() -> Undo:
     return undo
 
 
-def in_each_child(then: Callable[[], None]) -> Undo:
+def call_in_each_child(then: Callable[[], None]) -> Undo:
     """Call `then` in each child that goes on from this process's memory, once it knows its place."""
     _then.append(then)
 
@@ -122,7 +122,7 @@ def follow_multiprocessing(spawn: ModuleType) -> None:
 
     def giving(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         data = original(*args, **kwargs)
-        data[_DATA] = [*_here.path, "process", _next("process")]
+        data[_DATA] = [*_here.path, "process", _count_next("process")]
         return data
 
     def taking(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -131,8 +131,8 @@ def follow_multiprocessing(spawn: ModuleType) -> None:
             _become(tuple(place))
         return original(*args, **kwargs)
 
-    around(spawn, "get_preparation_data", giving)
-    around(spawn, "prepare", taking)
+    wrap_attribute(spawn, "get_preparation_data", giving)
+    wrap_attribute(spawn, "prepare", taking)
 
 
 def _become(place: Path) -> None:
@@ -145,18 +145,18 @@ def _become(place: Path) -> None:
         then()
 
 
-def _next(kind: str) -> int:
+def _count_next(kind: str) -> int:
     return next(_counts.setdefault(kind, itertools.count()))
 
 
 # --- forks -----------------------------------------------------------------------------------------
 
 
-def _before_fork() -> None:
-    _forking.ordinal = _next("fork")
+def _prepare_fork() -> None:
+    _forking.ordinal = _count_next("fork")
 
 
-def _after_fork() -> None:
+def _follow_fork() -> None:
     global _starting
     _starting = threading.Lock()  # another thread may have held it
     _here.parent = os.getppid(), _here.path
@@ -164,28 +164,28 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
+    os.register_at_fork(before=_prepare_fork, after_in_child=_follow_fork)
 
 
 # --- programs --------------------------------------------------------------------------------------
 
 
-def _rank(environment: Mapping[str, str]) -> str | None:
+def _read_rank(environment: Mapping[str, str]) -> str | None:
     return next((environment[name] for name in _RANKS if environment.get(name)), None)
 
 
-def _text(step: Path) -> str:
+def _write_text(step: Path) -> str:
     """What a program finds in its environment: its parent's number, rank and place, and the step from it."""
-    return json.dumps([os.getpid(), _rank(os.environ), _here.path, step], separators=(",", ":"))
+    return json.dumps([os.getpid(), _read_rank(os.environ), _here.path, step], separators=(",", ":"))
 
 
 def _own() -> str:
     """The same for whoever is started past us; without the number, which is another in each run."""
-    return json.dumps([None, _rank(os.environ), _here.path, ()], separators=(",", ":"))
+    return json.dumps([None, _read_rank(os.environ), _here.path, ()], separators=(",", ":"))
 
 
 def _read_environment() -> None:
-    rank, text = _rank(os.environ), os.environ.get(VARIABLE)
+    rank, text = _read_rank(os.environ), os.environ.get(VARIABLE)
     before: str | None = None
     above: Path = ()
     step: Path = ()
@@ -199,7 +199,7 @@ def _read_environment() -> None:
 _read_environment()
 
 
-def _claimed(run: str, place: Path) -> Path:
+def _claim(run: str, place: Path) -> Path:
     """The place, or the first below it that no other program of the run has taken."""
     name = hashlib.sha256(json.dumps(place).encode()).hexdigest()[:16]
     for nth in itertools.count():
@@ -223,20 +223,20 @@ def _follow_programs() -> Undo:
     def handing_on(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if len(args) < 6:
             return original(*args, **kwargs)  # which says what is wrong
-        text = _text(_program(args[0][0]))
+        text = _write_text(_name_program(args[0][0]))
         with _starting:
             if args[5] is None:
-                return _with_variable(text, original, *args, **kwargs)
-            return original(*args[:5], _environment_list(args[5], text), *args[6:], **kwargs)
+                return _start_with_variable(text, original, *args, **kwargs)
+            return original(*args[:5], _extend_environment(args[5], text), *args[6:], **kwargs)
 
-    undos = [around(_posixsubprocess, "fork_exec", handing_on)]
+    undos = [wrap_attribute(_posixsubprocess, "fork_exec", handing_on)]
     subprocess: Any = sys.modules.get("subprocess")
     if getattr(subprocess, "_fork_exec", None) is fork_exec:
         undos.append(replace(subprocess, "_fork_exec", _posixsubprocess.fork_exec))
     for name in ("posix_spawn", "posix_spawnp"):
         if hasattr(os, name):
-            undos.append(around(os, name, _spawning))
-    put_back = all_of(undos)
+            undos.append(wrap_attribute(os, name, _spawn))
+    put_back = undo_all(undos)
 
     def undo() -> None:
         put_back()
@@ -248,12 +248,12 @@ def _follow_programs() -> Undo:
     return undo
 
 
-def _program(path: str | bytes) -> Path:
+def _name_program(path: str | bytes) -> Path:
     name = os.path.basename(os.fsdecode(path))
-    return "program", name, _next(f"program {name}")
+    return "program", name, _count_next(f"program {name}")
 
 
-def _with_variable(text: str, start: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _start_with_variable(text: str, start: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Start a program that takes this process's environment as it is, but for the one variable."""
     # os.putenv: os.environ shows nothing of it
     os.putenv(VARIABLE, text)
@@ -263,7 +263,7 @@ def _with_variable(text: str, start: Callable[..., Any], *args: Any, **kwargs: A
         os.putenv(VARIABLE, os.environ.get(VARIABLE, _own()))
 
 
-def _environment_list(entries: Any, text: str) -> Any:
+def _extend_environment(entries: Any, text: str) -> Any:
     """Entries of "NAME=value"; those that do not pass the variable on hide from us, and are left so."""
     ours = f"{VARIABLE}=".encode()
     if not any(entry.startswith(ours) for entry in entries):
@@ -271,10 +271,10 @@ def _environment_list(entries: Any, text: str) -> Any:
     return [entry for entry in entries if not entry.startswith(ours)] + [ours + text.encode()]
 
 
-def _spawning(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _spawn(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     arguments, environment = Parameter("argv", 1), Parameter("env", 2)
     argv, env = arguments.of(args, kwargs, None), environment.of(args, kwargs, None)
     if argv and isinstance(env, Mapping) and env.get(VARIABLE) is not None:
-        env = {**env, VARIABLE: _text(_program(argv[0]))}
+        env = {**env, VARIABLE: _write_text(_name_program(argv[0]))}
         args, kwargs = environment.put(args, kwargs, env)
     return original(*args, **kwargs)

@@ -34,7 +34,7 @@ _STATE_AT = 24  # bytes before the words in torch's state: the seed, `left` and 
 
 
 @functools.cache
-def factors() -> Any:
+def compute_factors() -> Any:
     """Odd numbers, uint64 (3, 312): a row for each library, a number for two words."""
     import numpy
 
@@ -58,12 +58,18 @@ class Words:
         import numpy
 
         self._multiply, self._cross = numpy.multiply, numpy.bitwise_xor
-        self._factors = factors()[[LIBRARIES.index(library) for library in libraries]]
+        self._factors = compute_factors()[[LIBRARIES.index(library) for library in libraries]]
         self._again = numpy.uint64(_AGAIN)
         self.seeds: Any = numpy.empty(len(buffer), numpy.uint64)
         self.words = buffer.view(numpy.uint32)  # (n, 3, 624)
         column, fresh = self.seeds[:, None, None], buffer[:, :, POSITION // 2 :]
-        self._views = column, buffer, *_halves(self.words), fresh, *_halves(fresh.view(numpy.uint32))
+        self._views = (
+            column,
+            buffer,
+            *_split_halves(self.words),
+            fresh,
+            *_split_halves(fresh.view(numpy.uint32)),
+        )
 
     def make(self, seeds: Sequence[int]) -> None:
         """Fill `words`, uint32 (n, 3, 624), and `seeds`, uint64 (n,), for the first len(seeds) of n."""
@@ -79,12 +85,12 @@ class Words:
         self._cross(fresh_low, fresh_high, fresh_low)
 
 
-def _halves(words: Any) -> tuple[Any, Any]:
+def _split_halves(words: Any) -> tuple[Any, Any]:
     """The lower halves of the products, the upper halves."""
     return words[:, :, 0::2], words[:, :, 1::2]
 
 
-def torch_state(seed: int, words: Any) -> torch.Tensor:
+def make_torch_state(seed: int, words: Any) -> torch.Tensor:
     """What torch's `set_state` takes, for a seed and its words, (624,): uint8 (5056,)."""
     import numpy
     import torch
@@ -105,7 +111,7 @@ def torch_state(seed: int, words: Any) -> torch.Tensor:
     return state
 
 
-def torch_generator(seed: int) -> torch.Generator:
+def make_torch_generator(seed: int) -> torch.Generator:
     """A new CPU generator of torch from all 64 bits of the seed, which is also its initial_seed()."""
     import numpy
     import torch
@@ -113,5 +119,5 @@ def torch_generator(seed: int) -> torch.Generator:
     words = Words(numpy.empty((1, len(LIBRARIES), WORDS // 2), numpy.uint64))
     words.make([seed])
     generator = torch.Generator()
-    generator.set_state(torch_state(seed, words.words[0, LIBRARIES.index("torch")]))
+    generator.set_state(make_torch_state(seed, words.words[0, LIBRARIES.index("torch")]))
     return generator

@@ -26,7 +26,7 @@ def is_coroutine_function(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
 
 
-def around(function: Callable[..., Any], make: Make) -> Any:
+def run_inside(function: Callable[..., Any], make: Make) -> Any:
     """The function inside such a context, a coroutine function from its start to its end."""
     if is_coroutine_function(function):
 
@@ -57,7 +57,7 @@ def step_by_step(function: Callable[..., Any], make: Make) -> Any:
 
     @functools.wraps(function)
     def generated(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        return (yield from _stepped(function(*args, **kwargs), make()))
+        return (yield from _step(function(*args, **kwargs), make()))
 
     return generated
 
@@ -70,12 +70,10 @@ class _Steps:
         self._context = context
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        return (yield from _stepped(self._coroutine.__await__(), self._context))
+        return (yield from _step(self._coroutine.__await__(), self._context))
 
 
-def _stepped(
-    steps: Generator[Any, Any, Any], context: AbstractContextManager[Any]
-) -> Generator[Any, Any, Any]:
+def _step(steps: Generator[Any, Any, Any], context: AbstractContextManager[Any]) -> Generator[Any, Any, Any]:
     resume: Callable[[Any], Any] = steps.send
     given: Any = None
     while True:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 import xxhash
 
 from samerun.errors import UsageError
-from samerun.mersenne import torch_generator
+from samerun.mersenne import make_torch_generator
 from samerun.torch_version import require_torch
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ def stream_seed(seed: int, *path: Name) -> int:
     The first 8 bytes, little-endian, of SHA-256 over an encoding in which each part carries its type and
     its length, so that distinct paths are distinct byte strings. Raises UsageError for other types.
     """
-    return _first_bits(hashlib.sha256(b"".join(_encoded(part) for part in (seed, *path))))
+    return _take_first_bits(hashlib.sha256(b"".join(_encode(part) for part in (seed, *path))))
 
 
-def _first_bits(hashed: hashlib._Hash) -> int:
+def _take_first_bits(hashed: hashlib._Hash) -> int:
     return int.from_bytes(hashed.digest()[:8], "little")
 
 
-def _encoded(part: Name) -> bytes:
+def _encode(part: Name) -> bytes:
     if isinstance(part, str):
         text = part.encode("utf-8", "surrogatepass")
         return b"s%d:%b" % (len(text), text)
@@ -74,7 +74,7 @@ class Stream:
     def __init__(self, seed: int, *path: Name) -> None:
         self.seed = seed
         self.path = path
-        self._hashed = hashlib.sha256(b"".join(_encoded(part) for part in (seed, *path)))
+        self._hashed = hashlib.sha256(b"".join(_encode(part) for part in (seed, *path)))
 
     def __reduce__(self) -> tuple[type[Stream], tuple[Name, ...]]:
         return Stream, (self.seed, *self.path)
@@ -86,13 +86,13 @@ class Stream:
     @property
     def seed64(self) -> int:
         """The 64 bits that seed every generator of this stream."""
-        return _first_bits(self._hashed)
+        return _take_first_bits(self._hashed)
 
     def child_seed(self, *path: Name) -> int:
         """The `seed64` of `child(*path)`; quicker, since this stream's own path is not hashed again."""
         hashed = self._hashed.copy()
         for part in path:
-            hashed.update(b"i%d;" % part if type(part) is int else _encoded(part))
+            hashed.update(b"i%d;" % part if type(part) is int else _encode(part))
         return int.from_bytes(hashed.digest()[:8], "little")
 
     def item_seeds(self, numbers: Iterable[int]) -> list[int]:
@@ -122,7 +122,7 @@ class Stream:
         import torch
 
         if torch.device(device).type == "cpu":
-            return torch_generator(self.seed64)
+            return make_torch_generator(self.seed64)
         return torch.Generator(device=device).manual_seed(self.seed64)
 
     def __repr__(self) -> str:

@@ -46,7 +46,7 @@ class Parameter(NamedTuple):
 SELF = Parameter("self", 0)
 
 
-def around(owner: Any, name: str, hook: Around, also: Iterable[Any] = ()) -> Undo:
+def wrap_attribute(owner: Any, name: str, hook: Around, also: Iterable[Any] = ()) -> Undo:
     """Have `hook(original, args, kwargs)` make the calls of an attribute of a module or class.
 
     `also`: other modules or classes in which it stands under the same name. The undo restores the original,
@@ -56,7 +56,9 @@ def around(owner: Any, name: str, hook: Around, also: Iterable[Any] = ()) -> Und
     wrapper = wrap(original, hook, owner if isinstance(owner, ModuleType) else None)
     places = [place for place in also if vars(place).get(name) is original]
     inner: Any = wrapper.__func__ if isinstance(wrapper, (staticmethod, classmethod)) else wrapper
-    return all_of([inner.__samerun_release__, *(replace(place, name, wrapper) for place in (owner, *places))])
+    return undo_all(
+        [inner.__samerun_release__, *(replace(place, name, wrapper) for place in (owner, *places))]
+    )
 
 
 def wrap(original: Any, hook: Around, home: ModuleType | None = None) -> Any:
@@ -67,11 +69,11 @@ def wrap(original: Any, hook: Around, home: ModuleType | None = None) -> Any:
     """
     if isinstance(original, (staticmethod, classmethod)):
         return type(original)(wrap(original.__func__, hook, home))
-    unseen(hook)
+    hide_frames(hook)
     if isinstance(original, (ClassMethodDescriptorType, _ClassMethod)):
         return _ClassMethod(original, hook)
     if not hasattr(type(original), "__get__") or isinstance(original, MethodType):
-        return _Unbound(original, hook, home)
+        return _PlainCallable(original, hook, home)
     if not isinstance(original, FunctionType):
         return _Method(original, hook, home)
     making: Around | None = hook
@@ -85,11 +87,11 @@ def wrap(original: Any, hook: Around, home: ModuleType | None = None) -> Any:
         nonlocal making
         making = None
 
-    dressed(wrapper, original).__samerun_release__ = release
+    dress(wrapper, original).__samerun_release__ = release
     return wrapper
 
 
-def dressed(function: Any, original: Any) -> Any:
+def dress(function: Any, original: Any) -> Any:
     """The function, which names no argument, with all that the original says of itself."""
     functools.update_wrapper(function, original)
     for name in ("__defaults__", "__kwdefaults__"):
@@ -100,10 +102,10 @@ def dressed(function: Any, original: Any) -> Any:
     except (ValueError, TypeError):
         pass
     _tell_torchscript(function, original)
-    return unseen(function)
+    return hide_frames(function)
 
 
-def unseen(function: Any) -> Any:
+def hide_frames(function: Any) -> Any:
     """The function, whose frames `warnings.warn(…, stacklevel=2)` does not count.
 
     So a warning from within the original is still one of the line that called it. There is one kind of frame
@@ -117,13 +119,13 @@ def unseen(function: Any) -> Any:
     return function
 
 
-def in_the_callers_name(original: Any) -> Any:
+def call_as_caller(original: Any) -> Any:
     """The original, if it is of C called from a frame that passes for the one that called its wrapper.
 
     What it warns of is laid on the frame that calls it: it has none of its own.
     """
     if isinstance(getattr(original, "__func__", original), FunctionType) or issubclass(
-        type(original), _Unbound
+        type(original), _PlainCallable
     ):
         return original
 
@@ -144,7 +146,7 @@ def in_the_callers_name(original: Any) -> Any:
     called.__name__ = getattr(original, "__name__", "called")
     if hasattr(original, "__self__"):
         called.__self__ = original.__self__  # type: ignore[attr-defined]  # what it is bound to, as of the original
-    return unseen(called)
+    return hide_frames(called)
 
 
 # On one line, so that all of it lies on the line that its code is said to begin with.
@@ -155,7 +157,7 @@ _there: dict[tuple[str, str, int], CodeType] = {}
 _MOST = 10_000
 
 
-class _Unbound:
+class _PlainCallable:
     """Stands in for a built-in function, or for a bound method: what is no descriptor.
 
     A class that keeps it as an attribute (pathlib's accessor, glob's globber) calls it as it would call the
@@ -165,7 +167,7 @@ class _Unbound:
     def __init__(self, original: Any, hook: Around, home: ModuleType | None) -> None:
         functools.update_wrapper(self, original)
         self._original = original
-        self._called = in_the_callers_name(original)
+        self._called = call_as_caller(original)
         self._hook: Around | None = hook
         if home is not None and isinstance(getattr(original, "__self__", None), (ModuleType, NoneType)):
             self.__module__ = home.__name__
@@ -207,10 +209,10 @@ class _Unbound:
         return repr(self._original)
 
 
-unseen(_Unbound.__call__)
+hide_frames(_PlainCallable.__call__)
 
 
-class _Method(_Unbound):
+class _Method(_PlainCallable):
     """Stands in for a method of a class that is written in C."""
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -231,7 +233,7 @@ class _ClassMethod:
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         bound = self._original.__get__(instance, owner)
-        return bound if self._hook is None else _Unbound(bound, self._hook, None)
+        return bound if self._hook is None else _PlainCallable(bound, self._hook, None)
 
 
 def replace(owner: Any, name: str, value: Any) -> Undo:
@@ -301,7 +303,7 @@ def stand_in(base: Any, names: Mapping[str, Any]) -> Any:
     return Like(base.__name__, (base,), {"__slots__": (), **said, **names})
 
 
-def all_of(undos: list[Undo]) -> Undo:
+def undo_all(undos: list[Undo]) -> Undo:
     """One undo that runs each, the last one first."""
 
     def undo() -> None:
@@ -317,14 +319,14 @@ def _tell_torchscript(function: Any, original: Any) -> None:
     known = getattr(builtins, "_builtin_ops", None)
     if not isinstance(known, list):
         return
-    known += [(function, name) for name in _operations().get(id(original), ())]
+    known += [(function, name) for name in _list_operations().get(id(original), ())]
     table = getattr(builtins, "_builtin_table", None)
     if table is not None and id(original) in table:
         table[id(function)] = table[id(original)]
 
 
 @functools.cache
-def _operations() -> dict[int, set[str]]:
+def _list_operations() -> dict[int, set[str]]:
     """TorchScript's names for functions, by the id of the function: its list has thousands of entries."""
     found: dict[int, set[str]] = {}
     for each, name in sys.modules["torch.jit._builtins"]._builtin_ops:

@@ -7,7 +7,7 @@ import argparse
 import pytest
 
 from samerun.cli.arguments import find_verbs, parse
-from samerun.cli.base import seconds, seed
+from samerun.cli.base import parse_seconds, seed
 from samerun.errors import UsageError
 
 
@@ -92,7 +92,7 @@ def test_a_seed_has_64_bits() -> None:
 
 
 def test_seconds_are_positive_and_finite() -> None:
-    assert seconds("1.5") == 1.5
+    assert parse_seconds("1.5") == 1.5
     for text in ("0", "-1", "inf", "soon"):
         with pytest.raises(argparse.ArgumentTypeError):
-            seconds(text)
+            parse_seconds(text)

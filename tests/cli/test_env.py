@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torches
 
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 
 from .command import samerun
 
@@ -14,14 +14,14 @@ def test_every_source_is_described(tmp_path: Path) -> None:
     done = samerun("env", "--json", "-", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     sources = json.loads(done.stdout)["sources"]
-    assert set(sources) == set(catalogue())
+    assert set(sources) == set(find_sources())
     assert sources["torch-cpu"]["in_play"]
     assert not [source for source, said in sources.items() if said["error"]]
 
 
 def test_the_text_names_each_source_with_its_summary(tmp_path: Path) -> None:
     text = samerun("env", cwd=tmp_path).stdout
-    for source in catalogue().values():
+    for source in find_sources().values():
         assert source.id in text
         assert source.summary in text
 
@@ -30,7 +30,7 @@ def test_without_torch_the_rest_is_described_and_one_line_says_why(tmp_path: Pat
     done = samerun("env", "--json", "-", cwd=tmp_path, env={"PYTHONPATH": torches.missing(tmp_path)})
     assert done.returncode == 0
     sources = json.loads(done.stdout)["sources"]
-    assert set(sources) == set(catalogue())
+    assert set(sources) == set(find_sources())
     assert not [source for source, said in sources.items() if said["error"]]
     assert not sources["torch-cpu"]["in_play"]
     assert sources["numpy-global"]["in_play"]

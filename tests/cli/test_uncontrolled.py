@@ -1,6 +1,6 @@
 """`samerun run` says at its end what the run used and nothing controlled, and [tool.samerun] keeps flags.
 
-Covers `controls.py` and `settings.py`.
+Covers `controls.py` and `read_settings.py`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from samerun.cli.arguments import find_verbs, parse
-from samerun.cli.base import chosen_control
-from samerun.cli.controls import chosen
-from samerun.cli.settings import Settings, settings
+from samerun.cli.base import choose_control
+from samerun.cli.controls import choose_sources
+from samerun.cli.settings import Settings, read_settings
 from samerun.errors import UsageError
 from samerun.runs.plan import Control
 
@@ -82,13 +82,13 @@ def test_the_command_line_wins_over_the_file_and_controls_of_both_hold(tmp_path,
         '[project]\nname = "x"\n[tool.samerun]\nmode = "warn"\nseed = 5\ncontrol = ["clock"]\n'
     )
     given = options("--control", "process-id", "--seed", "0")
-    assert chosen_control(given, given.extra) == Control("warn", 0, extra=("process-id", "clock"))
+    assert choose_control(given, given.extra) == Control("warn", 0, extra=("process-id", "clock"))
     given = options("--mode", "seeded", "--control", "uninitialized-memory=nan")
-    found = chosen_control(given, given.extra)
+    found = choose_control(given, given.extra)
     assert (found.mode, found.seed, found.fill) == ("seeded", 5, "nan")
     assert found.extra == ("uninitialized-memory", "clock")
     (tmp_path / "a" / "pyproject.toml").write_text("[tool.other]\nx = 1\n")  # the nearest counts
-    assert settings(inner) == Settings()
+    assert read_settings(inner) == Settings()
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_the_command_line_wins_over_the_file_and_controls_of_both_hold(tmp_path,
 def test_a_mistake_in_the_file_is_wrong_usage(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "pyproject.toml").write_text(f"[tool.samerun]\n{text}\n")
     with pytest.raises(UsageError, match=r"pyproject\.toml") as error:
-        settings(tmp_path)
+        read_settings(tmp_path)
     assert said in str(error.value)
 
 
@@ -121,13 +121,13 @@ def test_a_mistake_in_the_file_is_wrong_usage(tmp_path: Path, text: str, said: s
 )
 def test_a_source_or_value_that_is_not_there_is_wrong_usage(word: str, said: str) -> None:
     with pytest.raises(UsageError, match="--control") as error:
-        chosen([word])
+        choose_sources([word])
     assert said in str(error.value)
 
 
 def test_a_file_of_a_projects_own_table_that_is_no_toml_does_not_matter(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("not toml")
-    assert settings(tmp_path) == Settings()
+    assert read_settings(tmp_path) == Settings()
 
 
 def test_nothing_is_said_where_nothing_was_asked_to_be_controlled(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from samerun.comparing.compare_runs import compare, compare_all, earliest
+from samerun.comparing.compare_runs import compare, compare_all, find_earliest
 from samerun.errors import RunError, SchemaError
 
 from .build import Builder, Record, compared, d, end, find, flip, group, operation, record, training, write
@@ -410,8 +410,8 @@ def test_each_run_against_the_first(build: Builder) -> None:
     flip(early[find(early, "batch", 1)])
     found = compare_all([build(training()), build(training()), build(late), build(early)])
     assert [item.verdict for item in found] == ["same", "differs", "differs"]
-    assert earliest(found) == 2
-    assert earliest(found[:1]) is None
+    assert find_earliest(found) == 2
+    assert find_earliest(found[:1]) is None
     assert compare_all([build(training())]) == []
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from samerun.comparing.draw_ledger import Drawn, ledger
+from samerun.comparing.draw_ledger import DrawCount, build_ledger
 from samerun.runs.schema import DRAWS
 
 from .build import Builder, Record, d, operation, record
@@ -23,9 +23,9 @@ def state(generator: str, value: str, step: int = 3) -> Record:
     return record(step, "data", "rng", generator, digest=d(value))
 
 
-def told(build: Builder, a: list[Record], b: list[Record]) -> tuple[Drawn, ...]:
+def told(build: Builder, a: list[Record], b: list[Record]) -> tuple[DrawCount, ...]:
     start = [state("torch-cpu", "s", 0), record(3, "optimizer", "parameters")]
-    return ledger(build([*start, *a], **OPS), build([*start, *b], **OPS))
+    return build_ledger(build([*start, *a], **OPS), build([*start, *b], **OPS))
 
 
 def test_one_more_draw_is_told_by_generator_line_and_step(build: Builder) -> None:
@@ -33,8 +33,8 @@ def test_one_more_draw_is_told_by_generator_line_and_step(build: Builder) -> Non
     one, two = draw("augment.py:31", "y", inputs=6), draw("augment.py:31", "z", inputs=6, value=2.0)
     found = told(build, [start, one], [start, two])
     assert found == (
-        Drawn("python-random", 3, "rank0", "a.py:1", "random.random", 1, 1, False, False),
-        Drawn("python-random", 3, "rank0", "augment.py:31", "random.random", 1, 2, False, True),
+        DrawCount("python-random", 3, "rank0", "a.py:1", "random.random", 1, 1, False, False),
+        DrawCount("python-random", 3, "rank0", "augment.py:31", "random.random", 1, 2, False, True),
     )
 
 
@@ -91,14 +91,14 @@ def test_draws_of_torch_outside_the_window_of_both_are_left_out(build: Builder) 
         record(3, "optimizer", "parameters"),
     ]
     wide, narrow = ({"tier": "ops", "plan": {"tier": "ops", "window": [n, 3]}} for n in (1, 2))
-    found = ledger(build(rows, **wide), build([rows[0], *rows[2:]], **narrow))
+    found = build_ledger(build(rows, **wide), build([rows[0], *rows[2:]], **narrow))
     assert [(row.step, row.draws_a, row.draws_b) for row in found] == [(2, 1, 1)]
 
 
 def test_where_one_run_goes_further_the_rest_is_left_out(build: Builder) -> None:
     start = [record(0, "optimizer", "parameters"), draw("a.py:1", "x", step=0)]
     longer = [*start, record(1, "optimizer", "parameters"), draw("a.py:1", "y", step=1)]
-    found = ledger(build(start, **OPS), build(longer, **OPS))
+    found = build_ledger(build(start, **OPS), build(longer, **OPS))
     assert [row.step for row in found] == [0]
 
 
@@ -107,7 +107,7 @@ def test_workers_have_a_ledger_of_their_own_by_batch_and_other_ranks_are_left_ou
         worker = [draw("d.py:4", value, step=0, said={"batch": batch}) for batch in range(2)]
         return {"rank0.worker1": worker, "rank1": [draw("d.py:4", "other rank")]}
 
-    found = ledger(build([], traces=traces("x"), **OPS), build([], traces=traces("y"), **OPS))
+    found = build_ledger(build([], traces=traces("x"), **OPS), build([], traces=traces("y"), **OPS))
     assert [(row.process, row.step, row.values_differ) for row in found] == [
         ("rank0.worker1", 0, True),
         ("rank0.worker1", 1, True),
@@ -116,4 +116,4 @@ def test_workers_have_a_ledger_of_their_own_by_batch_and_other_ranks_are_left_ou
 
 def test_there_is_none_at_tier_steps(build: Builder) -> None:
     rows = [draw("a.py:1", "x")]
-    assert ledger(build(rows), build(list(rows))) == ()
+    assert build_ledger(build(rows), build(list(rows))) == ()

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from samerun.comparing.growth import Growth, growth
+from samerun.comparing.growth import Growth, measure_growth
 
 from .build import Builder, Record, d, find, flip, group, record, training
 
 
 def grown(build: Builder, change: Any, steps: int = 4) -> Growth | None:
-    return growth(build(training(steps)), build(training(steps), change=change))
+    return measure_growth(build(training(steps)), build(training(steps), change=change))
 
 
 def at(what: str, *steps: int) -> Any:
@@ -105,7 +105,7 @@ def test_ulps_are_counted_across_zero_and_signs(build: Builder, kind: str, dtype
         values_row = record(0, "optimizer", "values", "SGD", parts=raw, detail=said, digest=d(raw.hex()))
         return [group(0, "optimizer", "parameters", seed=raw.hex()), values_row]
 
-    found = growth(build(sampled(one)), build(sampled(other)))
+    found = measure_growth(build(sampled(one)), build(sampled(other)))
     assert found is not None
     (item,) = found.distances
     assert (item.elements, item.sampled, item.of) == (3, 4, 40)

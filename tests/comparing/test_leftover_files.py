@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from samerun.comparing.leftover_files import finds
-from samerun.comparing.pairing import Recorded, read
+from samerun.comparing.pairing import RecordedRun, read
 
 from .build import Builder, Record, record, training
 
 
-def recorded(build: Builder, *rows: Record) -> Recorded:
+def recorded(build: Builder, *rows: Record) -> RecordedRun:
     return read(build([*rows, *training()]))
 
 

@@ -6,15 +6,15 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from samerun.comparing.pairing import Recorded, read
-from samerun.comparing.uncontrolled import is_controlled, left_for_the_next, uncontrolled
+from samerun.comparing.pairing import RecordedRun, read
+from samerun.comparing.uncontrolled import find_left_files, is_controlled, list_uncontrolled
 from samerun.runs.plan import Control
 from samerun.runs.schema import UNINITIALIZED
 
 from .build import Builder, Record, operation, record, training
 
 
-def recorded(folder: Path, *rows: Record, control: Control | None = None) -> Recorded:
+def recorded(folder: Path, *rows: Record, control: Control | None = None) -> RecordedRun:
     plan: dict[str, Any] = {"control": control and dataclasses.asdict(control)}
     return read(Builder(folder)([*rows, *training()], plan=plan))
 
@@ -23,13 +23,13 @@ ARRIVAL = record(0, "data", "arrival", "as_completed", call_site="train.py:4")
 
 
 def test_each_use_once_with_its_line(tmp_path: Path) -> None:
-    (used,) = uncontrolled(recorded(tmp_path, ARRIVAL, ARRIVAL))
+    (used,) = list_uncontrolled(recorded(tmp_path, ARRIVAL, ARRIVAL))
     assert (used.source, used.uses) == ("worker-arrival", (("as_completed", "train.py:4"),))
 
 
 def test_memory_that_nothing_wrote(tmp_path: Path) -> None:
     row = operation(0, "aten::empty", "x", flags=UNINITIALIZED, call_site="train.py:5")
-    (used,) = uncontrolled(recorded(tmp_path, row))
+    (used,) = list_uncontrolled(recorded(tmp_path, row))
     assert (used.source, used.uses) == ("uninitialized-memory", (("aten::empty", "train.py:5"),))
 
 
@@ -37,7 +37,7 @@ def test_what_is_controlled_is_not_named(tmp_path: Path) -> None:
     made = recorded(tmp_path, ARRIVAL, control=Control())
     assert is_controlled(made, "worker-arrival")
     assert not is_controlled(made, "clock")
-    assert uncontrolled(made) == []
+    assert list_uncontrolled(made) == []
 
 
 def test_files_read_and_then_written_are_left_for_the_next(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_files_read_and_then_written_are_left_for_the_next(tmp_path: Path) -> No
     ]
     other = tmp_path / "other"
     other.mkdir()
-    used = left_for_the_next(recorded(tmp_path, *rows))
+    used = find_left_files(recorded(tmp_path, *rows))
     assert used is not None
     assert used.uses == (("state", "train.py:1"),)
-    assert left_for_the_next(recorded(other, *rows[2:])) is None
+    assert find_left_files(recorded(other, *rows[2:])) is None

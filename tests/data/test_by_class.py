@@ -3,7 +3,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from samerun.data.by_class import cut, parts_by_class, random_keys, spread
+from samerun.data.by_class import assign_by_class, cut, draw_random_keys, spread
 from samerun.errors import UsageError
 from samerun.streams import stream
 
@@ -61,18 +61,18 @@ def test_cut_takes_the_smallest_keys_and_keeps_ties_in_order(pairs, data):
 
 
 def test_cut_into_many_pieces_as_into_few():
-    keys = random_keys(stream(0), 1000)
+    keys = draw_random_keys(stream(0), 1000)
     many = cut(keys, np.full(500, 2))
     assert np.array_equal(np.bincount(many), np.full(500, 2))
     assert np.array_equal(many // 50, cut(keys, np.full(10, 100)))
 
 
 def test_the_first_keys_are_the_same_for_every_count():
-    assert random_keys(stream(0), 3).tolist() == random_keys(stream(0), 10).tolist()[:3]
+    assert draw_random_keys(stream(0), 3).tolist() == draw_random_keys(stream(0), 10).tolist()[:3]
 
 
 def test_pinned_keys():
-    keys = random_keys(stream(0, "split", "samples"), 3)
+    keys = draw_random_keys(stream(0, "split", "samples"), 3)
     assert keys.tolist() == [17570480527807816795, 2416153812728074205, 1872755668677994443]
 
 
@@ -81,14 +81,14 @@ def test_each_sample_is_in_each_part_as_often_as_its_size_says():
     classes = np.arange(40) % 4
     sizes = np.array([30, 10])
     for kinds, number in ((classes, 4), (np.zeros(40, dtype=np.int64), 1)):
-        hits = sum(parts_by_class(kinds, number, sizes, stream(seed)) for seed in range(500))
+        hits = sum(assign_by_class(kinds, number, sizes, stream(seed)) for seed in range(500))
         chi_square = ((hits - 125) ** 2 / (500 * 0.25 * 0.75)).sum()
         assert 15 < chi_square < 75  # 39 ± 4 standard deviations
 
 
 def test_classes_of_one_sample_go_to_every_part_at_random():
     classes, sizes = np.arange(100), np.array([80, 10, 10])
-    parts = np.stack([parts_by_class(classes, 100, sizes, stream(seed)) for seed in range(60)])
+    parts = np.stack([assign_by_class(classes, 100, sizes, stream(seed)) for seed in range(60)])
     assert all(np.bincount(part).tolist() == [80, 10, 10] for part in parts)
     assert ((parts == 0).any(axis=0) & (parts == 1).any(axis=0) & (parts == 2).any(axis=0)).mean() > 0.9
 
@@ -96,4 +96,4 @@ def test_classes_of_one_sample_go_to_every_part_at_random():
 def test_more_samples_than_arithmetic_in_64_bits_allows_are_refused():
     huge = np.broadcast_to(np.int64(0), (3 * 10**9 + 1,))
     with pytest.raises(UsageError, match="too many"):
-        parts_by_class(huge, 1, np.array([3 * 10**9 + 1]), stream(0))
+        assign_by_class(huge, 1, np.array([3 * 10**9 + 1]), stream(0))

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from samerun.data.by_content import hashed, parts_by_content
+from samerun.data.by_content import assign_by_content, hash_ids
 from samerun.errors import UsageError
 from samerun.streams import stream
 
@@ -17,7 +17,7 @@ HALVES = [Fraction(1, 2), Fraction(1, 2)]
 
 
 def of(ids, seed=0):
-    return hashed(ids, len(ids), stream(seed, "split")).tolist()
+    return hash_ids(ids, len(ids), stream(seed, "split")).tolist()
 
 
 @pytest.mark.parametrize(
@@ -68,26 +68,26 @@ def test_large_unsigned_integers():
 
 @given(st.lists(IDS, min_size=1), st.lists(IDS), st.randoms(use_true_random=False))
 def test_samples_added_removed_or_moved_move_no_other(ids, added, random):
-    parts = parts_by_content(ids, len(ids), HALVES, stream(0)).tolist()
-    grown = parts_by_content(ids + added, len(ids + added), HALVES, stream(0)).tolist()
+    parts = assign_by_content(ids, len(ids), HALVES, stream(0)).tolist()
+    grown = assign_by_content(ids + added, len(ids + added), HALVES, stream(0)).tolist()
     assert grown[: len(ids)] == parts
-    assert parts_by_content(ids[1:], len(ids) - 1, HALVES, stream(0)).tolist() == parts[1:]
+    assert assign_by_content(ids[1:], len(ids) - 1, HALVES, stream(0)).tolist() == parts[1:]
     order = random.sample(range(len(ids)), len(ids))
-    moved = parts_by_content([ids[at] for at in order], len(ids), HALVES, stream(0)).tolist()
+    moved = assign_by_content([ids[at] for at in order], len(ids), HALVES, stream(0)).tolist()
     assert moved == [parts[at] for at in order]
 
 
 def test_dividing_a_part_moves_nothing_between_the_others():
     ids = np.arange(1000)
-    two = parts_by_content(ids, 1000, [Fraction(8, 10), Fraction(2, 10)], stream(0))
-    three = parts_by_content(ids, 1000, [Fraction(8, 10), Fraction(1, 10), Fraction(1, 10)], stream(0))
+    two = assign_by_content(ids, 1000, [Fraction(8, 10), Fraction(2, 10)], stream(0))
+    three = assign_by_content(ids, 1000, [Fraction(8, 10), Fraction(1, 10), Fraction(1, 10)], stream(0))
     assert np.array_equal(two, np.minimum(three, 1))
 
 
 @pytest.mark.parametrize("ids", [np.arange(100_000), [f"img_{n}.png" for n in range(100_000)]])
 def test_sizes_are_binomial_and_seeds_unrelated(ids):
     def parts(*path):
-        return parts_by_content(ids, 100_000, [Fraction(9, 10), Fraction(1, 10)], stream(*path))
+        return assign_by_content(ids, 100_000, [Fraction(9, 10), Fraction(1, 10)], stream(*path))
 
     deviation = (100_000 * 0.1 * 0.9) ** 0.5
     small = [parts(*path) for path in ((0, "split"), (1, "split"), (2**32, "split"), (0, "other"))]
@@ -98,7 +98,7 @@ def test_sizes_are_binomial_and_seeds_unrelated(ids):
 
 
 def test_neighbouring_ids_are_unrelated():
-    bits = np.unpackbits(hashed(np.arange(4096), 4096, stream(0)).view(np.uint8)).reshape(4096, 64)
+    bits = np.unpackbits(hash_ids(np.arange(4096), 4096, stream(0)).view(np.uint8)).reshape(4096, 64)
     assert abs(bits.mean(axis=0) - 0.5).max() < 5 * 0.5 / 64
     for distance in (1, 2, 64, 1024):
         flipped = (bits[distance:] ^ bits[:-distance]).mean(axis=0)
@@ -108,7 +108,7 @@ def test_neighbouring_ids_are_unrelated():
 def test_parts_without_a_fraction_get_nothing():
     for fractions in ([0, 1, 0], [0, 0, 1], [1, 0, 0]):
         shares = [Fraction(share) for share in fractions]
-        assert set(parts_by_content(range(1000), 1000, shares, stream(0))) == {fractions.index(1)}
+        assert set(assign_by_content(range(1000), 1000, shares, stream(0))) == {fractions.index(1)}
 
 
 @pytest.mark.parametrize(
@@ -128,4 +128,4 @@ def test_parts_without_a_fraction_get_nothing():
 )
 def test_bad_ids_are_refused(ids, said):
     with pytest.raises(UsageError, match=said):
-        hashed(ids, 2, stream(0))
+        hash_ids(ids, 2, stream(0))

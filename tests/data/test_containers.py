@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.utils.data import ConcatDataset, Dataset, IterableDataset, Subset, TensorDataset
 
-from samerun.data.containers import column_of, size_of, take
+from samerun.data.containers import count_samples, read_column, take
 from samerun.errors import UsageError
 
 
@@ -51,7 +51,7 @@ AT = np.array([0, 2, 5])
 
 
 def test_a_number_of_samples():
-    assert size_of(6) == size_of(np.int32(6)) == 6
+    assert count_samples(6) == count_samples(np.int32(6)) == 6
     part = take(6, AT)
     assert part.dtype == np.int64
     assert part.tolist() == [0, 2, 5]
@@ -60,7 +60,7 @@ def test_a_number_of_samples():
 @pytest.mark.parametrize("dtype", [np.int64, np.int32, np.float32, "U3"])
 def test_an_array_gives_its_rows(dtype):
     rows = np.array([10, 11, 12, 13, 14, 15]).astype(dtype)
-    assert size_of(rows) == 6
+    assert count_samples(rows) == 6
     part = take(rows, AT)
     assert part.dtype == rows.dtype
     assert part.tolist() == [rows[0], rows[2], rows[5]]
@@ -69,14 +69,14 @@ def test_an_array_gives_its_rows(dtype):
 
 def test_a_tensor_gives_its_rows():
     rows = torch.arange(12).reshape(6, 2)
-    assert size_of(rows) == 6
+    assert count_samples(rows) == 6
     assert torch.equal(take(rows, AT), rows[[0, 2, 5]])
 
 
 @pytest.mark.parametrize("kind", [list, tuple])
 def test_a_list_gives_a_list(kind):
     paths = kind(f"{n}.png" for n in range(6))
-    assert size_of(paths) == 6
+    assert count_samples(paths) == 6
     assert take(paths, AT) == ["0.png", "2.png", "5.png"]
     assert take(range(10, 16), AT) == [10, 12, 15]
 
@@ -86,7 +86,7 @@ def test_a_list_gives_a_list(kind):
     [Squares(), TensorDataset(torch.arange(6)), ConcatDataset([Squares()]), Subset(Squares(), range(6))],
 )
 def test_a_torch_dataset_gives_a_subset(data):
-    assert size_of(data) == 6
+    assert count_samples(data) == 6
     part = take(data, AT)
     assert isinstance(part, Subset)
     assert part.dataset is data
@@ -96,30 +96,30 @@ def test_a_torch_dataset_gives_a_subset(data):
 
 
 def test_a_frame_gives_its_rows_by_position():
-    assert size_of(FRAME) == size_of(FRAME["text"]) == 6
+    assert count_samples(FRAME) == count_samples(FRAME["text"]) == 6
     assert take(FRAME, AT).equals(FRAME.loc[[9, 7, 4]])
     assert take(FRAME["text"], AT).tolist() == ["a", "c", "f"]
-    assert column_of(FRAME, "label", "stratify").tolist() == [1, 0, 1, 0, 1, 1]
+    assert read_column(FRAME, "label", "stratify").tolist() == [1, 0, 1, 0, 1, 1]
 
 
 def test_a_hugging_face_dataset_selects():
-    assert size_of(HF) == 6
+    assert count_samples(HF) == 6
     assert take(HF, AT).columns == {"text": ["a", "c", "f"], "label": [1, 1, 1]}
-    assert column_of(HF, "label", "stratify") == [1, 0, 1, 0, 1, 1]
+    assert read_column(HF, "label", "stratify") == [1, 0, 1, 0, 1, 1]
 
 
 def test_a_real_hugging_face_dataset():
     datasets = pytest.importorskip("datasets")
     data = datasets.Dataset.from_dict({"text": list("abcdef"), "label": [1, 0, 1, 0, 1, 1]})
-    assert size_of(data) == 6
+    assert count_samples(data) == 6
     part = take(data, AT)
     assert isinstance(part, datasets.Dataset)
     assert part.to_dict() == {"text": ["a", "c", "f"], "label": [1, 1, 1]}
-    assert list(column_of(data, "label", "stratify")) == [1, 0, 1, 0, 1, 1]
+    assert list(read_column(data, "label", "stratify")) == [1, 0, 1, 0, 1, 1]
     with pytest.raises(UsageError, match="IterableDataset"):
-        size_of(data.to_iterable_dataset())
+        count_samples(data.to_iterable_dataset())
     with pytest.raises(UsageError, match="keys: \\['train'\\]"):
-        size_of(datasets.DatasetDict({"train": data}))
+        count_samples(datasets.DatasetDict({"train": data}))
 
 
 class Stream(IterableDataset):
@@ -161,7 +161,7 @@ class LengthRaises(Unsized):
 )
 def test_what_cannot_be_split_is_refused(data, said):
     with pytest.raises(UsageError, match=said):
-        size_of(data)
+        count_samples(data)
 
 
 @pytest.mark.parametrize(
@@ -176,6 +176,6 @@ def test_what_cannot_be_split_is_refused(data, said):
 )
 def test_columns_that_are_not_there_are_refused(data, said):
     with pytest.raises(UsageError, match=said) as raised:
-        column_of(data, "colour", "groups")
+        read_column(data, "colour", "groups")
     assert "`groups`" in str(raised.value)
     assert "'colour'" in str(raised.value)

@@ -54,7 +54,7 @@ def draws() -> Any:
     NumPy, which take two words for a number, the 33rd and so on, of torch the 65th.
     """
     before = seeder.capture()
-    every = seeder.seeded_with_each(stream(7, "data", 3, "sample").item_seeds(range(20_000)))
+    every = seeder.seed_with_each(stream(7, "data", 3, "sample").item_seeds(range(20_000)))
     drawn = []
     for _ in every:
         pythons = [random.random() for _ in range(36)]

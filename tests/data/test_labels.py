@@ -5,12 +5,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from samerun.data.labels import numbered
+from samerun.data.labels import number_labels
 from samerun.errors import UsageError
 
 
 def of(labels):
-    numbers, count = numbered(labels, len(labels), "stratify")
+    numbers, count = number_labels(labels, len(labels), "stratify")
     assert numbers.dtype == np.int64
     return numbers.tolist(), count
 
@@ -82,5 +82,5 @@ def test_the_table_and_the_sort_agree(labels):
 )
 def test_bad_labels_are_refused(labels, said):
     with pytest.raises(UsageError, match=said) as raised:
-        numbered(labels, 4, "stratify")
+        number_labels(labels, 4, "stratify")
     assert "`stratify`" in str(raised.value)

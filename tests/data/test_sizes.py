@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from samerun.data.sizes import shares_of, sizes_of
+from samerun.data.sizes import compute_sizes, shares_of
 from samerun.errors import UsageError
 
 WEIGHTS = st.lists(st.integers(0, 100), min_size=1, max_size=6).filter(any)
@@ -31,13 +31,13 @@ WEIGHTS = st.lists(st.integers(0, 100), min_size=1, max_size=6).filter(any)
     ],
 )
 def test_sizes(shares, samples, sizes):
-    assert sizes_of(shares_of(shares), samples) == sizes
+    assert compute_sizes(shares_of(shares), samples) == sizes
 
 
 @given(WEIGHTS, st.integers(0, 10**6))
 def test_each_size_is_less_than_one_from_its_fraction(weights, samples):
     shares = shares_of([weight / sum(weights) for weight in weights])
-    sizes = sizes_of(shares, samples)
+    sizes = compute_sizes(shares, samples)
     assert sum(shares) == 1
     assert sum(sizes) == samples
     assert all(abs(size - share * samples) < 1 for size, share in zip(sizes, shares, strict=True))
@@ -77,4 +77,4 @@ def test_bad_shares_are_refused(shares, said):
 @pytest.mark.parametrize("counts", [[8, 1], [8, 3], [0, 0]])
 def test_counts_that_use_too_few_or_too_many_are_refused(counts):
     with pytest.raises(UsageError, match=rf"sum to {sum(counts)}, but there are 10 samples"):
-        sizes_of(shares_of(counts), 10)
+        compute_sizes(shares_of(counts), 10)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 
 from samerun.digest import mix128_triton
-from samerun.digest.host import contiguous_bits
-from samerun.digest.mix128 import lanes
+from samerun.digest.host import view_as_bits
+from samerun.digest.mix128 import compute_lanes
 from samerun.digest.mix128_triton import launch
 
 DTYPES = [
@@ -23,9 +23,9 @@ DTYPES = [
 def check(t: torch.Tensor, seed: int, before: int = 0) -> None:
     """The kernel adds its lanes to row 1 of three, and to no other."""
     rows = torch.full((3, 2), before)
-    launch(contiguous_bits(t), rows, 1, seed)
+    launch(view_as_bits(t), rows, 1, seed)
     expected = torch.full((3, 2), before)
-    expected[1] += lanes(t, seed)
+    expected[1] += compute_lanes(t, seed)
     assert torch.equal(rows, expected), (t.dtype, t.shape, t.storage_offset(), seed, rows, expected)
 
 

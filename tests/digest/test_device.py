@@ -7,7 +7,7 @@ import torch
 
 from samerun.digest import device, digest_tensor
 from samerun.digest.device import DeviceSlots
-from samerun.digest.mix128 import lanes
+from samerun.digest.mix128 import compute_lanes
 from samerun.errors import DigestError
 
 
@@ -118,21 +118,21 @@ def test_a_kernel_that_cannot_be_built_is_replaced_for_good(monkeypatch):
         raise RuntimeError("Failed to find C compiler")
 
     monkeypatch.setattr(device, "_kernel_fails", False)
-    monkeypatch.setattr(device, "_on", lambda _: device.nullcontext())
-    add_lanes = device._guarded(broken)
+    monkeypatch.setattr(device, "_launch_on", lambda _: device.nullcontext())
+    add_lanes = device._guard(broken)
     rows = torch.zeros(2, 2, dtype=torch.int64)
     add_lanes(torch.arange(5), rows, 0, 7)
     add_lanes(torch.arange(6), rows, 1, 7)
     assert calls == [0]
-    assert torch.equal(rows, torch.stack([lanes(torch.arange(n), 7) for n in (5, 6)]))
+    assert torch.equal(rows, torch.stack([compute_lanes(torch.arange(n), 7) for n in (5, 6)]))
 
 
 def test_without_triton_torch_operations_are_used(monkeypatch):
     from samerun.digest import mix128_triton
 
     monkeypatch.setattr(mix128_triton, "launch", None)
-    assert device._implementation(torch.device("cuda")) is device._add_lanes_in_torch
-    assert device._implementation(torch.device("mps")) is device._add_lanes_in_torch
+    assert device._choose_implementation(torch.device("cuda")) is device._add_lanes_in_torch
+    assert device._choose_implementation(torch.device("mps")) is device._add_lanes_in_torch
 
 
 @pytest.mark.gpu

@@ -5,7 +5,7 @@ import torch
 
 from samerun.digest import host
 from samerun.digest.host import digest_dense
-from samerun.digest.keyed import digest_bytes, tensor_key
+from samerun.digest.keyed import digest_bytes, make_tensor_key
 from samerun.digest.tensors import digest_any, digest_tensor
 from samerun.errors import DigestError
 
@@ -15,7 +15,7 @@ def test_the_bytes_in_logical_order_under_dtype_and_shape():
     data = t.numpy().tobytes()
     assert digest_dense(t) == digest_bytes(data, "torch.int32(2, 3)")
     assert digest_dense(t.t()) == digest_bytes(
-        t.t().contiguous().numpy().tobytes(), tensor_key(t.dtype, (3, 2))
+        t.t().contiguous().numpy().tobytes(), make_tensor_key(t.dtype, (3, 2))
     )
     assert digest_dense(torch.zeros(0)) == digest_bytes(b"", "torch.float32(0,)")
     assert digest_dense(torch.tensor(True)) == digest_bytes(b"\1", "torch.bool()")

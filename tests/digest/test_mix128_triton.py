@@ -22,10 +22,10 @@ def test_the_kernel_gives_the_bits_of_torch_operations():
 COMPILE = """
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, compile
-from samerun.digest.mix128_triton import _kernel
+from samerun.digest.mix128_triton import _add_lanes
 for unit in (8, 4, 2, 1):
     source = ASTSource(
-        _kernel,
+        _add_lanes,
         {
             "data": "*i" + str(8 * unit), "rows": "*i64", "slot": "i32", "nbytes": "i64", "seed": "i64",
             "UNIT": "constexpr", "BLOCK": "constexpr",

@@ -14,7 +14,7 @@ from torch import nn
 
 from samerun.digest.host import digest_dense
 from samerun.digest.room import room
-from samerun.digest.same_layout import Alike, Like
+from samerun.digest.same_layout import Layout, LayoutSequence
 
 
 @pytest.fixture(autouse=True, params=["sizes are asked for", "sizes are noted"])
@@ -46,7 +46,7 @@ def parts(joined):
 
 
 def test_digests_are_those_of_the_tensors_one_by_one():
-    alike = Alike.of(tensors())
+    alike = LayoutSequence.of(tensors())
     assert alike is not None
     for _ in range(2):
         several = tensors()
@@ -56,7 +56,7 @@ def test_digests_are_those_of_the_tensors_one_by_one():
 @pytest.mark.parametrize("number", [0, 1, 2, 4, 5, 6, 7])
 def test_one_bit_of_any_of_them_shows(number):
     several = tensors()
-    alike = Alike.of(several)
+    alike = LayoutSequence.of(several)
     assert alike is not None
     before = parts(alike.digest(several))
     several[number].detach().reshape(-1).view(torch.uint8)[0] ^= 1
@@ -67,7 +67,7 @@ def test_one_bit_of_any_of_them_shows(number):
 def test_memory_that_moved_is_found_again():
     """One tensor at another place, one elsewhere in its memory, and one whose memory became short."""
     several = [torch.randn(4) for _ in range(3)]
-    alike = Alike.of(several)
+    alike = LayoutSequence.of(several)
     assert alike is not None and alike.digest(several) is not None
     several[1].data = torch.randn(4)
     several[2].data = torch.randn(9)[3:7]
@@ -96,7 +96,7 @@ OTHERS = {
 @pytest.mark.parametrize("other", OTHERS)
 def test_others_are_not_taken_for_those_before(other):
     several = tensors()
-    alike = Alike.of(several)
+    alike = LayoutSequence.of(several)
     assert alike is not None
     several[0] = OTHERS[other](several[0])
     assert alike.digest(several) is None
@@ -104,7 +104,7 @@ def test_others_are_not_taken_for_those_before(other):
 
 def test_a_conjugate_is_none_like_its_tensor():
     values = torch.view_as_complex(torch.randn(3, 5, 2))
-    alike, like = Alike.of([values]), Like.of(values)
+    alike, like = LayoutSequence.of([values]), Layout.of(values)
     assert alike is not None and like is not None
     assert like.check(values) and not like.check(values.conj())
     assert alike.digest([values.conj()]) is None
@@ -112,7 +112,7 @@ def test_a_conjugate_is_none_like_its_tensor():
 
 
 def test_more_or_fewer_tensors_are_others():
-    alike = Alike.of(tensors())
+    alike = LayoutSequence.of(tensors())
     assert alike is not None
     assert alike.digest(tensors()[:-1]) is None
     assert alike.digest([*tensors(), torch.ones(1)]) is None
@@ -123,13 +123,13 @@ def test_only_plain_contiguous_tensors_of_the_host_have_others_like_them(kind):
     t = {"transposed": torch.randn(3, 5).t(), "meta": torch.ones(2, device="meta")}.get(
         kind, torch.eye(3).to_sparse()
     )
-    assert Alike.of([torch.ones(2), t]) is None
-    assert Like.of(t) is None
+    assert LayoutSequence.of([torch.ones(2), t]) is None
+    assert Layout.of(t) is None
 
 
 def test_a_tensor_that_is_there_twice_is_digested_one_by_one():
     t = torch.ones(3)
-    assert Alike.of([t, t]) is None
+    assert LayoutSequence.of([t, t]) is None
 
 
 @pytest.mark.parametrize("apart", [0, 3, 5000])
@@ -140,7 +140,7 @@ def test_parts_of_a_buffer_that_is_another_each_time(apart):
         buffer = torch.randn(6, 5 + apart)
         return [*(row[:5] for row in buffer[1:]), buffer[0, 1:4], torch.empty(0)]
 
-    alike = Alike.of(several())
+    alike = LayoutSequence.of(several())
     assert alike is not None
     for _ in range(3):
         tensors = several()
@@ -154,7 +154,7 @@ def test_parts_of_a_buffer_that_is_another_each_time(apart):
 def test_a_storage_that_was_made_smaller_in_its_place_is_seen():
     """Also where its memory stayed at one address, and where it was made smaller by torch alone."""
     several = [torch.randn(4), torch.randn(4)]
-    alike = Alike.of(several)
+    alike = LayoutSequence.of(several)
     assert alike is not None and alike.digest(several) is not None
     torch.ops.inductor.resize_storage_bytes_(several[0], 0)
     assert alike.digest(several) is None
@@ -168,9 +168,9 @@ def test_a_storage_that_was_made_smaller_in_its_place_is_seen():
 
 def test_no_tensor_is_kept():
     several = tensors()
-    alike = Alike.of(several)
+    alike = LayoutSequence.of(several)
     assert alike is not None and alike.digest(several) is not None
-    like = Like.of(several[0])
+    like = Layout.of(several[0])
     assert like is not None and like.check(several[0])
     references = [weakref.ref(t) for t in several]
     del several

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import torch
 
-from samerun.digest.stream_join import NoStreams, StreamJoin, stream_join
+from samerun.digest.stream_join import NoStreams, StreamJoin, choose_stream_join
 
 
 class FakeStream:
@@ -85,5 +85,5 @@ def test_a_reader_on_another_stream_waits_too():
 
 
 def test_the_host_has_no_streams():
-    assert isinstance(stream_join(torch.device("cpu")), NoStreams)
-    assert isinstance(stream_join(torch.device("mps")), NoStreams)
+    assert isinstance(choose_stream_join(torch.device("cpu")), NoStreams)
+    assert isinstance(choose_stream_join(torch.device("mps")), NoStreams)

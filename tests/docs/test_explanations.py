@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 
 PAGES = Path(__file__).parents[2] / "docs" / "explanations"
 
@@ -25,7 +25,7 @@ def load() -> ModuleType:
 examples = load()
 
 
-@pytest.mark.parametrize("source", sorted(catalogue()))
+@pytest.mark.parametrize("source", sorted(find_sources()))
 def test_every_source_has_a_page_that_says_how_it_shows_and_what_mends_it(source: str) -> None:
     page = (PAGES / f"{source}.md").read_text()
     assert page.startswith(f"# {source}\n")
@@ -33,7 +33,7 @@ def test_every_source_has_a_page_that_says_how_it_shows_and_what_mends_it(source
 
 
 def test_there_is_no_page_without_a_source() -> None:
-    assert {page.stem for page in PAGES.glob("*.md")} == catalogue().keys()
+    assert {page.stem for page in PAGES.glob("*.md")} == find_sources().keys()
 
 
 @pytest.mark.parametrize("source", examples.examples())

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from samerun.editing.edit import Edit
-from samerun.editing.merge_edits import merged
+from samerun.editing.merge_edits import merge_edits
 from samerun.editing.source_file import File
 from samerun.editing.user_program import Code
 
@@ -29,4 +29,4 @@ def program(folder: Path, files: Mapping[str, str], *argv: str) -> Code:
 
 
 def edited(folder: Path, text: str, *edits: Edit) -> str:
-    return merged(program(folder, {"train.py": text}), edits)["train.py"]
+    return merge_edits(program(folder, {"train.py": text}), edits)["train.py"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from samerun.editing.data_flow import behind, functions, given
+from samerun.editing.data_flow import find_behind, find_functions, find_given
 from samerun.editing.source_file import File
 from samerun.editing.user_program import Code
 
@@ -49,7 +49,7 @@ def test_where_a_value_comes_from(tmp_path: Path, text: str) -> None:
     def is_seven(_: File, node: ast.expr) -> bool:
         return isinstance(node, ast.Constant) and node.value == 7
 
-    assert [place[1].value for place in behind(code, (read, value), is_seven)] == [7]
+    assert [place[1].value for place in find_behind(code, (read, value), is_seven)] == [7]
 
 
 def test_a_value_of_another_file(tmp_path: Path) -> None:
@@ -57,14 +57,14 @@ def test_a_value_of_another_file(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("from config import SEED\nx = SEED\n")
     code = Code(tmp_path, ("python", "train.py"), {"train.py": "", "config.py": ""})
     name = next(node for node in code.main.every(ast.Name) if node.id == "SEED")
-    found = behind(code, (code.main, name), lambda _, node: isinstance(node, ast.Constant))
+    found = find_behind(code, (code.main, name), lambda _, node: isinstance(node, ast.Constant))
     assert [place[0].path for place in found] == ["config.py"]
 
 
 def test_values_that_come_from_themselves_end(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("def f(a):\n    a = a + f(a)\n    return a\nx = f(f)\n")
     code = Code(tmp_path, ("python", "train.py"), {"train.py": ""})
-    assert behind(code, (code.main, call(code.main, -1)), lambda *_: False) == []
+    assert find_behind(code, (code.main, call(code.main, -1)), lambda *_: False) == []
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_values_that_come_from_themselves_end(tmp_path: Path) -> None:
 def test_through_comprehensions_properties_and_closures(tmp_path: Path, text: str) -> None:
     code = program(tmp_path, {"train.py": text})
     value = next(node.value for node in code.main.every(ast.Assign))
-    found = behind(code, (code.main, value), lambda _, node: isinstance(node, ast.Constant))
+    found = find_behind(code, (code.main, value), lambda _, node: isinstance(node, ast.Constant))
     assert [place[1].value for place in found] == [7]
 
 
@@ -90,11 +90,11 @@ def test_the_functions_that_a_call_may_call(tmp_path: Path) -> None:
             "data.py": "def load(): pass\ndef here(): pass\n",
         },
     )
-    found = [[of.path for of, _ in functions(code, code.main, call(code.main, nth))] for nth in range(4)]
+    found = [[of.path for of, _ in find_functions(code, code.main, call(code.main, nth))] for nth in range(4)]
     assert found == [["data.py"], ["train.py"], ["data.py"], []]
 
 
 def test_a_value_that_no_name_leads_to(tmp_path: Path) -> None:
     code = program(tmp_path, {"train.py": "import os\nx = os.path\ny = 3\nz = d[k]\n"})
     names = [*code.main.every(ast.Constant), *code.main.every(ast.Subscript)]
-    assert [given(code, (code.main, node)) for node in names] == [[], []]
+    assert [find_given(code, (code.main, node)) for node in names] == [[], []]

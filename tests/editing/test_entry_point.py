@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from samerun.editing.edit import NoEdit
-from samerun.editing.entry_point import started
+from samerun.editing.entry_point import find_started
 
 RAN = {"train.py": "", "pkg/train.py": "", "pkg/__main__.py": "", "data.py": ""}
 
@@ -33,7 +33,7 @@ def test_the_file_that_is_started(tmp_path: Path, command: str, expected: str) -
     for path in RAN:
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).touch()
-    assert started(command.split(), tmp_path, RAN) == expected
+    assert find_started(command.split(), tmp_path, RAN) == expected
 
 
 def test_an_installed_program_starts_the_file_that_it_imports(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_an_installed_program_starts_the_file_that_it_imports(tmp_path: Path) ->
     program.write_text("from pkg.train import main\nmain()\n")
     folder = tmp_path / "work"
     folder.mkdir()
-    assert started(["python", str(program)], folder, RAN) == "pkg/train.py"
+    assert find_started(["python", str(program)], folder, RAN) == "pkg/train.py"
 
 
 @pytest.mark.parametrize(
@@ -55,4 +55,4 @@ def test_an_installed_program_starts_the_file_that_it_imports(tmp_path: Path) ->
 )
 def test_what_is_not_known_is_refused(tmp_path: Path, command: str, why: str) -> None:
     with pytest.raises(NoEdit, match=why):
-        started(command.split(), tmp_path, RAN)
+        find_started(command.split(), tmp_path, RAN)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from samerun.editing.import_names import bindings, written
+from samerun.editing.import_names import find_bindings, write_name
 
 from .program import call, file
 
@@ -27,9 +27,9 @@ from .program import call, file
 )
 def test_as_it_is_imported_there(text: str, expected: str, missing: tuple[str, ...]) -> None:
     read = file(text)
-    assert written(read, "numpy.random.seed", call(read)) == (expected, missing)
+    assert write_name(read, "numpy.random.seed", call(read)) == (expected, missing)
 
 
 def test_what_imports_bind_at_a_place() -> None:
     read = file("import a\nf()\ndef g():\n    import b\n    f()\n    import c\nimport d\n")
-    assert [sorted(bindings(read, call(read, nth))) for nth in (0, 1)] == [["a"], ["a", "b", "d"]]
+    assert [sorted(find_bindings(read, call(read, nth))) for nth in (0, 1)] == [["a"], ["a", "b", "d"]]

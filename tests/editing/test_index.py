@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from samerun.editing.index import index, pairs, unpacked
+from samerun.editing.index import index, list_pairs, unpack_targets
 
 from .program import file
 
@@ -51,10 +51,13 @@ def test_what_stands_in_a_file() -> None:
 def test_each_target_has_its_value() -> None:
     read = file("a = b = 1\nfor c in x: pass\nwith f() as d: pass\n(e := 2)\ng += 3\nh: int\n")
     nodes = read.every(ast.stmt, ast.NamedExpr)
-    found = [tuple(said(list(pair))) for node in nodes for pair in pairs(node)]
+    found = [tuple(said(list(pair))) for node in nodes for pair in list_pairs(node)]
     assert sorted(found) == [("a", "1"), ("b", "1"), ("c", "x"), ("d", "f()"), ("e", "2"), ("g", "3")]
 
 
 def test_parts_that_are_not_written_out_have_the_whole_value() -> None:
     target, value = ast.parse("a, b = f()").body[0].targets[0], ast.parse("f()").body[0].value
-    assert [(one.id, other is value) for one, other in unpacked(target, value)] == [("a", True), ("b", True)]
+    assert [(one.id, other is value) for one, other in unpack_targets(target, value)] == [
+        ("a", True),
+        ("b", True),
+    ]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from samerun.editing.edit import Opening
-from samerun.editing.insertion_point import beginning, spot
+from samerun.editing.insertion_point import find_beginning, find_spot
 
 from .program import edited, file, program
 
@@ -72,17 +72,17 @@ def test_above_the_import_of_a_module_that_draws(tmp_path: Path, data: str, is_a
         "deeper.py": "x = [shuffle(1)]\n",
     }
     code = program(tmp_path, files)
-    assert code.main.line_of(beginning(code).offset) == (2 if is_above else 3)
-    assert spot(code.main).offset == code.main.offset_of_line(3)  # without a program to look into
+    assert code.main.line_of(find_beginning(code).offset) == (2 if is_above else 3)
+    assert find_spot(code.main).offset == code.main.offset_of_line(3)  # without a program to look into
 
 
 def test_in_the_package_that_draws_before_the_script(tmp_path: Path) -> None:
     files = {"pkg/__init__.py": "import random\nx = random.random()\n", "pkg/train.py": "x = 1\n"}
-    assert beginning(program(tmp_path, files, "-m", "pkg.train")).file.path == "pkg/__init__.py"
+    assert find_beginning(program(tmp_path, files, "-m", "pkg.train")).file.path == "pkg/__init__.py"
     files["pkg/__init__.py"] = "import random\n"
-    assert beginning(program(tmp_path, files, "-m", "pkg.train")).file.path == "pkg/train.py"
+    assert find_beginning(program(tmp_path, files, "-m", "pkg.train")).file.path == "pkg/train.py"
 
 
 def test_what_the_imports_above_bind() -> None:
-    found = spot(file("import numpy as np\nfrom time import time\nx = f()\nimport random\n"))
+    found = find_spot(file("import numpy as np\nfrom time import time\nx = f()\nimport random\n"))
     assert (found.bound, found.inline) == ({"np": "numpy", "time": "time.time"}, False)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from samerun.editing.edit import Change, NoEdit, Opening, Wrap
-from samerun.editing.edit_builders import put_into, replaced
-from samerun.editing.merge_edits import merged
+from samerun.editing.edit_builders import put_into, replace_node
+from samerun.editing.merge_edits import merge_edits
 
 from .program import call, edited, file, program
 
@@ -22,14 +22,14 @@ def test_edits_of_one_place_nest_and_those_inside_of_another_are_dropped(tmp_pat
     outer, inner = call(read, 0), call(read, 1)
     wraps = [put_into(read, outer, "a"), put_into(read, inner, "b"), put_into(read, outer, "a")]
     assert edited(tmp_path, text, *wraps) == "x = a(f(b(g(1))))\n"
-    assert edited(tmp_path, text, replaced(read, inner, "2"), replaced(read, outer, "3")) == "x = 3\n"
-    assert edited(tmp_path, text, put_into(read, inner, "b"), replaced(read, outer, "3")) == "x = 3\n"
+    assert edited(tmp_path, text, replace_node(read, inner, "2"), replace_node(read, outer, "3")) == "x = 3\n"
+    assert edited(tmp_path, text, put_into(read, inner, "b"), replace_node(read, outer, "3")) == "x = 3\n"
 
 
 def test_an_edit_that_would_break_the_syntax_is_refused(tmp_path: Path) -> None:
     text = "x = f(1)\n"
     with pytest.raises(NoEdit, match="syntax"):
-        edited(tmp_path, text, replaced(file(text), call(file(text)), "("))
+        edited(tmp_path, text, replace_node(file(text), call(file(text)), "("))
 
 
 def test_lines_at_the_beginning_have_an_order_of_their_own(tmp_path: Path) -> None:
@@ -64,12 +64,12 @@ def test_an_import_that_an_edit_needs_is_added_once(tmp_path: Path) -> None:
 def test_each_file_is_edited_by_itself_and_one_left_as_it_is_is_no_edit(tmp_path: Path) -> None:
     code = program(tmp_path, {"train.py": "import data\nx = 1\n", "data.py": "y = 2\n"})
     edits = [Change("data.py", 4, 5, "3"), Change("train.py", 16, 17, "1")]
-    assert merged(code, edits) == {"data.py": "y = 3\n"}
+    assert merge_edits(code, edits) == {"data.py": "y = 3\n"}
 
 
 def test_a_line_for_the_file_of_a_call_site(tmp_path: Path) -> None:
     code = program(tmp_path, {"train.py": "import data\n", "data.py": "import random\n\nrandom.random()\n"})
     opening = Opening("random.seed", "(0)", comment="fixed", site="data.py:3")
-    assert merged(code, [opening]) == {
+    assert merge_edits(code, [opening]) == {
         "data.py": "import random\n\nrandom.seed(0)  # fixed\nrandom.random()\n"
     }

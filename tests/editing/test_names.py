@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from samerun.editing.names import bound, imports, is_main_guard, names_of
+from samerun.editing.names import collect_bound, collect_names, is_main_guard, walk_imports
 
 IMPORTS = """
 import numpy as np, torch.nn
@@ -17,7 +17,7 @@ from .data import load
 
 
 def test_what_imports_bind() -> None:
-    assert bound(ast.parse(IMPORTS).body) == {
+    assert collect_bound(ast.parse(IMPORTS).body) == {
         "np": "numpy",
         "torch": "torch",
         "now": "time.time",
@@ -27,7 +27,7 @@ def test_what_imports_bind() -> None:
 
 
 def test_imported_and_assigned_names() -> None:
-    names = names_of(
+    names = collect_names(
         ast.parse(
             "import numpy as np\nrng = np.random.mtrand\nx = other.y\n"
             "def f(a):\n    import os\n    try: pass\n    except OSError as error: b = 1\n"
@@ -43,7 +43,7 @@ def test_imports_are_found_in_a_try_but_not_in_the_main_guard() -> None:
         "import a\ntry:\n    import b\nexcept ImportError:\n    import c\n"
         "if __name__ == '__main__':\n    import d\ndef f():\n    import e\n"
     ).body
-    assert list(bound(imports(body))) == ["a", "b", "c"]
+    assert list(collect_bound(walk_imports(body))) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(

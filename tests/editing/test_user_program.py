@@ -8,7 +8,7 @@ import pytest
 
 from samerun.digest import digest_bytes
 from samerun.editing.edit import NoEdit
-from samerun.editing.user_program import Code, encoded
+from samerun.editing.user_program import Code, encode_text
 
 from .program import program
 
@@ -77,6 +77,6 @@ def test_a_line_of_a_file_that_was_edited_for_the_run(tmp_path: Path) -> None:
 
 
 def test_text_is_encoded_as_its_first_lines_say() -> None:
-    assert encoded("#!x\n# coding: latin-1\né") == b"#!x\n# coding: latin-1\n\xe9"
-    assert encoded("\n# coding: latin-1\né") == b"\n# coding: latin-1\n\xe9"
-    assert encoded("x\n# coding: latin-1\né") == "x\n# coding: latin-1\né".encode()
+    assert encode_text("#!x\n# coding: latin-1\né") == b"#!x\n# coding: latin-1\n\xe9"
+    assert encode_text("\n# coding: latin-1\né") == b"\n# coding: latin-1\n\xe9"
+    assert encode_text("x\n# coding: latin-1\né") == "x\n# coding: latin-1\né".encode()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from samerun.digest import algorithms, combine, digest_bytes
-from samerun.launching.marker_files import TORCH_SEEN, took_effect
+from samerun.launching.marker_files import TORCH_SEEN, name_marker
 from samerun.runs.manifest import Manifest
 from samerun.runs.plan import Control
 from samerun.runs.schema import SCHEMA
@@ -52,7 +52,7 @@ class Imagined:
         varied = self._varied(how)
         for source in how["vary"]:
             if source not in self.unused:
-                (path / took_effect(source)).touch()
+                (path / name_marker(source)).touch()
         failed = bool(varied & self.fails)
         settings = {id_: dict(said) for id_, said in SETTINGS.items()}
         if "threads" in varied and "threads" not in self.stubborn:

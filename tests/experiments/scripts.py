@@ -16,7 +16,7 @@ from samerun.runs.plan import Control
 from samerun.runs.schema import DRAWS, SCHEMA
 from samerun.runs.store import Run, Store
 from samerun.runs.trace import TraceWriter
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 
 KERNEL = "nondeterministic-kernels"
 # What an edit of the code puts in that makes a source repeat itself.
@@ -131,7 +131,7 @@ class _Play:
         if script.arrivals:
             self._row(0, "setup", "threads", "start", b"", call_site="train.py:4", value=3.0)
         for source in script.reads:
-            self._row(0, "setup", catalogue()[source].evidence, f"{source}()", b"", call_site="train.py:3")
+            self._row(0, "setup", find_sources()[source].evidence, f"{source}()", b"", call_site="train.py:3")
         if script.unwritten:
             self._row(0, "setup", "unwritten", "numpy.empty", b"", call_site="train.py:3")
         for step in range(self._limit()):
@@ -223,7 +223,7 @@ class _Play:
         return b"controlled" if controlled else b"run %d" % self.number
 
     def _rng(self, step: int, sources: tuple[str, ...]) -> None:
-        for source in dict.fromkeys(source for source in sources if catalogue()[source].kind == "rng"):
+        for source in dict.fromkeys(source for source in sources if find_sources()[source].kind == "rng"):
             state = _digest(source, self._entropy(source), str(step))
             self._row(step, "data", "rng", source, state)
 

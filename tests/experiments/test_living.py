@@ -7,7 +7,7 @@ import math
 import pytest
 
 from samerun.comparing.comparison import Comparison, Scope
-from samerun.experiments.living import if_living, why_lifeless
+from samerun.experiments.living import explain_lifeless, require_living
 
 MOVING = {0: (1.0,), 1: (0.5,), 2: (0.25,), 3: (0.1,)}
 OTHER = {0: (1.1,), 1: (0.4,), 2: (0.2,), 3: (0.3,)}
@@ -34,14 +34,14 @@ NAN = {**MOVING, 2: (math.nan,)}
     ],
 )
 def test_what_is_lost(tried, plain, said) -> None:
-    found = why_lifeless(tried, plain)
+    found = explain_lifeless(tried, plain)
     assert found is None if said is None else said in found
 
 
 def test_only_a_same_is_taken_back() -> None:
     scope = Scope(("a", "b"))
     dead = Comparison("same", scope, None, losses=(FLAT, FLAT))
-    assert if_living(dead, [OTHER, OTHER]).verdict == "unknown"
-    assert if_living(Comparison("same", scope, None, losses=(MOVING, MOVING)), [OTHER]).verdict == "same"
+    assert require_living(dead, [OTHER, OTHER]).verdict == "unknown"
+    assert require_living(Comparison("same", scope, None, losses=(MOVING, MOVING)), [OTHER]).verdict == "same"
     differs = Comparison("differs", scope, None, losses=(FLAT, FLAT))
-    assert if_living(differs, [OTHER]) is differs
+    assert require_living(differs, [OTHER]) is differs

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from samerun.experiments.run_outcome import failure, how, last_lines, same_output
+from samerun.experiments.run_outcome import describe_end, explain_failure, has_same_output, read_last_lines
 from samerun.runs.manifest import Manifest
 from samerun.runs.store import Run
 
@@ -39,18 +39,21 @@ def ended(folder: Path, outcome: str, code: int | None = 0, output: bytes | None
     ],
 )
 def test_how_a_run_ended(tmp_path: Path, outcome: str, code: int | None, expected: str) -> None:
-    assert how(ended(tmp_path, outcome, code)).split(", or")[0] == expected
+    assert describe_end(ended(tmp_path, outcome, code)).split(", or")[0] == expected
 
 
 def test_which_of_the_runs_failed(tmp_path: Path) -> None:
     fine, bad, late = ended(tmp_path, "finished"), ended(tmp_path, "failed", 3), ended(tmp_path, "timeout")
-    assert failure([fine, fine], parted=False) is None
-    assert failure([bad, bad], parted=False) == "the command failed in every run: exit code 3 after 1 step"
-    assert failure([fine, bad], parted=True) == (
+    assert explain_failure([fine, fine], parted=False) is None
+    assert (
+        explain_failure([bad, bad], parted=False)
+        == "the command failed in every run: exit code 3 after 1 step"
+    )
+    assert explain_failure([fine, bad], parted=True) == (
         "run 2 of 2 did not end as the others did: exit code 3 after 1 step"
     )
-    assert str(failure([fine, bad], parted=False)).endswith("up to there the runs agree")
-    assert str(failure([late, late], parted=False)).startswith(
+    assert str(explain_failure([fine, bad], parted=False)).endswith("up to there the runs agree")
+    assert str(explain_failure([late, late], parted=False)).startswith(
         "every run was ended by --timeout: run 1 after 1 step, run 2 after 1 step"
     )
 
@@ -58,11 +61,11 @@ def test_which_of_the_runs_failed(tmp_path: Path) -> None:
 def test_the_last_lines_of_the_first_that_failed(tmp_path: Path) -> None:
     text = "".join(f"{line}\n\n" for line in range(9)).encode() + b"\xff\n"
     fine, bad = ended(tmp_path, "finished", output=b"fine\n"), ended(tmp_path, "failed", 1, text)
-    assert last_lines([fine, bad]) == ("5", "6", "7", "8", "\ufffd")
-    assert last_lines([fine]) == last_lines([ended(tmp_path, "failed")]) == ()
+    assert read_last_lines([fine, bad]) == ("5", "6", "7", "8", "\ufffd")
+    assert read_last_lines([fine]) == read_last_lines([ended(tmp_path, "failed")]) == ()
 
 
 def test_whether_all_printed_the_same(tmp_path: Path) -> None:
     one, two, other = (ended(tmp_path, "finished", output=text) for text in (b"a\n", b"a\n", b"b\n"))
-    assert (same_output([one, two]), same_output([one, two, other])) == (True, False)
-    assert same_output([one, ended(tmp_path, "finished")]) is None
+    assert (has_same_output([one, two]), has_same_output([one, two, other])) == (True, False)
+    assert has_same_output([one, ended(tmp_path, "finished")]) is None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from samerun.comparing.comparison import Comparison, Scope
-from samerun.experiments.scope import phrase, steps
+from samerun.experiments.scope import count_steps, describe_scope
 
 
 def compared(steps: int, ranks: int, counts: Mapping[str, int]) -> Comparison:
@@ -30,5 +30,5 @@ def test_only_what_all_comparisons_have(
     comparisons: list[tuple[int, int, dict[str, int]]], expected: str
 ) -> None:
     made = [compared(*item) for item in comparisons]
-    assert phrase(made) == expected
-    assert steps(made) == min(item[0] for item in comparisons)
+    assert describe_scope(made) == expected
+    assert count_steps(made) == min(item[0] for item in comparisons)

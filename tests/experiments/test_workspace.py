@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from samerun.experiments.workspace import beginning, listed, without_new
+from samerun.experiments.workspace import copy_folder, copy_without_new, list_folder
 
 
 def names(folder: Path) -> set[str]:
@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_what_is_new_is_not_in_the_copy_and_stays_where_it_is(folder: Path) -> None:
-    before = listed(folder)
+    before = list_folder(folder)
     assert before is not None
     for name in ("last.pt", "data/b.txt", "runs/1/log.txt"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -31,7 +31,7 @@ def test_what_is_new_is_not_in_the_copy_and_stays_where_it_is(folder: Path) -> N
     (folder / "latest").symlink_to("runs/1")
     (folder / "data" / "a.txt").write_text("changed")
     whole = names(folder)
-    with without_new(folder, before) as copy:
+    with copy_without_new(folder, before) as copy:
         assert copy is not None
         assert names(copy) == {"train.py", "data", "data/a.txt", ".venv"}
         assert (copy / "data" / "a.txt").read_text() == "changed"
@@ -41,15 +41,15 @@ def test_what_is_new_is_not_in_the_copy_and_stays_where_it_is(folder: Path) -> N
 
 
 def test_too_much_is_not_copied(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = listed(folder)
+    before = list_folder(folder)
     assert before is not None
     monkeypatch.setattr("samerun.experiments.workspace._MOST_BYTES", 5)
-    with beginning(folder) as copy:
+    with copy_folder(folder) as copy:
         assert copy is None
-    with without_new(folder, before) as copy:
+    with copy_without_new(folder, before) as copy:
         assert copy is None
     monkeypatch.setattr("samerun.experiments.workspace._MOST_FILES", 3)
-    assert listed(folder) is None
+    assert list_folder(folder) is None
 
 
 def test_what_cannot_be_copied_costs_the_proof_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,5 +57,5 @@ def test_what_cannot_be_copied_costs_the_proof_alone(folder: Path, monkeypatch: 
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(shutil, "copytree", full)
-    with beginning(folder) as copy:
+    with copy_folder(folder) as copy:
         assert copy is None

@@ -9,7 +9,7 @@ import pytest
 
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.explaining.cause import Findings
-from samerun.explaining.confirm import MOST_CANDIDATES, confirm, is_not_after, judge, races
+from samerun.explaining.confirm import MOST_CANDIDATES, confirm, is_not_after, is_race, judge
 from samerun.runs.difference import Difference, Evidence
 
 HERE = Difference(step=3, phase="forward", what="output")
@@ -175,8 +175,8 @@ def test_what_next_to_nothing_points_to_must_hold_in_six_runs() -> None:
 
 def test_where_nothing_points_anywhere_only_whole_runs_are_proof() -> None:
     partings = [Difference(step=step, phase="data", what="input") for step in (0, 2)]
-    assert races(partings, evidence())
-    assert not races(partings[:1] * 2, evidence())
+    assert is_race(partings, evidence())
+    assert not is_race(partings[:1] * 2, evidence())
 
 
 @pytest.mark.parametrize(
@@ -191,4 +191,4 @@ def test_threads_race_where_no_two_pairs_part_alike(
     places: tuple[int, ...], sources: tuple[str, ...], race: bool
 ) -> None:
     partings = [Difference(step=step, phase="forward", what="output") for step in places]
-    assert races(partings, evidence(*sources)) is race
+    assert is_race(partings, evidence(*sources)) is race

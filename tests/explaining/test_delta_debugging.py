@@ -5,7 +5,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from samerun.explaining.delta_debugging import smallest
+from samerun.explaining.delta_debugging import find_smallest
 
 
 @given(st.integers(1, 9), st.data())
@@ -18,12 +18,14 @@ def test_nothing_can_be_left_out_and_no_set_is_asked_twice(size: int, data: st.D
         asked.append(frozenset(part))
         return needed <= set(part)
 
-    assert set(smallest(items, does)) == needed
+    assert set(find_smallest(items, does)) == needed
     assert len(asked) == len(set(asked))
 
 
 def test_of_two_that_both_do_the_best_is_kept() -> None:
-    assert smallest(["best", "worse", "worst"], lambda part: "best" in part or "worst" in part) == ["best"]
+    assert find_smallest(["best", "worse", "worst"], lambda part: "best" in part or "worst" in part) == [
+        "best"
+    ]
 
 
 def test_what_fails_alone_is_not_tried_alone() -> None:
@@ -33,10 +35,10 @@ def test_what_fails_alone_is_not_tried_alone() -> None:
         asked.append(len(part))
         return {"a", "c"} <= set(part)
 
-    assert smallest(list("abc"), does, fail_alone="abc") == ["a", "c"]
+    assert find_smallest(list("abc"), does, fail_alone="abc") == ["a", "c"]
     assert min(asked) == 2
 
 
 def test_every_minimal_set_is_found_whatever_the_order() -> None:
     for pair in combinations(range(6), 2):
-        assert smallest(range(6), lambda part, pair=pair: set(pair) <= set(part)) == list(pair)  # type: ignore[misc]
+        assert find_smallest(range(6), lambda part, pair=pair: set(pair) <= set(part)) == list(pair)  # type: ignore[misc]

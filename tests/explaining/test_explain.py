@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from samerun.explaining.explain import explain, suspects, without
+from samerun.explaining.explain import explain, leave_out, list_suspects
 from samerun.runs.difference import Difference, Evidence, Row, Side
 from samerun.sources.source import Source
 
@@ -60,7 +60,7 @@ def test_suspects_are_rngs_that_part_and_are_drawn_from_and_are_not_known() -> N
         rng_first={"numpy-global": 2, "python-random": 0, "torch-cpu": 0, "torch-cuda": 0},
         drawn=frozenset({"numpy-global", "python-random", "torch-cpu"}),
     )
-    found = suspects(difference, {"torch-cpu"})
+    found = list_suspects(difference, {"torch-cpu"})
     assert [(cause.source, cause.confirmed) for cause in found] == [
         ("python-random", False),
         ("numpy-global", False),
@@ -79,8 +79,8 @@ def test_without_a_generator_that_was_refuted_others_say_what_they_see() -> None
     both = frozenset({"python-random", "numpy-global"})
     here = replace(HERE, rng_first=dict.fromkeys(both, 0), drawn=both, a=side(b"a"), b=side(b"b"))
     assert explain(here)[0][0].call_site == "train.py:1"
-    fewer = without(here, {"python-random"})
+    fewer = leave_out(here, {"python-random"})
     assert [item.source for item in explain(fewer)[0]][:1] == ["numpy-global"]
     assert explain(fewer)[0][0].call_site == "train.py:2"
-    named = {item.source for item in explain(without(here, both))[0]}
+    named = {item.source for item in explain(leave_out(here, both))[0]}
     assert "hash-seed" in named and not both & named

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from samerun.explaining.line_map import before
+from samerun.explaining.line_map import map_line
 
 OLD = "import torch\n\nx = 1\ny = torch.rand(1)\nz = y\n"
 
@@ -20,4 +20,4 @@ OLD = "import torch\n\nx = 1\ny = torch.rand(1)\nz = y\n"
     ],
 )
 def test_where_a_line_stood(new: str, moved: dict[int, int]) -> None:
-    assert {number: before(number, OLD, new) for number in moved} == moved
+    assert {number: map_line(number, OLD, new) for number in moved} == moved

@@ -8,11 +8,11 @@ import pytest
 from sources.mending import Program
 
 from samerun.explaining.cause import Cause
-from samerun.explaining.locate import placed
+from samerun.explaining.locate import locate_cause
 
 
 def where(folder: Path, source: str, text: str) -> str | None:
-    return placed(Program(folder, text).difference(), Cause(source, True, "", ""), folder)
+    return locate_cause(Program(folder, text).difference(), Cause(source, True, "", ""), folder)
 
 
 def test_where_an_edit_changes_the_code(tmp_path: Path) -> None:

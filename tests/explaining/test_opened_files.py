@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from samerun.explaining.opened_files import told
+from samerun.explaining.opened_files import describe_opened
 from samerun.runs.difference import Difference, Row, Side
 
 
@@ -21,7 +21,7 @@ def side(*files: str) -> Side:
     ],
 )
 def test_the_first_other_file_is_told(a: tuple[str, ...], b: tuple[str, ...], expected: str | None) -> None:
-    found = told(Difference(step=0, phase="data", what="batch", a=side(*a), b=side(*b)))
+    found = describe_opened(Difference(step=0, phase="data", what="batch", a=side(*a), b=side(*b)))
     assert (
         (found is None) if expected is None else (expected in (found or "") and "train.py:9" in (found or ""))
     )

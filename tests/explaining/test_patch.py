@@ -17,9 +17,9 @@ from sources.mending import Program, changed, differing, equal
 
 import samerun.explaining.patch as patch_module
 from samerun.digest import digest_bytes
-from samerun.editing.user_program import encoded
+from samerun.editing.user_program import encode_text
 from samerun.explaining.cause import Cause
-from samerun.explaining.patch import Patch, edits_for, patch
+from samerun.explaining.patch import Patch, make_edits, patch
 from samerun.runs.difference import Difference
 
 
@@ -129,7 +129,7 @@ def test_the_diff_applies_to_files_of_every_form(tmp_path: Path, form: str, tool
     made = causes(program, "torch-cpu")
     assert made.cannot == {}
     got = applied(folder, made, tool)["train.py"]
-    assert got == encoded(made.files["train.py"])
+    assert got == encode_text(made.files["train.py"])
     assert b"torch.manual_seed(0)" in got
     assert got.count(b"\r\n") in (0, got.count(b"\n"))
     kept = [line for line in got.splitlines() if b"manual_seed" not in line]
@@ -291,7 +291,9 @@ def test_each_cause_is_edited_once_however_many_came_before(
         files = dict(made.files)
     assert files["train.py"].count("default_rng(0)") == 12
     asked = []
-    monkeypatch.setattr(patch_module, "edits_for", lambda *given: asked.append(given[1]) or edits_for(*given))
+    monkeypatch.setattr(
+        patch_module, "make_edits", lambda *given: asked.append(given[1]) or make_edits(*given)
+    )
     again = patch(found, tmp_path, {"numpy-generator"})
     assert again is not None and again.files == files
     assert asked == [cause for _, cause in found]

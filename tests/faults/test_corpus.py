@@ -8,7 +8,7 @@ from scoring.case import CASES, Case, load, read
 from scoring.copying import MARK, copy, mend, strip
 
 from samerun.runs.schema import PHASES
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 
 ALL = load()
 FAULTY = [case for case in ALL if not case.clean]
@@ -53,7 +53,7 @@ def test_every_source_of_a_cpu_is_there():
 
 @of(ALL)
 def test_its_words_have_a_meaning(case):
-    known = set(catalogue())
+    known = set(find_sources())
     for fault in case.faults:
         assert set(fault.sources) <= known
         assert set(fault.phase) <= set(PHASES)

@@ -14,7 +14,7 @@ import torch
 
 from fidelity.fairness import agree, complaints
 from samerun.runs.plan import Control
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 
 SEEDS, DRAWS = 200, 4
 
@@ -76,7 +76,7 @@ def the_main_generators() -> Iterator[None]:
 
 
 def controlled(id_: str, seed: int, draw: Callable[[], float]) -> list[float]:
-    undo = catalogue()[id_].control(Control(seed=seed))
+    undo = find_sources()[id_].control(Control(seed=seed))
     assert undo is not None
     try:
         return [draw() for _ in range(DRAWS)]
@@ -85,7 +85,9 @@ def controlled(id_: str, seed: int, draw: Callable[[], float]) -> list[float]:
 
 
 def test_every_control_that_gives_numbers_is_here() -> None:
-    drawing = {id_ for id_, source in catalogue().items() if source.controllable and "seeded" in source.modes}
+    drawing = {
+        id_ for id_, source in find_sources().items() if source.controllable and "seeded" in source.modes
+    }
     elsewhere = {
         "worker-seeds",  # test_per_sample_draws
         "torch-cuda", "torch-mps", "torch-xpu",  # need the device

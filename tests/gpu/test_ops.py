@@ -7,7 +7,7 @@ import torch
 
 import samerun
 from samerun.ops import implementations
-from samerun.ops.selftest import imported, outcome
+from samerun.ops.selftest import is_importable, run_operation
 
 pytestmark = [
     pytest.mark.gpu,
@@ -17,7 +17,7 @@ DEVICE = "cuda"
 THERE = [
     one.name
     for one in implementations().values()
-    if "CUDA" in one.devices and (not torch.cuda.is_available() or imported(one))
+    if "CUDA" in one.devices and (not torch.cuda.is_available() or is_importable(one))
 ]
 # On the CPU these have no kernel. The first is what grid_sampler_2d computes with corners aligned, the others
 # are torch's own kernels, called another way.
@@ -65,7 +65,7 @@ def test_it_is_not_refused_and_is_right(name):
 @pytest.mark.parametrize("name", THERE)
 def test_the_same_bits_in_two_hundred_runs_beside_other_work(name):
     with samerun.control(seed=0, only=["nondeterministic-kernels"]):
-        found = outcome(implementations()[name], torch.device(DEVICE), runs=200)
+        found = run_operation(implementations()[name], torch.device(DEVICE), runs=200)
     assert (found.error, found.results) == (None, 1)
 
 

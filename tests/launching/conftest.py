@@ -57,5 +57,5 @@ class Launched:
 
 @pytest.fixture
 def launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launched:
-    monkeypatch.setattr("samerun.controls.environment", lambda control: {"FAKE_SETTING": control.mode})
+    monkeypatch.setattr("samerun.controls.build_environment", lambda control: {"FAKE_SETTING": control.mode})
     return Launched(tmp_path)

@@ -116,14 +116,16 @@ def test_a_program_without_standard_output_is_left_alone(launched):
 def test_a_launch_inside_a_launch_names_our_folder_once(tmp_path, monkeypatch):
     plan = Plan(run=str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", "theirs")
-    monkeypatch.setenv("PYTHONPATH", module.child_environment(plan, tmp_path, {})["PYTHONPATH"])
-    folders = module.child_environment(plan, tmp_path, {})["PYTHONPATH"].split(os.pathsep)
+    monkeypatch.setenv("PYTHONPATH", module.build_child_environment(plan, tmp_path, {})["PYTHONPATH"])
+    folders = module.build_child_environment(plan, tmp_path, {})["PYTHONPATH"].split(os.pathsep)
     assert [os.path.basename(folder) for folder in folders] == ["inject", "theirs"]
 
 
 def test_an_empty_pythonpath_does_not_become_the_working_directory(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "")
-    assert os.pathsep not in module.child_environment(Plan(run=str(tmp_path)), tmp_path, {})["PYTHONPATH"]
+    assert (
+        os.pathsep not in module.build_child_environment(Plan(run=str(tmp_path)), tmp_path, {})["PYTHONPATH"]
+    )
 
 
 def test_a_command_that_does_not_exist_is_an_error_and_starts_nothing(launched):

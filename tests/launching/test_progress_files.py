@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from samerun.launching import progress_files
-from samerun.launching.progress_files import Following
+from samerun.launching.progress_files import Follower
 
 
 @pytest.fixture
@@ -15,31 +15,31 @@ def touch(tmp_path):
 
 def test_nobody_has_stopped_at_first(tmp_path, touch):
     touch("rank0.trace.arrow")
-    assert not Following(tmp_path).all_stopped()
+    assert not Follower(tmp_path).all_stopped()
 
 
 def test_workers_are_not_waited_for(tmp_path, touch):
     touch("rank0.trace.arrow", "rank0.worker0.trace.arrow", "rank0.stopped")
-    assert Following(tmp_path).all_stopped()
+    assert Follower(tmp_path).all_stopped()
 
 
 def test_a_parent_that_never_stepped_is_not_waited_for_and_one_that_did_is(tmp_path, touch):
     touch("rank0.trace.arrow", "rank0.SpawnProcess-1.trace.arrow", "rank0.SpawnProcess-1.stopped")
-    assert Following(tmp_path).all_stopped()
+    assert Follower(tmp_path).all_stopped()
     (tmp_path / "rank0.progress").write_text("2 0.5\n")
-    assert not Following(tmp_path).all_stopped()
+    assert not Follower(tmp_path).all_stopped()
 
 
 def test_a_child_that_never_stepped_is_not_waited_for_once_its_parent_stopped(tmp_path, touch):
     touch("rank0.trace.arrow", "rank0.Process-1.trace.arrow", "rank0.stopped")
-    assert Following(tmp_path).all_stopped()
+    assert Follower(tmp_path).all_stopped()
     (tmp_path / "rank0.Process-1.progress").write_text("3 nan")
-    assert not Following(tmp_path).all_stopped()
+    assert not Follower(tmp_path).all_stopped()
 
 
 def test_the_last_ones_are_not_waited_for_forever(tmp_path, touch, monkeypatch):
     touch("rank0.trace.arrow", "rank1.trace.arrow", "rank0.stopped")
-    follows = Following(tmp_path)
+    follows = Follower(tmp_path)
     assert not follows.all_stopped()
     monkeypatch.setattr(progress_files, "_LAST_ONES_S", 0.0)
     assert follows.all_stopped()
@@ -57,4 +57,4 @@ def test_the_last_ones_are_not_waited_for_forever(tmp_path, touch, monkeypatch):
 )
 def test_progress_is_read_leniently(tmp_path, text, read):
     (tmp_path / "rank0.progress").write_text(text)
-    assert Following(tmp_path).latest() == read
+    assert Follower(tmp_path).latest() == read

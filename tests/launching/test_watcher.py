@@ -206,4 +206,4 @@ subprocess.run([sys.executable, "-m", "samerun.cli", "run", "--scratch", "--", s
 
 def test_what_is_over_is_forgotten_and_what_is_not_is_kept() -> None:
     said = b'path 0 []\nfolder 1 "/a"\nfolder 2 "/b c"\nrun 2 "/r"\nend 1\nfolder 3 "/d"\nend 3\nfol'
-    assert afterwards._still_open(said) == b'path 0 []\nfolder 2 "/b c"\nrun 2 "/r"\nfol'
+    assert afterwards._select_open(said) == b'path 0 []\nfolder 2 "/b c"\nrun 2 "/r"\nfol'

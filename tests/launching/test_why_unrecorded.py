@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from samerun.launching.why_unrecorded import unrecorded_reason, without_torch
+from samerun.launching.why_unrecorded import explain_unrecorded, without_torch
 
 
 @pytest.mark.parametrize(
@@ -23,21 +23,21 @@ from samerun.launching.why_unrecorded import unrecorded_reason, without_torch
     ],
 )
 def test_a_command_that_hides(tmp_path, command, said):
-    assert said in unrecorded_reason(tmp_path, command.split())
+    assert said in explain_unrecorded(tmp_path, command.split())
 
 
 def test_a_script_whose_first_line_hides(tmp_path):
     script = tmp_path / "train.py"
     script.write_text("#!/usr/bin/env -S python3 -I\nprint(1)\n")
-    assert "with -I" in unrecorded_reason(tmp_path, [str(script)])
+    assert "with -I" in explain_unrecorded(tmp_path, [str(script)])
 
 
 def test_the_three_stages(tmp_path):
-    assert "No Python process" in unrecorded_reason(tmp_path, ["make"])
+    assert "No Python process" in explain_unrecorded(tmp_path, ["make"])
     (tmp_path / "python.seen").touch()
-    assert "torch was never imported" in unrecorded_reason(tmp_path, ["make"])
+    assert "torch was never imported" in explain_unrecorded(tmp_path, ["make"])
     (tmp_path / "torch.seen").touch()
-    assert "no step, loss or batch was seen" in unrecorded_reason(tmp_path, ["make"])
+    assert "no step, loss or batch was seen" in explain_unrecorded(tmp_path, ["make"])
 
 
 def test_what_failed_in_the_process_comes_first(tmp_path):
@@ -45,14 +45,14 @@ def test_what_failed_in_the_process_comes_first(tmp_path):
     (tmp_path / "inject-error.txt").write_text(
         "A failed [process 1, /p]\nA failed [process 2, /p]\nB [process 3, /p]\n"
     )
-    assert unrecorded_reason(tmp_path, ["make"]) == "A failed (1 more in inject-error.txt)"
+    assert explain_unrecorded(tmp_path, ["make"]) == "A failed (1 more in inject-error.txt)"
 
 
 def test_a_python_without_torch_is_told_of_unless_another_had_one(tmp_path):
     (tmp_path / "python.seen").touch()
     (tmp_path / "no-torch.txt").write_text("/p has no torch. Install it [process 1, /p]\n")
-    said = unrecorded_reason(tmp_path, ["make"])
+    said = explain_unrecorded(tmp_path, ["make"])
     assert said == "nothing was recorded: /p has no torch. Install it, or name the command that trains"
     (tmp_path / "torch.seen").touch()
-    assert "no step, loss or batch was seen" in unrecorded_reason(tmp_path, ["make"])
+    assert "no step, loss or batch was seen" in explain_unrecorded(tmp_path, ["make"])
     assert without_torch(tmp_path) is None

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from samerun.errors import UsageError
-from samerun.launching.working_copy import root_of, scratch_copy
+from samerun.launching.working_copy import find_root, make_scratch_copy
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def work(tmp_path: Path) -> Path:
 
 
 def test_files_are_copied_and_what_is_written_there_stays_there(work):
-    with scratch_copy(work) as copy:
+    with make_scratch_copy(work) as copy:
         assert copy.name == work.name
         (copy / "data" / "deep" / "x.txt").write_text("changed")
         (copy / "checkpoint").write_text("new")
@@ -41,21 +41,24 @@ def test_files_are_copied_and_what_is_written_there_stays_there(work):
 
 
 def test_links_inside_stay_inside_and_links_out_find_what_they_lead_to(work):
-    with scratch_copy(work) as copy:
+    with make_scratch_copy(work) as copy:
         for name in ("inside", "absolute"):
             assert (copy / name / "x.txt").resolve() == copy / "data" / "deep" / "x.txt"
         assert (copy / "data" / "big" / "data.bin").read_text() == "big"
 
 
 def test_runs_and_pipes_are_left_out_and_environments_are_linked_to(work):
-    with scratch_copy(work) as copy:
+    with make_scratch_copy(work) as copy:
         assert sorted(path.name for path in copy.iterdir()) == [".venv", "absolute", "data", "inside"]
         assert (copy / ".venv").readlink() == work / ".venv"
 
 
 def test_what_cannot_be_copied_is_wrong_usage(work, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with pytest.raises(UsageError, match=r"cannot be copied.*without --scratch"), scratch_copy(work / "gone"):
+    with (
+        pytest.raises(UsageError, match=r"cannot be copied.*without --scratch"),
+        make_scratch_copy(work / "gone"),
+    ):
         pass
     assert not list(tmp_path.glob("samerun-scratch-*"))
 
@@ -68,7 +71,7 @@ def test_what_links_lead_to_outside_is_copied_too(work, tmp_path):
     (work / "file").symlink_to("../file.txt")
     (work / "folder").symlink_to(tmp_path / "folder")
     (work / "to-be-made").symlink_to("../folder/new.txt")
-    with scratch_copy(work) as copy:
+    with make_scratch_copy(work) as copy:
         assert (copy / "file").read_text() == "one"
         (copy / "file").write_text("two")
         assert (copy / "folder" / "chain").read_text() == "two", "two links to one file lead to one copy"
@@ -88,9 +91,9 @@ def test_a_linked_script_has_what_lies_beside_it_and_relative_paths_are_as_they_
     for name in ("train.py", "helper.py", "package/__init__.py"):
         (tmp_path / "code" / name).write_text(name)
     (work / "train.py").symlink_to("../code/train.py")
-    with scratch_copy(work) as copy:
+    with make_scratch_copy(work) as copy:
         real = (copy / "train.py").resolve()
-        assert real.is_relative_to(root_of(copy))
+        assert real.is_relative_to(find_root(copy))
         assert os.path.relpath(real, copy) == "../code/train.py"
         assert (real.parent / "helper.py").read_text() == "helper.py"
         assert (real.parent / "package" / "__init__.py").read_text() == "package/__init__.py"
@@ -103,7 +106,7 @@ def test_a_script_linked_to_from_a_folder_below_its_own_is_copied(tmp_path):
     (tmp_path / "repository" / "train.py").write_text("train")
     (tmp_path / "repository" / "runs" / "shared.py").write_text("shared")
     (work / "train.py").symlink_to("../../train.py")
-    with scratch_copy(work) as copy:
+    with make_scratch_copy(work) as copy:
         (copy / "train.py").write_text("changed")
         assert ((copy / "train.py").resolve().parent / "runs" / "shared.py").read_text() == "shared"
         assert (copy / "train.py").resolve().parent / "runs" / "first" == copy
@@ -121,7 +124,7 @@ def test_what_is_too_much_is_linked_to_but_new_files_beside_it_stay_in_the_copy(
         (tmp_path / "many" / f"{number}.txt").write_text("x")
     (work / "saved").symlink_to(tmp_path / "saved")
     (work / "many").symlink_to(tmp_path / "many")
-    with scratch_copy(work) as copy:
+    with make_scratch_copy(work) as copy:
         assert (copy / "saved" / "large.pt").readlink() == tmp_path / "saved" / "large.pt"
         (copy / "saved" / "small.pt").write_text("changed")
         (copy / "saved" / "new.pt").write_text("new")
@@ -134,16 +137,16 @@ def test_programs_and_hard_links(work, tmp_path):
     (work / "python").symlink_to(sys.executable)
     (tmp_path / "one.txt").write_text("one")
     os.link(tmp_path / "one.txt", work / "two.txt")
-    with scratch_copy(work) as copy:
+    with make_scratch_copy(work) as copy:
         assert (copy / "python").resolve() == Path(sys.executable).resolve()
         (copy / "two.txt").write_text("two")
     assert (tmp_path / "one.txt").read_text() == "one"
 
 
 def test_a_copy_of_a_copy_is_made_of_the_first(work, tmp_path):
-    with scratch_copy(work) as first:
+    with make_scratch_copy(work) as first:
         (first / "data" / "big" / "data.bin").write_text("first")
-        with scratch_copy(first) as second:
+        with make_scratch_copy(first) as second:
             assert (second / "data" / "big" / "data.bin").read_text() == "first"
             (second / "data" / "big" / "data.bin").write_text("second")
         assert (first / "data" / "big" / "data.bin").read_text() == "first"

@@ -38,7 +38,7 @@ def bands(wide: bool) -> tuple[Any, Signature, Constants]:
         "DOUBLE": wide,
         "BLOCK": 256,
     }
-    return bands_triton._kernel, signature, constants
+    return bands_triton._gather_taps, signature, constants
 
 
 def segments(wide: bool) -> tuple[Any, Signature, Constants]:
@@ -63,7 +63,7 @@ def segments(wide: bool) -> tuple[Any, Signature, Constants]:
         "HIGH": 8,
         "WIDTH": 32,
     }
-    return segments_triton._kernel, signature, constants
+    return segments_triton._reduce_pieces, signature, constants
 
 
 def ctc(wide: bool) -> tuple[Any, Signature, Constants]:
@@ -78,7 +78,7 @@ def ctc(wide: bool) -> tuple[Any, Signature, Constants]:
         "count": "i32",
         "states": "i32",
     }
-    return ctc_triton._kernel, signature, {"BLOCK": 4096 if wide else 64}
+    return ctc_triton._compute_beta, signature, {"BLOCK": 4096 if wide else 64}
 
 
 KERNELS = {"bands": bands, "segments": segments, "ctc": ctc}

@@ -40,8 +40,8 @@ def test_no_two_kernels_of_an_operation_have_one_place(name):
     places = [
         place
         for overload, kernel in one.kernels.items()
-        if installation.loaded(one)
-        for place, _ in installation.variants(one.namespace, overload, kernel)
+        if installation.is_loaded(one)
+        for place, _ in installation.list_variants(one.namespace, overload, kernel)
     ]
     assert len(places) == len(set(places))
 
@@ -161,9 +161,9 @@ def test_strict_control_goes_without_on_a_torch_that_has_no_get_kernel(monkeypat
 
 
 def test_the_environment_lists_what_is_replaced_and_why():
-    from samerun.sources.catalogue import catalogue
+    from samerun.sources.catalogue import find_sources
 
-    said = catalogue()["nondeterministic-kernels"].describe()
+    said = find_sources()["nondeterministic-kernels"].describe()
     assert said["strict replaces put_"] == ops.implementations()["put_"].why
 
 

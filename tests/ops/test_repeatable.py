@@ -15,7 +15,7 @@ from samerun.cli.main import main
 from samerun.ops import implementations, installed
 from samerun.ops import selftest as tested
 from samerun.ops.installation import put_in
-from samerun.ops.selftest import outcome
+from samerun.ops.selftest import run_operation
 
 from .computing import on_cpu
 from .grids import GRIDS, cases
@@ -26,14 +26,14 @@ CPU = torch.device("cpu")
 @pytest.mark.parametrize("name", GRIDS)
 def test_twice_at_one_thread_and_at_several(name):
     with on_cpu(name):
-        assert outcome(implementations()[name], CPU, runs=2).repeats
+        assert run_operation(implementations()[name], CPU, runs=2).repeats
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GRIDS)
 def test_fifty_times(name):
     with on_cpu(name):
-        assert outcome(implementations()[name], CPU, runs=50).repeats
+        assert run_operation(implementations()[name], CPU, runs=50).repeats
 
 
 @pytest.mark.slow
@@ -117,7 +117,7 @@ def restless():
 
 def test_one_changed_bit_is_found(restless):
     with put_in([restless], lambda _: ("CPU",)):
-        found = outcome(restless, CPU, runs=3)
+        found = run_operation(restless, CPU, runs=3)
     assert (found.results, found.repeats) == (6, False)
 
 
@@ -126,7 +126,7 @@ def test_what_cannot_be_computed_does_not_pass():
         raise RuntimeError("out of memory")
 
     one = dataclasses.replace(implementations()["put_"], example=none)
-    found = outcome(one, CPU, runs=3)
+    found = run_operation(one, CPU, runs=3)
     assert (found.repeats, found.error) == (False, "out of memory")
 
 
@@ -141,7 +141,7 @@ def test_what_cannot_be_computed_does_not_pass():
 )
 def test_the_verb_exits_by_what_was_found(found, code, monkeypatch, capsys):
     outcomes = [tested.Outcome(name, "cpu", 5, results, error) for name, results, error in found]
-    monkeypatch.setattr(tested, "selftest", lambda runs: iter(outcomes))
+    monkeypatch.setattr(tested, "run_selftest", lambda runs: iter(outcomes))
     assert main(["ops-selftest", "--runs", "5"]) == code
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 2

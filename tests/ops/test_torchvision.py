@@ -16,7 +16,7 @@ import torch
 from samerun import ops
 from samerun.ops import installation, selftest
 from samerun.ops.families import deform_conv2d
-from samerun.ops.selftest import outcome
+from samerun.ops.selftest import run_operation
 
 from .computing import Errors, hold_values, mapped, on_cpu, strided
 from .regions import CASES, REFERENCES, schema
@@ -81,12 +81,12 @@ def test_strided_and_expanded_gradients(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_bits_in_twenty_runs_at_one_thread_and_at_two(name, declared):
     with on_cpu(name):
-        found = outcome(ops.implementations()[name], CPU, runs=20)
+        found = run_operation(ops.implementations()[name], CPU, runs=20)
     assert (found.error, found.results) == (None, 1)
 
 
 def test_images_are_computed_a_few_at_a_time(monkeypatch):
-    args = mapped(deform_conv2d._example(CPU), lambda t: t.double())
+    args = mapped(deform_conv2d._make_example(CPU), lambda t: t.double())
     at_once = deform_conv2d.backward(*args)
     monkeypatch.setattr(deform_conv2d, "_BLOCK", 1)
     one_by_one = deform_conv2d.backward(*args)
@@ -138,7 +138,7 @@ def test_only_what_is_there_is_listed_and_tested(declared, monkeypatch):
     for module in (selftest, installation):
         monkeypatch.setattr(module, "implementations", lambda: on_the_cpu)
     assert ops.reasons().keys() == {*NAMES, "put_"}
-    assert {(found.name, found.results) for found in selftest.selftest(2)} == {
+    assert {(found.name, found.results) for found in selftest.run_selftest(2)} == {
         (name, 1) for name in [*NAMES, "put_"]
     }
 
@@ -151,7 +151,7 @@ def test_what_is_not_there_is_neither_listed_nor_tested(monkeypatch):
     for module in (selftest, installation):
         monkeypatch.setattr(module, "implementations", lambda: on_the_cpu)
     assert not ops.reasons()
-    assert not list(selftest.selftest(2))
+    assert not list(selftest.run_selftest(2))
 
 
 def test_what_another_library_brings_is_imported_to_be_tested(monkeypatch, tmp_path):
@@ -167,7 +167,7 @@ def test_what_another_library_brings_is_imported_to_be_tested(monkeypatch, tmp_p
     for module in (selftest, installation):
         monkeypatch.setattr(module, "implementations", lambda: {one.name: brought})
     assert not ops.reasons()
-    assert [(found.name, found.results) for found in selftest.selftest(2)] == [(one.name, 1)]
+    assert [(found.name, found.results) for found in selftest.run_selftest(2)] == [(one.name, 1)]
     sys.modules.pop("samerun_brought").library._destroy()
 
 

@@ -142,8 +142,8 @@ rank, restarts = int(os.environ["RANK"]), int(os.environ["TORCHELASTIC_RESTART_C
 assert os.environ["TORCHELASTIC_USE_AGENT_STORE"] == "True"
 if restarts == 0:
     if rank == 0:  # leaves its word in the agent's store, which outlives the restart
-        from samerun.ranks.store import _meeting, _set
-        with _meeting() as (where, call):
+        from samerun.ranks.store import _meet, _set
+        with _meet() as (where, call):
             _set(where, f"{call}/0", b"\\x0b\\0\\0\\0sync_seed()1 1")
     else:
         import time

@@ -28,4 +28,4 @@ def test_the_device(
     monkeypatch.setattr("torch.distributed.get_backend_config", lambda: backends)
     monkeypatch.setattr("torch.get_device_module", lambda type: there)
     monkeypatch.setenv("LOCAL_RANK", local)
-    assert group._device() == torch.device(device)
+    assert group._choose_device() == torch.device(device)

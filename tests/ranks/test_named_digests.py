@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from samerun.errors import DigestError, UsageError
-from samerun.ranks.named_digests import entries, first_difference
+from samerun.ranks.named_digests import find_first_difference, list_entries
 
 
 class Pair(NamedTuple):
@@ -40,7 +40,7 @@ class Masked(nn.Linear):
 
 
 def names(value: Any) -> list[str]:
-    return [entry.name for entry in entries(value, "x")]
+    return [entry.name for entry in list_entries(value, "x")]
 
 
 def test_names() -> None:
@@ -53,12 +53,12 @@ def test_names() -> None:
     ]
     assert names(Masked()) == ["x.weight", "x.bias", "x.mask", "x._extra_state.calls"]
     assert names([]) == ["x"]
-    assert [entry.name for entry in entries([1])] == ["[0]"]
+    assert [entry.name for entry in list_entries([1])] == ["[0]"]
 
 
 def test_a_name_that_comes_twice_keeps_both() -> None:
     a, b = ({"a.b": 1, "a": {"b": last}} for last in (2, 3))
-    difference = first_difference(entries(a), entries(b))
+    difference = find_first_difference(list_entries(a), list_entries(b))
     assert difference is not None and difference[0] is not None
     assert (difference[0].name, difference[0].shown) == ("a.b", "2")
 
@@ -87,8 +87,8 @@ def _moved(generator: Any, draw: Callable[[Any], Any]) -> Any:
     ],
 )
 def test_a_generator_is_where_it_stands(make: Callable[[], Any], draw: Callable[[Any], Any]) -> None:
-    assert first_difference(entries(make()), entries(make())) is None
-    assert first_difference(entries(make()), entries(_moved(make(), draw))) is not None
+    assert find_first_difference(list_entries(make()), list_entries(make())) is None
+    assert find_first_difference(list_entries(make()), list_entries(_moved(make(), draw))) is not None
 
 
 @pytest.mark.parametrize(
@@ -112,20 +112,22 @@ def test_a_generator_is_where_it_stands(make: Callable[[], Any], draw: Callable[
     ids=repr,
 )
 def test_what_differs_is_seen(a: Any, b: Any) -> None:
-    assert first_difference(entries(a), entries(a)) is None
-    assert first_difference(entries(a), entries(b)) is not None
-    assert first_difference(entries(b), entries(a)) is not None
+    assert find_first_difference(list_entries(a), list_entries(a)) is None
+    assert find_first_difference(list_entries(a), list_entries(b)) is not None
+    assert find_first_difference(list_entries(b), list_entries(a)) is not None
 
 
 def test_the_order_of_a_mapping_does_not_count_and_that_of_a_list_does() -> None:
-    assert first_difference(entries({"a": 1, "b": 2}), entries({"b": 2, "a": 1})) is None
-    assert first_difference(entries([1, 2]), entries([2, 1])) is not None
+    assert find_first_difference(list_entries({"a": 1, "b": 2}), list_entries({"b": 2, "a": 1})) is None
+    assert find_first_difference(list_entries([1, 2]), list_entries([2, 1])) is not None
 
 
 def test_what_an_entry_shows() -> None:
     shown = [
         e.shown
-        for e in entries([0.5, torch.tensor(2.0), torch.zeros(2, 3), b"abc", "a" * 99, Path("x"), np.int8(4)])
+        for e in list_entries(
+            [0.5, torch.tensor(2.0), torch.zeros(2, 3), b"abc", "a" * 99, Path("x"), np.int8(4)]
+        )
     ]
     assert shown == [
         "0.5",
@@ -141,16 +143,16 @@ def test_what_an_entry_shows() -> None:
 @pytest.mark.parametrize("value", [object(), types.SimpleNamespace(a=1), iter([]), (x for x in [])])
 def test_what_has_no_known_content_is_refused(value: object) -> None:
     with pytest.raises(UsageError, match=r"no telling whether two .* are the same \(x\.here\)"):
-        entries({"here": value}, "x")
+        list_entries({"here": value}, "x")
 
 
 def test_a_value_inside_itself_is_refused() -> None:
     value: list[Any] = []
     value.append(value)
     with pytest.raises(UsageError, match="contains itself"):
-        entries(value)
+        list_entries(value)
 
 
 def test_a_tensor_without_bytes_is_refused() -> None:
     with pytest.raises(DigestError):
-        entries(torch.empty(2, device="meta"))
+        list_entries(torch.empty(2, device="meta"))

@@ -6,7 +6,7 @@ import pytest
 
 from samerun.cli.main import main
 from samerun.comparing.compare_runs import compare
-from samerun.comparing.growth import growth
+from samerun.comparing.growth import measure_growth
 
 SCRIPT = """
 import sys, torch
@@ -50,7 +50,7 @@ def test_a_difference_is_found_all_the_same(trainer):
     result = compare(same, other)
     assert (result.difference.step, result.difference.what) == (13, "gradients")
     assert result.difference.name == "SGD"  # which tensor is not known there
-    grown = growth(same, other)
+    grown = measure_growth(same, other)
     assert (grown.reached_weights_at, grown.alive) == (13, True)
     parted = {item.step: (item.differing, item.parameters) for item in grown.distances}
     assert (parted[13], parted[16]) == ((1, 1), (1, 4))

@@ -19,8 +19,8 @@ def test_at_once_or_when_it_is_imported(monkeypatch: pytest.MonkeyPatch) -> None
     dynamo_skip.skip(early)
     assert told == []
     monkeypatch.setitem(sys.modules, dynamo_skip.NAME, compiler)  # type: ignore[arg-type]
-    dynamo_skip.imported()
-    dynamo_skip.imported()
+    dynamo_skip.skip_known()
+    dynamo_skip.skip_known()
     assert told == [early]
     dynamo_skip.skip(late)
     assert told == [early, late]

@@ -11,7 +11,7 @@ import sys
 import pytest
 from trainer import Trainer
 
-from samerun.comparing.draw_ledger import ledger
+from samerun.comparing.draw_ledger import build_ledger
 
 SCRIPT = """
 import copy, pickle, random, sys
@@ -106,7 +106,7 @@ def runs(request, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def drawn(runs):
-    return ledger(*runs[1])
+    return build_ledger(*runs[1])
 
 
 @pytest.mark.parametrize(
@@ -170,5 +170,5 @@ def test_equal_runs_draw_alike(runs):
     again = trainer.record("train.py", tier="ops", window=(-1, 9))
     assert all(
         item.draws_a == item.draws_b and not item.values_differ and item.state_differs is False
-        for item in ledger(run, again)
+        for item in build_ledger(run, again)
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from trainer import Trainer
 
-from samerun.recording.sealed_copy import Sealed
+from samerun.recording.sealed_copy import Seal
 
 TRIES = """\
     import os, shutil, torch
@@ -72,7 +72,7 @@ def test_only_what_a_link_leads_out_to_is_refused(tmp_path: Path, name: str) -> 
     (user / "deep").mkdir(parents=True)
     (root / "out").symlink_to(user)
     (root / "loop").symlink_to("in")
-    sealed = Sealed(str(root), str(tmp_path / "run"))
+    sealed = Seal(str(root), str(tmp_path / "run"))
     for allowed in (root / "in" / "x", root / "loop" / "x", user / "deep" / "x", "relative", 3):
         sealed.check(allowed)
     with pytest.raises(OSError, match="Read-only file system"):

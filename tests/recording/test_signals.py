@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from samerun.runs.recorder_errors import complaints
+from samerun.runs.recorder_errors import read_complaints
 
 SCRIPT = """
 import random, signal
@@ -53,5 +53,5 @@ def test_a_time_limit_holds_wherever_it_strikes(trainer, output, tier):
     trainer.script(SCRIPT)
     run = trainer.record("train.py", tier=tier)
     assert (run.outcome, output(run).split()[-4:]) == ("finished", ["late", "0", "struck", "60"])
-    assert complaints(run.path) == []
+    assert read_complaints(run.path) == []
     assert run.steps >= 120  # two of each turn, and what was made before it struck

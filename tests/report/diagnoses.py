@@ -9,11 +9,11 @@ from pathlib import Path
 
 from comparing.build import Builder, Record, end, flip, group, operation, record
 
-from samerun.comparing.draw_ledger import Drawn
+from samerun.comparing.draw_ledger import DrawCount
 from samerun.comparing.growth import Distance, Growth
-from samerun.comparing.replayed_operation import Probed, Way
+from samerun.comparing.replayed_operation import Replay, Way
 from samerun.experiments.check.result import CheckResult
-from samerun.experiments.diagnose.result import Diagnosis, Found, Proof
+from samerun.experiments.diagnose.result import Diagnosis, FirstDifference, Proof
 from samerun.experiments.lookup import Lookup
 from samerun.explaining.cause import Cause
 from samerun.explaining.patch import Patch
@@ -96,8 +96,10 @@ def a_case(folder: Path, brings: str = "") -> Case:
     )
     ruled = (Cause(t("hash-seed"), False, "", t("a set was walked")),)
     ledger = (
-        Drawn(t("python-random"), 3, t("rank0.worker1"), t("train.py:7"), t("randrange"), 3, 4, True, True),
-        Drawn("torch-cpu", 3, "rank0", None, None, 2, 2, None, False),
+        DrawCount(
+            t("python-random"), 3, t("rank0.worker1"), t("train.py:7"), t("randrange"), 3, 4, True, True
+        ),
+        DrawCount("torch-cpu", 3, "rank0", None, None, 2, 2, None, False),
     )
     proof = Proof((near_a.id, near_b.id), ("python-random",), "control", 9, STEPS)
     whole = Proof((near_a.id,), (t("python-random"), "threads"), "patch", None, STEPS)
@@ -120,10 +122,12 @@ def a_case(folder: Path, brings: str = "") -> Case:
         place=t("runs"),
         verdicts=("differs",),
     )
-    alone = Probed(t("aten.put_"), 9, "backward", None, None, (Way(t("as it is"), 9, 4, 1, None),), t("lost"))
+    alone = Replay(t("aten.put_"), 9, "backward", None, None, (Way(t("as it is"), 9, 4, 1, None),), t("lost"))
     found = (
-        Found(first, (near_a.id, near_b.id), causes[:1], proof, ruled, _growth(3), ledger, (t("noted"),)),
-        Found(later, (near_a.id, near_b.id), causes[1:], whole, (), _growth(9), alone=alone),
+        FirstDifference(
+            first, (near_a.id, near_b.id), causes[:1], proof, ruled, _growth(3), ledger, (t("noted"),)
+        ),
+        FirstDifference(later, (near_a.id, near_b.id), causes[1:], whole, (), _growth(9), alone=alone),
     )
     patch = Patch(PATCH.replace("{note}", note), {}, {t("threads"): t("set `OMP_NUM_THREADS`")}, True, ("x",))
     diagnosis = Diagnosis(check, found, True, patch, t("2 equal runs"), 9)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from samerun.experiments.study.paired_test import paired
+from samerun.experiments.study.paired_test import compare_paired
 from samerun.experiments.study.result import SourceSpread, StudyResult
-from samerun.experiments.study.variance import luck, mean_interval, spread, sum_up
+from samerun.experiments.study.variance import compute_mean_interval, measure_luck, spread, sum_up
 from samerun.experiments.vary.result import Effect, Size, VaryResult
 from samerun.runs.difference import Difference
 
@@ -45,13 +45,13 @@ def studied() -> StudyResult:
         6,
         (alone, idle),
         together,
-        mean_interval(values),
+        compute_mean_interval(values),
         sum_up([spread(values)], spread(values)),
-        luck(seeds, values, 4),
-        luck(seeds, values, 1),
+        measure_luck(seeds, values, 4),
+        measure_luck(seeds, values, 1),
         ((0.01, 20),),
         ("python", "b.py"),
-        paired(values, [value - 0.02 for value in values]),
+        compare_paired(values, [value - 0.02 for value in values]),
         made=30,
         known=2,
         place=".samerun",

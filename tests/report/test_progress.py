@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from samerun.report.progress import Progress, _duration
+from samerun.report.progress import Progress, _format_duration
 
 
 def played(terminal: bool) -> tuple[str, Progress]:
@@ -38,4 +38,9 @@ def test_a_terminal_sees_the_step_of_how_many() -> None:
 
 
 def test_durations_are_for_people() -> None:
-    assert [_duration(s) for s in (0.04, 59.9, 65, 7500)] == ["0.0 s", "59.9 s", "1 min 05 s", "2 h 05 min"]
+    assert [_format_duration(s) for s in (0.04, 59.9, 65, 7500)] == [
+        "0.0 s",
+        "59.9 s",
+        "1 min 05 s",
+        "2 h 05 min",
+    ]

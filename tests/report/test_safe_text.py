@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from samerun.report.safe_text import Hung, clean, put, styled
+from samerun.report.safe_text import HangingLine, clean, put, style_text
 
 
 @pytest.mark.parametrize(
@@ -26,11 +26,11 @@ def test_nothing_that_a_terminal_acts_on(text: object, expected: str) -> None:
 
 
 def test_markup_is_text() -> None:
-    assert styled("[bold]x[/bold]", "red").plain == "[bold]x[/bold]"
+    assert style_text("[bold]x[/bold]", "red").plain == "[bold]x[/bold]"
 
 
 def test_prose_wraps_below_itself_and_a_line_never() -> None:
     file = io.StringIO()
     console = Console(file=file, width=26)
-    put(console, [Text("x" * 40), Hung(Text("fix   "), Text("some words that are longer"))])
+    put(console, [Text("x" * 40), HangingLine(Text("fix   "), Text("some words that are longer"))])
     assert file.getvalue() == "x" * 40 + "\nfix   some words that are\n      longer\n"

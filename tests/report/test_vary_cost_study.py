@@ -1,6 +1,6 @@
 """What `vary`, `cost` and `study` print, made from results by hand.
 
-Covers `console.py`, `text/cost.py`, `text/study.py` and `text/vary.py`.
+Covers `make_console.py`, `text/cost.py`, `text/study.py` and `text/vary.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from samerun.experiments.cost.pricing import Ratio
 from samerun.experiments.cost.result import Choice, CostResult, Price
 from samerun.experiments.vary.result import Effect, VaryResult
-from samerun.report.console import console
+from samerun.report.console import make_console
 from samerun.report.text import cost, study, vary
 
 from .experiments import RUNS, VARIED, studied
@@ -19,7 +19,7 @@ from .experiments import RUNS, VARIED, studied
 
 def printed(module: Any, result: Any) -> str:
     out = io.StringIO()
-    to = console(out)
+    to = make_console(out)
     to.width = 200
     module.show(result, to)
     return out.getvalue()

@@ -23,30 +23,30 @@ class TestTheyAreThoseOfArrow:
 
     def test_texts(self, kept):
         values = ["step", None, "", "pérte", "x" * 300][kept]
-        self.same(columns.of_texts(iter(values)), pa.array(values, pa.string()))
+        self.same(columns.build_texts(iter(values)), pa.array(values, pa.string()))
 
     def test_bytes(self, kept):
         values = [b"ab", None, b"", b"\x00" * 33][kept]
-        self.same(columns.of_bytes(values), pa.array(values, pa.binary()))
+        self.same(columns.build_bytes(values), pa.array(values, pa.binary()))
 
     def test_digests(self, kept):
-        self.same(columns.of_digests(DIGESTS[kept]), pa.array(DIGESTS[kept], pa.binary(16)))
+        self.same(columns.build_digests(DIGESTS[kept]), pa.array(DIGESTS[kept], pa.binary(16)))
 
     def test_optional_floats(self, kept):
-        self.same(columns.of_optional(NUMBERS[kept], np.float64), pa.array(NUMBERS[kept], pa.float64()))
+        self.same(columns.build_optional(NUMBERS[kept], np.float64), pa.array(NUMBERS[kept], pa.float64()))
 
     def test_optional_integers(self, kept):
         values = [0, None, 2**64 - 1, 7][kept]
-        self.same(columns.of_optional(values, np.uint64), pa.array(values, pa.uint64()))
+        self.same(columns.build_optional(values, np.uint64), pa.array(values, pa.uint64()))
 
     def test_numbers(self, kept):
         values = np.arange(20, dtype=np.int32)[kept]
-        self.same(columns.of_numbers(values), pa.array(values))
-        self.same(columns.of_numbers(values, values % 3 > 0), pa.array(values, mask=values % 3 == 0))
+        self.same(columns.build_numbers(values), pa.array(values))
+        self.same(columns.build_numbers(values, values % 3 > 0), pa.array(values, mask=values % 3 == 0))
 
     def test_truths(self, kept):
         values = (np.arange(20) % 3 > 0)[kept]
-        self.same(columns.of_truths(values), pa.array(values))
+        self.same(columns.build_truths(values), pa.array(values))
 
 
 class TestBack:
@@ -56,26 +56,26 @@ class TestBack:
     def test_numbers(self, first):
         part = self.COLUMN.slice(first)
         wanted = [-1 if value is None else value for value in part.to_pylist()]
-        found = columns.numbers(part, -1)
+        found = columns.read_numbers(part, -1)
         assert found.dtype == np.int64
         assert found.tolist() == wanted
-        assert columns.known(part).tolist() == [value >= 0 for value in wanted]
+        assert columns.read_known(part).tolist() == [value >= 0 for value in wanted]
 
     def test_none_at_all(self):
-        assert columns.numbers(pa.nulls(3, pa.int32()), 7).tolist() == [7, 7, 7]
+        assert columns.read_numbers(pa.nulls(3, pa.int32()), 7).tolist() == [7, 7, 7]
 
 
 def test_more_than_a_column_holds_is_refused(monkeypatch):
     """Ends that wrapped around would be another text."""
     monkeypatch.setattr(columns, "_MOST", 5)
-    assert columns.of_bytes([b"abc", b"de"]).to_pylist() == [b"abc", b"de"]
+    assert columns.build_bytes([b"abc", b"de"]).to_pylist() == [b"abc", b"de"]
     with pytest.raises(ValueError, match="6 bytes in one batch"):
-        columns.of_bytes([b"abc", b"def"])
+        columns.build_bytes([b"abc", b"def"])
 
 
 def test_a_digest_of_another_length_is_refused():
     with pytest.raises(ValueError, match="2 digests of 31 bytes together"):
-        columns.of_digests([b"\x00" * 16, b"\x00" * 15])
+        columns.build_digests([b"\x00" * 16, b"\x00" * 15])
 
 
 def test_pandas_is_imported_neither_to_write_a_trace_nor_to_read_it(tmp_path):

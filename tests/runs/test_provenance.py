@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from samerun.runs.provenance import describe_git, environment
+from samerun.runs.provenance import describe_git, select_environment
 
 
 def test_the_environment_is_kept_by_allow_list() -> None:
@@ -30,7 +30,7 @@ def test_the_environment_is_kept_by_allow_list() -> None:
         "RANKED": "1",
         "MY_OMP_NUM_THREADS": "1",
     }
-    assert environment({**kept, **left_out}) == kept
+    assert select_environment({**kept, **left_out}) == kept
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_the_environment_is_kept_by_allow_list() -> None:
     ],
 )
 def test_what_looks_like_a_secret_is_left_out(name: str, value: str) -> None:
-    assert environment({name: value}) == {}
+    assert select_environment({name: value}) == {}
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from samerun.errors import SchemaError, TraceError
 from samerun.runs.difference import Row
 from samerun.runs.reading import Trace, read_trace
 from samerun.runs.schema import COMPARED, EVIDENCE, PHASES, SCHEMA
-from samerun.runs.trace import TraceWriter, arrow_schema
+from samerun.runs.trace import TraceWriter, build_arrow_schema
 
 
 def everything(trace: Trace) -> list[Row]:
@@ -284,14 +284,14 @@ def _write_table(path: Path, schema: pa.Schema) -> None:
 
 
 def test_a_schema_of_another_version(path: Path) -> None:
-    _write_table(path, arrow_schema({"schema": 99}))
+    _write_table(path, build_arrow_schema({"schema": 99}))
     with pytest.raises(SchemaError, match=f"schema 99; this samerun knows {SCHEMA}"):
         read_trace(path)
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", "not json", "null"])
 def test_metadata_that_is_none(path: Path, text: str) -> None:
-    _write_table(path, arrow_schema({}).with_metadata({"samerun": text}))
+    _write_table(path, build_arrow_schema({}).with_metadata({"samerun": text}))
     with pytest.raises(TraceError):
         read_trace(path)
 
@@ -303,7 +303,7 @@ def test_an_arrow_file_that_is_no_trace(path: Path) -> None:
 
 
 def test_other_columns(path: Path) -> None:
-    schema = arrow_schema({})
+    schema = build_arrow_schema({})
     _write_table(path, pa.schema([("a", pa.int64())], metadata=schema.metadata))
     with pytest.raises(TraceError, match="its columns are"):
         read_trace(path)

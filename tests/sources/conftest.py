@@ -31,7 +31,7 @@ class Notes:
         unless: Callable[[], bool] = lambda: False,
         **columns: Any,
     ) -> None:
-        frame = callsite.user_frame(2)
+        frame = callsite.find_user_frame(2)
         if frame is None and user_only:
             return
         site = None if frame is None else callsite.call_site(frame)
@@ -47,7 +47,7 @@ class Notes:
         self._rows = kept
 
     def from_user(self) -> bool:
-        return callsite.user_frame(2) is not None
+        return callsite.find_user_frame(2) is not None
 
     def of(self, what: str, name: str | None = None) -> list[SimpleNamespace]:
         return [row for row in self.rows if row.what == what and (name is None or row.name == name)]

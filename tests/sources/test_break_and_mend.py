@@ -13,7 +13,7 @@ import pytest
 from samerun.comparing.compare_runs import compare
 from samerun.explaining.explain import explain
 from samerun.runs.plan import Control
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 
 SCRIPTS = Path(__file__).parent / "scripts"
 
@@ -119,7 +119,7 @@ def test_another_version_of_a_package_is_recognised(trainer, output):
 
 @pytest.mark.parametrize("source", [*NAMED, *BETWEEN, "code", "packages", "hardware"])
 def test_what_has_no_control_says_so(source):
-    known = catalogue()[source]
+    known = find_sources()[source]
     assert known.advice
     if source != "threads":
         assert not known.controllable
@@ -127,13 +127,13 @@ def test_what_has_no_control_says_so(source):
 
 def test_every_script_is_of_a_source():
     # A script named code.py would stand for Python's own module of that name.
-    assert {path.stem.removeprefix("edited-") for path in SCRIPTS.glob("*.py")} <= catalogue().keys()
+    assert {path.stem.removeprefix("edited-") for path in SCRIPTS.glob("*.py")} <= find_sources().keys()
 
 
 @pytest.mark.slow
 def test_strict_control_mends_every_one_at_once(trainer, output):
     """All the sources that the mode covers in one process, as `samerun run` controls them."""
-    modes = [source for source in MENDED if "strict" in catalogue()[source].modes]
+    modes = [source for source in MENDED if "strict" in find_sources()[source].modes]
     for source in modes[:: max(len(modes) // 3, 1)]:
         a, b = record_two(trainer, source, control=Control(mode="strict", seed=3))
         assert compare(a, b).verdict == "same", (source, output(a))

@@ -7,7 +7,7 @@ import pytest
 
 from samerun.runs.plan import MODES
 from samerun.runs.schema import EVIDENCE
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 from samerun.sources.source import Kind
 
 ROOT = Path(__file__).parents[2]
@@ -24,12 +24,12 @@ IDS = {
 
 
 def test_the_ids_are_exact():
-    assert set(catalogue()) == IDS
+    assert set(find_sources()) == IDS
 
 
 @pytest.mark.parametrize("id_", sorted(IDS))
 def test_every_source_is_found_by_one_name(id_):
-    source = catalogue()[id_]
+    source = find_sources()[id_]
     assert type(source).__module__ == f"samerun.sources.{id_.replace('-', '_')}"
     page = (ROOT / "docs" / "explanations" / f"{id_}.md").read_text(encoding="utf-8")
     assert page.startswith(f"# {id_}\n")
@@ -41,7 +41,7 @@ def test_every_source_is_found_by_one_name(id_):
 
 def test_the_catalogue_imports_neither_torch_nor_numpy():
     code = (
-        "import sys\nfrom samerun.sources.catalogue import catalogue\ncatalogue()\n"
+        "import sys\nfrom samerun.sources.catalogue import find_sources\nfind_sources()\n"
         "print({'torch', 'numpy'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -89,9 +89,9 @@ def test_an_id_elsewhere_is_found():
 
 def test_labels_have_places_of_their_own():
     for name in ("price", "studied_as", "lost"):
-        labels = [label for source in catalogue().values() if (label := getattr(source, name, None))]
+        labels = [label for source in find_sources().values() if (label := getattr(source, name, None))]
         assert labels and len({label.at for label in labels}) == len(labels)
 
 
 def test_evidence_is_a_word_of_the_trace():
-    assert {source.evidence for source in catalogue().values()} - {""} <= set(EVIDENCE)
+    assert {source.evidence for source in find_sources().values()} - {""} <= set(EVIDENCE)

@@ -15,7 +15,7 @@ import torch
 from samerun import ops
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Control
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 from samerun.sources.uninitialized_memory import UninitializedMemory
 
 from .differences import batch, operation, origin, side
@@ -40,7 +40,7 @@ def workspace(monkeypatch):
 
 @pytest.mark.parametrize("id_", FLAGGED)
 def test_flags_are_put_back(id_):
-    source = catalogue()[id_]
+    source = find_sources()[id_]
     before = source.describe()
     undo = source.control(Control(disable_cudnn=True, mode="warn"))
     undo()
@@ -57,7 +57,7 @@ def test_flags_are_set_and_put_back_where_the_helpers_of_torch_for_tests_have_fr
 
 @pytest.mark.parametrize("id_", [id_ for id_ in FLAGGED if id_ != "threads"])
 def test_flags_are_set(id_):
-    source = catalogue()[id_]
+    source = find_sources()[id_]
     control = Control(mode="warn", disable_cudnn=True, fill="nan")
     undo = source.control(control)
     try:
@@ -68,7 +68,7 @@ def test_flags_are_set(id_):
 
 
 def test_nondeterministic_kernels_in_each_mode():
-    source = catalogue()["nondeterministic-kernels"]
+    source = find_sources()["nondeterministic-kernels"]
     for mode, warn_only in (("strict", False), ("warn", True)):
         undo = source.control(Control(mode=mode))
         said = source.describe()
@@ -93,12 +93,12 @@ def test_strict_has_an_implementation_of_what_torch_refuses():
     def refused():
         return torch.zeros(4).put_(torch.tensor([1, 1]), torch.ones(2)).tolist()
 
-    undo = catalogue()["nondeterministic-kernels"].control(Control())
+    undo = find_sources()["nondeterministic-kernels"].control(Control())
     try:
         assert refused() == [0, 1, 0, 0]
     finally:
         undo()
-    undo = catalogue()["nondeterministic-kernels"].control(Control(mode="warn"))
+    undo = find_sources()["nondeterministic-kernels"].control(Control(mode="warn"))
     try:
         with pytest.warns(UserWarning, match="does not have a deterministic implementation"):
             refused()
@@ -108,7 +108,7 @@ def test_strict_has_an_implementation_of_what_torch_refuses():
 
 @needs_ops
 def test_attention_keeps_its_fused_kernels_only_where_something_makes_them_repeat(monkeypatch):
-    source = catalogue()["attention-backend"]
+    source = find_sources()["attention-backend"]
     assert source.repeatable(Control()) == {"cudnn": False}
     assert source.repeatable(Control(mode="warn")) == {"cudnn": False}
     monkeypatch.delattr(torch.library, "get_kernel")  # samerun.ops cannot be installed
@@ -118,7 +118,7 @@ def test_attention_keeps_its_fused_kernels_only_where_something_makes_them_repea
 
 
 def test_memory_is_filled_with_nan_on_request_even_without_deterministic_algorithms():
-    undo = catalogue()["uninitialized-memory"].control(Control(fill="nan"))
+    undo = find_sources()["uninitialized-memory"].control(Control(fill="nan"))
     try:
         assert torch.empty(3).isnan().all()
         assert (torch.empty(3, dtype=torch.int64) == torch.iinfo(torch.int64).max).all()
@@ -130,12 +130,12 @@ def test_memory_is_filled_with_nan_on_request_even_without_deterministic_algorit
 
 def test_the_warm_up_draws_no_random_numbers():
     before = torch.get_rng_state()
-    assert catalogue()["mkl-first-call"].control(Control()) is None
+    assert find_sources()["mkl-first-call"].control(Control()) is None
     assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_threads_are_held_at_one():
-    source = catalogue()["threads"]
+    source = find_sources()["threads"]
     undo = source.control(Control())
     now = torch.get_num_threads()
     undo()
@@ -158,13 +158,13 @@ def test_precision_is_described_even_when_set_by_the_newer_names():
 
 
 def strengths(difference):
-    found = {id_: source.recognise(difference) for id_, source in catalogue().items()}
+    found = {id_: source.recognise(difference) for id_, source in find_sources().items()}
     return {id_: evidence.strength for id_, evidence in found.items() if evidence is not None}
 
 
 def test_equal_inputs_and_other_outputs_are_a_kernel():
     assert strengths(operation()) == {"nondeterministic-kernels": 1.0}
-    found = catalogue()["nondeterministic-kernels"].recognise(operation())
+    found = find_sources()["nondeterministic-kernels"].recognise(operation())
     assert found.call_site == "train.py:9"
     assert "aten::index_put_" in found.text
 
@@ -253,6 +253,6 @@ def test_attention_backward(op, recognised):
 @pytest.mark.parametrize(("id_", "key"), [("threads", "intra"), ("tf32", "matmul")])
 def test_settings_that_differ(id_, key):
     a, b = (side(settings={id_: {key: value}}) for value in (1, 2))
-    found = catalogue()[id_].recognise(operation(a=a, b=b))
+    found = find_sources()[id_].recognise(operation(a=a, b=b))
     assert (found.strength, found.text) == (0.7, f"{key}: 1 and 2")
-    assert catalogue()[id_].recognise(operation(a=a, b=a)) is None
+    assert find_sources()[id_].recognise(operation(a=a, b=a)) is None

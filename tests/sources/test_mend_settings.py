@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 
 from .differences import origin
 from .mending import Program, equal
@@ -124,7 +124,7 @@ NEVER = ["input-data", "resume-state", "code", "packages", "hardware", "environm
 
 @pytest.mark.parametrize("source", NEVER)
 def test_what_no_edit_mends_says_what_does(tmp_path: Path, source: str) -> None:
-    assert Program(tmp_path, "import torch\n").refused(source) == catalogue()[source].advice
+    assert Program(tmp_path, "import torch\n").refused(source) == find_sources()[source].advice
 
 
 LOOPS = {
@@ -159,6 +159,6 @@ def test_a_loop_with_a_time_limit(tmp_path: Path) -> None:
 
 def test_every_source_says_something_when_it_has_no_edit(tmp_path: Path) -> None:
     program = Program(tmp_path, "print(3)\n")
-    for source in catalogue():
+    for source in find_sources():
         made = program.patch(source)
         assert made.diff or made.cannot[source]

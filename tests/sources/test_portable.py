@@ -11,10 +11,10 @@ import pytest
 import torch
 
 import samerun
-from samerun.controls import environment, selected
+from samerun.controls import build_environment, select_sources
 from samerun.errors import UsageError
 from samerun.runs.plan import Control
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 
 PORTABLE = Control("portable", 0)
 
@@ -32,18 +32,20 @@ def no_variables_of_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_it_is_strict_and_more() -> None:
-    strict, portable = ({source.id for source in selected(Control(mode))} for mode in ("strict", "portable"))
+    strict, portable = (
+        {source.id for source in select_sources(Control(mode))} for mode in ("strict", "portable")
+    )
     assert portable - strict == {"threads", "cpu-isa"}
     assert strict < portable
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="of x86-64")
 def test_the_variables_are_there_before_the_process_starts() -> None:
-    found = environment(PORTABLE)
+    found = build_environment(PORTABLE)
     assert found["ATEN_CPU_CAPABILITY"] == "default"
     assert found["MKL_CBWR"] == "COMPATIBLE"
     assert found["OMP_NUM_THREADS"] == "1"
-    assert "ATEN_CPU_CAPABILITY" not in environment(Control("strict"))
+    assert "ATEN_CPU_CAPABILITY" not in build_environment(Control("strict"))
 
 
 @pytest.mark.parametrize(("name", "value"), [("OMP_NUM_THREADS", "4"), ("ATEN_CPU_CAPABILITY", "avx2")])
@@ -54,7 +56,7 @@ def test_a_variable_of_the_users_that_contradicts_it_is_refused(
         pytest.skip("of x86-64")
     monkeypatch.setenv(name, value)
     with pytest.raises(UsageError, match=name):
-        environment(PORTABLE)
+        build_environment(PORTABLE)
 
 
 def test_one_thread_and_no_onednn_while_it_lasts() -> None:
@@ -62,6 +64,6 @@ def test_one_thread_and_no_onednn_while_it_lasts() -> None:
     with samerun.control(mode="portable"):
         assert torch.get_num_threads() == 1
         assert not torch.backends.mkldnn.enabled
-        assert catalogue()["cpu-isa"].describe()["onednn"] is False
+        assert find_sources()["cpu-isa"].describe()["onednn"] is False
     assert torch.get_num_threads() == threads
     assert torch.backends.mkldnn.enabled == onednn

@@ -8,7 +8,7 @@ import sys
 import pytest
 import torch
 
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 
 from .differences import batch, side
 
@@ -16,7 +16,7 @@ PROVENANCE = ["arguments", "code", "environment", "hardware", "packages"]
 
 
 def recognise(id_, a, b):
-    found = catalogue()[id_].recognise(batch(a=a, b=b))
+    found = find_sources()[id_].recognise(batch(a=a, b=b))
     return found and (found.strength, found.text)
 
 
@@ -91,7 +91,7 @@ def test_nothing_known_is_nothing_said(id_):
 
 
 def test_describes_this_process(monkeypatch):
-    said = {id_: catalogue()[id_].describe() for id_ in PROVENANCE}
+    said = {id_: find_sources()[id_].describe() for id_ in PROVENANCE}
     assert said["packages"]["torch"] == torch.__version__
     assert said["packages"]["python"] == ".".join(map(str, sys.version_info[:3]))
     assert said["hardware"]["capability"] == torch.backends.cpu.get_cpu_capability()
@@ -102,5 +102,5 @@ def test_describes_this_process(monkeypatch):
 def test_environment_keeps_no_secret(monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "secret")
     monkeypatch.setenv("OMP_SCHEDULE", "static")
-    said = catalogue()["environment"].describe()
+    said = find_sources()["environment"].describe()
     assert said["OMP_SCHEDULE"] == "static" and "HF_TOKEN" not in said

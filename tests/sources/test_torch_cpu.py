@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from samerun.runs.plan import Control
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 from samerun.sources.torch_cpu import TorchCpu
 
 from .differences import ONE, TWO, batch, operation, origin, row, side, weights
@@ -139,13 +139,13 @@ def test_a_generator_of_the_scripts_own_is_fed_by_another_source():
     own = origin("aten::randn", draws=True, generator_differs=True, own_generator=True, phase="forward")
     assert source.recognise(operation(origin=own)).strength == 0.4
     seeds = operation(origin=own, rng_first={"python-random": 0}, drawn=frozenset({"python-random"}))
-    assert catalogue()["python-random"].recognise(seeds).strength >= 0.4
+    assert find_sources()["python-random"].recognise(seeds).strength >= 0.4
     others = operation(
         origin=origin("aten::dropout", draws=True, generator_differs=True),
         rng_first={"python-random": 0},
         drawn=frozenset({"python-random"}),
     )
-    assert catalogue()["python-random"].recognise(others) is None
+    assert find_sources()["python-random"].recognise(others) is None
 
 
 def test_recognises_other_initial_weights_and_another_order_of_samples():

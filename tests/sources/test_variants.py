@@ -30,7 +30,7 @@ from torch import nn
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset, random_split
 
 import samerun
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 from samerun.sources.source import Variant
 
 DATA = TensorDataset(torch.arange(12.0))
@@ -49,7 +49,7 @@ def varied(id_: str, value: Any) -> Iterator[list[int]]:
     """The source varied in this process; gives a list that is empty until the change took effect."""
     took: list[int] = []
     with samerun.isolate_rng():
-        undo = catalogue()[id_].vary(value, lambda: took.append(1))
+        undo = find_sources()[id_].vary(value, lambda: took.append(1))
         assert undo is not None
         try:
             yield took
@@ -58,7 +58,7 @@ def varied(id_: str, value: Any) -> Iterator[list[int]]:
 
 
 def test_labels_are_unique_and_variants_are_only_of_what_can_be_varied() -> None:
-    for id_, source in catalogue().items():
+    for id_, source in find_sources().items():
         variants = source.variants(SETTINGS)
         labels = [variant.label for variant in variants]
         assert len(set(labels)) == len(labels), id_
@@ -86,7 +86,7 @@ def test_nothing_is_tried_of_devices_and_loaders_that_are_not_there() -> None:
         "persistent-workers",
         "prefetch",
     ):
-        assert not catalogue()[id_].variants({}), id_
+        assert not find_sources()[id_].variants({}), id_
 
 
 def test_threads_hold_whatever_the_script_asks_for() -> None:

@@ -23,8 +23,8 @@ from torch import nn
 from samerun.digest import digest_value
 from samerun.errors import StateError
 from samerun.state import capture, restore
-from samerun.state.from_tree import Giver
-from samerun.state.to_tree import Taker
+from samerun.state.from_tree import TreeReader
+from samerun.state.to_tree import TreeWriter
 
 from .training import Training
 
@@ -283,11 +283,11 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_any_plain_value_comes_back_the_same(value: object) -> None:
-    tree, places = Taker().take(value, "value")
+    tree, places = TreeWriter().take(value, "value")
     file = io.BytesIO()
     torch.save(tree, file)
     file.seek(0)
-    back = Giver().give(torch.load(file, weights_only=True), places)
+    back = TreeReader().give(torch.load(file, weights_only=True), places)
     assert digest_value(back) == digest_value(value)
 
 

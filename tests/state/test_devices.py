@@ -7,18 +7,18 @@ import torch
 
 from samerun.errors import StateError
 from samerun.state import capture, restore
-from samerun.state.from_tree import Giver, here
+from samerun.state.from_tree import TreeReader, find_device
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
 
 def test_tensors_of_a_device_that_is_not_here_come_back_on_another() -> None:
-    assert here("cpu") == "cpu"
-    assert here("hypercube:3") == "cpu"
-    place = here("cuda:77")
+    assert find_device("cpu") == "cpu"
+    assert find_device("hypercube:3") == "cpu"
+    place = find_device("cuda:77")
     assert place == (f"cuda:{torch.cuda.current_device()}" if torch.cuda.is_available() else "cpu")
     tree = {"a": torch.ones(2), "b": [torch.zeros(2)]}
-    given = Giver(tree).give(tree, ["cuda:77", "cpu"])
+    given = TreeReader(tree).give(tree, ["cuda:77", "cpu"])
     assert str(given["a"].device) == place and str(given["b"][0].device) == "cpu"
 
 

@@ -254,11 +254,11 @@ def test_a_kill_at_any_moment_leaves_the_old_or_the_new_file_whole(path: Path) -
 
 
 def test_a_file_that_another_process_is_writing_is_not_removed(saved: Path, training: Training) -> None:
-    other = files.Staged(
+    other = files.StagedFile(
         saved, {"format": "samerun.state", "schema": 1}, files.Label(0, 1, "a" * 32, agreed=True)
     )
-    abandoned = files.temporary(saved, "b" * 32)
+    abandoned = files.name_temporary(saved, "b" * 32)
     abandoned.write_bytes(b"half")
     save(saved, **training.objects)
-    assert files.temporary(saved, "a" * 32).exists() and not abandoned.exists()
+    assert files.name_temporary(saved, "a" * 32).exists() and not abandoned.exists()
     other.discard()

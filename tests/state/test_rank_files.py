@@ -111,7 +111,7 @@ def test_any_name_will_do(tmp_path: Path, as_rank: As, name: str) -> None:
 
 def test_a_missing_file_of_this_rank_is_named(path: Path, as_rank: As) -> None:
     _saved(path, as_rank)
-    rank_files.file_of(path, 1, 2).unlink()
+    rank_files.name_file(path, 1, 2).unlink()
     as_rank(1, 2)
     with pytest.raises(StateError, match=r"not of one save.*rank 1 of no save"):
         load(path, **_objects(1))
@@ -119,7 +119,7 @@ def test_a_missing_file_of_this_rank_is_named(path: Path, as_rank: As) -> None:
 
 def test_the_file_of_another_rank_is_refused(path: Path, as_rank: As) -> None:
     _saved(path, as_rank)
-    rank_files.file_of(path, 1, 2).write_bytes(rank_files.file_of(path, 0, 2).read_bytes())
+    rank_files.name_file(path, 1, 2).write_bytes(rank_files.name_file(path, 0, 2).read_bytes())
     as_rank(1, 2)
     with pytest.raises(StateError, match="the state is of rank 0 of 2, and this is rank 1 of 2"):
         load(path, **_objects(1))
@@ -220,7 +220,7 @@ def test_a_model_that_differs_between_ranks_is_named_by_its_entries(path: Path, 
 @pytest.mark.parametrize("damage", ["flip", "missing"])
 def test_every_file_of_the_other_world_is_needed(path: Path, as_rank: As, damage: str) -> None:
     _saved(path, as_rank)
-    second = rank_files.file_of(path, 1, 2)
+    second = rank_files.name_file(path, 1, 2)
     content = bytearray(second.read_bytes())
     content[1000] ^= 1
     second.write_bytes(content) if damage == "flip" else second.unlink()
@@ -301,7 +301,7 @@ def _agreed(path: Path, save_: str, value: int, named: tuple[bool, bool], as_ran
     for rank in range(2):
         as_rank(rank, 2)
         label = files.Label(rank, 2, save_ * 32, agreed=True)
-        staged = files.Staged(rank_files.file_of(path, rank, 2), capture(value=value), label)
+        staged = files.StagedFile(rank_files.name_file(path, rank, 2), capture(value=value), label)
         if named[rank]:
             staged.publish()
 
@@ -329,9 +329,9 @@ def test_a_kill_between_the_ranks_renamings_loses_nothing(
 
 def test_files_of_two_saves_are_refused(path: Path, as_rank: As) -> None:
     _agreed(path, "a", 1, (True, True), as_rank)
-    old = rank_files.file_of(path, 1, 2).read_bytes()
+    old = rank_files.name_file(path, 1, 2).read_bytes()
     _agreed(path, "b", 2, (True, True), as_rank)
-    rank_files.file_of(path, 1, 2).write_bytes(old)
+    rank_files.name_file(path, 1, 2).write_bytes(old)
     for rank, size in ((0, 2), (1, 2), (0, 1)):
         as_rank(rank, size)
         with pytest.raises(

@@ -17,7 +17,7 @@ from torch import nn
 from samerun.data import DataLoader
 from samerun.digest import digest_value
 from samerun.errors import StateError
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 from samerun.state import capture, restore
 
 from .training import Training
@@ -358,7 +358,7 @@ def test_a_generator_that_does_not_take_its_state_is_found_out(
 ) -> None:
     state = capture(**training.objects)
     random.random()
-    monkeypatch.setattr(type(catalogue()["python-random"]), "restore", lambda self, state: None)
+    monkeypatch.setattr(type(find_sources()["python-random"]), "restore", lambda self, state: None)
     with pytest.raises(StateError, match="python-random"):
         restore(state, **training.objects)
 

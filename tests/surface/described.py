@@ -78,16 +78,16 @@ def _verbs() -> dict[str, list[str]]:
 
 
 def _sources() -> dict[str, str]:
-    from samerun.sources.catalogue import catalogue
+    from samerun.sources.catalogue import find_sources
 
-    return {id_: source.kind for id_, source in sorted(catalogue().items())}
+    return {id_: source.kind for id_, source in sorted(find_sources().items())}
 
 
 def _trace() -> dict[str, Any]:
     from samerun.runs import schema
-    from samerun.runs.trace import arrow_schema
+    from samerun.runs.trace import build_arrow_schema
 
-    columns = {field.name: str(field.type) for field in arrow_schema({})}
+    columns = {field.name: str(field.type) for field in build_arrow_schema({})}
     return {
         "version": schema.SCHEMA,
         "columns": columns,

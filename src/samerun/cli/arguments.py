@@ -43,7 +43,7 @@ def find_verbs() -> dict[str, Verb]:
 
 def parse(words: Sequence[str], verbs: dict[str, Verb]) -> tuple[Verb, argparse.Namespace]:
     """The verb and its options. Raises UsageError, or SystemExit(0) after --help and --version."""
-    top = _top_parser(verbs)
+    top = _build_top_parser(verbs)
     if not words:
         top.error("say what to do")
     head = words[0]
@@ -52,16 +52,16 @@ def parse(words: Sequence[str], verbs: dict[str, Verb]) -> tuple[Verb, argparse.
     if head not in verbs:
         _refuse_verb(head, words, verbs)
     verb = verbs[head]
-    parser = _verb_parser(verb)
+    parser = _build_verb_parser(verb)
     if not verb.takes_command:
         return verb, parser.parse_args(list(words[1:]))
-    own, command = _split(words[1:], parser)
+    own, command = _split_words(words[1:], parser)
     options = parser.parse_args(own)
-    options.command = _checked_command(command, own, parser)
+    options.command = _check_command(command, own, parser)
     return verb, options
 
 
-def _top_parser(verbs: dict[str, Verb]) -> Parser:
+def _build_top_parser(verbs: dict[str, Verb]) -> Parser:
     width = max(map(len, verbs), default=0)
     listed = "\n".join(f"  {name:<{width}}  {verb.summary}" for name, verb in verbs.items())
     parser = Parser(
@@ -99,7 +99,7 @@ def _refuse_verb(head: str, words: Sequence[str], verbs: dict[str, Verb]) -> NoR
     raise UsageError(f"there is no verb {head!r}; {meant}verbs: {known}; for example: {EXAMPLE}")
 
 
-def _verb_parser(verb: Verb) -> Parser:
+def _build_verb_parser(verb: Verb) -> Parser:
     parser = Parser(
         prog=f"samerun {verb.name}",
         usage=f"samerun {verb.name} {verb.usage}",
@@ -113,7 +113,7 @@ def _verb_parser(verb: Verb) -> Parser:
     return parser
 
 
-def _split(words: Sequence[str], parser: argparse.ArgumentParser) -> tuple[list[str], list[str]]:
+def _split_words(words: Sequence[str], parser: argparse.ArgumentParser) -> tuple[list[str], list[str]]:
     """(samerun's own options, the command): the command begins after `--`, or at the first other word."""
     takes_value = {name for action in parser._actions if action.nargs != 0 for name in action.option_strings}
     at = 0
@@ -127,7 +127,7 @@ def _split(words: Sequence[str], parser: argparse.ArgumentParser) -> tuple[list[
     return list(words[:at]), list(words[at:])
 
 
-def _checked_command(command: list[str], own: list[str], parser: Parser) -> list[str]:
+def _check_command(command: list[str], own: list[str], parser: Parser) -> list[str]:
     if not command:
         parser.error("no command to run; put it after --")
     if command[0].startswith("-"):

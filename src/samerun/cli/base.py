@@ -48,13 +48,15 @@ def add_launch_options(parser: argparse.ArgumentParser) -> None:
 def add_timeout_option(parser: argparse.ArgumentParser) -> None:
     """--timeout alone, for a verb that copies the working directory anyway."""
     parser.add_argument(
-        "--timeout", type=seconds, default=None, metavar="SECONDS", help="end a run that takes longer"
+        "--timeout", type=parse_seconds, default=None, metavar="SECONDS", help="end a run that takes longer"
     )
 
 
 def add_steps_option(parser: argparse.ArgumentParser, least: int = 1) -> None:
     """--steps, for the verbs whose runs may stop early."""
-    parser.add_argument("--steps", type=at_least(least), metavar="N", help="stop each run after N steps")
+    parser.add_argument(
+        "--steps", type=parse_at_least(least), metavar="N", help="stop each run after N steps"
+    )
 
 
 def check_control_options(options: argparse.Namespace, verb: str) -> None:
@@ -68,20 +70,20 @@ def check_control_options(options: argparse.Namespace, verb: str) -> None:
 
 def asked_control(options: argparse.Namespace) -> Control | None:
     """The control of --controlled; None without it."""
-    return chosen_control(options) if options.controlled else None
+    return choose_control(options) if options.controlled else None
 
 
-def chosen_control(options: argparse.Namespace, extra: Sequence[str] = ()) -> Control:
+def choose_control(options: argparse.Namespace, extra: Sequence[str] = ()) -> Control:
     """The control that --seed, --mode and `extra` (--control) ask for, or [tool.samerun]; both controls.
 
     Raises UsageError for a source that is not there, and what `settings` raises.
     """
-    from samerun.cli.controls import chosen
-    from samerun.cli.settings import FILE, settings
+    from samerun.cli.controls import choose_sources
+    from samerun.cli.settings import FILE, read_settings
 
-    kept = settings(Path.cwd())
-    kept_ids, kept_fill = chosen(kept.control, f"[tool.samerun] in {FILE}: control")
-    ids, fill = chosen(extra)
+    kept = read_settings(Path.cwd())
+    kept_ids, kept_fill = choose_sources(kept.control, f"[tool.samerun] in {FILE}: control")
+    ids, fill = choose_sources(extra)
     return Control(
         mode=options.mode or kept.mode or "strict",
         seed=next((seed for seed in (options.seed, kept.seed) if seed is not None), 0),
@@ -98,7 +100,7 @@ def seed(text: str) -> int:
     return value
 
 
-def at_least(least: int) -> Callable[[str], int]:
+def parse_at_least(least: int) -> Callable[[str], int]:
     """The type of an option that takes an integer of `least` or more."""
 
     def check(text: str) -> int:
@@ -110,7 +112,7 @@ def at_least(least: int) -> Callable[[str], int]:
     return check
 
 
-def seconds(text: str) -> float:
+def parse_seconds(text: str) -> float:
     """A positive, finite number of seconds."""
     try:
         value = float(text)
@@ -128,12 +130,12 @@ def ids(text: str) -> tuple[str, ...]:
     return tuple(part for part in (part.strip() for part in text.split(",")) if part)
 
 
-def duration(text: str) -> float:
+def parse_duration(text: str) -> float:
     """Seconds, or with a letter: 90, 90s, 10m, 1.5h."""
     units = {"s": 1.0, "m": 60.0, "h": 3600.0}
     unit = units.get(text[-1:])
     try:
-        return seconds(text if unit is None else text[:-1]) * (unit or 1.0)
+        return parse_seconds(text if unit is None else text[:-1]) * (unit or 1.0)
     except argparse.ArgumentTypeError:
         raise argparse.ArgumentTypeError(f"{text!r} is not a time; give one such as 90, 10m or 1h") from None
 

@@ -10,7 +10,7 @@ from samerun.cli.base import (
     add_launch_options,
     add_steps_option,
     asked_control,
-    at_least,
+    parse_at_least,
 )
 from samerun.cli.experiment import ExperimentVerb, request_of
 from samerun.cli.files import add_output_options, write_files
@@ -30,7 +30,9 @@ class Check(ExperimentVerb):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
-        parser.add_argument("-n", dest="runs", type=at_least(2), default=2, metavar="RUNS", help="default 2")
+        parser.add_argument(
+            "-n", dest="runs", type=parse_at_least(2), default=2, metavar="RUNS", help="default 2"
+        )
         add_steps_option(parser)
         parser.add_argument("--controlled", action="store_true", help="control every source in every run")
         add_control_options(parser)

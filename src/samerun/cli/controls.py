@@ -8,15 +8,15 @@ from samerun.errors import UsageError
 from samerun.runs.plan import Fill
 
 
-def chosen(words: Sequence[str], option: str = "--control") -> tuple[tuple[str, ...], Fill]:
+def choose_sources(words: Sequence[str], option: str = "--control") -> tuple[tuple[str, ...], Fill]:
     """The ids of the sources, and with what unwritten memory is filled. Raises UsageError."""
     from difflib import get_close_matches
 
-    from samerun.sources.catalogue import catalogue
+    from samerun.sources.catalogue import find_sources
     from samerun.sources.uninitialized_memory import UninitializedMemory
 
     memory = UninitializedMemory.id
-    known = catalogue()
+    known = find_sources()
     ids: list[str] = []
     fill: Fill = False
     for word in words:

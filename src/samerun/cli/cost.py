@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from samerun.cli.base import add_launch_options, add_steps_option, at_least, duration, seed
+from samerun.cli.base import add_launch_options, add_steps_option, parse_at_least, parse_duration, seed
 from samerun.cli.experiment import ExperimentVerb, request_of
 from samerun.cli.files import add_output_options
 from samerun.runs.plan import Control
@@ -30,13 +30,13 @@ class Cost(ExperimentVerb):
         """Declare the options."""
         parser.add_argument(
             "--rounds",
-            type=at_least(2),
+            type=parse_at_least(2),
             default=5,
             metavar="N",
             help="measurement rounds; each runs every configuration once (default 5)",
         )
         parser.add_argument(
-            "--budget", type=duration, metavar="TIME", help="stop starting rounds after TIME (e.g. 20m)"
+            "--budget", type=parse_duration, metavar="TIME", help="stop starting rounds after TIME (e.g. 20m)"
         )
         add_steps_option(parser, least=2)
         parser.add_argument("--seed", type=seed, default=0, metavar="N", help="seed of every RNG (default 0)")

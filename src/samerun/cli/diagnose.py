@@ -11,7 +11,7 @@ from samerun.cli.base import (
     add_launch_options,
     add_steps_option,
     asked_control,
-    at_least,
+    parse_at_least,
 )
 from samerun.cli.experiment import ExperimentVerb, request_of
 from samerun.cli.files import add_output_options, write_files
@@ -35,10 +35,12 @@ class Diagnose(ExperimentVerb):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
-        parser.add_argument("-n", dest="runs", type=at_least(2), default=2, metavar="RUNS", help="default 2")
+        parser.add_argument(
+            "-n", dest="runs", type=parse_at_least(2), default=2, metavar="RUNS", help="default 2"
+        )
         parser.add_argument(
             "--until",
-            type=_until,
+            type=_parse_until,
             metavar="differs|N",
             help="for a difference that is rare: record until two runs differ, N runs at most",
         )
@@ -80,11 +82,11 @@ class Diagnose(ExperimentVerb):
         return exit_codes.OF_VERDICT[result.check.verdict]
 
 
-def _until(text: str) -> int:
+def _parse_until(text: str) -> int:
     """The most runs to record."""
     if text == "differs":
         return _FOREVER
     try:
-        return at_least(2)(text)
+        return parse_at_least(2)(text)
     except argparse.ArgumentTypeError as error:
         raise argparse.ArgumentTypeError(f"{error}; or give the word differs") from None

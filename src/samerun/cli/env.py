@@ -24,7 +24,7 @@ class Env(Verb):
 
     def run(self, options: argparse.Namespace) -> int:
         """Describe, and print or write."""
-        from samerun.experiments.describe_sources import describe_sources, to_json
+        from samerun.experiments.describe_sources import convert_to_json, describe_sources
         from samerun.report.json import check_target, write_json
 
         check_target(options.json)
@@ -33,10 +33,10 @@ class Env(Verb):
         if why is not None:
             say(f"the sources of torch are not described in full: {why}")
         if options.json is not None:
-            write_json(to_json(described), options.json)
+            write_json(convert_to_json(described), options.json)
             return exit_codes.SAME
-        from samerun.report.console import console
+        from samerun.report.console import make_console
         from samerun.report.text.environment import show
 
-        show(described, console())
+        show(described, make_console())
         return exit_codes.SAME

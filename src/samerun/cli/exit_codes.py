@@ -12,7 +12,7 @@ OF_VERDICT = {"same": SAME, "differs": DIFFERS, "unknown": UNKNOWN}
 TIMEOUT = 124  # `samerun run` ended its command; the code that timeout(1) uses
 
 
-def of_process(code: int | None) -> int:
+def read_exit_code(code: int | None) -> int:
     """A command's exit code as a shell reports it: 128 + the signal's number after a signal."""
     if code is None:
         return UNKNOWN

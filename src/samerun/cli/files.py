@@ -52,13 +52,13 @@ def write_files(
     """Write what --html and --junit ask for. `runs` are those of the result that are not in the store."""
     if options.html is None and options.junit is None:
         return
-    from samerun.experiments.diagnose.from_recorded import diagnosis_from
+    from samerun.experiments.diagnose.from_recorded import build_diagnosis
     from samerun.experiments.diagnose.result import Diagnosis
     from samerun.experiments.lookup import Lookup
     from samerun.report import html, junit
 
     lookup = Lookup(store, runs)
-    diagnosis = result if isinstance(result, Diagnosis) else diagnosis_from(result, lookup)
+    diagnosis = result if isinstance(result, Diagnosis) else build_diagnosis(result, lookup)
     if options.html is not None:
         html.write(diagnosis, lookup, options.html)
     if options.junit is not None:

@@ -14,12 +14,12 @@ from samerun.errors import RunNotFound, SamerunError, UsageError
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command line (default: this process's own) and return its exit code."""
-    code = _main(words)
+    code = _run_main(words)
     let_go()
     return code
 
 
-def _main(words: Sequence[str] | None) -> int:
+def _run_main(words: Sequence[str] | None) -> int:
     try:
         verb, options = parse(sys.argv[1:] if words is None else words, find_verbs())
         code = verb.run(options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from samerun.cli import exit_codes
-from samerun.cli.base import Verb, at_least
+from samerun.cli.base import Verb, parse_at_least
 
 
 class OpsSelftest(Verb):
@@ -19,15 +19,19 @@ class OpsSelftest(Verb):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
         parser.add_argument(
-            "--runs", type=at_least(2), default=50, metavar="N", help="how often each is run (default 50)"
+            "--runs",
+            type=parse_at_least(2),
+            default=50,
+            metavar="N",
+            help="how often each is run (default 50)",
         )
 
     def run(self, options: argparse.Namespace) -> int:
         """Run, print a line for each operation, and exit with 1 when one differs, 3 when one failed."""
-        from samerun.ops.selftest import selftest
+        from samerun.ops.selftest import run_selftest
 
         code = exit_codes.SAME
-        for outcome in selftest(options.runs):
+        for outcome in run_selftest(options.runs):
             if outcome.error is not None:
                 said = f"could not be computed: {outcome.error}"
                 code = code or exit_codes.UNKNOWN

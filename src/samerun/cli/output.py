@@ -18,10 +18,10 @@ def put_out(
 
     With JSON or a patch on standard output the text goes to standard error.
     """
-    from samerun.report.console import console
+    from samerun.report.console import make_console
     from samerun.report.json import write_json
 
     taken = "-" in (options.json, getattr(options, "patch", None))
-    show(console(sys.stderr if taken else sys.stdout))
+    show(make_console(sys.stderr if taken else sys.stdout))
     if options.json is not None:
         write_json(to_json(), options.json)

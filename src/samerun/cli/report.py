@@ -29,14 +29,14 @@ class Report(Verb):
     def run(self, options: argparse.Namespace) -> int:
         """Write the file, and say where it is and what it shows."""
         check_file(options.file, "-o")
-        from samerun.experiments.diagnose.from_recorded import diagnosis_of
+        from samerun.experiments.diagnose.from_recorded import diagnose_runs
         from samerun.experiments.lookup import Lookup
         from samerun.report import html
         from samerun.runs.store import Store
 
         store = Store()
         runs = [store.find(name) for name in options.runs]
-        diagnosis = diagnosis_of(runs, store)
+        diagnosis = diagnose_runs(runs, store)
         html.write(diagnosis, Lookup(store, runs), options.file, "-o")
         print(f"wrote {options.file}")
         return exit_codes.SAME

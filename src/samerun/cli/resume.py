@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from samerun.cli.base import add_control_options, add_timeout_option, asked_control, at_least
+from samerun.cli.base import add_control_options, add_timeout_option, asked_control, parse_at_least
 from samerun.cli.experiment import ExperimentVerb
 from samerun.cli.files import add_output_options
 from samerun.cli.store import store_to_record
@@ -35,18 +35,18 @@ class Resume(ExperimentVerb):
         """Declare the options."""
         parser.add_argument(
             _KILL_AT,
-            type=at_least(1),
+            type=parse_at_least(1),
             metavar="STEP",
             help="kill it (SIGKILL) before this optimizer step begins; 0 is the first",
         )
         parser.add_argument(
             "--resume-with",
-            type=_words,
+            type=_split_words,
             metavar="COMMAND",
             help="the command that resumes, quoted as one word; default: the same command",
         )
         parser.add_argument(
-            "--steps", type=at_least(2), metavar="N", help="compare N steps, and stop after them"
+            "--steps", type=parse_at_least(2), metavar="N", help="compare N steps, and stop after them"
         )
         parser.add_argument("--controlled", action="store_true", help="control every source in every run")
         add_control_options(parser)
@@ -110,7 +110,7 @@ def _missing_step(command: Sequence[str]) -> str:
     return f"say before which step to kill the command, with {_KILL_AT} STEP"
 
 
-def _words(text: str) -> tuple[str, ...]:
+def _split_words(text: str) -> tuple[str, ...]:
     """The words of a command that is given as one word."""
     try:
         words = tuple(shlex.split(text))

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from samerun.cli import exit_codes
-from samerun.cli.base import Verb, add_control_options, add_launch_options, chosen_control
+from samerun.cli.base import Verb, add_control_options, add_launch_options, choose_control
 from samerun.cli.stderr import say
 from samerun.cli.store import store_to_record
-from samerun.cli.uncontrolled import not_controlled
+from samerun.cli.uncontrolled import describe_uncontrolled
 
 if TYPE_CHECKING:
     from samerun.runs.store import Run
@@ -44,7 +44,7 @@ class RunVerb(Verb):
         """Run, and return the command's own exit code (128 + the signal's number after a signal)."""
         from samerun.launching.run import record
 
-        control = chosen_control(options, options.extra)
+        control = choose_control(options, options.extra)
         run = record(
             list(options.command),
             store=store_to_record(),
@@ -60,29 +60,29 @@ class RunVerb(Verb):
             scratch=options.scratch,
         )
         _tell(run)
-        for line in not_controlled(run, options):
+        for line in describe_uncontrolled(run, options):
             say(line)
         if run.outcome == "interrupted":
             return exit_codes.INTERRUPTED
         if run.outcome == "timeout":
             say(f"ended after {options.timeout:g} s, the --timeout")
             return exit_codes.TIMEOUT
-        return exit_codes.of_process(run.manifest.exit_code)
+        return exit_codes.read_exit_code(run.manifest.exit_code)
 
 
 def _tell(run: Run) -> None:
     """Where the run is, and what of it is not as it should be."""
     from samerun.health.examine import examine
     from samerun.launching.why_unrecorded import without_torch
-    from samerun.runs.recorder_errors import complaints, why_broken
+    from samerun.runs.recorder_errors import explain_broken, read_complaints
     from samerun.runs.store import Store
 
     here = run.path.parent == Store().runs.absolute()
-    lines = [f"recorded as {run.id if here else run.path}", *complaints(run.path)]
+    lines = [f"recorded as {run.id if here else run.path}", *read_complaints(run.path)]
     absent = without_torch(run.path)
     if absent is not None:
         lines.append(f"nothing of torch's was recorded: {absent}")
-    broken = why_broken(run.path)
+    broken = explain_broken(run.path)
     if broken is not None:
         lines.append(f"the record is not whole, so this run cannot be compared to its end: {broken}")
     if run.manifest.error is not None and run.outcome == "finished":

@@ -28,16 +28,16 @@ class Runs(Verb):
 
     def run(self, options: argparse.Namespace) -> int:
         """Do one of the three."""
-        from samerun.report.console import console
+        from samerun.report.console import make_console
         from samerun.report.text import runs as report
         from samerun.runs.store import Store
 
         store = Store()
         _check_count(options.action, len(options.ids))
         if options.action == "list":
-            report.show_list(store.list(), console())
+            report.show_list(store.list(), make_console())
         elif options.action == "show":
-            report.show_one(store.find(options.ids[0]), console())
+            report.show_one(store.find(options.ids[0]), make_console())
         else:
             found = [store.find(run) for run in options.ids]  # all of them, before the first is gone
             for run in found:

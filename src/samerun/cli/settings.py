@@ -22,24 +22,24 @@ class Settings:
     control: tuple[str, ...] = ()
 
 
-def settings(folder: Path) -> Settings:
+def read_settings(folder: Path) -> Settings:
     """Those of the nearest pyproject.toml, in `folder` or upwards. Raises UsageError for a mistake in it."""
     path = next((here / FILE for here in (folder, *folder.parents) if (here / FILE).is_file()), None)
-    table = {} if path is None else _table(path)
+    table = {} if path is None else _read_table(path)
     for key in table:
         if key not in _KEYS:
-            raise _wrong(path, f"there is no key {key!r}; {_meant(key)}")
+            raise _make_usage_error(path, f"there is no key {key!r}; {_suggest_key(key)}")
     mode, seed, control = table.get("mode"), table.get("seed"), table.get("control", [])
     if mode is not None and mode not in MODES:
-        raise _wrong(path, f"mode is {mode!r}; the modes are {', '.join(MODES)}")
+        raise _make_usage_error(path, f"mode is {mode!r}; the modes are {', '.join(MODES)}")
     if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**64):
-        raise _wrong(path, f"seed is {seed!r}; give an integer from 0 to 2**64 - 1")
+        raise _make_usage_error(path, f"seed is {seed!r}; give an integer from 0 to 2**64 - 1")
     if not isinstance(control, list) or not all(isinstance(item, str) for item in control):
-        raise _wrong(path, f'control is {control!r}; give a list such as ["clock"]')
+        raise _make_usage_error(path, f'control is {control!r}; give a list such as ["clock"]')
     return Settings(mode, seed, tuple(control))
 
 
-def _table(path: Path) -> dict[str, Any]:
+def _read_table(path: Path) -> dict[str, Any]:
     """The table of samerun, {} without one."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -47,17 +47,17 @@ def _table(path: Path) -> dict[str, Any]:
         return {}
     if "samerun" not in text:
         return {}
-    toml = _parser(path)
+    toml = _import_toml(path)
     try:
         found = toml.loads(text).get("tool", {}).get("samerun", {})
     except (toml.TOMLDecodeError, AttributeError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from None
     if not isinstance(found, dict):
-        raise _wrong(path, "it is no table")
+        raise _make_usage_error(path, "it is no table")
     return found
 
 
-def _parser(path: Path) -> Any:
+def _import_toml(path: Path) -> Any:
     """The standard library's since Python 3.11, or what it came of."""
     import importlib
 
@@ -69,12 +69,12 @@ def _parser(path: Path) -> Any:
     raise UsageError(f"{path} needs Python 3.11 or later to be read, or: pip install tomli")
 
 
-def _meant(key: str) -> str:
+def _suggest_key(key: str) -> str:
     from difflib import get_close_matches
 
     near = get_close_matches(key, _KEYS, n=1, cutoff=0)
     return f"did you mean {near[0]!r}? The keys are {', '.join(_KEYS)}"
 
 
-def _wrong(path: Path | None, what: str) -> UsageError:
+def _make_usage_error(path: Path | None, what: str) -> UsageError:
     return UsageError(f"[tool.samerun] in {path}: {what}")

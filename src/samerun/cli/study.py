@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from samerun.cli import exit_codes
-from samerun.cli.base import add_launch_options, add_steps_option, at_least, ids
+from samerun.cli.base import add_launch_options, add_steps_option, ids, parse_at_least
 from samerun.cli.experiment import ExperimentVerb
 from samerun.cli.files import add_output_options
 from samerun.cli.store import store_to_record
@@ -20,7 +20,7 @@ from samerun.runs.plan import MODES
 if TYPE_CHECKING:
     from samerun.experiments.progress import Listener
     from samerun.experiments.study.result import StudyResult
-    from samerun.experiments.study.study import Asked, CarryOut
+    from samerun.experiments.study.study import CarryOut, StudyRequest
 
 
 class Study(ExperimentVerb):
@@ -40,7 +40,7 @@ class Study(ExperimentVerb):
             help="a regular expression with one group (its last match in the output), json:FILE:KEY.KEY or "
             "file:FILE",
         )
-        parser.add_argument("--seeds", type=at_least(5), default=20, metavar="N", help="default 20")
+        parser.add_argument("--seeds", type=parse_at_least(5), default=20, metavar="N", help="default 20")
         parser.add_argument(
             "--sources", type=ids, default=(), metavar="ID,ID", help="only vary these sources (default: all)"
         )
@@ -52,7 +52,7 @@ class Study(ExperimentVerb):
             "--precision", type=float, metavar="X", help="report how many seeds give the mean to ± X"
         )
         parser.add_argument(
-            "--jobs", type=at_least(1), metavar="N", help="runs at once (default: processors)"
+            "--jobs", type=parse_at_least(1), metavar="N", help="runs at once (default: processors)"
         )
         parser.add_argument("--launcher", choices=("local", "ray"), default="local", help="default local")
         parser.add_argument(
@@ -64,9 +64,9 @@ class Study(ExperimentVerb):
         add_launch_options(parser)
         add_output_options(parser, "html")
 
-    def request(self, options: argparse.Namespace) -> Asked:
+    def request(self, options: argparse.Namespace) -> StudyRequest:
         """The study of the command."""
-        from samerun.experiments.study.study import Asked
+        from samerun.experiments.study.study import StudyRequest
 
         if options.address is not None and options.launcher != "ray":
             raise UsageError("--address is that of a Ray cluster; add --launcher ray, or leave it out")
@@ -76,7 +76,7 @@ class Study(ExperimentVerb):
             raise UsageError(f"--against {options.against!r} is no command line ({error})") from None
         jobs = _jobs(options)
         several = jobs > 1 and "OMP_NUM_THREADS" not in os.environ
-        return Asked(
+        return StudyRequest(
             command=tuple(options.command),
             folder=Path.cwd(),
             root=store_to_record().root.absolute(),
@@ -90,10 +90,12 @@ class Study(ExperimentVerb):
             steps=options.steps,
             timeout=options.timeout,
             scratch=options.scratch,
-            threads=max(1, _processors() // jobs) if several else None,
+            threads=max(1, _count_processors() // jobs) if several else None,
         )
 
-    def experiment(self, request: Asked, options: argparse.Namespace, listener: Listener) -> StudyResult:
+    def experiment(
+        self, request: StudyRequest, options: argparse.Namespace, listener: Listener
+    ) -> StudyResult:
         """Study."""
         from samerun.experiments.study.study import study
 
@@ -102,9 +104,9 @@ class Study(ExperimentVerb):
             from samerun.experiments.study.mlflow import Tracking
 
             logged = Tracking(options.mlflow).log
-        return study(request, _launcher(options), listener, logged)
+        return study(request, _choose_launcher(options), listener, logged)
 
-    def kept(self, request: Asked, runs: Mapping[str, str]) -> str:
+    def kept(self, request: StudyRequest, runs: Mapping[str, str]) -> str:
         """Results, rather than runs."""
         return "what has finished is kept: the same command goes on from there"
 
@@ -113,7 +115,7 @@ class Study(ExperimentVerb):
         return exit_codes.SAME if result.complete else exit_codes.UNKNOWN
 
 
-def _launcher(options: argparse.Namespace) -> CarryOut:
+def _choose_launcher(options: argparse.Namespace) -> CarryOut:
     if options.launcher == "ray":
         from samerun.experiments.study.launchers import on_ray
 
@@ -125,10 +127,10 @@ def _launcher(options: argparse.Namespace) -> CarryOut:
 
 def _jobs(options: argparse.Namespace) -> int:
     """How many runs go on at once."""
-    return options.jobs or _processors()
+    return options.jobs or _count_processors()
 
 
-def _processors() -> int:
+def _count_processors() -> int:
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not Linux

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 from samerun.errors import SamerunError
 
 if TYPE_CHECKING:
-    from samerun.comparing.uncontrolled import Used
+    from samerun.comparing.uncontrolled import SourceUse
     from samerun.runs.store import Run
 
 _MOST = 2  # uses that are named for each source
 
 
-def not_controlled(run: Run, options: argparse.Namespace) -> list[str]:
+def describe_uncontrolled(run: Run, options: argparse.Namespace) -> list[str]:
     """At most two lines: what was used and where, and the command that controls it. [] for nothing."""
     from samerun.comparing.pairing import read
-    from samerun.comparing.uncontrolled import FILES, left_for_the_next, uncontrolled
-    from samerun.sources.catalogue import catalogue
+    from samerun.comparing.uncontrolled import FILES, find_left_files, list_uncontrolled
+    from samerun.sources.catalogue import find_sources
 
     if run.manifest.mode in (None, "off"):
         return []  # that nothing is controlled was asked for
@@ -27,16 +27,17 @@ def not_controlled(run: Run, options: argparse.Namespace) -> list[str]:
         recorded = read(run)
     except SamerunError:  # said elsewhere, where the run is needed
         return []
-    found = uncontrolled(recorded)
-    left = None if options.scratch else left_for_the_next(recorded)
-    known = catalogue()
+    found = list_uncontrolled(recorded)
+    left = None if options.scratch else find_left_files(recorded)
+    known = find_sources()
     flags = ["--control " + used.source for used in found if known[used.source].controllable]
     said = [
-        _said(used) + ("" if known[used.source].controllable else ", which has no control") for used in found
+        _describe_used(used) + ("" if known[used.source].controllable else ", which has no control")
+        for used in found
     ]
     if left is not None:
         flags.append("--scratch")
-        said.append(_said(left).replace(FILES, f"files left for the next run: {FILES}", 1))
+        said.append(_describe_used(left).replace(FILES, f"files left for the next run: {FILES}", 1))
     if not said:
         return []
     lines = [f"not controlled, though this run used it: {'; '.join(said)}"]
@@ -54,7 +55,7 @@ def _own(options: argparse.Namespace) -> list[str]:
     return own + [f"--control {word}" for word in options.extra]
 
 
-def _said(used: Used) -> str:
+def _describe_used(used: SourceUse) -> str:
     places = [f"{name} at {site}" if site else name for name, site in used.uses]
     more = f" and {len(places) - _MOST} more" if len(places) > _MOST else ""
     return f"{used.source} ({', '.join(places[:_MOST])}{more})"

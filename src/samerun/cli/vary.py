@@ -9,9 +9,9 @@ from samerun.cli.base import (
     add_control_options,
     add_launch_options,
     add_steps_option,
-    chosen_control,
-    duration,
+    choose_control,
     ids,
+    parse_duration,
 )
 from samerun.cli.experiment import ExperimentVerb, request_of
 from samerun.cli.files import add_output_options
@@ -43,7 +43,7 @@ class Vary(ExperimentVerb):
         )
         parser.add_argument(
             "--budget",
-            type=duration,
+            type=parse_duration,
             metavar="TIME",
             help="stop starting changes after TIME (e.g. 90, 10m or 1h); the most likely ones come first",
         )
@@ -56,10 +56,10 @@ class Vary(ExperimentVerb):
     def request(self, options: argparse.Namespace) -> Request:
         """The command, controlled where a mode or a seed is given."""
         controlled = options.mode is not None or options.seed is not None
-        return request_of(options, chosen_control(options) if controlled else None)
+        return request_of(options, choose_control(options) if controlled else None)
 
     def experiment(self, request: Request, options: argparse.Namespace, listener: Listener) -> VaryResult:
         """Vary."""
-        from samerun.experiments.vary.vary import Asked, vary
+        from samerun.experiments.vary.vary import VaryRequest, vary
 
-        return vary(request, Asked(options.factors, options.budget, options.first), listener)
+        return vary(request, VaryRequest(options.factors, options.budget, options.first), listener)

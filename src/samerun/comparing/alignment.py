@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Parting:
+class Divergence:
     """The first place where two sequences of records differ; positions are those in the traces."""
 
     a: int | None  # the record in a; None: only b has it
@@ -43,12 +43,12 @@ class Alignment:
 
     a: Ints  # positions in the trace a of the records that have a partner
     b: Ints  # their partners' positions in the trace b
-    parting: Parting | None
+    parting: Divergence | None
     short: Literal["a", "b"] | None = None  # the run that only lacks the last records of the other
     moved: int = 0  # records that are equal and stand elsewhere
 
 
-class Paired:
+class TracePair:
     """Two traces, their words numbered alike."""
 
     def __init__(self, a: Trace, b: Trace) -> None:
@@ -118,14 +118,14 @@ class Paired:
         return equal
 
 
-def common_prefix(a: Ints, b: Ints, equal: Bools) -> int:
+def count_common_prefix(a: Ints, b: Ints, equal: Bools) -> int:
     """How many records have equal keys from the start, and equal digests as `equal` says."""
     n = len(equal)
     agree = (a[:n] == b[:n]) & equal
     return n if agree.all() else int(agree.argmin())
 
 
-def align(paired: Paired, a: Ints, b: Ints, columns: Sequence[str]) -> Alignment:
+def align(paired: TracePair, a: Ints, b: Ints, columns: Sequence[str]) -> Alignment:
     """Align the records at positions a and b by step, these columns, and occurrence among those of one key.
 
     The parting is the first in the order of a; a record that only b has stands where b has it.
@@ -134,7 +134,7 @@ def align(paired: Paired, a: Ints, b: Ints, columns: Sequence[str]) -> Alignment
 
     n = min(len(a), len(b))
     keys_a, keys_b = paired.keys(a, b, columns)
-    prefix = common_prefix(keys_a, keys_b, paired.equal(a[:n], b[:n]))
+    prefix = count_common_prefix(keys_a, keys_b, paired.equal(a[:n], b[:n]))
     if prefix == n and len(a) == len(b):
         return Alignment(a, b, None)
     rest_a, rest_b = a[prefix:], b[prefix:]
@@ -143,12 +143,12 @@ def align(paired: Paired, a: Ints, b: Ints, columns: Sequence[str]) -> Alignment
     matched_a, matched_b = rest_a[has_a], rest_b[partner_a[has_a]]
     full_a, full_b = np.concatenate([a[:prefix], matched_a]), np.concatenate([b[:prefix], matched_b])
 
-    candidates: list[Parting] = []
+    candidates: list[Divergence] = []
     differ = ~paired.equal(matched_a, matched_b)
     if differ.any():
         first = int(differ.argmax())
         at = int(matched_a[first])
-        candidates.append(Parting(at, int(matched_b[first]), (at, 1)))
+        candidates.append(Divergence(at, int(matched_b[first]), (at, 1)))
     short: Literal["a", "b"] | None = None
     if has_b.all() and not candidates and _is_suffix(~has_a):
         short = "b" if not has_a.all() else None
@@ -157,18 +157,18 @@ def align(paired: Paired, a: Ints, b: Ints, columns: Sequence[str]) -> Alignment
     if not has_a.all():
         lone = int(has_a.argmin())
         at = int(rest_a[lone])
-        candidates.append(Parting(at, None, (at, 1), _after(partner_a[:lone], rest_b)))
+        candidates.append(Divergence(at, None, (at, 1), _find_after(partner_a[:lone], rest_b)))
     if not has_b.all():
         lone = int(has_b.argmin())
-        instead = _after(partner_b[:lone], rest_a)
+        instead = _find_after(partner_b[:lone], rest_a)
         place = len(paired.a) if instead is None else instead
-        candidates.append(Parting(None, int(rest_b[lone]), (place, 0), instead))
+        candidates.append(Divergence(None, int(rest_b[lone]), (place, 0), instead))
     moved = int((np.diff(partner_a[has_a]) < 0).sum())
     parting = min(candidates, key=lambda item: item.place, default=None)
     return Alignment(full_a, full_b, parting, short, moved)
 
 
-def _after(partners: Ints, positions: Ints) -> int | None:
+def _find_after(partners: Ints, positions: Ints) -> int | None:
     """The position of the record that follows all of these partners, None when there is none."""
     following = int(partners.max(initial=-1)) + 1
     return int(positions[following]) if following < len(positions) else None

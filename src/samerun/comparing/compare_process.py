@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from samerun.comparing import operations
-from samerun.comparing.alignment import Alignment, Paired, Parting, align
+from samerun.comparing.alignment import Alignment, Divergence, TracePair, align
 from samerun.comparing.extent import Reach, may_lack
 from samerun.comparing.operations import Window
 from samerun.comparing.side_threads import compare_beside, is_beside
@@ -25,11 +25,11 @@ _COME_IN = frozenset({"batch", "input"})  # data that can come from outside of t
 
 
 @dataclass(frozen=True)
-class Compared:
+class ProcessComparison:
     """One process of two runs; `parting` is where they differ first, None where they do not."""
 
-    paired: Paired
-    parting: Parting | None = None
+    paired: TracePair
+    parting: Divergence | None = None
     ended: bool = False  # at the parting one of them ends, or both do, differently
     origin: Origin | None = None
     counts: Counter[str] = field(default_factory=Counter)  # records compared, by what they are
@@ -39,11 +39,11 @@ class Compared:
     limit: int | None = None  # only steps below it were compared
     unknown: str | None = None  # why it cannot be told whether the process did the same in both
     notes: tuple[str, ...] = ()
-    shows: Parting | None = None  # of operations: where the records of steps part, after them
+    shows: Divergence | None = None  # of operations: where the records of steps part, after them
 
-    def seen(self, parting: Parting | None = None) -> tuple[Trace, int]:
+    def seen(self, parting: Divergence | None = None) -> tuple[Trace, int]:
         """The trace that has the record of the parting, a's where both have it, and its position there."""
-        return _seen(self.paired, parting or self.parting or Parting(0, 0, (0, 0)))
+        return _find_record(self.paired, parting or self.parting or Divergence(0, 0, (0, 0)))
 
     def instead(self) -> Row | None:
         """Where only one run has the record: the one at which the other run is then."""
@@ -59,27 +59,27 @@ class Compared:
 
 
 def compare_process(
-    paired: Paired,
+    paired: TracePair,
     reaches: tuple[Reach, Reach],
     window: Window | None,
     steps: int | None,
     left: tuple[bool, bool] = (False, False),
-) -> Compared:
+) -> ProcessComparison:
     """Compare the records of one process, below `steps` where it is given.
 
     `reaches` say how far each of the two goes, `window` which steps both hold at tier ops. What only one
     run did before its training is passed over where it `left` files there for the other one.
     """
-    (a, beside_a), (b, beside_b) = _records(paired.a, steps), _records(paired.b, steps)
+    (a, beside_a), (b, beside_b) = _select_records(paired.a, steps), _select_records(paired.b, steps)
     begin = 0, 0
     if any(left):
         begin = _begins(paired.a), _begins(paired.b)
-        a, b = _without_left(paired, a, b, left, begin)
+        a, b = _drop_left_files(paired, a, b, left, begin)
     records = align(paired, a, b, _COLUMNS)
     done = None if window is None else operations.compare_operations(paired, window, steps, begin)
-    result = _parted(paired, records, reaches)
+    result = _compare_records(paired, records, reaches)
     if done is not None and window is not None:
-        result = _with_operations(result, done, reaches, window)
+        result = _add_operations(result, done, reaches, window)
     # A run that was broken off may lack what a thread would have done later.
     whole = all(reach.why == "ended" for reach in reaches)
     beside = compare_beside(paired, beside_a, beside_b) if whole else None
@@ -91,14 +91,14 @@ def compare_process(
             f"{paired.a.stem}: what threads beside the training saved or evaluated is not compared, since "
             "not both runs are compared to their end"
         )
-    if result.parting is None and (said := _without_bytes(paired.a, records.a)):
+    if result.parting is None and (said := _find_unread(paired.a, records.a)):
         notes.append(said)
     if records.moved and result.parting is None:
         notes.append(f"{paired.a.stem}: {records.moved} records are equal, but in another order")
     return replace(
         result,
-        counts=_counts(paired, [item for item in (records, done, beside) if item is not None]),
-        steps=_steps(paired.a, records.a),
+        counts=_count_pairs(paired, [item for item in (records, done, beside) if item is not None]),
+        steps=_count_steps(paired.a, records.a),
         operations=done is not None,
         window=window,
         limit=steps,
@@ -106,32 +106,36 @@ def compare_process(
     )
 
 
-def _parted(paired: Paired, records: Alignment, reaches: tuple[Reach, Reach]) -> Compared:
+def _compare_records(
+    paired: TracePair, records: Alignment, reaches: tuple[Reach, Reach]
+) -> ProcessComparison:
     """What the records without operations say."""
     parting, short = records.parting, records.short
     if parting is not None and short is None:
-        return Compared(paired, parting)
+        return ProcessComparison(paired, parting)
     cut = [run for run, reach in zip("AB", reaches, strict=True) if reach.why == "cut"]
     if parting is not None:
         at, other = reaches if short == "a" else reaches[::-1]
         if may_lack(at, other):
-            return Compared(paired)
+            return ProcessComparison(paired)
         if at.why == "ended":
-            end = Parting(at.end if short == "a" else None, at.end if short == "b" else None, parting.place)
-            return Compared(paired, end, ended=True)
+            end = Divergence(
+                at.end if short == "a" else None, at.end if short == "b" else None, parting.place
+            )
+            return ProcessComparison(paired, end, ended=True)
         if at.why != "cut":
-            return Compared(paired, parting)
+            return ProcessComparison(paired, parting)
     if cut:
-        return Compared(paired, unknown=_cut(paired, cut))
+        return ProcessComparison(paired, unknown=_cut(paired, cut))
     a, b = reaches[0].end, reaches[1].end
     if a is not None and b is not None and not _end_alike(paired, a, b):
-        return Compared(paired, Parting(a, b, (len(paired.a), 1)), ended=True)
-    return Compared(paired)
+        return ProcessComparison(paired, Divergence(a, b, (len(paired.a), 1)), ended=True)
+    return ProcessComparison(paired)
 
 
-def _with_operations(
-    result: Compared, done: Alignment, reaches: tuple[Reach, Reach], window: Window
-) -> Compared:
+def _add_operations(
+    result: ProcessComparison, done: Alignment, reaches: tuple[Reach, Reach], window: Window
+) -> ProcessComparison:
     """The parting of the operations instead, where it comes first."""
     found, first, paired = done.parting, result.parting, result.paired
     if found is None:
@@ -142,49 +146,49 @@ def _with_operations(
             return result
     if first is not None and _is_before(first, found):
         return result
-    origin = operations.origin(paired, found, window)
+    origin = operations.find_origin(paired, found, window)
     if first is None:
         return replace(result, parting=found, ended=False, origin=origin, unknown=None)
-    if origin is not None and not origin.inputs_equal and _came_in(paired, first, found):
+    if origin is not None and not origin.inputs_equal and _is_explained_by_data(paired, first, found):
         return replace(result, origin=origin)
-    note = f"first visible in the step records as: {_described(paired, first)}"
+    note = f"first visible in the step records as: {_describe_record(paired, first)}"
     return replace(
         result, parting=found, ended=False, origin=origin, notes=(*result.notes, note), shows=first
     )
 
 
-def _is_before(one: Parting, other: Parting) -> bool:
+def _is_before(one: Divergence, other: Divergence) -> bool:
     """Whether one comes first: in the order of a, or of b where a lacks one of them."""
     if (one.a is None or other.a is None) and one.b is not None and other.b is not None:
         return one.b < other.b
     return one.place < other.place
 
 
-def _came_in(paired: Paired, first: Parting, found: Parting) -> bool:
+def _is_explained_by_data(paired: TracePair, first: Divergence, found: Divergence) -> bool:
     """Whether data that differs already explains an operation of the same step whose inputs differ."""
-    trace, at = _seen(paired, first)
-    other, position = _seen(paired, found)
+    trace, at = _find_record(paired, first)
+    other, position = _find_record(paired, found)
     return trace.cell("what", at) in _COME_IN and trace.steps[at] == other.steps[position]
 
 
-def _seen(paired: Paired, parting: Parting) -> tuple[Trace, int]:
+def _find_record(paired: TracePair, parting: Divergence) -> tuple[Trace, int]:
     if parting.a is not None:
         return paired.a, parting.a
     return paired.b, parting.b or 0
 
 
-def _described(paired: Paired, parting: Parting) -> str:
-    trace, at = _seen(paired, parting)
+def _describe_record(paired: TracePair, parting: Divergence) -> str:
+    trace, at = _find_record(paired, parting)
     row = trace.row(at)
     return f"{row.what} {row.name or ''}".strip() + f", step {row.step}"
 
 
-def _end_alike(paired: Paired, a: int, b: int) -> bool:
+def _end_alike(paired: TracePair, a: int, b: int) -> bool:
     one, other = paired.a.row(a), paired.b.row(b)
     return (one.name, one.digest) == (other.name, other.digest)
 
 
-def _cut(paired: Paired, cut: list[str]) -> str:
+def _cut(paired: TracePair, cut: list[str]) -> str:
     """Why records that are equal as far as they go do not say that the runs are the same."""
     which = "both runs" if len(cut) == 2 else f"run {cut[0]}"
     return (
@@ -193,7 +197,7 @@ def _cut(paired: Paired, cut: list[str]) -> str:
     )
 
 
-def _records(trace: Trace, steps: int | None) -> tuple[Ints, Ints]:
+def _select_records(trace: Trace, steps: int | None) -> tuple[Ints, Ints]:
     """Positions of the records to compare: those of the training, those of threads beside it."""
     import numpy as np
 
@@ -211,8 +215,8 @@ def _begins(trace: Trace) -> int:
     return int(first.argmax()) if first.any() else 0
 
 
-def _without_left(
-    paired: Paired, a: Ints, b: Ints, left: tuple[bool, bool], begin: tuple[int, int]
+def _drop_left_files(
+    paired: TracePair, a: Ints, b: Ints, left: tuple[bool, bool], begin: tuple[int, int]
 ) -> tuple[Ints, Ints]:
     """The records at these positions, without what only a run that `left` files has before its training.
 
@@ -233,7 +237,7 @@ def _without_left(
     return kept[0], kept[1]
 
 
-def _counts(paired: Paired, aligned: list[Alignment]) -> Counter[str]:
+def _count_pairs(paired: TracePair, aligned: list[Alignment]) -> Counter[str]:
     """How many pairs of records have digests that could be held against each other."""
     import numpy as np
 
@@ -246,7 +250,7 @@ def _counts(paired: Paired, aligned: list[Alignment]) -> Counter[str]:
     return counts
 
 
-def _without_bytes(trace: Trace, records: Ints) -> str | None:
+def _find_unread(trace: Trace, records: Ints) -> str | None:
     """What the recorder could not read, so that nothing of it was compared; None when it could read all."""
     import numpy as np
 
@@ -266,7 +270,7 @@ def _without_bytes(trace: Trace, records: Ints) -> str | None:
     )
 
 
-def _steps(trace: Trace, records: Ints) -> int:
+def _count_steps(trace: Trace, records: Ints) -> int:
     """How many optimizer steps these records cover."""
     made = records[trace.is_one_of("phase", {"optimizer"})[records]]
     return int(trace.steps[made].max(initial=-1)) + 1

@@ -8,17 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from samerun.comparing import operations
-from samerun.comparing.alignment import Paired
-from samerun.comparing.compare_process import Compared, compare_process
+from samerun.comparing.alignment import TracePair
+from samerun.comparing.compare_process import ProcessComparison, compare_process
 from samerun.comparing.comparison import Comparison, Scope
-from samerun.comparing.difference import describe, lone
-from samerun.comparing.extent import has_stopped, reach
+from samerun.comparing.difference import describe, describe_lone
+from samerun.comparing.extent import find_reach, has_stopped
 from samerun.comparing.leftover_files import finds
-from samerun.comparing.pairing import Recorded, pair, read
-from samerun.comparing.unexplained_inputs import unheeded
+from samerun.comparing.pairing import RecordedRun, pair, read
+from samerun.comparing.unexplained_inputs import describe_unexplained
 from samerun.runs.difference import Difference
 from samerun.runs.reading import Trace
-from samerun.runs.recorder_errors import complaints, why_broken
+from samerun.runs.recorder_errors import explain_broken, read_complaints
 from samerun.runs.schema import PHASES, only_helps
 from samerun.runs.store import Run
 
@@ -62,18 +62,18 @@ def compare_whole(runs: Sequence[Run], *, steps: int | None = None) -> list[Comp
         if where is not None and _may_be_without_effect(where, first, other):
             without = compare_read(first, other, steps=steps, setup=False)
             if without.verdict == "same":
-                found = replace(without, notes=(*without.notes, _without_effect(where, first, other)))
+                found = replace(without, notes=(*without.notes, _describe_no_effect(where, first, other)))
         compared.append(found)
     return compared
 
 
-def _may_be_without_effect(where: Difference, first: Recorded, other: Recorded) -> bool:
+def _may_be_without_effect(where: Difference, first: RecordedRun, other: RecordedRun) -> bool:
     if where.phase == "setup" and where.what == "operation":
         return True
     return where.step == 0 and any(finds(*runs) is not None for runs in ((first, other), (other, first)))
 
 
-def _without_effect(where: Difference, first: Recorded, other: Recorded) -> str:
+def _describe_no_effect(where: Difference, first: RecordedRun, other: RecordedRun) -> str:
     for letter, left, recorded in (("A", first, other), ("B", other, first)):
         row = finds(recorded, left)
         if row is not None:
@@ -86,7 +86,7 @@ def _without_effect(where: Difference, first: Recorded, other: Recorded) -> str:
     return f"{where.op} differs{at}, without effect on anything else that was recorded"
 
 
-def earliest(comparisons: Sequence[Comparison]) -> int | None:
+def find_earliest(comparisons: Sequence[Comparison]) -> int | None:
     """Which comparison parts first in time, None when none does."""
     parted = [
         (item.difference.step, PHASES.index(item.difference.phase), number)
@@ -96,19 +96,21 @@ def earliest(comparisons: Sequence[Comparison]) -> int | None:
     return min(parted)[-1] if parted else None
 
 
-def compare_read(a: Recorded, b: Recorded, *, steps: int | None = None, setup: bool = True) -> Comparison:
+def compare_read(
+    a: RecordedRun, b: RecordedRun, *, steps: int | None = None, setup: bool = True
+) -> Comparison:
     """As `compare`, for traces that are read already.
 
     Without `setup` its operations are passed over, and what only that run did before its training which left
     files for the other one to find.
     """
     pairs, only_a, only_b = pair(a.compared, b.compared)
-    losses = _losses(pairs, steps)
+    losses = _read_losses(pairs, steps)
     runs = a.run.id, b.run.id
     for one, other in pairs:
-        if reason := _digested_apart(one, other):
+        if reason := _explain_other_digests(one, other):
             return Comparison("unknown", Scope(runs), reason, losses=losses)
-    done = [_one(one, other, a, b, steps, setup=setup) for one, other in pairs]
+    done = [_compare_one(one, other, a, b, steps, setup=setup) for one, other in pairs]
     counts: Counter[str] = sum((item.counts for item in done), Counter())
     scope = Scope(
         runs,
@@ -117,71 +119,74 @@ def compare_read(a: Recorded, b: Recorded, *, steps: int | None = None, setup: b
         counts=dict(counts),
         tier="ops" if any(item.operations for item in done) else "steps",
     )
-    notes = [note for item in done for note in item.notes] + _complaints(a.run, b.run)
+    notes = [note for item in done for note in item.notes] + _list_complaints(a.run, b.run)
     parted = [item for item in done if item.parting is not None]
     if parted:
         first = min(parted, key=lambda item: (item.position(), item.paired.a.rank, item.paired.a.stem))
         difference, more = describe(first, (a, b))
-        losses = _losses([(first.paired.a, first.paired.b), *pairs], steps)
-        notes = [*more, *first.notes, *_complaints(a.run, b.run)]
+        losses = _read_losses([(first.paired.a, first.paired.b), *pairs], steps)
+        notes = [*more, *first.notes, *_list_complaints(a.run, b.run)]
         return Comparison("differs", scope, None, difference, losses, tuple(notes))
-    if not any(recorded.unreadable or why_broken(recorded.run.path) for recorded in (a, b)):
-        found = None if _cut_short(a, b) else _lone((a, b), (only_a, only_b))
+    if not any(recorded.unreadable or explain_broken(recorded.run.path) for recorded in (a, b)):
+        found = None if _cut_short(a, b) else _find_lone_process((a, b), (only_a, only_b))
         if found is not None:
             note = f"only one of the runs has a trace of {found.process}"
             return Comparison("differs", scope, None, found, losses, (note, *notes))
-    reason = _unknown(a, b, done, counts, only_a + only_b)
-    if reason is None and (luck := unheeded(a)):
+    reason = _explain_unknown(a, b, done, counts, only_a + only_b)
+    if reason is None and (luck := describe_unexplained(a)):
         notes.append(luck)
     return Comparison("same" if reason is None else "unknown", scope, reason, None, losses, tuple(notes))
 
 
-def _one(one: Trace, other: Trace, a: Recorded, b: Recorded, steps: int | None, *, setup: bool) -> Compared:
+def _compare_one(
+    one: Trace, other: Trace, a: RecordedRun, b: RecordedRun, steps: int | None, *, setup: bool
+) -> ProcessComparison:
     if any(recorded.run.outcome in _CUT_SHORT for recorded in (a, b)):
         # A script may save or evaluate when it is told to end: that says nothing about the training.
-        whole = min(_steps_done(one), _steps_done(other)) - 1
+        whole = min(_count_steps_done(one), _count_steps_done(other)) - 1
         steps = max(whole, 0) if steps is None else min(steps, max(whole, 0))
-    window = operations.common(operations.window(a.run, one), operations.window(b.run, other))
+    window = operations.intersect(operations.find_window(a.run, one), operations.find_window(b.run, other))
     left = False, False
     if not setup:
-        window = operations.common(window, (0, math.inf))
+        window = operations.intersect(window, (0, math.inf))
         left = finds(b, a) is not None, finds(a, b) is not None
-    reaches = reach(one, steps, _stopped(a)), reach(other, steps, _stopped(b))
-    return compare_process(Paired(one, other), reaches, window, steps, left)
+    reaches = find_reach(one, steps, _was_stopped(a)), find_reach(other, steps, _was_stopped(b))
+    return compare_process(TracePair(one, other), reaches, window, steps, left)
 
 
-def _steps_done(trace: Trace) -> int:
+def _count_steps_done(trace: Trace) -> int:
     return int(trace.steps[trace.is_one_of("phase", {"optimizer"})].max(initial=-1)) + 1
 
 
-def _stopped(recorded: Recorded) -> bool:
+def _was_stopped(recorded: RecordedRun) -> bool:
     """Whether the plan stopped this run; its other processes were ended with the one that says so."""
     manifest = recorded.run.manifest
     planned = manifest.plan.get("stop_after") is not None and manifest.outcome == "stopped"
     return planned and any(map(has_stopped, recorded.compared))
 
 
-def _digested_apart(a: Trace, b: Trace) -> str | None:
+def _explain_other_digests(a: Trace, b: Trace) -> str | None:
     """Why the digests of two traces cannot be held against each other, None when they can."""
     one, other = a.meta.get("digests"), b.meta.get("digests")
     if one == other:
-        one, other = _devices(a), _devices(b)
+        one, other = _list_device_algorithms(a), _list_device_algorithms(b)
     if one == other:
         return None
     return (
-        f"{a.stem} was digested by different algorithms in the two runs ({_listed(one)}; {_listed(other)}), "
+        f"{a.stem} was digested by different algorithms in the two runs "
+        f"({_list_algorithms(one)}; {_list_algorithms(other)}), "
         "so their bits cannot be compared. Record both with the same version of samerun and on the same kind "
         "of device."
     )
 
 
-def _devices(trace: Trace) -> tuple[str, ...]:
+def _list_device_algorithms(trace: Trace) -> tuple[str, ...]:
     """The algorithms that digested tensors on devices, as noted when the first such tensor came."""
     noted = trace.is_one_of("what", {"note"}) & trace.is_one_of("name", {"digests"})
     return tuple(sorted({row.detail or "" for row in trace.rows(noted)}))
 
 
-def _listed(algorithms: object) -> str:
+def _list_algorithms(algorithms: object) -> str:
     if isinstance(algorithms, Mapping):
         return ", ".join(sorted({str(value) for value in algorithms.values()})) or "none"
     if isinstance(algorithms, tuple):
@@ -189,20 +194,28 @@ def _listed(algorithms: object) -> str:
     return str(algorithms)
 
 
-def _lone(runs: tuple[Recorded, Recorded], only: tuple[list[Trace], list[Trace]]) -> Difference | None:
+def _find_lone_process(
+    runs: tuple[RecordedRun, RecordedRun], only: tuple[list[Trace], list[Trace]]
+) -> Difference | None:
     """A process that trained in one run and not in the other, which was not kept from it."""
     for here, there in ((0, 1), (1, 0)):
         if only[here] and runs[there].run.outcome == "finished":
-            return lone(only[here][0], runs)
+            return describe_lone(only[here][0], runs)
     return None
 
 
-def _unknown(
-    a: Recorded, b: Recorded, done: Sequence[Compared], counts: Counter[str], only: Sequence[Trace]
+def _explain_unknown(
+    a: RecordedRun,
+    b: RecordedRun,
+    done: Sequence[ProcessComparison],
+    counts: Counter[str],
+    only: Sequence[Trace],
 ) -> str | None:
     """Why runs that show no difference are not called the same, None when they are."""
     unreadable = (message for recorded in (a, b) for message in recorded.unreadable.values())
-    reason = _broken(a) or _broken(b) or next(unreadable, None) or _outcomes(a.run, b.run)
+    reason = (
+        _explain_broken(a) or _explain_broken(b) or next(unreadable, None) or _describe_outcomes(a.run, b.run)
+    )
     if reason is not None:
         return reason
     if not counts:
@@ -217,7 +230,7 @@ def _unknown(
     return None
 
 
-def _cut_short(a: Recorded, b: Recorded) -> str | None:
+def _cut_short(a: RecordedRun, b: RecordedRun) -> str | None:
     """Which process left no record that decides because its trace was cut; None when there is none."""
     for name, recorded in (("A", a), ("B", b)):
         for trace in recorded.other:
@@ -226,9 +239,9 @@ def _cut_short(a: Recorded, b: Recorded) -> str | None:
     return None
 
 
-def _broken(recorded: Recorded) -> str | None:
+def _explain_broken(recorded: RecordedRun) -> str | None:
     """Why the recording of a process that decides broke off, None when none did."""
-    if reason := why_broken(recorded.run.path):
+    if reason := explain_broken(recorded.run.path):
         return reason
     for trace in recorded.compared:
         failed = trace.is_one_of("what", {"note"}) & trace.is_one_of("name", {"recorder-error"})
@@ -238,13 +251,13 @@ def _broken(recorded: Recorded) -> str | None:
     return None
 
 
-def _complaints(a: Run, b: Run) -> list[str]:
+def _list_complaints(a: Run, b: Run) -> list[str]:
     """What failed in the processes of either run without ending a recording."""
-    lines = dict.fromkeys((*complaints(a.path), *complaints(b.path)))
+    lines = dict.fromkeys((*read_complaints(a.path), *read_complaints(b.path)))
     return [f"while recording, {line}" for line in lines]
 
 
-def _outcomes(a: Run, b: Run) -> str | None:
+def _describe_outcomes(a: Run, b: Run) -> str | None:
     """What is to be said of runs that did not end as they should, None when both did."""
     if a.outcome in _WHOLE and b.outcome in _WHOLE:
         return None
@@ -252,18 +265,18 @@ def _outcomes(a: Run, b: Run) -> str | None:
         return (
             f"the command failed in both runs (exit codes {a.manifest.exit_code} and {b.manifest.exit_code})"
         )
-    said = [f"run {name} {_said(run)}" for name, run in (("A", a), ("B", b))]
+    said = [f"run {name} {_describe_outcome(run)}" for name, run in (("A", a), ("B", b))]
     return f"{said[0]} and {said[1]}; as far as both go, they are equal"
 
 
-def _said(run: Run) -> str:
+def _describe_outcome(run: Run) -> str:
     if run.outcome == "failed":
         return f"failed (exit code {run.manifest.exit_code})"
     words = {"timeout": "ran out of time", "interrupted": "was interrupted", "running": "is still running"}
     return words.get(run.outcome, run.outcome)
 
 
-def _losses(
+def _read_losses(
     pairs: Sequence[tuple[Trace, Trace]], steps: int | None
 ) -> tuple[Mapping[int, tuple[float, ...]], Mapping[int, tuple[float, ...]]]:
     """The losses by step, below `steps`, of the first of these processes that has any, in both runs."""

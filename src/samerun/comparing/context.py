@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from samerun.comparing.alignment import Paired, Parting
+from samerun.comparing.alignment import Divergence, TracePair
 from samerun.runs.difference import Row, Side
 from samerun.runs.reading import Trace
 from samerun.runs.schema import DRAWS, EVIDENCE
 from samerun.runs.store import Run
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 
 OWN = ":"  # "torch-cpu:generator" is a generator that the script made, of the source torch-cpu
 _MOST_EVIDENCE = 20_000  # rows on each side: the earliest and the latest half of more
@@ -30,18 +30,18 @@ class Samples:
     reordered: bool = False  # both batches are there in the other run too, at another place
 
 
-def samples(paired: Paired, parting: Parting, step: int) -> Samples:
+def find_samples(paired: TracePair, parting: Divergence, step: int) -> Samples:
     """What the batch at or before the difference was made of."""
     sides = [_Batch.of(trace, at, step) for trace, at in ((paired.a, parting.a), (paired.b, parting.b))]
     a, b = sides
     if a.indices is None or b.indices is None:
-        reordered = _reordered(a, b)
+        reordered = _is_reordered(a, b)
         return Samples(same_samples=True if reordered else None, reordered=reordered)
     one, other = paired.a.row(a.indices), paired.b.row(b.indices)
     equal = one.digest is not None and one.digest == other.digest
-    reordered = not equal and _reordered(a, b)
+    reordered = not equal and _is_reordered(a, b)
     permuted = one.inputs is not None and one.inputs == other.inputs
-    workers = [_workers(row) for row in (one, other)]
+    workers = [_uses_workers(row) for row in (one, other)]
     in_workers = None if None in workers else any(workers)
     return Samples(equal, equal or permuted or reordered, in_workers, reordered)
 
@@ -81,7 +81,7 @@ class _Batch:
         return [words[row].tobytes() if there[row] else None for row in rows.tolist()]
 
 
-def _reordered(a: _Batch, b: _Batch) -> bool:
+def _is_reordered(a: _Batch, b: _Batch) -> bool:
     """Whether the batches from here on are mostly the same, in another order, these two among them."""
     if a.batch is None or b.batch is None:
         return False
@@ -92,7 +92,7 @@ def _reordered(a: _Batch, b: _Batch) -> bool:
     return one[0] in other and other[0] in one and 2 * shared >= min(len(one), len(other))
 
 
-def _workers(row: Row) -> bool | None:
+def _uses_workers(row: Row) -> bool | None:
     """Whether the batch came from worker processes; None when its record does not say."""
     try:
         count = json.loads(row.detail or "")["workers"]
@@ -101,7 +101,9 @@ def _workers(row: Row) -> bool | None:
     return bool(count)
 
 
-def generators(paired: Paired, parting: Parting, step: int) -> tuple[dict[str, int], frozenset[str]]:
+def find_generators(
+    paired: TracePair, parting: Divergence, step: int
+) -> tuple[dict[str, int], frozenset[str]]:
     """(the first step at which each RNG's state differs, the RNGs drawn from), up to the difference.
 
     A state is written at the start of a step, or before a draw, when it changed since it was last written.
@@ -115,7 +117,7 @@ def generators(paired: Paired, parting: Parting, step: int) -> tuple[dict[str, i
         now_b: list[_State] = []
         for at in sorted(one.keys() | other.keys()):
             now_a, now_b = one.get(at, now_a[-1:]), other.get(at, now_b[-1:])
-            if _apart(now_a, now_b):
+            if _has_parted(now_a, now_b):
                 source = name.split(OWN)[0]
                 first[source] = min(at, first.get(source, at))
                 break
@@ -141,7 +143,7 @@ class _State:
         return self.now != other.now
 
 
-def _apart(a: Sequence[_State], b: Sequence[_State]) -> bool:
+def _has_parted(a: Sequence[_State], b: Sequence[_State]) -> bool:
     """Whether a generator's states of one step in two runs have come to differ.
 
     The latest count, since a script seeds before it trains. One run may be a few draws ahead of the other.
@@ -183,7 +185,7 @@ class _States:
                 drawn.update([row.name] if row.step <= step else [])
             if row.what == "draw":
                 continue
-            names = _seeded_by().get(row.name, ()) if row.what == "seed" else (row.name,)
+            names = _map_seeding_functions().get(row.name, ()) if row.what == "seed" else (row.name,)
             for name in names:
                 if row.what == "seed":
                     seeded.setdefault(name, []).append(row.digest)
@@ -197,11 +199,11 @@ class _States:
                     seeds = seeded.get(name)
                     state = _State(seeds[-1] if seeds else None, None if row.what == "seed" else row.digest)
                     known.setdefault(row.step, []).append(state)
-        drawn |= _torch_generators_drawn_from(trace, before, by_step)
+        drawn |= _find_drawn_torch_generators(trace, before, by_step)
         return cls(by_step, drawn, seeded)
 
 
-def _torch_generators_drawn_from(trace: Trace, before: int, known: Mapping[str, object]) -> set[str]:
+def _find_drawn_torch_generators(trace: Trace, before: int, known: Mapping[str, object]) -> set[str]:
     """torch's default generators, where an operation that draws random numbers came before."""
     flags = trace.flags[:before][trace.is_one_of("what", {"operation"})[:before]]
     used = bool((flags & DRAWS).any())
@@ -209,16 +211,16 @@ def _torch_generators_drawn_from(trace: Trace, before: int, known: Mapping[str, 
 
 
 @functools.cache
-def _seeded_by() -> Mapping[str, tuple[str, ...]]:
+def _map_seeding_functions() -> Mapping[str, tuple[str, ...]]:
     """The sources that each seeding function, as named in "seed" rows, gives a new state."""
     found: dict[str, tuple[str, ...]] = {}
-    for id_, source in catalogue().items():
+    for id_, source in find_sources().items():
         for function in getattr(source, "seeded_by", ()):
             found[function] = (*found.get(function, ()), id_)
     return found
 
 
-def side(run: Run, traces: Sequence[Trace], step: int, before: int = 0, counted: int = 0) -> Side:
+def build_side(run: Run, traces: Sequence[Trace], step: int, before: int = 0, counted: int = 0) -> Side:
     """What a run says of itself up to and including `step`; `traces` are those of one rank, its own first.
 
     In that one, what stands before the record at `before` counts as well: an evaluation belongs to the step
@@ -238,15 +240,15 @@ def side(run: Run, traces: Sequence[Trace], step: int, before: int = 0, counted:
         evidence += rows
         if trace is traces[0]:  # a worker's settings are its own
             first = reversed(trace.rows(trace.is_one_of("what", {"setting"})))
-            settings.update(_settings(first))  # where threads race they can be written a step late
-            settings.update(_settings(rows))
+            settings.update(_collect_settings(first))  # where threads race they can be written a step late
+            settings.update(_collect_settings(rows))
     if len(evidence) > _MOST_EVIDENCE:
         half = _MOST_EVIDENCE // 2
         evidence = evidence[:half] + evidence[-half:]
     return Side(run.manifest.to_dict(), settings, tuple(evidence))
 
 
-def _settings(rows: Iterable[Row]) -> dict[str, Mapping[str, Any]]:
+def _collect_settings(rows: Iterable[Row]) -> dict[str, Mapping[str, Any]]:
     found: dict[str, Mapping[str, Any]] = {}
     for row in rows:
         if row.what == "setting" and row.name is not None:

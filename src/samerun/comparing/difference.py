@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
-from samerun.comparing.compare_process import Compared
-from samerun.comparing.context import Samples, generators, samples, side
-from samerun.comparing.external_writes import gap
-from samerun.comparing.later_differences import further
-from samerun.comparing.pairing import Recorded
-from samerun.runs.difference import Difference, Further, Kind
+from samerun.comparing.compare_process import ProcessComparison
+from samerun.comparing.context import Samples, build_side, find_generators, find_samples
+from samerun.comparing.external_writes import find_gap
+from samerun.comparing.later_differences import find_further
+from samerun.comparing.pairing import RecordedRun
+from samerun.runs.difference import Difference, Kind, LaterDifference
 from samerun.runs.reading import Trace
 from samerun.runs.schema import COMPARED, PHASES
 
@@ -17,16 +17,16 @@ _PART = 16  # bytes of a tensor's digest among the parts of its group
 _SHOWN = 5
 
 
-def describe(found: Compared, runs: tuple[Recorded, Recorded]) -> tuple[Difference, list[str]]:
+def describe(found: ProcessComparison, runs: tuple[RecordedRun, RecordedRun]) -> tuple[Difference, list[str]]:
     """(the first difference, notes for people); `found` has a parting."""
     paired, parting = found.paired, found.parting
     assert parting is not None
     trace, at = found.seen()
     row = trace.row(at)
-    around = samples(paired, parting, row.step)
+    around = find_samples(paired, parting, row.step)
     # What was drawn between a step and the evaluation after it is counted when the next step is over.
     counted = row.step + (row.phase == "evaluation")
-    rng_first, drawn = generators(paired, parting, counted)
+    rng_first, drawn = find_generators(paired, parting, counted)
     name: str | None = row.name
     notes: list[str] = []
     if parting.a is not None and parting.b is not None:
@@ -36,20 +36,20 @@ def describe(found: Compared, runs: tuple[Recorded, Recorded]) -> tuple[Differen
     elif not found.ended:
         notes.append(_only(found, runs))
     sides = [
-        side(recorded.run, recorded.of_rank(own.rank, first=own), row.step, before, counted)
+        build_side(recorded.run, recorded.of_rank(own.rank, first=own), row.step, before, counted)
         for recorded, own, before in zip(
             runs, (paired.a, paired.b), (parting.at_a(), parting.at_b()), strict=True
         )
     ]
-    more: tuple[Further, ...] = ()
+    more: tuple[LaterDifference, ...] = ()
     propagated = 0
     if found.window is not None and not found.ended:
-        more, propagated = further(paired, parting, found.window, found.limit)
+        more, propagated = find_further(paired, parting, found.window, found.limit)
     difference = Difference(
         step=row.step,
         phase=row.phase if row.phase in PHASES else "end",
         what=row.what,
-        kind=_kind(found, row.what, around),
+        kind=_classify(found, row.what, around),
         name=name,
         module=row.module,
         op=row.name if row.what == "operation" else None,
@@ -59,7 +59,7 @@ def describe(found: Compared, runs: tuple[Recorded, Recorded]) -> tuple[Differen
         place=parting.at_a(),
         shows=_shows(found),
         origin=found.origin,
-        gap=None if _told(found) else gap(paired, parting.a, parting.b),
+        gap=None if _is_explained(found) else find_gap(paired, parting.a, parting.b),
         run=("a" if parting.b is None else "b") if parting.flow and not found.ended else None,
         instead=found.instead(),
         further=more,
@@ -75,20 +75,20 @@ def describe(found: Compared, runs: tuple[Recorded, Recorded]) -> tuple[Differen
     return difference, notes
 
 
-def _shows(found: Compared) -> tuple[int, str] | None:
+def _shows(found: ProcessComparison) -> tuple[int, str] | None:
     if found.shows is None:
         return None
     trace, at = found.seen(found.shows)
     return int(trace.steps[at]), str(trace.cell("phase", at))
 
 
-def _told(found: Compared) -> bool:
+def _is_explained(found: ProcessComparison) -> bool:
     """Whether the record has no gap to explain: its inputs are equal, or only one run has it."""
     assert found.parting is not None
     return found.parting.flow or (found.origin is not None and found.origin.inputs_equal)
 
 
-def _kind(found: Compared, what: str, around: Samples) -> Kind:
+def _classify(found: ProcessComparison, what: str, around: Samples) -> Kind:
     if found.ended:
         return "ended"
     if found.parting is not None and found.parting.flow:
@@ -96,7 +96,7 @@ def _kind(found: Compared, what: str, around: Samples) -> Kind:
     return "order" if what == "batch" and around.reordered else "value"
 
 
-def _only(found: Compared, runs: tuple[Recorded, Recorded]) -> str:
+def _only(found: ProcessComparison, runs: tuple[RecordedRun, RecordedRun]) -> str:
     """Who has the record that the other run lacks, and where the other is instead."""
     assert found.parting is not None
     has, lacks = ("A", "B") if found.parting.a is not None else ("B", "A")
@@ -114,11 +114,11 @@ def _only(found: Compared, runs: tuple[Recorded, Recorded]) -> str:
 def _name(a: Trace, at_a: int, b: Trace, at_b: int) -> tuple[str | None, list[str]]:
     """(the first tensor that differs in a group, or the record's own name; notes on the others)."""
     label: str | None = a.cell("name", at_a)
-    parts_a, parts_b = (_parts(trace, at) for trace, at in ((a, at_a), (b, at_b)))
+    parts_a, parts_b = (_split_parts(trace, at) for trace, at in ((a, at_a), (b, at_b)))
     if not parts_a or not parts_b:
         return label, []
     what = a.cell("what", at_a)
-    names, names_b = (_names(trace, at, what, label) for trace, at in ((a, at_a), (b, at_b)))
+    names, names_b = (_find_names(trace, at, what, label) for trace, at in ((a, at_a), (b, at_b)))
     notes = []
     if names != names_b and sorted(names) == sorted(names_b) and len(names) == len(parts_a) == len(parts_b):
         by_name = dict(zip(names_b, parts_b, strict=True))
@@ -143,12 +143,12 @@ def _name(a: Trace, at_a: int, b: Trace, at_b: int) -> tuple[str | None, list[st
     return called[0], notes
 
 
-def _parts(trace: Trace, at: int) -> list[bytes]:
+def _split_parts(trace: Trace, at: int) -> list[bytes]:
     whole: bytes = trace.cell("parts", at) or b""
     return [whole[start : start + _PART] for start in range(0, len(whole), _PART)]
 
 
-def _names(trace: Trace, at: int, what: str, label: str | None) -> list[str]:
+def _find_names(trace: Trace, at: int, what: str, label: str | None) -> list[str]:
     """The names of the group's tensors: as last written before the record, else as first written after it."""
     import numpy as np
 
@@ -162,13 +162,13 @@ def _names(trace: Trace, at: int, what: str, label: str | None) -> list[str]:
     return [str(name) for name in names] if isinstance(names, list) else []
 
 
-def lone(trace: Trace, runs: tuple[Recorded, Recorded]) -> Difference:
+def describe_lone(trace: Trace, runs: tuple[RecordedRun, RecordedRun]) -> Difference:
     """The difference that a process makes which only one run has: its first record that decides."""
     import numpy as np
 
     at = int(np.flatnonzero(trace.is_one_of("what", set(COMPARED)))[0])
     row = trace.row(at)
-    sides = [side(run.run, run.of_rank(trace.rank), row.step) for run in runs]
+    sides = [build_side(run.run, run.of_rank(trace.rank), row.step) for run in runs]
     return Difference(
         step=row.step,
         phase=row.phase if row.phase in PHASES else "end",

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from samerun.comparing import operations
-from samerun.comparing.pairing import Recorded, pair, read
+from samerun.comparing.pairing import RecordedRun, pair, read
 from samerun.runs.reading import Trace
 from samerun.runs.schema import DRAWS
 from samerun.runs.store import Run
@@ -16,7 +16,7 @@ from samerun.sources.torch_cpu import TorchCpu
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawCount:
     """The draws of one line from one generator in one step, in two runs."""
 
     generator: str  # a source id, e.g. "python-random"; "torch-cpu:generator" is one that the script made
@@ -50,23 +50,23 @@ class _Draws:
     came: tuple[bytes | None, ...]
 
 
-def ledger(a: Run, b: Run, rank: int = 0) -> tuple[Drawn, ...]:
+def build_ledger(a: Run, b: Run, rank: int = 0) -> tuple[DrawCount, ...]:
     """The draws that were recorded in both runs, in the order of run A; () when none were.
 
     At tier `ops` they are all there: of Python's and NumPy's generators and in workers from the start of the
     process on, of torch's in the steps of the window. Where one run goes further than the other, what comes
     after that is left out.
     """
-    one, other = (_of_rank(read(run), rank) for run in (a, b))
-    found: list[Drawn] = []
-    for trace_a, trace_b in _pairs(one, other):
-        window = operations.common(operations.window(a, trace_a), operations.window(b, trace_b))
+    one, other = (_select_rank(read(run), rank) for run in (a, b))
+    found: list[DrawCount] = []
+    for trace_a, trace_b in _pair_traces(one, other):
+        window = operations.intersect(operations.find_window(a, trace_a), operations.find_window(b, trace_b))
         if window is not None:
             found += _process(trace_a, trace_b, window)
     return tuple(found)
 
 
-def _of_rank(recorded: Recorded, rank: int) -> tuple[list[Trace], list[Trace]]:
+def _select_rank(recorded: RecordedRun, rank: int) -> tuple[list[Trace], list[Trace]]:
     """(the processes that decide, the others) of one rank."""
     main, others = (
         [trace for trace in traces if trace.rank == rank] for traces in (recorded.compared, recorded.other)
@@ -74,7 +74,7 @@ def _of_rank(recorded: Recorded, rank: int) -> tuple[list[Trace], list[Trace]]:
     return main, others
 
 
-def _pairs(
+def _pair_traces(
     a: tuple[list[Trace], list[Trace]], b: tuple[list[Trace], list[Trace]]
 ) -> Iterator[tuple[Trace, Trace]]:
     main, _, _ = pair(a[0], b[0])
@@ -85,15 +85,15 @@ def _pairs(
             yield trace, others[trace.stem]
 
 
-def _process(a: Trace, b: Trace, window: operations.Window) -> Iterator[Drawn]:
+def _process(a: Trace, b: Trace, window: operations.Window) -> Iterator[DrawCount]:
     one, other = (dict(_draws(trace, window)) for trace in (a, b))
-    last = min(_last(a, one), _last(b, other))
-    for key in _merged(one, other):
+    last = min(_find_last(a, one), _find_last(b, other))
+    for key in _merge_keys(one, other):
         if key.step > last:
             continue
         in_a, in_b = one.get(key), other.get(key)
         known = in_a is not None and in_b is not None and None not in (in_a.before, in_b.before)
-        yield Drawn(
+        yield DrawCount(
             generator=key.generator,
             step=key.step,
             process=a.stem,
@@ -106,14 +106,14 @@ def _process(a: Trace, b: Trace, window: operations.Window) -> Iterator[Drawn]:
         )
 
 
-def _last(trace: Trace, draws: Mapping[_Key, _Draws]) -> int:
+def _find_last(trace: Trace, draws: Mapping[_Key, _Draws]) -> int:
     """The last step that a process reached, or the last batch that a worker made."""
     if ".worker" in trace.stem:
         return max((key.step for key in draws), default=-1)
     return int(trace.steps.max(initial=-1))
 
 
-def _merged(a: Iterable[_Key], b: Iterable[_Key]) -> list[_Key]:
+def _merge_keys(a: Iterable[_Key], b: Iterable[_Key]) -> list[_Key]:
     """The keys of both: those of a in their order, and those of b alone after what precedes them there."""
     merged = list(a)
     places = {key: place for place, key in enumerate(merged)}
@@ -136,7 +136,7 @@ def _draws(trace: Trace, window: operations.Window) -> dict[_Key, _Draws]:
 
     found: dict[_Key, _Draws] = {}
     states: dict[str, int] = {}  # of torch's generators, as written last
-    within = set(operations.positions(trace, window, None).tolist())
+    within = set(operations.find_positions(trace, window, None).tolist())
     wanted = trace.is_one_of("what", {"draw", "rng"})
     wanted |= trace.is_one_of("what", {"operation"}) & ((trace.flags & DRAWS) != 0)
     for at, row in zip(np.flatnonzero(wanted).tolist(), trace.rows(wanted), strict=True):
@@ -144,7 +144,7 @@ def _draws(trace: Trace, window: operations.Window) -> dict[_Key, _Draws]:
         if row.what == "rng":
             states[name] = int.from_bytes((row.digest or b"")[:8], "little")
         elif row.what == "draw":
-            function, batch = _said(row.detail)
+            function, batch = _parse_detail(row.detail)
             key = _Key(name, row.step if batch is None else batch, row.call_site, function)
             before = states.get(name) if row.inputs is None else row.inputs
             _add(found, key, _Draws(int(row.value or 1), before, (row.digest,)))
@@ -162,7 +162,7 @@ def _add(found: dict[_Key, _Draws], key: _Key, more: _Draws) -> None:
         known.came += more.came
 
 
-def _said(detail: str | None) -> tuple[str | None, int | None]:
+def _parse_detail(detail: str | None) -> tuple[str | None, int | None]:
     """The function of a draw, and in a worker the number of its batch."""
     try:
         said = json.loads(detail or "")

@@ -28,7 +28,7 @@ class Reach:
     step: int | None = None
 
 
-def reach(trace: Trace, steps: int | None, run_stopped: bool) -> Reach:
+def find_reach(trace: Trace, steps: int | None, run_stopped: bool) -> Reach:
     """How far a trace reaches when steps below `steps` are compared.
 
     `run_stopped`: the plan stopped the run in another process, so that this one was ended with it.
@@ -36,16 +36,16 @@ def reach(trace: Trace, steps: int | None, run_stopped: bool) -> Reach:
     decides = trace.is_one_of("what", set(COMPARED))
     if steps is not None and bool((decides & (trace.steps >= steps)).any()):
         return Reach("limited")
-    if len(ends := _where(trace, "end")):
+    if len(ends := _find_rows(trace, "end")):
         return Reach("ended", end=int(ends[-1]))
-    if len(stops := _where(trace, "stopped")):
+    if len(stops := _find_rows(trace, "stopped")):
         return Reach("stopped", step=int(trace.steps[stops[-1]]))
     return Reach("stopped" if run_stopped else "cut")
 
 
 def has_stopped(trace: Trace) -> bool:
     """Whether the plan stopped this process."""
-    return bool(len(_where(trace, "stopped")))
+    return bool(len(_find_rows(trace, "stopped")))
 
 
 def may_lack(short: Reach, other: Reach) -> bool:
@@ -56,7 +56,7 @@ def may_lack(short: Reach, other: Reach) -> bool:
     return not both_told or short.step != other.step
 
 
-def _where(trace: Trace, what: str) -> Ints:
+def _find_rows(trace: Trace, what: str) -> Ints:
     import numpy as np
 
     return np.flatnonzero(trace.is_one_of("what", {what}))

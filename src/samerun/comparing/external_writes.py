@@ -6,23 +6,23 @@ import json
 from itertools import zip_longest
 from typing import Any, Literal
 
-from samerun.comparing.alignment import Paired
+from samerun.comparing.alignment import TracePair
 from samerun.runs.difference import Gap, Row
 from samerun.runs.reading import Trace
 
 
-def gap(paired: Paired, at_a: int | None, at_b: int | None) -> Gap | None:
+def find_gap(paired: TracePair, at_a: int | None, at_b: int | None) -> Gap | None:
     """The first gap that the records at these positions met and that differs between the runs."""
-    rows_a, rows_b = _before(paired.a, at_a), _before(paired.b, at_b)
+    rows_a, rows_b = _list_before(paired.a, at_a), _list_before(paired.b, at_b)
     for a, b in zip_longest(rows_a, rows_b):
         if a is None or b is None:
-            return _gap(a or b, "a" if b is None else "b")
+            return _read_gap(a or b, "a" if b is None else "b")
         if a.digest is None or a.digest != b.digest:
-            return _gap(a, None)
+            return _read_gap(a, None)
     return None
 
 
-def _before(trace: Trace, at: int | None) -> list[Row]:
+def _list_before(trace: Trace, at: int | None) -> list[Row]:
     """The gaps written right before a record, in order."""
     found: list[Row] = []
     while at is not None and at > 0 and trace.cell("what", at - 1) == "gap":
@@ -31,7 +31,7 @@ def _before(trace: Trace, at: int | None) -> list[Row]:
     return found[::-1]
 
 
-def _gap(row: Row, run: Literal["a", "b"] | None) -> Gap:
+def _read_gap(row: Row, run: Literal["a", "b"] | None) -> Gap:
     try:
         said = json.loads(row.detail or "")
     except ValueError:

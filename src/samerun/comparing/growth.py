@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from samerun.comparing.alignment import Paired, join
+from samerun.comparing.alignment import TracePair, join
 from samerun.comparing.pairing import pair, read
 from samerun.runs import columns
 from samerun.runs.reading import Trace
@@ -49,46 +49,46 @@ class Growth:
         return asdict(self)
 
 
-def growth(a: Run, b: Run, rank: int = 0) -> Growth | None:
+def measure_growth(a: Run, b: Run, rank: int = 0) -> Growth | None:
     """The distances of two runs; None when they do not differ in what was recorded of their steps.
 
     Only the steps that both runs completed count, and of each rank the first process that differs. Raises
     SchemaError for a version not known here.
     """
     pairs = [both for both in pair(read(a).compared, read(b).compared)[0] if both[0].rank == rank]
-    return next((found for both in pairs if (found := _of(*both)) is not None), None)
+    return next((found for both in pairs if (found := _measure_pair(*both)) is not None), None)
 
 
-def _of(a: Trace, b: Trace) -> Growth | None:
-    steps = min(_steps(a), _steps(b))
-    differing = _differing(Paired(a, b), steps)
+def _measure_pair(a: Trace, b: Trace) -> Growth | None:
+    steps = min(_count_steps(a), _count_steps(b))
+    differing = _find_differing_steps(TracePair(a, b), steps)
     if not differing:
         return None
-    weights = _groups(a, "parameters", steps), _groups(b, "parameters", steps)
+    weights = _read_groups(a, "parameters", steps), _read_groups(b, "parameters", steps)
     losses = a.losses(), b.losses()
-    samples = _samples(a), _samples(b)
+    samples = _read_samples(a), _read_samples(b)
     first, last = min(differing), max(differing)
     distances = tuple(
         Distance(
             step,
-            *_unequal(weights, step),
-            _relative(losses[0].get(step, ()), losses[1].get(step, ())),
-            **_ulps(samples[0].get(step, {}), samples[1].get(step, {})),
+            *_count_unequal(weights, step),
+            _measure_relative(losses[0].get(step, ()), losses[1].get(step, ())),
+            **_measure_ulps(samples[0].get(step, {}), samples[1].get(step, {})),
         )
         for step in range(first, steps)
     )
-    alive = _alive((weights, (_groups(a, "buffers", steps), _groups(b, "buffers", steps))))
+    alive = _is_alive((weights, (_read_groups(a, "buffers", steps), _read_groups(b, "buffers", steps))))
     reached = next((item.step for item in distances if item.differing), None)
     return Growth(distances, alive, last + 1 if not alive and last + 1 < steps else None, reached)
 
 
-def _steps(trace: Trace) -> int:
+def _count_steps(trace: Trace) -> int:
     """How many optimizer steps are complete."""
     done = trace.is_one_of("what", {"parameters"}) & trace.is_one_of("phase", {"optimizer"})
     return int(trace.steps[done].max(initial=-1)) + 1
 
 
-def _differing(paired: Paired, steps: int) -> set[int]:
+def _find_differing_steps(paired: TracePair, steps: int) -> set[int]:
     """The steps in which any record differs, or is there in one run only."""
     import numpy as np
 
@@ -108,7 +108,7 @@ def _differing(paired: Paired, steps: int) -> set[int]:
     return {step for steps_ in found for step in steps_.tolist()}
 
 
-def _alive(groups: Iterable[tuple[_Groups, _Groups]]) -> bool | None:
+def _is_alive(groups: Iterable[tuple[_Groups, _Groups]]) -> bool | None:
     """Whether the last that was recorded of any group differs; None when nothing was."""
     known = []
     for one, other in groups:
@@ -122,10 +122,10 @@ def _alive(groups: Iterable[tuple[_Groups, _Groups]]) -> bool | None:
 _Groups = dict[tuple[int, str], tuple[bytes | None, list[bytes]]]
 
 
-def _groups(trace: Trace, what: str, steps: int) -> _Groups:
+def _read_groups(trace: Trace, what: str, steps: int) -> _Groups:
     """(the digest of a group, those of its tensors) after each step, by (step, name of the group)."""
     mask = trace.is_one_of("what", {what}) & trace.is_one_of("phase", {"optimizer"}) & (trace.steps < steps)
-    table = trace.table.filter(columns.of_truths(mask)).select(["step", "name", "digest", "parts"])
+    table = trace.table.filter(columns.build_truths(mask)).select(["step", "name", "digest", "parts"])
     found: _Groups = {}
     for step, name, digest, parts in zip(*(column.to_pylist() for column in table.columns), strict=True):
         pieces = [parts[at : at + _PART] for at in range(0, len(parts), _PART)] if parts else []
@@ -133,7 +133,7 @@ def _groups(trace: Trace, what: str, steps: int) -> _Groups:
     return found
 
 
-def _unequal(weights: tuple[_Groups, _Groups], step: int) -> tuple[int, int]:
+def _count_unequal(weights: tuple[_Groups, _Groups], step: int) -> tuple[int, int]:
     """(tensors that are not equal, all of them)."""
     differing = every = 0
     for key in weights[0].keys() & weights[1].keys():
@@ -147,7 +147,7 @@ def _unequal(weights: tuple[_Groups, _Groups], step: int) -> tuple[int, int]:
     return differing, every
 
 
-def _relative(a: tuple[float, ...], b: tuple[float, ...]) -> float | None:
+def _measure_relative(a: tuple[float, ...], b: tuple[float, ...]) -> float | None:
     """|a - b| over the larger of both, of the last losses of a step."""
     if not a or not b or not math.isfinite(a[-1]) or not math.isfinite(b[-1]):
         return None
@@ -158,18 +158,18 @@ def _relative(a: tuple[float, ...], b: tuple[float, ...]) -> float | None:
 _Sampled = dict[str, tuple[dict[str, Any], bytes]]
 
 
-def _samples(trace: Trace) -> dict[int, _Sampled]:
+def _read_samples(trace: Trace) -> dict[int, _Sampled]:
     """What was sampled of the weights after each step, by group and dtype."""
-    mask = columns.of_truths(trace.is_one_of("what", {"values"}))
+    mask = columns.build_truths(trace.is_one_of("what", {"values"}))
     table = trace.table.filter(mask).select(["step", "name", "detail", "parts"])
     found: dict[int, _Sampled] = {}
     for step, name, detail, parts in zip(*(column.to_pylist() for column in table.columns), strict=True):
-        said = _said(detail)
+        said = _parse_detail(detail)
         found.setdefault(step, {})[f"{name or ''} {said.get('dtype')}"] = said, parts or b""
     return found
 
 
-def _said(detail: str | None) -> dict[str, Any]:
+def _parse_detail(detail: str | None) -> dict[str, Any]:
     try:
         said = json.loads(detail or "")
     except ValueError:
@@ -177,7 +177,7 @@ def _said(detail: str | None) -> dict[str, Any]:
     return said if isinstance(said, dict) else {}
 
 
-def _ulps(a: _Sampled, b: _Sampled) -> dict[str, Any]:
+def _measure_ulps(a: _Sampled, b: _Sampled) -> dict[str, Any]:
     """The columns of a Distance that come from sampled weights."""
     import numpy as np
 

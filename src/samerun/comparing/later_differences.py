@@ -10,9 +10,9 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Literal
 
 from samerun.comparing import operations
-from samerun.comparing.alignment import Paired, Parting, join
-from samerun.comparing.external_writes import gap
-from samerun.runs.difference import Further
+from samerun.comparing.alignment import Divergence, TracePair, join
+from samerun.comparing.external_writes import find_gap
+from samerun.runs.difference import LaterDifference
 from samerun.runs.reading import Trace
 from samerun.runs.schema import DRAWS, NEVER_WRITTEN
 
@@ -23,48 +23,50 @@ _MOST = 64  # different ones that are kept
 _NEAR = 2_000  # operations in each run that are aligned closely, between what is alike before and after them
 
 
-def further(
-    paired: Paired, parting: Parting, both: operations.Window, steps: int | None
-) -> tuple[tuple[Further, ...], int]:
+def find_further(
+    paired: TracePair, parting: Divergence, both: operations.Window, steps: int | None
+) -> tuple[tuple[LaterDifference, ...], int]:
     """(the differences after a parting that it does not explain, how many operations it explains).
 
     Operations are those of the steps in the window `both`, and below `steps`.
     """
-    a, b = _after(paired, parting, both, steps)
-    at_a, at_b, lone_a, lone_b = _aligned(paired, a, b)
-    found, propagated = _parted(paired, at_a, at_b)
-    found += [(at, _further("flow", paired.a, at, "a")) for at in lone_a.tolist()]
-    places = _places(at_a, at_b, lone_b)
+    a, b = _select_after(paired, parting, both, steps)
+    at_a, at_b, lone_a, lone_b = _align(paired, a, b)
+    found, propagated = _find_parted(paired, at_a, at_b)
+    found += [(at, _describe_further("flow", paired.a, at, "a")) for at in lone_a.tolist()]
+    places = _find_places(at_a, at_b, lone_b)
     found += [
-        (place, _further("flow", paired.b, at, "b"))
+        (place, _describe_further("flow", paired.b, at, "b"))
         for place, at in zip(places, lone_b.tolist(), strict=True)
     ]
     found.sort(key=lambda item: item[0])
-    counts: dict[Further, int] = {}
+    counts: dict[LaterDifference, int] = {}
     for _, item in found:
         counts[item] = counts.get(item, 0) + 1
-    kept = [Further(**{**vars(item), "count": count}) for item, count in counts.items()]
+    kept = [LaterDifference(**{**vars(item), "count": count}) for item, count in counts.items()]
     return tuple(kept[:_MOST]), propagated
 
 
-def _after(paired: Paired, parting: Parting, both: operations.Window, steps: int | None) -> tuple[Ints, Ints]:
+def _select_after(
+    paired: TracePair, parting: Divergence, both: operations.Window, steps: int | None
+) -> tuple[Ints, Ints]:
     """The operations that come after the parting, in each run."""
-    a, b = (operations.positions(trace, both, steps) for trace in (paired.a, paired.b))
+    a, b = (operations.find_positions(trace, both, steps) for trace in (paired.a, paired.b))
     from_a = parting.at_a() + (parting.a is not None)
     from_b = parting.at_b() + (parting.b is not None)
     return a[a >= from_a], b[b >= from_b]
 
 
-def _aligned(paired: Paired, a: Ints, b: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+def _align(paired: TracePair, a: Ints, b: Ints) -> tuple[Ints, Ints, Ints, Ints]:
     """(partners in a, in b, operations that only a has, that only b has)."""
     import numpy as np
 
     keys_a, keys_b = paired.keys(a, b, operations.COLUMNS)
     n = min(len(a), len(b))
-    before = _alike(keys_a[:n], keys_b[:n])
-    after = _alike(keys_a[::-1][: n - before], keys_b[::-1][: n - before])
+    before = _count_alike(keys_a[:n], keys_b[:n])
+    after = _count_alike(keys_a[::-1][: n - before], keys_b[::-1][: n - before])
     middle_a, middle_b = slice(before, len(a) - after), slice(before, len(b) - after)
-    near_a, near_b = _partners(keys_a[middle_a], keys_b[middle_b])
+    near_a, near_b = _find_partners(keys_a[middle_a], keys_b[middle_b])
     partner_a = np.r_[np.arange(before), before + near_a, np.arange(len(a) - after, len(a))].astype(np.int64)
     partner_b = np.r_[np.arange(before), before + near_b, np.arange(len(b) - after, len(b))].astype(np.int64)
     lone_a, lone_b = np.ones(len(a), bool), np.ones(len(b), bool)
@@ -72,13 +74,13 @@ def _aligned(paired: Paired, a: Ints, b: Ints) -> tuple[Ints, Ints, Ints, Ints]:
     return a[partner_a], b[partner_b], a[lone_a], b[lone_b]
 
 
-def _alike(a: Ints, b: Ints) -> int:
+def _count_alike(a: Ints, b: Ints) -> int:
     """How many are equal from the start."""
     equal = a == b
     return len(equal) if equal.all() else int(equal.argmin())
 
 
-def _partners(a: Ints, b: Ints) -> tuple[Ints, Ints]:
+def _find_partners(a: Ints, b: Ints) -> tuple[Ints, Ints]:
     """Which of a belong to which of b, by their keys."""
     import numpy as np
 
@@ -93,43 +95,43 @@ def _partners(a: Ints, b: Ints) -> tuple[Ints, Ints]:
     )
 
 
-def _parted(paired: Paired, a: Ints, b: Ints) -> tuple[list[tuple[float, Further]], int]:
+def _find_parted(paired: TracePair, a: Ints, b: Ints) -> tuple[list[tuple[float, LaterDifference]], int]:
     """Those of these pairs whose outputs differ of themselves, and how many others differ."""
     never = (paired.a.flags[a] & paired.b.flags[b] & NEVER_WRITTEN) != 0
     differ = ~(paired.equal(a, b) | never)
     a, b = a[differ], b[differ]
     inputs_a, inputs_b = paired.a.inputs, paired.b.inputs
     same = (inputs_a[0][a] == inputs_b[0][b]) & inputs_a[1][a] & inputs_b[1][b]
-    found: list[tuple[float, Further]] = []
+    found: list[tuple[float, LaterDifference]] = []
     propagated = 0
     for at_a, at_b, of_itself in zip(a.tolist(), b.tolist(), same.tolist(), strict=True):
         kind: Literal["origin", "rng", "gap"] | None = None
         if of_itself:
             kind = "rng" if _is_draw(paired, at_a, at_b) else "origin"
-        elif gap(paired, at_a, at_b) is not None:
+        elif find_gap(paired, at_a, at_b) is not None:
             kind = "gap"
         if kind is None:
             propagated += 1
         else:
-            found.append((at_a, _further(kind, paired.a, at_a)))
+            found.append((at_a, _describe_further(kind, paired.a, at_a)))
     return found, propagated
 
 
-def _is_draw(paired: Paired, a: int, b: int) -> bool:
+def _is_draw(paired: TracePair, a: int, b: int) -> bool:
     """Whether it drew from a generator whose state differed, as far as that is known."""
     if not int(paired.a.flags[a] | paired.b.flags[b]) & DRAWS:
         return False
-    return operations.generator_differs(paired, Parting(a, b, (a, 1))) is not False
+    return operations.has_other_generator_state(paired, Divergence(a, b, (a, 1))) is not False
 
 
-def _further(
+def _describe_further(
     kind: Literal["origin", "rng", "gap", "flow"], trace: Trace, at: int, run: Literal["a", "b"] | None = None
-) -> Further:
+) -> LaterDifference:
     row = trace.row(at)
-    return Further(kind, row.step, row.phase, row.name or "", row.module, row.call_site, run=run)
+    return LaterDifference(kind, row.step, row.phase, row.name or "", row.module, row.call_site, run=run)
 
 
-def _places(a: Ints, b: Ints, lone: Ints) -> list[float]:
+def _find_places(a: Ints, b: Ints, lone: Ints) -> list[float]:
     """Where in the order of a those stand that only b has: right after the partner of what comes before."""
     import numpy as np
 

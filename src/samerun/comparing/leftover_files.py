@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from samerun.comparing.pairing import Recorded
+from samerun.comparing.pairing import RecordedRun
 from samerun.runs.difference import Row
 
 
-def finds(recorded: Recorded, left: Recorded) -> Row | None:
+def finds(recorded: RecordedRun, left: RecordedRun) -> Row | None:
     """Where a run first read a file that the other run wrote and itself did not, None where it never did."""
-    there = {row.detail for row in _rows(left, "written")} - {
-        row.detail for row in _rows(recorded, "written")
+    there = {row.detail for row in _list_rows(left, "written")} - {
+        row.detail for row in _list_rows(recorded, "written")
     }
-    return next((row for row in _rows(recorded, "opened") if row.detail in there), None)
+    return next((row for row in _list_rows(recorded, "opened") if row.detail in there), None)
 
 
-def _rows(recorded: Recorded, what: str) -> Iterator[Row]:
+def _list_rows(recorded: RecordedRun, what: str) -> Iterator[Row]:
     for trace in (*recorded.compared, *recorded.other):
         yield from trace.rows(trace.is_one_of("what", {what}))

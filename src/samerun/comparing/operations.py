@@ -6,7 +6,7 @@ import math
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
-from samerun.comparing.alignment import Alignment, Paired, Parting, common_prefix
+from samerun.comparing.alignment import Alignment, Divergence, TracePair, count_common_prefix
 from samerun.comparing.context import OWN
 from samerun.runs.difference import Origin
 from samerun.runs.reading import Trace
@@ -25,7 +25,7 @@ _NEAR = 2  # operations that must be equal, one apart, to tell an inserted one t
 _NEIGHBOURS = 400  # operations on each side that are aligned to tell an inserted one from a missing one
 
 
-def window(run: Run, trace: Trace) -> Window | None:
+def find_window(run: Run, trace: Trace) -> Window | None:
     """The steps that the trace holds at tier ops, None when it holds none."""
     plan = run.manifest.plan
     if plan.get("tier", run.manifest.tier) != "ops":
@@ -36,7 +36,7 @@ def window(run: Run, trace: Trace) -> Window | None:
     return -1, math.inf
 
 
-def common(a: Window | None, b: Window | None) -> Window | None:
+def intersect(a: Window | None, b: Window | None) -> Window | None:
     """The steps that are in both windows."""
     if a is None or b is None:
         return None
@@ -45,7 +45,7 @@ def common(a: Window | None, b: Window | None) -> Window | None:
 
 
 def compare_operations(
-    paired: Paired, both: Window, steps: int | None, begin: tuple[int, int] = (0, 0)
+    paired: TracePair, both: Window, steps: int | None, begin: tuple[int, int] = (0, 0)
 ) -> Alignment:
     """Align the operations of the steps in the window `both`, and below `steps`, up to where they part.
 
@@ -53,51 +53,51 @@ def compare_operations(
     Those that a DataLoader runs are left out: their order moves with its workers' timing. What an operation
     leaves uninitialised is not compared. Where only one run reads a number of a tensor, that alone is none.
     """
-    a, b = positions(paired.a, both, steps), positions(paired.b, both, steps)
+    a, b = find_positions(paired.a, both, steps), find_positions(paired.b, both, steps)
     a, b = a[a >= begin[0]], b[b >= begin[1]]
-    found = _aligned(paired, a, b)
+    found = _align(paired, a, b)
     if found.parting is None or not found.parting.flow or not _is_read(paired, found.parting):
         return found
     a, b = (here[~trace.is_one_of("name", _READS)[here]] for trace, here in ((paired.a, a), (paired.b, b)))
-    return _aligned(paired, a, b)
+    return _align(paired, a, b)
 
 
-def _is_read(paired: Paired, parting: Parting) -> bool:
+def _is_read(paired: TracePair, parting: Divergence) -> bool:
     """Whether the operation that only one run has reads a number of a tensor."""
-    return any(trace.cell("name", at) in _READS for trace, at in _both(paired, parting))
+    return any(trace.cell("name", at) in _READS for trace, at in _list_sides(paired, parting))
 
 
-def _aligned(paired: Paired, a: Ints, b: Ints) -> Alignment:
+def _align(paired: TracePair, a: Ints, b: Ints) -> Alignment:
     """Align the operations at these positions."""
     n = min(len(a), len(b))
     never = (paired.a.flags[a[:n]] & paired.b.flags[b[:n]] & NEVER_WRITTEN) != 0
     keys_a, keys_b = paired.keys(a, b, COLUMNS)
-    prefix = common_prefix(keys_a, keys_b, paired.equal(a[:n], b[:n]) | never)
+    prefix = count_common_prefix(keys_a, keys_b, paired.equal(a[:n], b[:n]) | never)
     if prefix == len(a) == len(b):
         return Alignment(a, b, None)
     before_a, before_b = a[:prefix], b[:prefix]
     if prefix == len(a):
         place = int(a[-1]) + 1 if prefix else 0
-        return Alignment(before_a, before_b, Parting(None, int(b[prefix]), (place, 0)), "a")
+        return Alignment(before_a, before_b, Divergence(None, int(b[prefix]), (place, 0)), "a")
     at_a = int(a[prefix])
     if prefix == len(b):
-        return Alignment(before_a, before_b, Parting(at_a, None, (at_a, 1)), "b")
+        return Alignment(before_a, before_b, Divergence(at_a, None, (at_a, 1)), "b")
     at_b = int(b[prefix])
     if keys_a[prefix] != keys_b[prefix]:
         near = slice(prefix, prefix + _NEIGHBOURS)
-        extra = _extra(keys_a[near].tolist(), keys_b[near].tolist())
+        extra = _find_extra(keys_a[near].tolist(), keys_b[near].tolist())
     else:
         near = slice(prefix, prefix + _NEAR + 1)
-        extra = _shifted(paired, (a[near], keys_a[near]), (b[near], keys_b[near]))
+        extra = _find_shifted(paired, (a[near], keys_a[near]), (b[near], keys_b[near]))
     parting = {
-        "a": Parting(at_a, None, (at_a, 1), at_b),
-        "b": Parting(None, at_b, (at_a, 0), at_a),
-        "": Parting(at_a, at_b, (at_a, 1)),
+        "a": Divergence(at_a, None, (at_a, 1), at_b),
+        "b": Divergence(None, at_b, (at_a, 0), at_a),
+        "": Divergence(at_a, at_b, (at_a, 1)),
     }[extra]
     return Alignment(before_a, before_b, parting)
 
 
-def positions(trace: Trace, both: Window, steps: int | None) -> Ints:
+def find_positions(trace: Trace, both: Window, steps: int | None) -> Ints:
     """Where the operations of the steps in the window `both`, and below `steps`, are."""
     import numpy as np
 
@@ -109,7 +109,7 @@ def positions(trace: Trace, both: Window, steps: int | None) -> Ints:
     return np.flatnonzero(wanted)
 
 
-def _extra(a: list[int], b: list[int]) -> str:
+def _find_extra(a: list[int], b: list[int]) -> str:
     """Which of two runs of operations, unequal at their start, has one more there: "a", or "b"."""
     for tag, *_ in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         if tag == "insert":
@@ -119,7 +119,7 @@ def _extra(a: list[int], b: list[int]) -> str:
     return "a"
 
 
-def _shifted(paired: Paired, a: tuple[Ints, Ints], b: tuple[Ints, Ints]) -> str:
+def _find_shifted(paired: TracePair, a: tuple[Ints, Ints], b: tuple[Ints, Ints]) -> str:
     """Whether an operation of the same signature was inserted: "a" or "b" has it; "" when neither.
 
     `a` and `b` hold positions and keys, the first where they part and _NEAR more. Equal digests one apart
@@ -136,14 +136,14 @@ def _shifted(paired: Paired, a: tuple[Ints, Ints], b: tuple[Ints, Ints]) -> str:
     return ""
 
 
-def origin(paired: Paired, parting: Parting, both: Window) -> Origin | None:
+def find_origin(paired: TracePair, parting: Divergence, both: Window) -> Origin | None:
     """What is known of the operation at which the traces part; None when only one of them has it."""
     if parting.a is None or parting.b is None:
         return None
     row = paired.a.row(parting.a)
     flags = int(paired.a.flags[parting.a] | paired.b.flags[parting.b])
     inputs, known = zip(
-        *((side.inputs[0][at], side.inputs[1][at]) for side, at in _both(paired, parting)), strict=True
+        *((side.inputs[0][at], side.inputs[1][at]) for side, at in _list_sides(paired, parting)), strict=True
     )
     draws = bool(flags & DRAWS)
     return Origin(
@@ -153,7 +153,7 @@ def origin(paired: Paired, parting: Parting, both: Window) -> Origin | None:
         phase=row.phase,
         inputs_equal=bool(all(known) and inputs[0] == inputs[1]),
         draws=draws,
-        generator_differs=generator_differs(paired, parting) if draws else None,
+        generator_differs=has_other_generator_state(paired, parting) if draws else None,
         reads_uninitialized=bool(flags & UNINITIALIZED),
         first_of_process=both[0] <= -1 and _is_first(paired.a, parting.a),
         own_generator=draws and OWN in (row.detail or ""),
@@ -162,7 +162,7 @@ def origin(paired: Paired, parting: Parting, both: Window) -> Origin | None:
     )
 
 
-def _both(paired: Paired, parting: Parting) -> list[tuple[Trace, int]]:
+def _list_sides(paired: TracePair, parting: Divergence) -> list[tuple[Trace, int]]:
     sides = ((paired.a, parting.a), (paired.b, parting.b))
     return [(trace, at) for trace, at in sides if at is not None]
 
@@ -172,7 +172,7 @@ def _is_first(trace: Trace, at: int) -> bool:
     return not bool((same & trace.is_one_of("what", {"operation"})[:at]).any())
 
 
-def generator_differs(paired: Paired, parting: Parting) -> bool | None:
+def has_other_generator_state(paired: TracePair, parting: Divergence) -> bool | None:
     """Whether the state that the operation drew from differs; None when it was not written in both.
 
     A generator of the script's own is written right before its draw, torch's generators when they changed.
@@ -180,7 +180,7 @@ def generator_differs(paired: Paired, parting: Parting) -> bool | None:
     import numpy as np
 
     last: list[dict[str, int]] = []
-    for trace, at in _both(paired, parting):
+    for trace, at in _list_sides(paired, parting):
         rows = np.flatnonzero(trace.is_one_of("what", {"rng"})[:at])
         words, codes = trace.words("name"), trace.codes("name")[rows].tolist()
         states = {words[code]: row for code, row in zip(codes, rows.tolist(), strict=True) if code >= 0}

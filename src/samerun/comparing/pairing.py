@@ -12,7 +12,7 @@ from samerun.runs.store import Run
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedRun:
     """One run with its traces read."""
 
     run: Run
@@ -26,9 +26,9 @@ class Recorded:
         return sorted(of_rank, key=lambda trace: trace is not first)
 
 
-def read(run: Run) -> Recorded:
+def read(run: Run) -> RecordedRun:
     """Read a run's traces. Raises SchemaError for a version not known here."""
-    recorded = Recorded(run)
+    recorded = RecordedRun(run)
     for path in run.trace_paths():
         try:
             trace = read_trace(path)
@@ -47,7 +47,7 @@ def pair(a: list[Trace], b: list[Trace]) -> tuple[list[tuple[Trace, Trace]], lis
     came first, and command lines may differ between runs, so what is left over is paired by less.
     """
     pairs: list[tuple[Trace, Trace]] = []
-    for key in (_program, _role):
+    for key in (_read_program, _read_role):
         found, a, b = _pair_by(key, a, b)
         pairs += found
     return sorted(pairs, key=lambda both: (both[0].rank, both[0].stem)), a, b
@@ -57,10 +57,10 @@ def _pair_by(
     key: Callable[[Trace], Hashable], a: list[Trace], b: list[Trace]
 ) -> tuple[list[tuple[Trace, Trace]], list[Trace], list[Trace]]:
     waiting: dict[Hashable, list[Trace]] = {}
-    for trace in sorted(b, key=_ordinal):
+    for trace in sorted(b, key=_read_ordinal):
         waiting.setdefault(key(trace), []).append(trace)
     pairs, only_a = [], []
-    for trace in sorted(a, key=_ordinal):
+    for trace in sorted(a, key=_read_ordinal):
         if same := waiting.get(key(trace)):
             pairs.append((trace, same.pop(0)))
         else:
@@ -68,21 +68,21 @@ def _pair_by(
     return pairs, only_a, [trace for left in waiting.values() for trace in left]
 
 
-def _identity(trace: Trace) -> list[str]:
+def _read_identity(trace: Trace) -> list[str]:
     """rank|role|digest of the command line|ordinal, as the recorder wrote it; else made of the stem."""
     said = trace.meta.get("pair")
     parts = said.split("|") if isinstance(said, str) else []
     return parts if len(parts) == 4 else [str(trace.rank), trace.stem, "", "0"]
 
 
-def _program(trace: Trace) -> Hashable:
-    return tuple(_identity(trace)[:3])
+def _read_program(trace: Trace) -> Hashable:
+    return tuple(_read_identity(trace)[:3])
 
 
-def _role(trace: Trace) -> Hashable:
-    return tuple(_identity(trace)[:2])
+def _read_role(trace: Trace) -> Hashable:
+    return tuple(_read_identity(trace)[:2])
 
 
-def _ordinal(trace: Trace) -> tuple[int, str]:
-    ordinal = _identity(trace)[3]
+def _read_ordinal(trace: Trace) -> tuple[int, str]:
+    ordinal = _read_identity(trace)[3]
     return int(ordinal) if ordinal.isdecimal() else 0, trace.stem

@@ -25,7 +25,7 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Probed:
+class Replay:
     """One operation, run again alone where it ran."""
 
     op: str
@@ -41,18 +41,18 @@ class Probed:
         return asdict(self)
 
 
-def probed(run: Run, rank: int = 0) -> Probed | None:
+def read_probe(run: Run, rank: int = 0) -> Replay | None:
     """What the plan's probe found in a run; None when there was none, or the operation was not reached."""
     for trace in read(run).compared:
         if trace.rank != rank:
             continue
         for row in trace.rows(trace.is_one_of("what", {"probe"})):
-            ways, why = _said(row.detail)
-            return Probed(row.name or "", row.step, row.phase, row.module, row.call_site, ways, why)
+            ways, why = _parse_detail(row.detail)
+            return Replay(row.name or "", row.step, row.phase, row.module, row.call_site, ways, why)
     return None
 
 
-def _said(detail: str | None) -> tuple[tuple[Way, ...], str]:
+def _parse_detail(detail: str | None) -> tuple[tuple[Way, ...], str]:
     try:
         said = json.loads(detail or "")
         return tuple(Way(**way) for way in said["ways"]), str(said.get("why", ""))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from samerun.comparing.alignment import Alignment, Paired, Parting
+from samerun.comparing.alignment import Alignment, Divergence, TracePair
 from samerun.runs.schema import BESIDE
 
 if TYPE_CHECKING:
@@ -23,16 +23,16 @@ def is_beside(trace: Trace) -> Bools:
     return beside
 
 
-def compare_beside(paired: Paired, a: Ints, b: Ints) -> Alignment:
+def compare_beside(paired: TracePair, a: Ints, b: Ints) -> Alignment:
     """Align the records at positions a and b by what they are, their name and their digest."""
     import numpy as np
 
     waiting: dict[tuple[_Key, bytes], list[int]] = defaultdict(list)
-    for at, key, digest in _keyed(paired, 1, b):
+    for at, key, digest in _list_keyed(paired, 1, b):
         waiting[key, digest].append(at)
     pairs: list[tuple[int, int]] = []
     alone: list[tuple[int, _Key]] = []
-    for at, key, digest in _keyed(paired, 0, a):
+    for at, key, digest in _list_keyed(paired, 0, a):
         partners = waiting[key, digest]
         if partners:
             pairs.append((at, partners.pop(0)))
@@ -43,14 +43,14 @@ def compare_beside(paired: Paired, a: Ints, b: Ints) -> Alignment:
     if alone:
         at, key = alone[0]
         partner = next((other for other, like in others if like == key), None)
-        parting = Parting(at, partner, (at, 1))
+        parting = Divergence(at, partner, (at, 1))
     elif others:
-        parting = Parting(None, others[0][0], (len(paired.a), 0))
+        parting = Divergence(None, others[0][0], (len(paired.a), 0))
     both = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     return Alignment(both[:, 0], both[:, 1], parting)
 
 
-def _keyed(paired: Paired, side: int, positions: Ints) -> list[tuple[int, _Key, bytes]]:
+def _list_keyed(paired: TracePair, side: int, positions: Ints) -> list[tuple[int, _Key, bytes]]:
     digests, there = (paired.a, paired.b)[side].digests
     what, name = paired.codes("what")[side], paired.codes("name")[side]
     return [

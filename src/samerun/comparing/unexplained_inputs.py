@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from samerun.comparing.pairing import Recorded
-from samerun.comparing.uncontrolled import is_controlled, rows, uncontrolled, unwritten
+from samerun.comparing.pairing import RecordedRun
+from samerun.comparing.uncontrolled import is_controlled, list_rows, list_uncontrolled, list_unwritten
 from samerun.sources.worker_arrival import WorkerArrival
 
 _MOST = 3  # places that are named for each source
 
 
-def unheeded(recorded: Recorded) -> str | None:
-    """What of `uncontrolled` the code used; None when it used none."""
+def describe_unexplained(recorded: RecordedRun) -> str | None:
+    """What of `list_uncontrolled` the code used; None when it used none."""
     said = []
-    for used in uncontrolled(recorded):
+    for used in list_uncontrolled(recorded):
         places = [f"{name} at {site or 'an unknown line'}" for name, site in used.uses]
         more = f" and {len(places) - _MOST} more" if len(places) > _MOST else ""
         said.append(f"{used.source} ({', '.join(places[:_MOST])}{more})")
@@ -24,12 +24,12 @@ def unheeded(recorded: Recorded) -> str | None:
     )
 
 
-def may_agree_by_luck(recorded: Recorded) -> bool:
+def may_agree_by_luck(recorded: RecordedRun) -> bool:
     """Whether it read memory that nothing had written, or took results in the order in which they came.
 
     There are few ways for that to turn out, so that a few runs may agree.
     """
-    if any(True for _ in unwritten(recorded)):
+    if any(True for _ in list_unwritten(recorded)):
         return True
     arrives, what = WorkerArrival.id, WorkerArrival.evidence
-    return not is_controlled(recorded, arrives) and any(True for _ in rows(recorded, what))
+    return not is_controlled(recorded, arrives) and any(True for _ in list_rows(recorded, what))

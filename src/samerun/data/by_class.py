@@ -20,7 +20,7 @@ FEW_STARTS = 100  # up to here np.partition beats np.sort; far beyond, it takes 
 MOST_SAMPLES = 3 * 10**9  # the square must fit 63 bits
 
 
-def random_keys(stream: Stream, count: int) -> NDArray[np.uint64]:
+def draw_random_keys(stream: Stream, count: int) -> NDArray[np.uint64]:
     """`count` random 64-bit keys, uint64 [count]; the first keys are the same for every count.
 
     They are only ever compared. numpy guarantees PCG64's integers to every release (in its docstring), but
@@ -30,7 +30,7 @@ def random_keys(stream: Stream, count: int) -> NDArray[np.uint64]:
     return keys
 
 
-def parts_by_class(
+def assign_by_class(
     classes: NDArray[np.int64], number: int, sizes: NDArray[np.int64], stream: Stream
 ) -> NDArray[np.int64]:
     """The part of each sample, int64 [n], from its class, int64 [n] in 0 … number - 1.
@@ -40,10 +40,10 @@ def parts_by_class(
     """
     if len(classes) > MOST_SAMPLES:
         raise UsageError(f"{len(classes)} samples are too many to split exactly (at most {MOST_SAMPLES})")
-    keys = random_keys(stream.child("samples"), len(classes))
+    keys = draw_random_keys(stream.child("samples"), len(classes))
     if number <= 1:
         return cut(keys, sizes)
-    order = np.argsort(random_keys(stream.child("classes"), number), kind="stable")
+    order = np.argsort(draw_random_keys(stream.child("classes"), number), kind="stable")
     counts = np.empty((number, len(sizes)), dtype=np.int64)
     counts[order] = spread(np.bincount(classes, minlength=number)[order], sizes)
     # The class in the high bits, so that one cut serves all classes.
@@ -90,7 +90,7 @@ def spread(classes: NDArray[np.int64], parts: NDArray[np.int64]) -> NDArray[np.i
     while surplus.any():
         # Moves of one sample of a class from a part that was rounded up to one that was not.
         moves = (up.T.astype(np.float64) @ (may & ~up).astype(np.float64)).astype(np.int64)
-        path = _shortest(moves, surplus)
+        path = _find_shortest(moves, surplus)
         steps = list(pairwise(path))
         amount = min(int(surplus[path[0]]), -int(surplus[path[-1]]), *(int(moves[step]) for step in steps))
         for start, end in steps:
@@ -104,7 +104,7 @@ def spread(classes: NDArray[np.int64], parts: NDArray[np.int64]) -> NDArray[np.i
     return table
 
 
-def _shortest(moves: NDArray[np.int64], surplus: NDArray[np.int64]) -> list[int]:
+def _find_shortest(moves: NDArray[np.int64], surplus: NDArray[np.int64]) -> list[int]:
     """The shortest path of possible moves from a part with too many samples to one with too few."""
     came_from = {int(part): -1 for part in np.flatnonzero(surplus > 0)}
     queue = deque(came_from)

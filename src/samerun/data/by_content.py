@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xxhash import xxh3_64_intdigest
 
-from samerun.data.labels import as_array
+from samerun.data.labels import make_array
 from samerun.errors import UsageError
 from samerun.streams import Stream
 
@@ -21,27 +21,27 @@ BITS_64 = 2**64
 INT64 = range(-(2**63), 2**63)
 
 
-def parts_by_content(
+def assign_by_content(
     ids: Any, samples: int, fractions: Sequence[Fraction], stream: Stream
 ) -> NDArray[np.int64]:
     """The part of each sample, int64 [samples]: where the hash of its id falls between 0 and 2**64.
 
     The size of a part of fraction f is binomial: f·samples, give or take √(samples·f·(1-f)).
     """
-    hashes = hashed(ids, samples, stream)
+    hashes = hash_ids(ids, samples, stream)
     ends = [math.floor(BITS_64 * end) for end in accumulate(fractions)][:-1]
     # An end of 2**64 comes before parts of fraction 0 only; no hash reaches it.
     reached = np.array([end for end in ends if end < BITS_64], dtype=np.uint64)
     return np.searchsorted(reached, hashes, side="right").astype(np.int64, copy=False)
 
 
-def hashed(ids: Any, samples: int, stream: Stream) -> NDArray[np.uint64]:
+def hash_ids(ids: Any, samples: int, stream: Stream) -> NDArray[np.uint64]:
     """64 bits for each id, uint64 [samples]; other bits under another stream.
 
     Ids are integers of any size, strings or bytes; 5, "5" and b"5" are three ids, and an integer of Python,
     numpy or torch is the same id. Raises UsageError for other types and for another number of ids.
     """
-    array = as_array(ids)
+    array = make_array(ids)
     if array.ndim != 1 or len(array) != samples:
         seen = f"{len(array)} ids" if array.ndim == 1 else f"ids of shape {array.shape}"
         raise UsageError(f"`ids` has {seen} for {samples} samples; pass one id for each sample")
@@ -49,12 +49,12 @@ def hashed(ids: Any, samples: int, stream: Stream) -> NDArray[np.uint64]:
     if array.dtype.kind == "i" or (array.dtype.kind == "u" and int(array.max(initial=0)) in INT64):
         words = array.astype(np.uint64)
     else:
-        words = np.fromiter((_word(identity, first) for identity in array.tolist()), np.uint64, samples)
-    return _mixed(_mixed(words ^ np.uint64(first)) ^ np.uint64(second))
+        words = np.fromiter((_make_word(identity, first) for identity in array.tolist()), np.uint64, samples)
+    return _mix_bits(_mix_bits(words ^ np.uint64(first)) ^ np.uint64(second))
 
 
-def _word(identity: Any, key: int) -> int:
-    """64 bits for one id, which `_mixed` then makes random: an integer of an int64 is its own word."""
+def _make_word(identity: Any, key: int) -> int:
+    """64 bits for one id, which `_mix_bits` then makes random: an integer of an int64 is its own word."""
     if isinstance(identity, str):
         return xxh3_64_intdigest(b"s" + identity.encode("utf-8", "surrogatepass"), key)
     if isinstance(identity, bytes):
@@ -74,7 +74,7 @@ def _word(identity: Any, key: int) -> int:
     )
 
 
-def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _mix_bits(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """A bijection of 64 bits in which each bit of the result depends on every bit: splitmix64's finalizer.
 
     Stafford's variant 13 of MurmurHash3's finalizer: https://prng.di.unimi.it/splitmix64.c.

@@ -12,11 +12,11 @@ from math import fsum
 import numpy as np
 from numpy.typing import NDArray
 
-from samerun.data.by_class import random_keys
+from samerun.data.by_class import draw_random_keys
 from samerun.streams import Stream
 
 
-def parts_by_group(
+def assign_by_group(
     groups: NDArray[np.int64],
     number: int,
     classes: NDArray[np.int64] | None,
@@ -35,14 +35,14 @@ def parts_by_group(
     what placing the groups at random has on average, and in practice far less.
     """
     totals = np.bincount(groups, minlength=number)
-    table = _by_group(np.zeros_like(groups), groups, number)
+    table = _list_by_group(np.zeros_like(groups), groups, number)
     if classes is not None:
-        for row, more in zip(table, _by_group(classes + 1, groups, number), strict=True):
+        for row, more in zip(table, _list_by_group(classes + 1, groups, number), strict=True):
             row += more
     # By powers of two: large groups first, or the last one could overshoot; yet large ones in any order, so
     # that the seed matters and no part has the large ones only.
     alike = np.frexp(totals.astype(np.float64))[1]
-    order = np.lexsort((random_keys(stream.child("groups"), number), -alike))
+    order = np.lexsort((draw_random_keys(stream.child("groups"), number), -alike))
     have: dict[int, dict[int, int]] = {part: {} for part in np.flatnonzero(sizes).tolist()}
     of = sizes.tolist()
     placed = np.empty(number, dtype=np.int64)
@@ -61,7 +61,7 @@ def parts_by_group(
     return placed[groups]
 
 
-def _by_group(
+def _list_by_group(
     columns: NDArray[np.int64], groups: NDArray[np.int64], number: int
 ) -> list[list[tuple[int, int, float]]]:
     """For each group, by column: (column, the group's samples in it, their share of the column's samples)."""

@@ -28,7 +28,7 @@ def is_hugging_face(data: Any) -> bool:
     return hasattr(data, "select") and hasattr(data, "column_names")
 
 
-def size_of(data: Any) -> int:
+def count_samples(data: Any) -> int:
     """The number of samples. Raises UsageError for data that is not of a kind that can be split."""
     if is_count(data):
         if data < 0:
@@ -49,7 +49,7 @@ def size_of(data: Any) -> int:
         ) from None
 
 
-def column_of(data: Any, name: str, what: str) -> Any:
+def read_column(data: Any, name: str, what: str) -> Any:
     """The column `name` of a frame or a Hugging Face Dataset.
 
     Raises UsageError, naming the argument `what`, if there is none.

@@ -11,23 +11,23 @@ from numpy.typing import NDArray
 from samerun.errors import UsageError
 
 
-def numbered(labels: Any, samples: int, what: str) -> tuple[NDArray[np.int64], int]:
+def number_labels(labels: Any, samples: int, what: str) -> tuple[NDArray[np.int64], int]:
     """The number of each sample's label, int64 [samples], and how many distinct labels there are.
 
     `labels` is an array, a tensor, a pandas Series or a list of one integer, string, … for each sample. The
     numbers depend on the labels' values and not on their dtype. Raises UsageError, naming `what`, for
     another length, a missing label, and labels that have no order.
     """
-    array = as_array(labels)
+    array = make_array(labels)
     if array.ndim != 1 or len(array) != samples:
         seen = f"{len(array)} labels" if array.ndim == 1 else f"labels of shape {array.shape}"
         raise UsageError(f"`{what}` has {seen} for {samples} samples; pass one label for each sample")
     if array.dtype.kind in "iub" and samples:
-        return _of_integers(array)
-    return _of_objects(array.tolist(), what)
+        return _number_integers(array)
+    return _number_objects(array.tolist(), what)
 
 
-def as_array(values: Any) -> NDArray[Any]:
+def make_array(values: Any) -> NDArray[Any]:
     """An array of `values`; of dtype object if they are of several types, so that none is changed."""
     if isinstance(values, torch.Tensor):
         return values.detach().cpu().numpy()
@@ -49,7 +49,7 @@ def as_array(values: Any) -> NDArray[Any]:
     return array
 
 
-def _of_integers(labels: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
+def _number_integers(labels: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
     low, high = int(labels.min()), int(labels.max())
     if high - low > 4 * len(labels) + 1024:
         distinct, numbers = np.unique(labels, return_inverse=True)
@@ -61,7 +61,7 @@ def _of_integers(labels: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
     return (np.cumsum(present) - 1)[offsets], int(present.sum())
 
 
-def _of_objects(labels: list[Any], what: str) -> tuple[NDArray[np.int64], int]:
+def _number_objects(labels: list[Any], what: str) -> tuple[NDArray[np.int64], int]:
     try:
         distinct = list(dict.fromkeys(labels))
         if any(label is None or label != label for label in distinct):

@@ -13,7 +13,7 @@ from torch.utils.data import IterableDataset
 
 from samerun.data.epoch_position import Epoch, Place
 from samerun.data.keyed import Epochs, KeyedIterable, WorkerInit
-from samerun.data.order import Order, check_held, held_state, restore_held
+from samerun.data.order import Order, capture_held, check_held, restore_held
 from samerun.data.sampler import Sampler
 from samerun.data.seeds import seed_or_default
 from samerun.errors import StateError, UsageError
@@ -133,7 +133,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         if place.held is not None:
             restore_held(place.held, self._index_sampler, self.generator)
             self._teller()(place.epoch)
-        place.held = held_state(self._index_sampler, self.generator)
+        place.held = capture_held(self._index_sampler, self.generator)
         self._next, self._place = None, place
         inner, order = self._begun(place)
         return inner, order, place, place.batch if self._iterable else 0
@@ -232,7 +232,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         place = self._next or self._place or Place(0)
         held = place.held
         if held is None:  # not begun: it will begin with what they hold now
-            held = held_state(self._index_sampler, self.generator)
+            held = capture_held(self._index_sampler, self.generator)
         return {
             "schema": _SCHEMA,
             "seed": self.seed,

@@ -23,7 +23,7 @@ import xxhash
 from samerun.data.sampler import Sampler
 from samerun.errors import StateError, UsageError
 from samerun.sources.per_sample import own_generators, seeder
-from samerun.sources.per_sample.passes import Pass, hands_out_once
+from samerun.sources.per_sample.passes import Pass, is_handed_out_once
 from samerun.streams import Stream, stream_seed
 
 # These draw from the global generators when they begin, and never later.
@@ -47,7 +47,7 @@ class Order:
         self._batched = batched
         self._dataset = dataset
         self._tell = tell  # the sampler, which epoch
-        self._draws = _when_it_draws(sampler)
+        self._draws = _tell_when_it_draws(sampler)
         self._follow = 0, 0, 0
         self.turn = 0  # how often it was told what to follow: persistent workers serve the last one alone
         self.handed_out = 0
@@ -70,12 +70,14 @@ class Order:
     def _batches(self, hashes: deque[int], epoch: int, start: int, expected: int) -> Iterator[Any]:
         self._tell(epoch)  # now: another iterator of the same loader may have been made since
         above = self._stream.child(epoch)
-        handing = Pass(lambda: above, self._dataset, batched=self._batched, once=_once(self.sampler))
+        handing = Pass(
+            lambda: above, self._dataset, batched=self._batched, once=_hands_out_once(self.sampler)
+        )
         has_indices = not isinstance(self._dataset, torch.utils.data.IterableDataset)
-        shared = _shared_order(self.sampler)  # of the data as they are now
+        shared = _find_shared_order(self.sampler)  # of the data as they are now
         so_far = number = 0
         for batch in self._apart(self._stream.child_seed(epoch, "order")):
-            so_far = _hashed(so_far, batch) if shared is None else shared
+            so_far = _hash_batch(so_far, batch) if shared is None else shared
             number += 1
             if number > start:
                 hashes.append(so_far)
@@ -119,25 +121,25 @@ _END = object()
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")  # as object.__repr__ has it
 
 
-def _when_it_draws(sampler: Any) -> str:
-    inner = _innermost(sampler)
+def _tell_when_it_draws(sampler: Any) -> str:
+    inner = _find_innermost(sampler)
     if type(inner) in (Sampler, torch.utils.data.SequentialSampler):
         return "never"
     return "at once" if type(inner) in _DRAW_AT_ONCE else "always"
 
 
-def _once(sampler: Any) -> bool:
-    inner = _innermost(sampler)
-    return inner.uneven != "pad" if type(inner) is Sampler else hands_out_once(sampler)
+def _hands_out_once(sampler: Any) -> bool:
+    inner = _find_innermost(sampler)
+    return inner.uneven != "pad" if type(inner) is Sampler else is_handed_out_once(sampler)
 
 
-def _innermost(sampler: Any) -> Any:
+def _find_innermost(sampler: Any) -> Any:
     while type(sampler) is torch.utils.data.BatchSampler:
         sampler = sampler.sampler
     return sampler
 
 
-def _shared_order(sampler: Any) -> int | None:
+def _find_shared_order(sampler: Any) -> int | None:
     """What the batches of a samerun Sampler follow from, the same on all ranks, which each have a share.
 
     How many samples the ranks' batches hold together is part of it: so a position means the same samples on
@@ -153,7 +155,7 @@ def _shared_order(sampler: Any) -> int | None:
     return stream_seed(inner.seed, inner.name, inner.samples, int(inner.shuffle), together)
 
 
-def _hashed(before: int, batch: Any) -> int:
+def _hash_batch(before: int, batch: Any) -> int:
     try:
         content = array("q", batch if isinstance(batch, (list, tuple)) else [batch]).tobytes()
     except (TypeError, OverflowError):  # a sampler may hand out anything
@@ -188,41 +190,41 @@ def _check(so_far: int | None, expected: int, epoch: int, start: int) -> None:
 # --- generators that samplers hold ----------------------------------------------------------------------
 
 
-def held_state(sampler: Any, generator: torch.Generator | None) -> dict[str, Any]:
+def capture_held(sampler: Any, generator: torch.Generator | None) -> dict[str, Any]:
     """What a sampler (and those inside it) and a loader's generator hold, as plain values and tensors."""
     state: dict[str, Any] = {}
-    for path, holder in _holders(sampler):
+    for path, holder in _walk_holders(sampler):
         if callable(getattr(holder, "state_dict", None)):
             state[f"{path}.state_dict"] = holder.state_dict()
-    for path, held in _generators_of(sampler, generator):
-        state[path] = _plain(own_generators.read(held))
+    for path, held in _walk_generators(sampler, generator):
+        state[path] = _make_plain(own_generators.read(held))
     return state
 
 
 def check_held(state: Mapping[str, Any], sampler: Any, generator: torch.Generator | None) -> None:
-    """Raise StateError when what `held_state` gave is of another kind of sampler."""
-    own = held_state(sampler, generator)
+    """Raise StateError when what `capture_held` gave is of another kind of sampler."""
+    own = capture_held(sampler, generator)
     if state.keys() != own.keys():
         missing, more = sorted(state.keys() - own.keys()), sorted(own.keys() - state.keys())
         raise StateError(
             f"the state and the loader's sampler do not match: the sampler lacks {missing or 'nothing'}, the "
             f"state lacks {more or 'nothing'}; build the loader as it was when the state was saved"
         )
-    for path, holder in _holders(sampler):
+    for path, holder in _walk_holders(sampler):
         if isinstance(holder, Sampler):
             holder.check_state(state[f"{path}.state_dict"])
 
 
 def restore_held(state: Mapping[str, Any], sampler: Any, generator: torch.Generator | None) -> None:
-    """Put back what `held_state` gave, once checked."""
-    for path, holder in _holders(sampler):
+    """Put back what `capture_held` gave, once checked."""
+    for path, holder in _walk_holders(sampler):
         if f"{path}.state_dict" in state:
             holder.load_state_dict(state[f"{path}.state_dict"])
-    for path, held in _generators_of(sampler, generator):
+    for path, held in _walk_generators(sampler, generator):
         own_generators.write(held, state[path])
 
 
-def _holders(sampler: Any) -> Iterator[tuple[str, Any]]:
+def _walk_holders(sampler: Any) -> Iterator[tuple[str, Any]]:
     path, seen = "sampler", set()
     while sampler is not None and id(sampler) not in seen:
         seen.add(id(sampler))
@@ -232,12 +234,12 @@ def _holders(sampler: Any) -> Iterator[tuple[str, Any]]:
         sampler = inner if inner is not None else getattr(sampler, "batch_sampler", None)
 
 
-def _generators_of(sampler: Any, generator: torch.Generator | None) -> Iterator[tuple[str, Any]]:
+def _walk_generators(sampler: Any, generator: torch.Generator | None) -> Iterator[tuple[str, Any]]:
     seen: set[int] = set()
     if generator is not None:
         seen.add(id(generator))
         yield "generator", generator
-    for path, holder in _holders(sampler):
+    for path, holder in _walk_holders(sampler):
         for name, value in sorted(getattr(holder, "__dict__", {}).items()):
             kinds = (torch.Generator, random.Random, numpy.random.Generator, numpy.random.RandomState)
             if isinstance(value, kinds) and id(value) not in seen:
@@ -245,10 +247,10 @@ def _generators_of(sampler: Any, generator: torch.Generator | None) -> Iterator[
                 yield f"{path}.{name}", value
 
 
-def _plain(value: Any) -> Any:
+def _make_plain(value: Any) -> Any:
     """numpy's states as numbers, strings, lists and dicts of these, which weights_only loading takes."""
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: _make_plain(item) for key, item in value.items()}
     if isinstance(value, numpy.ndarray):
         return value.tolist()
     return value.item() if isinstance(value, numpy.generic) else value

@@ -80,7 +80,7 @@ class Sampler(torch.utils.data.Sampler[int]):
     @property
     def samples(self) -> int:
         """How many samples there are now: data may grow, or shrink, from one epoch to the next."""
-        return _length(self._data)
+        return _read_length(self._data)
 
     def set_epoch(self, epoch: int) -> None:
         """Take the order of this epoch from the next `iter()` on; samerun.data.DataLoader does it itself."""
@@ -150,7 +150,7 @@ class Sampler(torch.utils.data.Sampler[int]):
                 )
 
 
-def _length(data: Sized | SupportsIndex) -> int:
+def _read_length(data: Sized | SupportsIndex) -> int:
     try:
         return len(data) if isinstance(data, Sized) else operator.index(data)
     except TypeError:

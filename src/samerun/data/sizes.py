@@ -29,18 +29,20 @@ def shares_of(fractions_or_counts: Any) -> list[Share]:
     if not given:
         raise UsageError(f"there is no fraction or count; {EXAMPLE}")
     if any(share < 0 for share in given):
-        raise UsageError(f"a fraction or count is negative in {_shown(given)}; {EXAMPLE}")
+        raise UsageError(f"a fraction or count is negative in {_format_shares(given)}; {EXAMPLE}")
     if all(isinstance(share, int) for share in given):
         return [int(share) for share in given]
     # By its shortest decimal form 0.1 is a tenth, so that 0.15 and 0.35 of 10 tie, as they do on paper.
     fractions = [Fraction(repr(share)) for share in given]
     total = sum(fractions, Fraction(0))
     if abs(total - 1) > TOLERANCE:
-        raise UsageError(f"the fractions {_shown(given)} sum to {float(total):.6g}, not to 1; {EXAMPLE}")
+        raise UsageError(
+            f"the fractions {_format_shares(given)} sum to {float(total):.6g}, not to 1; {EXAMPLE}"
+        )
     return [fraction / total for fraction in fractions]
 
 
-def sizes_of(shares: Sequence[Share], samples: int) -> list[int]:
+def compute_sizes(shares: Sequence[Share], samples: int) -> list[int]:
     """The size of each part, ≥ 0; they sum to `samples`.
 
     Fractions are rounded by largest remainders (the first part wins a tie), so that each size is less than 1
@@ -51,7 +53,7 @@ def sizes_of(shares: Sequence[Share], samples: int) -> list[int]:
         counts = [int(share) for share in shares]
         if sum(counts) != samples:
             raise UsageError(
-                f"the counts {_shown(counts)} sum to {sum(counts)}, but there are {samples} samples; "
+                f"the counts {_format_shares(counts)} sum to {sum(counts)}, but there are {samples} samples; "
                 f"pass counts that use each sample once, or fractions such as 0.8"
             )
         return counts
@@ -74,5 +76,5 @@ def _number(share: Any) -> int | float:
     raise UsageError(f"a fraction or count is a number, not {share!r}; {EXAMPLE}")
 
 
-def _shown(shares: Sequence[int | float]) -> str:
+def _format_shares(shares: Sequence[int | float]) -> str:
     return f"[{', '.join(f'{share:.10g}' if isinstance(share, float) else str(share) for share in shares)}]"

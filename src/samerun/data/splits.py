@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from samerun.data.by_class import parts_by_class
-from samerun.data.by_content import parts_by_content
-from samerun.data.by_group import parts_by_group
-from samerun.data.containers import column_of, size_of, take
-from samerun.data.labels import numbered
-from samerun.data.sizes import Share, shares_of, sizes_of
+from samerun.data.by_class import assign_by_class
+from samerun.data.by_content import assign_by_content
+from samerun.data.by_group import assign_by_group
+from samerun.data.containers import count_samples, read_column, take
+from samerun.data.labels import number_labels
+from samerun.data.sizes import Share, compute_sizes, shares_of
 from samerun.errors import UsageError
 from samerun.streams import Stream, stream
 
@@ -61,9 +61,9 @@ def part_of_each(
     data: Any, shares: Sequence[Share], random: Stream, *, stratify: Any, groups: Any, ids: Any
 ) -> NDArray[np.int64]:
     """The part of each sample, int64 [samples], from 0; the arguments are as in `split`."""
-    samples = size_of(data)
+    samples = count_samples(data)
     stratify, groups, ids = (
-        column_of(data, given, what) if isinstance(given, str) else given
+        read_column(data, given, what) if isinstance(given, str) else given
         for what, given in (("stratify", stratify), ("groups", groups), ("ids", ids))
     )
     if ids is not None:
@@ -78,12 +78,12 @@ def part_of_each(
                 f"a split by `ids` looks at nothing but the id, so `{other}` has no effect with it; drop one "
                 f"of the two (for groups that never move, pass the groups as `ids`)"
             )
-        return parts_by_content(ids, samples, fractions, random)
-    sizes = np.array(sizes_of(shares, samples), dtype=np.int64)
+        return assign_by_content(ids, samples, fractions, random)
+    sizes = np.array(compute_sizes(shares, samples), dtype=np.int64)
     classes, kinds = np.zeros(samples, dtype=np.int64), 1
     if stratify is not None:
-        classes, kinds = numbered(stratify, samples, "stratify")
+        classes, kinds = number_labels(stratify, samples, "stratify")
     if groups is None:
-        return parts_by_class(classes, kinds, sizes, random)
-    names, number = numbered(groups, samples, "groups")
-    return parts_by_group(names, number, None if stratify is None else classes, sizes, random)
+        return assign_by_class(classes, kinds, sizes, random)
+    names, number = number_labels(groups, samples, "groups")
+    return assign_by_group(names, number, None if stratify is None else classes, sizes, random)

@@ -12,7 +12,7 @@ from samerun.data.order import Order
 from samerun.data.sampler import Sampler
 from samerun.data.seeds import seed_or_default
 from samerun.errors import StateError, UsageError
-from samerun.sources.per_sample.keying import Collate, Handed, Keyed
+from samerun.sources.per_sample.keying import Collate, HandedIndices, Keyed
 from samerun.streams import Stream, stream
 
 
@@ -79,7 +79,7 @@ class _Batches:
         self.epoch = state["epoch"]
 
 
-class _Epoch(Iterator[Handed]):
+class _Epoch(Iterator[HandedIndices]):
     def __init__(self, owner: _Batches) -> None:
         self._owner = owner
         self._place: tuple[int, int, int] | None = None  # epoch, batches drawn, the hash of their indices
@@ -95,10 +95,10 @@ class _Epoch(Iterator[Handed]):
         self._place = epoch, start, expected
         self._batches = iter(self._order)
 
-    def __next__(self) -> Handed:
+    def __next__(self) -> HandedIndices:
         if self._order is None:
             self._begin(self._owner.epoch, 0, 0)
-        batch: Handed = next(self._batches)
+        batch: HandedIndices = next(self._batches)
         assert self._order is not None and self._place is not None
         epoch, drawn, _ = self._place
         self._place = epoch, drawn + 1, self._order.hashes.popleft()

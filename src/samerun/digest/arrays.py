@@ -23,19 +23,19 @@ def key_of(array: np.ndarray[Any, Any]) -> str:
     return f"{array.dtype.str}{array.shape}"
 
 
-def bytes_of(array: np.ndarray[Any, Any] | np.generic) -> Any:
+def get_bytes(array: np.ndarray[Any, Any] | np.generic) -> Any:
     """The values of a flat array or of a scalar in logical order, as a buffer."""
     if isinstance(array, np.generic):
-        return _scalar_bytes(array)
+        return _get_scalar_bytes(array)
     flat = np.ascontiguousarray(np.asarray(array)).reshape(-1)
     if flat.dtype.char in "gG":
-        return _without_padding(flat)
+        return _drop_padding(flat)
     if not flat.dtype.itemsize:
         return b""
     return flat.view(np.uint8)
 
 
-def items_of(array: np.ndarray[Any, Any]) -> list[Any]:
+def list_items(array: np.ndarray[Any, Any]) -> list[Any]:
     """What an array that is not flat consists of, in an order that is always the same."""
     shape = str(array.shape)
     if isinstance(array, np.ma.MaskedArray):
@@ -46,16 +46,16 @@ def items_of(array: np.ndarray[Any, Any]) -> list[Any]:
     return [shape, base.dtype.str, *base.reshape(-1).tolist()]
 
 
-def _scalar_bytes(scalar: np.generic) -> bytes:
+def _get_scalar_bytes(scalar: np.generic) -> bytes:
     array = np.asarray(scalar)
     if not is_flat(array):
         from samerun.digest.values import digest_value
 
         return digest_value(array)
-    return f"{key_of(array)} ".encode() + bytes(bytes_of(array))
+    return f"{key_of(array)} ".encode() + bytes(get_bytes(array))
 
 
-def _without_padding(flat: np.ndarray[Any, Any]) -> bytes:
+def _drop_padding(flat: np.ndarray[Any, Any]) -> bytes:
     """The bytes of long doubles; the x87 format fills 10 of its 12 or 16."""
     parts = flat.view(np.longdouble)
     raw = parts.view(np.uint8).reshape(parts.size, parts.itemsize)

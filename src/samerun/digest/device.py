@@ -8,12 +8,12 @@ from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
-from samerun.digest.host import contiguous_bits, plain_device, require_memory
-from samerun.digest.keyed import combine, tensor_seed
+from samerun.digest.host import find_plain_device, require_memory, view_as_bits
+from samerun.digest.keyed import combine, make_tensor_seed
 from samerun.digest.layouts import walk
-from samerun.digest.mix128 import finalise, lanes
-from samerun.digest.stream_join import stream_join
-from samerun.digest.unobserved import quiet
+from samerun.digest.mix128 import compute_lanes, finalise
+from samerun.digest.stream_join import choose_stream_join
+from samerun.digest.unobserved import hide_ops
 from samerun.errors import DigestError
 from samerun.interruption import is_the_scripts
 
@@ -34,10 +34,10 @@ class DeviceSlots:
         self._lock = threading.Lock()  # backward runs in threads of its own
         self._nodes: list[_Node] = []
         self._seeds: list[int] = []
-        with quiet():
+        with hide_ops():
             self.device = torch.empty(0, device=device).device  # "cuda" becomes "cuda:0", as tensors say
-            self._streams = stream_join(self.device)
-            self._add_lanes = _implementation(self.device)
+            self._streams = choose_stream_join(self.device)
+            self._add_lanes = _choose_implementation(self.device)
         self._open(capacity)
 
     def add(self, tensor: torch.Tensor) -> int:
@@ -48,7 +48,7 @@ class DeviceSlots:
         """
         with self._lock:
             self._refuse_capture()
-            if plain_device(tensor) == self.device.type and tensor.is_contiguous():
+            if find_plain_device(tensor) == self.device.type and tensor.is_contiguous():
                 require_memory(tensor)
                 node = self._add_leaf(tensor)
             else:
@@ -58,7 +58,7 @@ class DeviceSlots:
 
     def read(self) -> list[bytes]:
         """The digests of all tensors added since the last read, in order. Waits for the device."""
-        with quiet(), self._lock:
+        with hide_ops(), self._lock:
             rows = self._copy_rows() if self._seeds else []
             digests = [finalise(a, b, seed) for (a, b), seed in zip(rows, self._seeds, strict=True)]
             nodes, self._nodes, self._seeds = self._nodes, [], []
@@ -66,7 +66,7 @@ class DeviceSlots:
 
     def _open(self, capacity: int) -> None:
         # Not an inference tensor, which could not be written to outside that mode.
-        with quiet(), torch.inference_mode(False):
+        with hide_ops(), torch.inference_mode(False):
             self._buffers = [torch.zeros(capacity, 2, dtype=torch.int64, device=self.device)]
         self._free = capacity
         self._streams.opened()
@@ -79,14 +79,14 @@ class DeviceSlots:
         if not self._free:
             self._grow()
         buffer = self._buffers[-1]
-        seed = tensor_seed(t.dtype, t.shape)
+        seed = make_tensor_seed(t.dtype, t.shape)
         slot = len(buffer) - self._free
         self._free -= 1  # first: a row that a failed launch may have touched must not be used again
         self._seeds.append(seed)
         node = len(self._seeds) - 1
         if t.numel():
             self._streams.writing()
-            self._add_lanes(t if t.is_contiguous() else contiguous_bits(t), buffer, slot, seed)
+            self._add_lanes(t if t.is_contiguous() else view_as_bits(t), buffer, slot, seed)
         return node
 
     def _grow(self) -> None:
@@ -124,30 +124,30 @@ def _fold(node: _Node, digests: Sequence[bytes]) -> bytes:
 
 
 def _add_lanes_in_torch(t: torch.Tensor, rows: torch.Tensor, slot: int, seed: int) -> None:
-    with quiet():
-        rows[slot] += lanes(t, seed)
+    with hide_ops():
+        rows[slot] += compute_lanes(t, seed)
 
 
-def _implementation(device: torch.device) -> _AddLanes:
+def _choose_implementation(device: torch.device) -> _AddLanes:
     """The kernel where it runs, else torch operations; both give the same lanes."""
     if device.type != "cuda":
         return _add_lanes_in_torch
     from samerun.digest.mix128_triton import launch
 
-    return _guarded(launch) if launch is not None else _add_lanes_in_torch
+    return _guard(launch) if launch is not None else _add_lanes_in_torch
 
 
 _kernel_fails = False
 
 
-def _guarded(launch: _AddLanes) -> _AddLanes:
+def _guard(launch: _AddLanes) -> _AddLanes:
     """The kernel until it cannot be built here (no C compiler, an unknown GPU), then torch operations."""
 
     def add_lanes(t: torch.Tensor, rows: torch.Tensor, slot: int, seed: int) -> None:
         global _kernel_fails
         if not _kernel_fails:
             try:
-                with _on(t.device):
+                with _launch_on(t.device):
                     launch(t, rows, slot, seed)
                 return
             except Exception as error:  # triton raises whatever its compiler does; nothing was added so far
@@ -159,6 +159,6 @@ def _guarded(launch: _AddLanes) -> _AddLanes:
     return add_lanes
 
 
-def _on(device: torch.device) -> AbstractContextManager[object]:
+def _launch_on(device: torch.device) -> AbstractContextManager[object]:
     """Triton launches on the current device, whatever device its arguments are on."""
     return nullcontext() if device.index == torch.cuda.current_device() else torch.cuda.device(device)

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from xxhash import xxh3_128_digest
 
-from samerun.digest.keyed import tensor_seed
+from samerun.digest.keyed import make_tensor_seed
 from samerun.errors import DigestError
 
 _dispatch_keys = torch._C._dispatch_keys
@@ -81,7 +81,7 @@ def _learn_keys(t: torch.Tensor, raw: int) -> str:
     return plain
 
 
-def plain_device(t: torch.Tensor) -> str:
+def find_plain_device(t: torch.Tensor) -> str:
     """The type of the device in whose memory `t` is a plain dense array; "" when it is anything else.
 
     Also "" while a function mode of the user's would see the questions asked here.
@@ -93,7 +93,7 @@ def plain_device(t: torch.Tensor) -> str:
     return _learn_keys(t, raw) if plain is None else plain
 
 
-def reading(t: torch.Tensor) -> tuple[_Buffers, int, int, int]:
+def plan_reading(t: torch.Tensor) -> tuple[_Buffers, int, int, int]:
     """How to read tensors of this dtype and shape: (address → buffer, bytes, bytes an element, seed)."""
     known = _plans.get((t.dtype, t.shape))
     if known is not None:
@@ -104,7 +104,7 @@ def reading(t: torch.Tensor) -> tuple[_Buffers, int, int, int]:
         _Buffers(t.nbytes),
         t.nbytes,
         t.itemsize,
-        tensor_seed(t.dtype, t.shape),
+        make_tensor_seed(t.dtype, t.shape),
     )
     return plan
 
@@ -121,7 +121,7 @@ def digest_dense(t: torch.Tensor) -> bytes:
         and not function_mode_is_on()
         and (_plain.get(raw := _dispatch_keys(t).raw_repr()) or _learn_keys(t, raw)) == "cpu"
     ):
-        memory, nbytes, itemsize, seed = _plans.get((t.dtype, t.shape)) or reading(t)
+        memory, nbytes, itemsize, seed = _plans.get((t.dtype, t.shape)) or plan_reading(t)
         if t.is_contiguous():
             base = storage_address(t)
             offset = t.storage_offset() * itemsize
@@ -148,9 +148,9 @@ def digest_strided(t: torch.Tensor) -> bytes:
     Raises DigestError when the tensor has no memory.
     """
     require_memory(t)
-    memory, _, _, seed = _plans.get((t.dtype, t.shape)) or reading(t)
+    memory, _, _, seed = _plans.get((t.dtype, t.shape)) or plan_reading(t)
     with torch._C._AutoDispatchBelowAutograd():
-        bits = contiguous_bits(t)
+        bits = view_as_bits(t)
     address = storage_address(bits) + bits.storage_offset() * bits.itemsize
     return xxh3_128_digest(memory[address], seed)
 
@@ -165,10 +165,10 @@ def require_memory(t: torch.Tensor) -> None:
         strides = t.stride()
         last = t.storage_offset() + sum(map(mul, t.shape, strides)) - sum(strides)
         if not storage_address(t) or (last + 1) * t.itemsize > t.untyped_storage().nbytes():
-            raise _no_memory(t)
+            raise _make_no_memory_error(t)
 
 
-def _no_memory(t: torch.Tensor) -> DigestError:
+def _make_no_memory_error(t: torch.Tensor) -> DigestError:
     return DigestError(
         f"a {t.dtype} tensor of shape {tuple(t.shape)} has no memory behind it: it is a shell, or its "
         "storage was freed (resize_, as sharded training does). Digest it while it is materialised."
@@ -178,7 +178,7 @@ def _no_memory(t: torch.Tensor) -> DigestError:
 _SAME_SIZE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
-def contiguous_bits(t: torch.Tensor) -> torch.Tensor:
+def view_as_bits(t: torch.Tensor) -> torch.Tensor:
     """The bits of a dense tensor as contiguous integers on its device.
 
     The tensor has no conjugate or negative bit. As integers, so that a copy keeps the payload of every NaN,

@@ -26,15 +26,15 @@ def seed_of(key: str) -> int:
     return xxh3_64_intdigest(key.encode("utf-8", "surrogatepass"))
 
 
-def tensor_key(dtype: object, shape: Iterable[int]) -> str:
+def make_tensor_key(dtype: object, shape: Iterable[int]) -> str:
     """The key of a dense tensor, such as "torch.float32(2, 3)"."""
     return f"{dtype}{tuple(shape)}"
 
 
 @lru_cache(maxsize=16384)
-def tensor_seed(dtype: object, shape: tuple[int, ...]) -> int:
+def make_tensor_seed(dtype: object, shape: tuple[int, ...]) -> int:
     """The seed of a dense tensor's digest."""
-    return seed_of(tensor_key(dtype, shape))
+    return seed_of(make_tensor_key(dtype, shape))
 
 
 def digest_bytes(data: bytes | bytearray | memoryview, key: str = "") -> bytes:

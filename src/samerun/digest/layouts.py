@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 import torch
 
 from samerun.digest.host import dispatch_key_names, require_memory, storage_address
-from samerun.digest.keyed import tensor_key
-from samerun.digest.unobserved import quiet
-from samerun.digest.values import digest_value, type_name
+from samerun.digest.keyed import make_tensor_key
+from samerun.digest.unobserved import hide_ops
+from samerun.digest.values import digest_value, name_type
 from samerun.errors import DigestError
 from samerun.interruption import is_the_scripts
 
@@ -33,11 +33,11 @@ _COMPRESSED = {
 def walk(t: torch.Tensor, leaf: Leaf[Node], join: Join[Node]) -> Node:
     """Open `t`: `leaf` of a dense strided tensor, else `join` of a key and the nodes of its parts.
 
-    Leaves have any strides and device and no conjugate or negative bit. Everything runs inside `quiet()`.
+    Leaves have any strides and device and no conjugate or negative bit. Everything runs inside `hide_ops()`.
     Raises DigestError for a tensor that has no bytes or that torch cannot read.
     """
     try:
-        with quiet():
+        with hide_ops():
             return _walk(t, leaf, join)
     except DigestError:
         raise
@@ -45,7 +45,7 @@ def walk(t: torch.Tensor, leaf: Leaf[Node], join: Join[Node]) -> Node:
         if is_the_scripts(error):
             raise
         raise DigestError(
-            f"a {type_name(type(t))} could not be read ({type(error).__name__}: {_first_line(error)}). "
+            f"a {name_type(type(t))} could not be read ({type(error).__name__}: {_take_first_line(error)}). "
             "Digest a plain copy of it, or leave it out."
         ) from error
 
@@ -71,7 +71,7 @@ def _walk(t: torch.Tensor, leaf: Leaf[Node], join: Join[Node]) -> Node:
 def _open(t: torch.Tensor) -> tuple[str, list[torch.Tensor]]:
     if t.is_nested:  # has no shape of its own
         return f"nested {t.dtype} {t.dim()}", list(t.unbind())
-    key = tensor_key(t.dtype, t.shape)
+    key = make_tensor_key(t.dtype, t.shape)
     if t.is_quantized:
         return _open_quantized(t, key)
     if t.is_mkldnn:
@@ -88,13 +88,13 @@ def _open(t: torch.Tensor) -> tuple[str, list[torch.Tensor]]:
     )
 
 
-def _first_line(error: Exception) -> str:
+def _take_first_line(error: Exception) -> str:
     return str(error).partition("\n")[0]
 
 
 def _walk_subclass(t: torch.Tensor, leaf: Leaf[Node], join: Join[Node]) -> Node:
     cls = type(t)
-    name = type_name(cls)
+    name = name_type(cls)
     if cls.__module__.startswith("torch._subclasses."):
         raise DigestError(
             f"a {cls.__name__} has a shape and a dtype but no bytes to digest. "
@@ -116,10 +116,10 @@ def _walk_subclass(t: torch.Tensor, leaf: Leaf[Node], join: Join[Node]) -> Node:
         # What is not a tensor, and the wrapper's own description of itself, go into the key.
         rest = [(attribute, value) for attribute, value in inner if not isinstance(value, torch.Tensor)]
         described = digest_value((attributes, context, rest)).hex()
-        key = f"subclass {name} {tensor_key(t.dtype, t.shape)} {described}"
+        key = f"subclass {name} {make_tensor_key(t.dtype, t.shape)} {described}"
         return join(key, [_walk(value, leaf, join) for _, value in inner if isinstance(value, torch.Tensor)])
-    if _is_shell(t) and (held := _held(t)):
-        key = f"shell {name} {tensor_key(t.dtype, t.shape)} {[attribute for attribute, _ in held]}"
+    if _is_shell(t) and (held := _list_held(t)):
+        key = f"shell {name} {make_tensor_key(t.dtype, t.shape)} {[attribute for attribute, _ in held]}"
         return join(key, [_walk(value, leaf, join) for _, value in held])
     return join(f"subclass {name}", [_walk(t.as_subclass(torch.Tensor), leaf, join)])
 
@@ -129,7 +129,7 @@ def _is_shell(t: torch.Tensor) -> bool:
     return t.layout is torch.strided and t.numel() > 0 and not storage_address(t)
 
 
-def _held(t: torch.Tensor) -> list[tuple[str, torch.Tensor]]:
+def _list_held(t: torch.Tensor) -> list[tuple[str, torch.Tensor]]:
     """The tensors that a shell keeps as its own attributes, in the order in which they came."""
     attributes = getattr(t, "__dict__", None) or {}
     return [
@@ -173,7 +173,7 @@ def _open_quantized(t: torch.Tensor, key: str) -> tuple[str, list[torch.Tensor]]
     except RuntimeError as error:
         raise DigestError(
             f"a quantized tensor of dtype {t.dtype} and scheme {scheme} does not give its integers "
-            f"({_first_line(error)}). Digest it with .dequantize()."
+            f"({_take_first_line(error)}). Digest it with .dequantize()."
         ) from None
     key = f"quantized {scheme} {key}"
     if scheme in (torch.per_tensor_affine, torch.per_tensor_symmetric):

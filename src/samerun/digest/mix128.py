@@ -20,7 +20,7 @@ import struct
 import torch
 from xxhash import xxh3_128_digest
 
-from samerun.digest.host import contiguous_bits
+from samerun.digest.host import view_as_bits
 
 GOLDEN = 0x9E3779B97F4A7C15
 P = 0xD6E8FEB86659FD93
@@ -30,19 +30,19 @@ B1, B2 = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 _CHUNK = 1 << 20  # words at a time, so that the temporaries stay at some tens of megabytes
 
 
-def signed(x: int) -> int:
+def read_signed(x: int) -> int:
     """The 64 bits of an unsigned integer, read as a signed one."""
     return x - (1 << 64) if x >> 63 else x
 
 
-def lanes(t: torch.Tensor, seed: int) -> torch.Tensor:
+def compute_lanes(t: torch.Tensor, seed: int) -> torch.Tensor:
     """Lanes A and B of a dense tensor, as int64[2] on its device."""
-    bits = contiguous_bits(t)
+    bits = view_as_bits(t)
     data = bits.as_strided((bits.numel(),), (1,)).view(torch.uint8)  # a size of 1 may have any stride
     total = torch.zeros(2, dtype=torch.int64, device=t.device)
     for start in range(0, data.numel(), 8 * _CHUNK):
-        words = _words(data[start : start + 8 * _CHUNK])
-        total += _lanes_of(words, start // 8, seed)
+        words = _read_words(data[start : start + 8 * _CHUNK])
+        total += _compute_lanes_of(words, start // 8, seed)
     return total
 
 
@@ -51,7 +51,7 @@ def finalise(a: int, b: int, seed: int) -> bytes:
     return xxh3_128_digest(struct.pack("<qq", a, b), seed)
 
 
-def _words(data: torch.Tensor) -> torch.Tensor:
+def _read_words(data: torch.Tensor) -> torch.Tensor:
     """Bytes as int64 words, the last one padded with zeros; a copy unless length and offset allow a view."""
     if data.numel() % 8 or data.storage_offset() % 8:
         padded = torch.zeros((data.numel() + 7) // 8 * 8, dtype=torch.uint8, device=data.device)
@@ -60,13 +60,13 @@ def _words(data: torch.Tensor) -> torch.Tensor:
     return data.view(torch.int64)
 
 
-def _lanes_of(words: torch.Tensor, first: int, seed: int) -> torch.Tensor:
+def _compute_lanes_of(words: torch.Tensor, first: int, seed: int) -> torch.Tensor:
     p = torch.arange(first, first + words.numel(), dtype=torch.int64, device=words.device)
-    p = p * signed(GOLDEN) + signed(seed)
-    p = _fold(_fold(p, 32) * signed(P), 29)
+    p = p * read_signed(GOLDEN) + read_signed(seed)
+    p = _fold(_fold(p, 32) * read_signed(P), 29)
     swapped = (p << 32) | _shift(p, 32)
-    a = _fold(_fold(_fold(words ^ p, 33) * signed(A1), 33) * signed(A2), 33)
-    b = _fold(_fold(_fold(words + swapped, 30) * signed(B1), 27) * signed(B2), 31)
+    a = _fold(_fold(_fold(words ^ p, 33) * read_signed(A1), 33) * read_signed(A2), 33)
+    b = _fold(_fold(_fold(words + swapped, 30) * read_signed(B1), 27) * read_signed(B2), 31)
     return torch.stack([a.sum(), b.sum()])
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import torch
 
-from samerun.digest.mix128 import signed
+from samerun.digest.mix128 import read_signed
 
 try:
     import triton
@@ -39,15 +39,15 @@ if triton is not None:
         return p ^ (p >> 29)
 
     @triton.jit
-    def _lane_a(word, p):
+    def _mix_lane_a(word, p):
         return _mix(word ^ p, 33, 0xFF51AFD7ED558CCD, 33, 0xC4CEB9FE1A85EC53, 33)
 
     @triton.jit
-    def _lane_b(word, p):
+    def _mix_lane_b(word, p):
         return _mix(word + ((p << 32) | (p >> 32)), 30, 0xBF58476D1CE4E5B9, 27, 0x94D049BB133111EB, 31)
 
     @triton.jit
-    def _unsigned(part, UNIT: tl.constexpr):
+    def _read_unsigned(part, UNIT: tl.constexpr):
         if UNIT == 8:
             word = part.to(tl.uint64, bitcast=True)
         elif UNIT == 4:
@@ -60,7 +60,7 @@ if triton is not None:
 
     # The values named here change from call to call: a variant for each of them would be compiled.
     @triton.jit(do_not_specialize=["slot", "nbytes", "seed"])
-    def _kernel(data, rows, slot, nbytes, seed, UNIT: tl.constexpr, BLOCK: tl.constexpr):
+    def _add_lanes(data, rows, slot, nbytes, seed, UNIT: tl.constexpr, BLOCK: tl.constexpr):
         """Add the lanes of `nbytes` bytes at `data`, a pointer to integers of UNIT bytes, to rows[slot]."""
         seed = tl.cast(seed, tl.int64).to(tl.uint64, bitcast=True)
         nbytes = tl.cast(nbytes, tl.int64)
@@ -76,10 +76,10 @@ if triton is not None:
             word = tl.zeros((BLOCK,), tl.uint64)
             for piece in tl.static_range(8 // UNIT):
                 part = tl.load(data + i * (8 // UNIT) + piece, mask=inside, other=0)
-                word |= _unsigned(part, UNIT) << (8 * UNIT * piece)
+                word |= _read_unsigned(part, UNIT) << (8 * UNIT * piece)
             p = _place(i, seed)
-            a += tl.where(inside, _lane_a(word, p), 0)
-            b += tl.where(inside, _lane_b(word, p), 0)
+            a += tl.where(inside, _mix_lane_a(word, p), 0)
+            b += tl.where(inside, _mix_lane_b(word, p), 0)
             start += step
         tail = nbytes - words * 8
         if (tl.program_id(0) == 0) & (tail > 0):
@@ -88,8 +88,8 @@ if triton is not None:
             part = tl.load(data.to(tl.pointer_type(tl.uint8)) + words * 8 + i, mask=inside, other=0)
             word = tl.sum(part.to(tl.uint64) << (8 * i).to(tl.uint64), 0)
             p = _place(words, seed)
-            a += tl.where(lane == 0, _lane_a(word, p), 0)
-            b += tl.where(lane == 0, _lane_b(word, p), 0)
+            a += tl.where(lane == 0, _mix_lane_a(word, p), 0)
+            b += tl.where(lane == 0, _mix_lane_b(word, p), 0)
         row = rows + tl.cast(slot, tl.int64) * 2
         tl.atomic_add(row, tl.sum(a, 0).to(tl.int64, bitcast=True))
         tl.atomic_add(row + 1, tl.sum(b, 0).to(tl.int64, bitcast=True))
@@ -103,6 +103,6 @@ if triton is not None:
         unit = next(size for size in (8, 4, 2, 1) if address % size == 0)
         programs = min(max(1, -(-nbytes // (8 * _BLOCK))), _PROGRAMS)
         data = triton.reinterpret(t, _INTEGERS[unit])
-        _kernel[(programs,)](data, rows, slot, nbytes, signed(seed), UNIT=unit, BLOCK=_BLOCK)
+        _add_lanes[(programs,)](data, rows, slot, nbytes, read_signed(seed), UNIT=unit, BLOCK=_BLOCK)
 
     launch = _launch

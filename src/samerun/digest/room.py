@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from samerun.wrapping import Undo, around
+from samerun.wrapping import Undo, wrap_attribute
 
 
 class Room:
@@ -28,7 +28,7 @@ class Room:
             self.must_be_asked = True
             return original(*args, **kwargs)
 
-        undo = around(torch.UntypedStorage, "resize_", resized)
+        undo = wrap_attribute(torch.UntypedStorage, "resize_", resized)
         self.must_be_asked = False
 
         def end() -> None:

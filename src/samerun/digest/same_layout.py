@@ -15,7 +15,13 @@ from typing import Any, NamedTuple
 import torch
 from xxhash import xxh3_128_digest
 
-from samerun.digest.host import ALL_MEMORY, function_mode_is_on, plain_device, reading, storage_address
+from samerun.digest.host import (
+    ALL_MEMORY,
+    find_plain_device,
+    function_mode_is_on,
+    plan_reading,
+    storage_address,
+)
 from samerun.digest.room import room
 
 _AT_ONCE = 1024  # tensors: with what lies behind them, some hundred kilobytes
@@ -28,25 +34,25 @@ _storage: Callable[[Any], Any] = _base.untyped_storage
 _bytes: Callable[[Any], int] = torch.UntypedStorage.nbytes
 
 
-class Like:
+class Layout:
     """How to read tensors that are like one that is plain, contiguous and in host memory."""
 
     __slots__ = ("check", "itemsize", "memory", "nbytes", "seed", "shape", "stride")
 
     def __init__(self, tensor: torch.Tensor, check: Callable[[torch.Tensor], bool]) -> None:
         self.check = check
-        self.memory, self.nbytes, self.itemsize, self.seed = reading(tensor)
+        self.memory, self.nbytes, self.itemsize, self.seed = plan_reading(tensor)
         self.shape = tensor.shape
         self.stride = tensor.stride()
 
     @classmethod
-    def of(cls, tensor: torch.Tensor) -> Like | None:
+    def of(cls, tensor: torch.Tensor) -> Layout | None:
         """None for a tensor of another kind or without elements, and where torch has no guards."""
         check = _check_of([tensor]) if tensor.numel() else None
         return None if check is None else cls(tensor, check)
 
 
-class Alike:
+class LayoutSequence:
     """How to digest a sequence of tensors, as long as each is like the one that was at its place.
 
     There may be ten thousand small ones. Each question is put to many of them in one go, and to no more than
@@ -57,7 +63,7 @@ class Alike:
         self._pieces = pieces
 
     @classmethod
-    def of(cls, tensors: Sequence[torch.Tensor]) -> Alike | None:
+    def of(cls, tensors: Sequence[torch.Tensor]) -> LayoutSequence | None:
         """For tensors that are plain, contiguous and in host memory; None when one of them is not."""
         pieces = []
         for start in range(0, len(tensors), _AT_ONCE):
@@ -117,12 +123,12 @@ class _Piece:
             kind = tensor.dtype, tensor.shape
             way = kinds.get(kind)
             if way is None:
-                way = kinds[kind] = reading(tensor)
+                way = kinds[kind] = plan_reading(tensor)
             ways.append(way)
         return cls(check, ways)
 
     def digest(self, tensors: Sequence[torch.Tensor | None]) -> bytes | None:
-        """As `Alike.digest`."""
+        """As `LayoutSequence.digest`."""
         if len(tensors) != len(self._seeds) or not self._check(*tensors):
             return None
         bases, offsets = list(map(storage_address, tensors)), list(map(_offset, tensors))
@@ -172,7 +178,7 @@ class _Piece:
 def _check_of(tensors: Sequence[torch.Tensor]) -> Callable[..., bool] | None:
     """What tells whether as many tensors are like these; None where that cannot be told in this way."""
     guards: Any = getattr(getattr(torch._C._dynamo, "guards", None), "TensorGuards", None)
-    if guards is None or not all(plain_device(t) == "cpu" and t.is_contiguous() for t in tensors):
+    if guards is None or not all(find_plain_device(t) == "cpu" and t.is_contiguous() for t in tensors):
         return None
     check: Callable[..., bool] = guards(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None).check
     return check if check(*tensors) else None  # never true where one tensor is there twice

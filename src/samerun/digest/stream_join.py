@@ -11,7 +11,7 @@ class StreamJoin:
     """Orders the streams of `device` around a buffer, on the device, without stopping the host.
 
     `streams` is the module that knows them, such as torch.cuda. A device without streams needs no order:
-    see `stream_join`.
+    see `choose_stream_join`.
     """
 
     def __init__(self, streams: Any, device: torch.device) -> None:
@@ -59,7 +59,7 @@ class NoStreams(StreamJoin):
         """Nothing to order."""
 
 
-def stream_join(device: torch.device) -> StreamJoin:
+def choose_stream_join(device: torch.device) -> StreamJoin:
     """The order that `device` needs."""
     if device.type in ("cuda", "xpu"):
         return StreamJoin(torch.get_device_module(device), device)

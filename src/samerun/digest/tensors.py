@@ -9,8 +9,8 @@ import torch
 from samerun.digest.host import digest_dense, digest_strided
 from samerun.digest.keyed import combine
 from samerun.digest.layouts import walk
-from samerun.digest.unobserved import quiet
-from samerun.digest.values import type_name
+from samerun.digest.unobserved import hide_ops
+from samerun.digest.values import name_type
 from samerun.errors import DigestError
 
 
@@ -28,9 +28,9 @@ def digest_any(t: torch.Tensor) -> bytes:
     """As `digest_tensor`, without the fast path for plain tensors."""
     if not isinstance(t, torch.Tensor):
         raise DigestError(
-            f"expected a tensor, got {type_name(type(t))}. For other values use samerun.digest.digest_value."
+            f"expected a tensor, got {name_type(type(t))}. For other values use samerun.digest.digest_value."
         )
-    with quiet():
+    with hide_ops():
         if torch.nn.parameter.is_lazy(t) or t.device.type in ("cpu", "meta"):
             return walk(t, _digest_leaf, _join)
         return _digest_on_device(t)

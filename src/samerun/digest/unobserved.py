@@ -30,13 +30,13 @@ _SEEN_BY = _set(_KEYS)
 _exclude = torch._C._ExcludeDispatchKeyGuard
 
 
-def unseen() -> Any:
+def hide_from_python() -> Any:
     """A context in which dispatch modes, subclasses and torch.func see no operation."""
     return _exclude(_SEEN_BY)
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def hide_ops() -> Iterator[None]:
     """Operations inside are hidden from function and dispatch modes, from autograd and from torch.func.
 
     It also switches off the `__torch_function__` and `__torch_dispatch__` of tensor subclasses, so a
@@ -44,7 +44,7 @@ def quiet() -> Iterator[None]:
     """
     with (
         torch._C.DisableTorchFunction(),
-        unseen(),
+        hide_from_python(),
         torch._C._AutoDispatchBelowAutograd(),
     ):
         yield

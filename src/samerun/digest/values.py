@@ -63,7 +63,7 @@ def digest_value(obj: object) -> bytes:
         return _digest(obj, {}, 0)
     except RecursionError:
         raise DigestError(
-            f"a {type_name(type(obj))} is nested too deep for the Python stack that is left. "
+            f"a {name_type(type(obj))} is nested too deep for the Python stack that is left. "
             "Digest its parts one by one."
         ) from None
     except DigestError:
@@ -72,12 +72,12 @@ def digest_value(obj: object) -> bytes:
         if is_the_scripts(error):
             raise
         raise DigestError(
-            f"a {type_name(type(obj))} could not be read ({type(error).__name__}: {error}). "
+            f"a {name_type(type(obj))} could not be read ({type(error).__name__}: {error}). "
             "Digest the parts of it that can."
         ) from error
 
 
-def type_name(cls: type) -> str:
+def name_type(cls: type) -> str:
     """The qualified name of a type, such as "torch.nn.parameter.Parameter"."""
     return f"{cls.__module__}.{cls.__qualname__}"
 
@@ -92,44 +92,44 @@ def _digest(obj: Any, memo: _Memo, depth: int) -> bytes:
 def _learn(cls: type) -> _Handler:
     if len(_handlers) >= _MAX_HANDLERS:
         _handlers.clear()
-    handler = _handlers[cls] = _handler_of(cls)
+    handler = _handlers[cls] = _make_handler(cls)
     return handler
 
 
-def _handler_of(cls: type) -> _Handler:
-    name = type_name(cls)
+def _make_handler(cls: type) -> _Handler:
+    name = name_type(cls)
     if (torch := sys.modules.get("torch")) is not None and issubclass(cls, torch.Tensor):
         from samerun.digest.host import digest_dense
 
         return lambda obj, memo, depth: digest_dense(obj)
     if (np := sys.modules.get("numpy")) is not None and issubclass(cls, (np.ndarray, np.generic)):
-        from samerun.digest.arrays import bytes_of, items_of
+        from samerun.digest.arrays import get_bytes, list_items
 
         if not issubclass(cls, np.generic):
-            return _array(name, items_of)
-        return _leaf(name, bytes_of)
+            return _handle_array(name, list_items)
+        return _handle_leaf(name, get_bytes)
     if (pil := sys.modules.get("PIL.Image")) is not None and issubclass(cls, pil.Image):
-        return _leaf(name, _image_bytes)
+        return _handle_leaf(name, _get_image_bytes)
     if issubclass(cls, enum.Enum):
-        return _container(name, lambda obj: (obj._name_, obj._value_))
+        return _handle_container(name, lambda obj: (obj._name_, obj._value_))
     if dataclasses.is_dataclass(cls):
         names = [field.name for field in dataclasses.fields(cls)]
-        return _container(name, lambda obj: [x for n in names for x in (n, getattr(obj, n, None))])
+        return _handle_container(name, lambda obj: [x for n in names for x in (n, getattr(obj, n, None))])
     if name in _SHOWN:
-        return _leaf(name, lambda obj: str(obj).encode("utf-8", "surrogatepass"))
+        return _handle_leaf(name, lambda obj: str(obj).encode("utf-8", "surrogatepass"))
     for base, handle in _BY_BASE.items():
         if issubclass(cls, base):
             return handle(name)
-    return _leaf(name, lambda obj: b"")
+    return _handle_leaf(name, lambda obj: b"")
 
 
-def _leaf(name: str, content: Callable[[Any], Any]) -> _Handler:
+def _handle_leaf(name: str, content: Callable[[Any], Any]) -> _Handler:
     """For what holds no other objects; `content` gives its bytes."""
     seed = seed_of(name)
     return lambda obj, memo, depth: xxh3_128_digest(content(obj), seed)
 
 
-def _container(name: str, items: Callable[[Any], Iterable[Any]], ordered: bool = True) -> _Handler:
+def _handle_container(name: str, items: Callable[[Any], Iterable[Any]], ordered: bool = True) -> _Handler:
     """For what holds other objects. Seen again, an object has its first digest; inside itself, its distance.
 
     The memo keeps each object alive, so that no other takes its id during the walk.
@@ -158,59 +158,59 @@ def _container(name: str, items: Callable[[Any], Iterable[Any]], ordered: bool =
     return handler
 
 
-def _array(name: str, items_of: Callable[[Any], Any]) -> _Handler:
+def _handle_array(name: str, items_of: Callable[[Any], Any]) -> _Handler:
     """For numpy arrays: (key, bytes), or (key, items) when the array holds objects or several fields."""
-    items = _container(name, lambda array: items_of(array))
+    items = _handle_container(name, lambda array: items_of(array))
 
     def handler(obj: Any, memo: _Memo, depth: int) -> bytes:
-        from samerun.digest.arrays import bytes_of, is_flat, key_of
+        from samerun.digest.arrays import get_bytes, is_flat, key_of
 
         if is_flat(obj):
-            return xxh3_128_digest(bytes_of(obj), seed_of(f"{name} {key_of(obj)}"))
+            return xxh3_128_digest(get_bytes(obj), seed_of(f"{name} {key_of(obj)}"))
         return items(obj, memo, depth)
 
     return handler
 
 
-def _framed(*parts: str | bytes) -> bytes:
+def _frame_parts(*parts: str | bytes) -> bytes:
     """Parts in one run of bytes, with their lengths, so that none runs into the next."""
     raw = [part.encode() if isinstance(part, str) else part for part in parts]
     return b"".join([struct.pack("<Q", len(part)) + part for part in raw])
 
 
-def _image_bytes(image: Any) -> bytes:
+def _get_image_bytes(image: Any) -> bytes:
     palette = bytes(image.getpalette() or ()) if image.mode in ("P", "PA") else b""
-    return _framed(image.mode, str(image.size), image.tobytes(), palette)
+    return _frame_parts(image.mode, str(image.size), image.tobytes(), palette)
 
 
-def _int_bytes(obj: int) -> bytes:
+def _get_int_bytes(obj: int) -> bytes:
     return int.to_bytes(obj, int.bit_length(obj) // 8 + 1, "little", signed=True)
 
 
 def _view_bytes(obj: memoryview) -> bytes:
-    return _framed(obj.format, str(obj.shape), obj.tobytes())
+    return _frame_parts(obj.format, str(obj.shape), obj.tobytes())
 
 
-def _mapping_items(obj: dict[Any, Any]) -> list[Any]:
+def _list_mapping_items(obj: dict[Any, Any]) -> list[Any]:
     return [x for pair in dict.items(obj) for x in pair]
 
 
 # By base class, most special first. The base's own methods are used: an override would be the user's code.
 _BY_BASE: dict[type, Callable[[str], _Handler]] = {
-    bool: lambda name: _leaf(name, lambda obj: b"\1" if obj else b"\0"),
-    int: lambda name: _leaf(name, _int_bytes),
-    float: lambda name: _leaf(name, lambda obj: struct.pack("<d", obj)),
-    complex: lambda name: _leaf(name, lambda obj: struct.pack("<dd", obj.real, obj.imag)),
-    str: lambda name: _leaf(name, lambda obj: str.encode(obj, "utf-8", "surrogatepass")),
-    bytes: lambda name: _leaf(name, lambda obj: obj),
-    bytearray: lambda name: _leaf(name, lambda obj: obj),
-    memoryview: lambda name: _leaf(name, _view_bytes),
-    tuple: lambda name: _container(name, tuple.__iter__),
-    list: lambda name: _container(name, list.__iter__),
-    dict: lambda name: _container(name, _mapping_items),
-    collections.UserDict: lambda name: _container(name, lambda obj: (obj.data,)),
-    collections.UserList: lambda name: _container(name, lambda obj: (obj.data,)),
-    collections.deque: lambda name: _container(name, collections.deque.__iter__),
-    set: lambda name: _container(name, set.__iter__, ordered=False),
-    frozenset: lambda name: _container(name, frozenset.__iter__, ordered=False),
+    bool: lambda name: _handle_leaf(name, lambda obj: b"\1" if obj else b"\0"),
+    int: lambda name: _handle_leaf(name, _get_int_bytes),
+    float: lambda name: _handle_leaf(name, lambda obj: struct.pack("<d", obj)),
+    complex: lambda name: _handle_leaf(name, lambda obj: struct.pack("<dd", obj.real, obj.imag)),
+    str: lambda name: _handle_leaf(name, lambda obj: str.encode(obj, "utf-8", "surrogatepass")),
+    bytes: lambda name: _handle_leaf(name, lambda obj: obj),
+    bytearray: lambda name: _handle_leaf(name, lambda obj: obj),
+    memoryview: lambda name: _handle_leaf(name, _view_bytes),
+    tuple: lambda name: _handle_container(name, tuple.__iter__),
+    list: lambda name: _handle_container(name, list.__iter__),
+    dict: lambda name: _handle_container(name, _list_mapping_items),
+    collections.UserDict: lambda name: _handle_container(name, lambda obj: (obj.data,)),
+    collections.UserList: lambda name: _handle_container(name, lambda obj: (obj.data,)),
+    collections.deque: lambda name: _handle_container(name, collections.deque.__iter__),
+    set: lambda name: _handle_container(name, set.__iter__, ordered=False),
+    frozenset: lambda name: _handle_container(name, frozenset.__iter__, ordered=False),
 }

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from samerun.editing.index import index, unpacked
-from samerun.editing.source_file import File, Function, last_name
+from samerun.editing.index import index, unpack_targets
+from samerun.editing.source_file import File, Function, get_last_name
 from samerun.editing.user_program import Code
 
 Place = tuple[File, ast.expr]
@@ -14,7 +14,7 @@ _DEEPEST = 6
 _MOST = 24  # values of one name; of one that has more, no more is known anyway
 
 
-def behind(code: Code, place: Place, wanted: Callable[[File, ast.expr], bool]) -> list[Place]:
+def find_behind(code: Code, place: Place, wanted: Callable[[File, ast.expr], bool]) -> list[Place]:
     """The wanted expressions within this one, or else within what gives its names their values, and so on."""
     found: dict[int, Place] = {}
     _search(code, place, wanted, found, set(), _DEEPEST)
@@ -33,33 +33,33 @@ def _search(
     if id(top) in seen:
         return
     seen.add(id(top))
-    here = [node for node in _parts(top) if wanted(file, node)]
+    here = [node for node in _walk_parts(top) if wanted(file, node)]
     for node in here:
         found[id(node)] = (file, node)
     if here or not depth:
         return
-    for node in _parts(top):
-        for other in given(code, (file, node)):
+    for node in _walk_parts(top):
+        for other in find_given(code, (file, node)):
             _search(code, other, wanted, found, seen, depth - 1)
 
 
-def given(code: Code, place: Place) -> list[Place]:
+def find_given(code: Code, place: Place) -> list[Place]:
     """The expressions that give a name, attribute, subscript or call of a function its value."""
     file, node = place
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-        return _of_name(code, file, node)[:_MOST]
+        return _find_of_name(code, file, node)[:_MOST]
     if isinstance(node, ast.Attribute):
-        return _of_attribute(code, file, node)[:_MOST]
+        return _find_of_attribute(code, file, node)[:_MOST]
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
         return [(file, value) for value in index(file).keys[node.slice.value]][:_MOST]
     if isinstance(node, ast.Call):
-        return [(other, item) for other, found in functions(code, file, node) for item in returns(found)]
+        return [(other, item) for other, found in find_functions(code, file, node) for item in returns(found)]
     return []
 
 
-def functions(code: Code, file: File, call: ast.Call) -> list[tuple[File, Function]]:
+def find_functions(code: Code, file: File, call: ast.Call) -> list[tuple[File, Function]]:
     """The functions of the user's that a call may call, by name."""
-    name = last_name(call)
+    name = get_last_name(call)
     known = file.names.imported.get(name) if isinstance(call.func, ast.Name) else None
     files = code.files if known is not None or isinstance(call.func, ast.Attribute) else [file]
     wanted = known.rpartition(".")[2] if known else name
@@ -73,7 +73,7 @@ def returns(function: Function) -> Iterator[ast.expr]:
             yield node.value
 
 
-def _parts(top: ast.expr) -> Iterator[ast.expr]:
+def _walk_parts(top: ast.expr) -> Iterator[ast.expr]:
     """An expression and those in it, but the names of what it calls."""
     waiting: list[ast.AST] = [top]
     while waiting:
@@ -86,16 +86,16 @@ def _parts(top: ast.expr) -> Iterator[ast.expr]:
             waiting += ast.iter_child_nodes(node)
 
 
-def _of_name(code: Code, file: File, name: ast.Name) -> list[Place]:
+def _find_of_name(code: Code, file: File, name: ast.Name) -> list[Place]:
     for outer in file.around(name):
         for loop in reversed(getattr(outer, "generators", [])):
-            targets = (target for target, _ in unpacked(loop.target, loop.iter))
-            if loop.iter is not name and any(last_name(target) == name.id for target in targets):
+            targets = (target for target, _ in unpack_targets(loop.target, loop.iter))
+            if loop.iter is not name and any(get_last_name(target) == name.id for target in targets):
                 return [(file, loop.iter)]
     scope: ast.AST | None = file.scope(name)
     while scope is not None:
         if isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and _takes(scope, name.id):
-            return _of_parameter(code, file, scope, name.id)
+            return _find_of_parameter(code, file, scope, name.id)
         values = [(file, value) for value in index(file).names[scope, name.id]]
         if values:
             return values
@@ -114,17 +114,17 @@ def _is_module(file: File, name: str) -> bool:
     return not name or path == name or path.endswith(f".{name}")
 
 
-def _arguments(scope: Function | ast.Lambda) -> list[ast.arg]:
+def _list_arguments(scope: Function | ast.Lambda) -> list[ast.arg]:
     return [*scope.args.posonlyargs, *scope.args.args]
 
 
 def _takes(scope: Function | ast.Lambda, name: str) -> bool:
-    return any(item.arg == name for item in [*_arguments(scope), *scope.args.kwonlyargs])
+    return any(item.arg == name for item in [*_list_arguments(scope), *scope.args.kwonlyargs])
 
 
-def _of_parameter(code: Code, file: File, scope: Function | ast.Lambda, name: str) -> list[Place]:
+def _find_of_parameter(code: Code, file: File, scope: Function | ast.Lambda, name: str) -> list[Place]:
     """Its default, and what the calls of the function pass."""
-    positional = [item.arg for item in _arguments(scope)]
+    positional = [item.arg for item in _list_arguments(scope)]
     defaults = dict(zip(reversed(positional), reversed(scope.args.defaults), strict=False))
     for item, value in zip(scope.args.kwonlyargs, scope.args.kw_defaults, strict=True):
         if value is not None:
@@ -146,7 +146,7 @@ def _of_parameter(code: Code, file: File, scope: Function | ast.Lambda, name: st
     return found
 
 
-def _of_attribute(code: Code, file: File, node: ast.Attribute) -> list[Place]:
+def _find_of_attribute(code: Code, file: File, node: ast.Attribute) -> list[Place]:
     """Assignments to it: in its class, in this file, or else in the others; options and fields count.
 
     Of a property, what it returns.
@@ -159,13 +159,13 @@ def _of_attribute(code: Code, file: File, node: ast.Attribute) -> list[Place]:
         return [(file, value) for value in own]
     for files in ([file], [other for other in code.files if other is not file]):
         found = [(other, value) for other in files for value in index(other).attributes[node.attr]]
-        found += [(other, value) for other in files for value in _of_property(other, node.attr)]
+        found += [(other, value) for other in files for value in _find_of_property(other, node.attr)]
         if found:
             return found
     return []
 
 
-def _of_property(file: File, name: str) -> Iterator[ast.expr]:
+def _find_of_property(file: File, name: str) -> Iterator[ast.expr]:
     for function in index(file).functions[name]:
         if any("property" in ast.unparse(item) for item in function.decorator_list):
             yield from returns(function)

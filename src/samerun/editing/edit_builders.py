@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 
 from samerun.editing.edit import Change, NoEdit, Wrap
-from samerun.editing.import_names import written
+from samerun.editing.import_names import write_name
 from samerun.editing.source_file import File
 
 
-def replaced(file: File, node: ast.AST, text: str, imports: tuple[str, ...] = ()) -> Change:
+def replace_node(file: File, node: ast.AST, text: str, imports: tuple[str, ...] = ()) -> Change:
     """The text of a node becomes another one. Raises NoEdit where its place is not known."""
     start, end = file.span(node)
     return Change(file.path, start, end, text, imports)
@@ -26,7 +26,7 @@ def put_into(file: File, node: ast.expr, function: str, more: str = "") -> Wrap:
     return Wrap(file.path, start, end, f"{function}({inner[0]}", f"{inner[1]}{tail}")
 
 
-def renamed(file: File, call: ast.Call, name: str) -> Change:
+def rename_call(file: File, call: ast.Call, name: str) -> Change:
     """The last part of what is called becomes another name: `x.empty(3)` → `x.zeros(3)`."""
     start, end = file.span(call.func)
     if isinstance(call.func, ast.Attribute):
@@ -36,13 +36,13 @@ def renamed(file: File, call: ast.Call, name: str) -> Change:
     return Change(file.path, start, end, name)
 
 
-def calling(file: File, call: ast.Call, name: str) -> Change:
+def call_instead(file: File, call: ast.Call, name: str) -> Change:
     """What is called becomes something of a library, by its whole name."""
-    text, missing = written(file, name, call)
-    return replaced(file, call.func, text, missing)
+    text, missing = write_name(file, name, call)
+    return replace_node(file, call.func, text, missing)
 
 
-def with_arguments(file: File, call: ast.Call, text: str, imports: tuple[str, ...] = ()) -> Change:
+def replace_arguments(file: File, call: ast.Call, text: str, imports: tuple[str, ...] = ()) -> Change:
     """The arguments of a call become others."""
     _, after = file.span(call.func)
     _, end = file.span(call)
@@ -50,7 +50,7 @@ def with_arguments(file: File, call: ast.Call, text: str, imports: tuple[str, ..
     return Change(file.path, opening + 1, end - 1, text, imports)
 
 
-def with_first(file: File, call: ast.Call, text: str) -> Change:
+def insert_first(file: File, call: ast.Call, text: str) -> Change:
     """A call gets one more argument, before those that it has."""
     _, after = file.span(call.func)
     _, end = file.span(call)
@@ -59,21 +59,21 @@ def with_first(file: File, call: ast.Call, text: str) -> Change:
     return Change(file.path, opening + 1, opening + 1, f"{text}{more}")
 
 
-def with_keyword(file: File, call: ast.Call, name: str, text: str, imports: tuple[str, ...] = ()) -> Change:
+def set_keyword(file: File, call: ast.Call, name: str, text: str, imports: tuple[str, ...] = ()) -> Change:
     """A call gets `name=text`, in the place of what it gave for that name so far."""
     for item in call.keywords:
         if item.arg == name:
-            return replaced(file, item.value, text, imports)
+            return replace_node(file, item.value, text, imports)
     given = [*call.args, *call.keywords]
     if not given:
-        return with_arguments(file, call, f"{name}={text}", imports)
+        return replace_arguments(file, call, f"{name}={text}", imports)
     end = max(file.span(item)[1] for item in given)
     if len(given) == 1 and isinstance(given[0], ast.GeneratorExp):
         raise NoEdit(f"{file.path}: no argument can be added beside a generator expression")
     return Change(file.path, end, end, f", {name}={text}", imports)
 
 
-def before(file: File, statement: ast.stmt, line: str) -> Change:
+def insert_before(file: File, statement: ast.stmt, line: str) -> Change:
     """One more line before a statement, with its indentation. Raises NoEdit when it shares its line."""
     start, _ = file.span(statement)
     at = file.offset_of_line(statement.lineno)
@@ -82,7 +82,7 @@ def before(file: File, statement: ast.stmt, line: str) -> Change:
     return Change(file.path, at, at, f"{file.indent(statement)}{line}\n")
 
 
-def after(file: File, statement: ast.stmt, line: str) -> Change:
+def insert_after(file: File, statement: ast.stmt, line: str) -> Change:
     """One more line after a statement, with its indentation. Raises NoEdit when it shares its line."""
     if not file.stands_alone(statement):
         raise NoEdit(f"{file.path}:{statement.lineno} holds more than one statement")
@@ -92,13 +92,13 @@ def after(file: File, statement: ast.stmt, line: str) -> Change:
     return Change(file.path, end, end, f"\n{text}" if unended else f"{text}\n")
 
 
-def removed(file: File, statement: ast.stmt) -> Change:
+def remove_statement(file: File, statement: ast.stmt) -> Change:
     """A statement taken out, or `pass` in its place where nothing else is in its block."""
     parent = file.parent(statement)
     blocks = [getattr(parent, name, None) or [] for name in ("body", "orelse", "finalbody")]
     alone = any(block == [statement] for block in blocks)
     if alone or not file.stands_alone(statement):
-        return replaced(file, statement, "pass")
+        return replace_node(file, statement, "pass")
     start = file.offset_of_line(statement.lineno)
     return Change(file.path, start, file.offset_of_line((statement.end_lineno or statement.lineno) + 1), "")
 

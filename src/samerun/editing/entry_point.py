@@ -7,33 +7,35 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 
 from samerun.editing.edit import NoEdit
-from samerun.editing.source_file import parsed
+from samerun.editing.source_file import parse_python
 
 _WITH_VALUE = frozenset({"-W", "-X", "-Q", "--check-hash-based-pycs"})
 _STARTERS = frozenset({"torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch"})
 
 
-def started(argv: Sequence[str], folder: Path, ran: Mapping[str, object]) -> str:
+def find_started(argv: Sequence[str], folder: Path, ran: Mapping[str, object]) -> str:
     """The path of the script that `argv` starts, as given there; `ran` holds the files that ran.
 
     `argv` begins with python, or with what ends in starting it (torchrun, bash, …). Raises NoEdit.
     """
     words = list(argv[1:]) if argv and _is_python(argv[0]) else None
     if words is None:
-        return _among(ran, argv)
+        return _find_among(ran, argv)
     while words:
         word = words.pop(0)
         if word == "-m" or (word.startswith("-m") and len(word) > 2):
             module = word[2:] or (words.pop(0) if words else "")
-            return _among(ran, words) if module in _STARTERS else _module(module, words, folder, ran)
+            return (
+                _find_among(ran, words) if module in _STARTERS else _find_module(module, words, folder, ran)
+            )
         if word == "-c" or word.startswith("-c"):
-            return _among(ran, words) if "multiprocessing" in " ".join(words[:1]) else "<string>"
+            return _find_among(ran, words) if "multiprocessing" in " ".join(words[:1]) else "<string>"
         if word == "-":
             return "<stdin>"
         if word in _WITH_VALUE and words:
             words.pop(0)
         elif not word.startswith("-"):
-            return _script(word, words, folder, ran)
+            return _find_script(word, words, folder, ran)
     return "<stdin>"
 
 
@@ -42,7 +44,7 @@ def _is_python(word: str) -> bool:
     return name.startswith(("python", "pypy")) and not name.endswith(".py")
 
 
-def _module(name: str, words: Sequence[str], folder: Path, ran: Mapping[str, object]) -> str:
+def _find_module(name: str, words: Sequence[str], folder: Path, ran: Mapping[str, object]) -> str:
     path = name.replace(".", "/")
     for choice in (f"{path}.py", f"{path}/__main__.py"):
         if (folder / choice).is_file() or choice in ran:
@@ -50,7 +52,7 @@ def _module(name: str, words: Sequence[str], folder: Path, ran: Mapping[str, obj
         alike = [item for item in ran if item.endswith(f"/{choice}")]
         if len(alike) == 1:
             return alike[0]
-    named = _named(words, ran)  # a profiler or the like, that starts the script
+    named = _find_named(words, ran)  # a profiler or the like, that starts the script
     if named is None and name.startswith("ipykernel"):
         raise NoEdit("the code ran in a notebook: export it as a script, and start that")
     if named is None:
@@ -58,7 +60,7 @@ def _module(name: str, words: Sequence[str], folder: Path, ran: Mapping[str, obj
     return named
 
 
-def _script(word: str, words: Sequence[str], folder: Path, ran: Mapping[str, object]) -> str:
+def _find_script(word: str, words: Sequence[str], folder: Path, ran: Mapping[str, object]) -> str:
     path = folder / word
     if path.is_dir() and (path / "__main__.py").is_file():
         return f"{word}/__main__.py"
@@ -70,13 +72,13 @@ def _script(word: str, words: Sequence[str], folder: Path, ran: Mapping[str, obj
         return alike[0] if len(alike) == 1 else normal
     if path.resolve().is_relative_to(folder.resolve()):
         return normal
-    return _named(words, ran) or _imported(path, ran) or normal
+    return _find_named(words, ran) or _find_imported(path, ran) or normal
 
 
-def _imported(program: Path, ran: Mapping[str, object]) -> str | None:
+def _find_imported(program: Path, ran: Mapping[str, object]) -> str | None:
     """The file that an installed program, as pip writes them, imports its `main` from."""
     try:
-        tree = parsed(program.read_text(encoding="utf-8"))
+        tree = parse_python(program.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     for node in ast.walk(tree) if tree is not None else []:
@@ -88,7 +90,7 @@ def _imported(program: Path, ran: Mapping[str, object]) -> str | None:
     return None
 
 
-def _named(words: Sequence[str], ran: Mapping[str, object]) -> str | None:
+def _find_named(words: Sequence[str], ran: Mapping[str, object]) -> str | None:
     """The first file that ran among these words."""
     for word in words:
         name = PurePath(word).as_posix().removeprefix("./")
@@ -100,9 +102,9 @@ def _named(words: Sequence[str], ran: Mapping[str, object]) -> str | None:
     return None
 
 
-def _among(ran: Mapping[str, object], words: Sequence[str]) -> str:
+def _find_among(ran: Mapping[str, object], words: Sequence[str]) -> str:
     """The one file that ran which the words name, or else the only one that ran at all."""
-    named = _named(words, ran)
+    named = _find_named(words, ran)
     if named is not None:
         return named
     if len(ran) == 1:

@@ -5,36 +5,36 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from samerun.editing.names import bound, imports
+from samerun.editing.names import collect_bound, walk_imports
 from samerun.editing.source_file import File
 
 _USUAL = {"numpy": "np"}  # the names that everybody imports them by
 
 
-def written(file: File, name: str, at: ast.AST) -> tuple[str, tuple[str, ...]]:
+def write_name(file: File, name: str, at: ast.AST) -> tuple[str, tuple[str, ...]]:
     """(a dotted name as code that stands at `at` must write it, the import that must be added for it)."""
-    return spelled(file, name, bindings(file, at))
+    return spell_name(file, name, find_bindings(file, at))
 
 
-def bindings(file: File, at: ast.AST) -> dict[str, str]:
+def find_bindings(file: File, at: ast.AST) -> dict[str, str]:
     """What imports bind where `at` is evaluated: the module's, and those before it in its functions."""
     found: dict[str, str] = {}
     in_function = file.function(at) is not None
     line = getattr(at, "lineno", 0)
-    for node in imports(file.tree.body):
+    for node in walk_imports(file.tree.body):
         if in_function or node.lineno < line:
-            found.update(bound([node]))
+            found.update(collect_bound([node]))
     for around in file.around(at):
         if isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)):
             inside = (node for node in ast.walk(around) if isinstance(node, (ast.Import, ast.ImportFrom)))
-            found.update(bound(node for node in inside if node.lineno < line))
+            found.update(collect_bound(node for node in inside if node.lineno < line))
             hidden = {item.arg for item in ast.walk(around.args) if isinstance(item, ast.arg)}
             found = {name: module for name, module in found.items() if name not in hidden}
     return found
 
 
-def spelled(file: File, name: str, there: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
-    """As `written`, where `there` are the names that are imported."""
+def spell_name(file: File, name: str, there: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
+    """As `write_name`, where `there` are the names that are imported."""
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
         module, rest = ".".join(parts[:length]), parts[length:]

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from samerun.editing.source_file import File, Function, last_name
+from samerun.editing.source_file import File, Function, get_last_name
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ def index(file: File) -> Index:
     made = Index()
     for node in file.every(ast.stmt, ast.NamedExpr, ast.Call, ast.Dict):
         if isinstance(node, ast.Call):
-            made.calls[last_name(node)].append(node)
+            made.calls[get_last_name(node)].append(node)
             if isinstance(node.func, ast.Attribute) and node.func.attr in ("add", "append") and node.args:
                 made.added[ast.unparse(node.func.value)].append(node.args[0])
-            for name, value in _options(node):
+            for name, value in _list_options(node):
                 made.attributes[name].append(value)
                 made.keys[name].append(value)
         elif isinstance(node, ast.Dict):
@@ -54,23 +54,23 @@ def index(file: File) -> Index:
     return made
 
 
-def pairs(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+def list_pairs(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     """What an assignment assigns: each target with its value (the whole value, where parts are unpacked)."""
     if isinstance(node, ast.Assign):
         for target in node.targets:
-            yield from unpacked(target, node.value)
+            yield from unpack_targets(target, node.value)
     elif isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.NamedExpr)):
         if node.value is not None:
             yield node.target, node.value
     elif isinstance(node, (ast.For, ast.AsyncFor)):
-        yield from unpacked(node.target, node.iter)
+        yield from unpack_targets(node.target, node.iter)
     elif isinstance(node, (ast.With, ast.AsyncWith)):
         for item in node.items:
             if item.optional_vars is not None:
                 yield item.optional_vars, item.context_expr
 
 
-def unpacked(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+def unpack_targets(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Each target of `a, b = 1, 2` with its value."""
     if not isinstance(target, (ast.Tuple, ast.List)):
         yield target, value
@@ -78,32 +78,32 @@ def unpacked(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.
     parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
     if len(parts) == len(target.elts):
         for one, other in zip(target.elts, parts, strict=True):
-            yield from unpacked(one, other)
+            yield from unpack_targets(one, other)
     else:
         for one in target.elts:
-            yield from unpacked(one, value)
+            yield from unpack_targets(one, value)
 
 
 def _add_assignments(file: File, node: ast.AST, made: Index) -> None:
     scope = file.scope(node)
-    for target, value in pairs(node):
+    for target, value in list_pairs(node):
         if isinstance(target, ast.Name):
             made.names[scope, target.id].append(value)
         if isinstance(target, ast.Attribute) or isinstance(scope, ast.ClassDef):
-            made.attributes[last_name(target)].append(value)
+            made.attributes[get_last_name(target)].append(value)
             owner = file.owner(target)
             if owner is not None:
-                made.own[owner, last_name(target)].append(value)
+                made.own[owner, get_last_name(target)].append(value)
         if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
             made.keys[target.slice.value].append(value)
 
 
-def _options(call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+def _list_options(call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
     """The defaults of `add_argument("--name", …)`, and `name=` of a namespace, configuration or dict."""
-    if last_name(call) == "add_argument":
+    if get_last_name(call) == "add_argument":
         words = [str(item.value) for item in call.args if isinstance(item, ast.Constant)]
         default = next((item.value for item in call.keywords if item.arg == "default"), None)
         if default is not None:
             yield from ((word.lstrip("-").replace("-", "_"), default) for word in words)
-    elif last_name(call)[:1].isupper() or last_name(call) == "dict":
+    elif get_last_name(call)[:1].isupper() or get_last_name(call) == "dict":
         yield from ((item.arg, item.value) for item in call.keywords if item.arg)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from samerun.editing.edit import NoEdit
-from samerun.editing.names import bound, imports, is_main_guard
+from samerun.editing.names import collect_bound, is_main_guard, walk_imports
 from samerun.editing.source_file import File
 from samerun.editing.user_program import Code
 
@@ -47,36 +47,36 @@ class Spot:
     inline: bool = False
 
 
-def beginning(code: Code) -> Spot:
+def find_beginning(code: Code) -> Spot:
     """The spot in the script that was started, or in the package that `python -m` imports before it.
 
     Raises NoEdit when there is no script that can be edited.
     """
     main = code.main
     for package in code.packages:
-        if _drawing_import(code, package, list(_leading(package))) or _draws(code, package, set()):
-            return spot(package, code)
-    return spot(main, code)
+        if _find_drawing_import(code, package, list(_walk_leading(package))) or _draws(code, package, set()):
+            return find_spot(package, code)
+    return find_spot(main, code)
 
 
-def spot(file: File, code: Code | None = None) -> Spot:
+def find_spot(file: File, code: Code | None = None) -> Spot:
     """The spot after the first imports of a file; with `code`, above an import that draws."""
-    leading = list(_leading(file))
+    leading = list(_walk_leading(file))
     last = max((at for at, item in enumerate(leading) if _is_import(item)), default=None)
     used = leading[: last + 1] if last is not None else [item for item in leading if _is_first(item, file)]
-    above = None if code is None else _drawing_import(code, file, used)
+    above = None if code is None else _find_drawing_import(code, file, used)
     if above is not None:
         used = used[: used.index(above)]
-    names = bound(imports(used))
+    names = collect_bound(walk_imports(used))
     if not used:
-        start = _after_comments(file)
+        start = _skip_comments(file)
         return Spot(file, start, names, start)
     if above is not None:
         start = file.offset_of_line(above.lineno)
         return Spot(file, start, names, start)
     end = used[-1].end_lineno or used[-1].lineno
     following = file.tree.body[len(used)] if len(used) < len(file.tree.body) else None
-    if following is not None and _first_line(following) <= end:
+    if following is not None and _find_first_line(following) <= end:
         start = file.span(following)[0]
         return Spot(file, start, names, start, inline=True)
     after = file.offset_of_line(end + 1)
@@ -84,7 +84,7 @@ def spot(file: File, code: Code | None = None) -> Spot:
     return Spot(file, after + (blank.end() if blank else 0), names, after)
 
 
-def _leading(file: File) -> Iterator[ast.stmt]:
+def _walk_leading(file: File) -> Iterator[ast.stmt]:
     """The statements at the start of a file up to the first that may draw."""
     for item in file.tree.body:
         if not (_is_import(item) or _is_first(item, file) or _prepares(file, item)):
@@ -122,18 +122,18 @@ def _prepares(file: File, item: ast.stmt) -> bool:
     return isinstance(item, ast.Expr) and bool(_PREPARES.match(file.said(item)))
 
 
-def _drawing_import(code: Code, file: File, used: list[ast.stmt]) -> ast.stmt | None:
+def _find_drawing_import(code: Code, file: File, used: list[ast.stmt]) -> ast.stmt | None:
     """The first of these statements that imports a module of the user's which may draw as it is imported."""
     for item in used:
-        for other in _imported_by(code, file, item):
+        for other in _find_imported_by(code, file, item):
             if _draws(code, other, {file.path}):
                 return item
     return None
 
 
-def _imported_by(code: Code, file: File, item: ast.stmt) -> Iterator[File]:
+def _find_imported_by(code: Code, file: File, item: ast.stmt) -> Iterator[File]:
     """The user's own files that a statement imports, themselves or as members of a package."""
-    for name in _modules(item, file):
+    for name in _list_modules(item, file):
         path = name.replace(".", "/")
         for other in code.files:
             here = other.path.removesuffix(".py").removesuffix("/__init__")
@@ -141,7 +141,7 @@ def _imported_by(code: Code, file: File, item: ast.stmt) -> Iterator[File]:
                 yield other
 
 
-def _modules(item: ast.stmt, file: File) -> Iterator[str]:
+def _list_modules(item: ast.stmt, file: File) -> Iterator[str]:
     for node in ast.walk(item):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -165,7 +165,7 @@ def _draws(code: Code, file: File, seen: set[str]) -> bool:
     for item in body:
         if is_main_guard(item):
             continue
-        if any(_draws(code, other, seen) for other in _imported_by(code, file, item)):
+        if any(_draws(code, other, seen) for other in _find_imported_by(code, file, item)):
             return True
         if any(_may_draw(file, node) for node in _run_on_import(item) if isinstance(node, ast.Call)):
             return True
@@ -190,15 +190,15 @@ def _run_on_import(item: ast.AST) -> Iterator[ast.AST]:
         yield from _run_on_import(child)
 
 
-def _first_line(item: ast.stmt) -> int:
+def _find_first_line(item: ast.stmt) -> int:
     decorators: list[ast.expr] = getattr(item, "decorator_list", [])
     return min([item.lineno, *(node.lineno for node in decorators)])
 
 
-def _after_comments(file: File) -> int:
+def _skip_comments(file: File) -> int:
     """Past `#!`, the coding line and a licence at the very start."""
     offset = 0
-    first = _first_line(file.tree.body[0]) if file.tree.body else 1
+    first = _find_first_line(file.tree.body[0]) if file.tree.body else 1
     for line in range(1, first):
         start, end = file.offset_of_line(line), file.offset_of_line(line + 1)
         if not file.text[start:end].removeprefix("\ufeff").startswith("#"):

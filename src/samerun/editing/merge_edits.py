@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from samerun.editing.edit import Change, Edit, NoEdit, Opening, Wrap
-from samerun.editing.import_names import spelled
-from samerun.editing.insertion_point import Spot, beginning, spot
-from samerun.editing.source_file import File, parsed
+from samerun.editing.import_names import spell_name
+from samerun.editing.insertion_point import Spot, find_beginning, find_spot
+from samerun.editing.source_file import File, parse_python
 from samerun.editing.user_program import Code
 
 # Lines at the beginning: the environment before what reads it, seeds, then settings, then computing.
@@ -24,34 +24,34 @@ _ORDER = (
 )
 
 
-def merged(code: Code, edits: Iterable[Edit]) -> dict[str, str]:
+def merge_edits(code: Code, edits: Iterable[Edit]) -> dict[str, str]:
     """The new text of each file that is edited, by its path.
 
     Raises NoEdit when there is no place for an opening, or the result could not be parsed any more.
     """
     every = list(dict.fromkeys(edits))
     changes: dict[str, list[Change]] = defaultdict(list)
-    for place in _outermost([item for item in every if not isinstance(item, Opening)]):
-        changes[place.path] += _plain(place)
+    for place in _select_outermost([item for item in every if not isinstance(item, Opening)]):
+        changes[place.path] += _make_changes(place)
     begins: dict[str, Spot] = {}
     openings: dict[str, list[Opening]] = defaultdict(list)
     for item in every:
         if isinstance(item, Opening):
-            begin = beginning(code) if item.site is None else spot(code.at(item.site)[0])
+            begin = find_beginning(code) if item.site is None else find_spot(code.at(item.site)[0])
             begins[begin.file.path] = begin
             openings[begin.file.path].append(item)
             changes[begin.file.path] += []
     texts = {}
     for path, items in changes.items():
         file = code.file(path)
-        text = _applied(file, [*items, *_lines(file, items, openings[path], begins.get(path))])
-        if parsed(text) is None:
+        text = _apply(file, [*items, *_build_lines(file, items, openings[path], begins.get(path))])
+        if parse_python(text) is None:
             raise NoEdit(f"the edit of {path} could not be made without breaking its syntax")
         texts[path] = text
     return {path: text for path, text in texts.items() if text != code.file(path).text}
 
 
-def _outermost(edits: Sequence[Change | Wrap]) -> list[Change | Wrap]:
+def _select_outermost(edits: Sequence[Change | Wrap]) -> list[Change | Wrap]:
     """Without what is inside of text that is replaced, and without the second of two that overlap."""
     kept: list[Change | Wrap] = []
     for item in sorted(edits, key=lambda edit: edit.start - edit.end):
@@ -71,29 +71,29 @@ def _overlap(one: Change | Wrap, kept: Change | Wrap) -> bool:
     return one.start < kept.end and kept.start < one.end
 
 
-def _plain(edit: Change | Wrap) -> list[Change]:
+def _make_changes(edit: Change | Wrap) -> list[Change]:
     if isinstance(edit, Change):
         return [edit]
     before = Change(edit.path, edit.start, edit.start, edit.before)
     return [before, Change(edit.path, edit.end, edit.end, edit.after)]
 
 
-def _lines(
+def _build_lines(
     file: File, changes: Sequence[Change], openings: Sequence[Opening], at: Spot | None
 ) -> list[Change]:
     """The whole lines to add: imports, then what runs at the beginning."""
-    place = at or spot(file)
+    place = at or find_spot(file)
     wanted = [line for change in changes for line in change.imports]
     said = []
     for opening in sorted(openings, key=_order):
-        text, missing = spelled(file, opening.name, place.bound)
+        text, missing = spell_name(file, opening.name, place.bound)
         wanted += missing
         said.append(f"{text}{opening.rest}" + (f"  # {opening.comment}" if opening.comment else ""))
-    new = [_insertion(place, place.imports_at, list(dict.fromkeys(wanted)))]
-    return [change for change in (*new, _insertion(place, place.offset, said)) if change.text]
+    new = [_build_insertion(place, place.imports_at, list(dict.fromkeys(wanted)))]
+    return [change for change in (*new, _build_insertion(place, place.offset, said)) if change.text]
 
 
-def _insertion(place: Spot, offset: int, lines: Sequence[str]) -> Change:
+def _build_insertion(place: Spot, offset: int, lines: Sequence[str]) -> Change:
     file = place.file
     if place.inline:
         text = "".join(f"{line.split('  #')[0]}; " for line in lines)
@@ -109,7 +109,7 @@ def _order(opening: Opening) -> tuple[int, str]:
     return (min(found) if found else len(_ORDER), f"{opening.name}{opening.rest}")
 
 
-def _applied(file: File, changes: Sequence[Change]) -> str:
+def _apply(file: File, changes: Sequence[Change]) -> str:
     """The text with the changes; of insertions at one place, the first given comes first."""
     text = file.text
     placed = sorted(enumerate(changes), key=lambda item: (item[1].start, item[1].end, item[0]))

@@ -15,9 +15,9 @@ class Names:
     assigned: frozenset[str]
 
 
-def names_of(tree: ast.Module) -> Names:
+def collect_names(tree: ast.Module) -> Names:
     """The names bound anywhere in a file."""
-    imported = bound(ast.walk(tree))
+    imported = collect_bound(ast.walk(tree))
     assigned: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
@@ -29,11 +29,11 @@ def names_of(tree: ast.Module) -> Names:
         elif isinstance(node, ast.ExceptHandler) and node.name:
             assigned.add(node.name)
     for node in ast.walk(tree):
-        _short_name(node, imported, assigned)
+        _note_short_name(node, imported, assigned)
     return Names(imported, frozenset(assigned - imported.keys()))
 
 
-def bound(nodes: Iterable[ast.AST]) -> dict[str, str]:
+def collect_bound(nodes: Iterable[ast.AST]) -> dict[str, str]:
     """What the imports among these nodes bind."""
     found: dict[str, str] = {}
     for node in nodes:
@@ -50,13 +50,13 @@ def bound(nodes: Iterable[ast.AST]) -> dict[str, str]:
     return found
 
 
-def imports(statements: Iterable[ast.stmt]) -> Iterator[ast.Import | ast.ImportFrom]:
+def walk_imports(statements: Iterable[ast.stmt]) -> Iterator[ast.Import | ast.ImportFrom]:
     """The imports among these statements, and in the `try` and `if` blocks that hold nothing else."""
     for item in statements:
         if isinstance(item, (ast.Import, ast.ImportFrom)):
             yield item
         elif isinstance(item, (ast.Try, ast.If)) and not is_main_guard(item):
-            yield from imports(
+            yield from walk_imports(
                 child for child in ast.walk(item) if isinstance(child, (ast.Import, ast.ImportFrom))
             )
 
@@ -68,7 +68,7 @@ def is_main_guard(item: ast.stmt) -> bool:
     )
 
 
-def _short_name(node: ast.AST, imported: dict[str, str], assigned: set[str]) -> None:
+def _note_short_name(node: ast.AST, imported: dict[str, str], assigned: set[str]) -> None:
     """`rng = np.random`, at any place: another name for something imported."""
     if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Attribute):
         return

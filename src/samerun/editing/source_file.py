@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from samerun.editing.edit import NoEdit
-from samerun.editing.names import Names, names_of
+from samerun.editing.names import Names, collect_names
 
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 _LARGEST = 4 << 20  # bytes; beyond that a file is data
@@ -49,7 +49,7 @@ class File:
     @cached_property
     def tree(self) -> ast.Module:
         """The file parsed. Raises NoEdit when this Python cannot."""
-        tree = parsed(self.text)
+        tree = parse_python(self.text)
         if tree is None:
             raise NoEdit(f"{self.path} cannot be parsed by the Python that runs samerun")
         return tree
@@ -57,7 +57,7 @@ class File:
     @cached_property
     def names(self) -> Names:
         """What its names stand for."""
-        return names_of(self.tree)
+        return collect_names(self.tree)
 
     @property
     def newline(self) -> str:
@@ -73,7 +73,7 @@ class File:
         Raises NoEdit where Python does not say (in an f-string, before Python 3.12).
         """
         located = node if hasattr(node, "lineno") else None
-        if located is None or (_in_string(self, node) and not self._is_exact(node)):
+        if located is None or (_is_in_string(self, node) and not self._is_exact(node)):
             raise NoEdit(f"{self.path}: the place is inside a string")
         return self._ends(node)
 
@@ -224,14 +224,14 @@ class File:
 
     @cached_property
     def _nodes(self) -> list[ast.AST]:
-        return list(_in_order(self.tree))
+        return list(_walk_in_order(self.tree))
 
     @cached_property
     def _parents(self) -> dict[ast.AST, ast.AST]:
         return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
 
 
-def parsed(text: str) -> ast.Module | None:
+def parse_python(text: str) -> ast.Module | None:
     """The tree of a text, None when it is no Python."""
     try:
         with warnings.catch_warnings():
@@ -257,7 +257,7 @@ def own(statement: ast.stmt) -> Iterator[ast.expr]:
         ]
 
 
-def last_name(node: ast.AST | None) -> str:
+def get_last_name(node: ast.AST | None) -> str:
     """The last part of what is called or named: "seed" of `self.rng.seed(3)`."""
     if isinstance(node, ast.Call):
         node = node.func
@@ -266,7 +266,7 @@ def last_name(node: ast.AST | None) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _in_order(node: ast.AST) -> Iterator[ast.AST]:
+def _walk_in_order(node: ast.AST) -> Iterator[ast.AST]:
     waiting = [node]
     while waiting:
         item = waiting.pop()
@@ -274,5 +274,5 @@ def _in_order(node: ast.AST) -> Iterator[ast.AST]:
         waiting += reversed(list(ast.iter_child_nodes(item)))
 
 
-def _in_string(file: File, node: ast.AST) -> bool:
+def _is_in_string(file: File, node: ast.AST) -> bool:
     return any(isinstance(item, ast.JoinedStr) for item in file.around(node))

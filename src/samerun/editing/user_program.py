@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from samerun.digest import digest_bytes
 from samerun.editing.edit import NoEdit
-from samerun.editing.entry_point import started
+from samerun.editing.entry_point import find_started
 from samerun.editing.source_file import File
 
 _SITE = re.compile(r"(?P<path>.+):(?P<line>\d+)")
@@ -71,7 +71,7 @@ class Code:
     @cached_property
     def main(self) -> File:
         """The script that was started. Raises NoEdit when there is no such file to edit."""
-        return self.file(started(self.argv, self.folder, self._digests))
+        return self.file(find_started(self.argv, self.folder, self._digests))
 
     @cached_property
     def packages(self) -> list[File]:
@@ -162,10 +162,10 @@ class Code:
 
 
 def _digest(text: str, path: str) -> str:
-    return digest_bytes(encoded(text)).hex()
+    return digest_bytes(encode_text(text)).hex()
 
 
-def encoded(text: str) -> bytes:
+def encode_text(text: str) -> bytes:
     """A file's text as the bytes that Python reads as that text: what its own first lines say, else UTF-8."""
     for line in text.removeprefix("\ufeff").splitlines()[:2]:
         found = _COOKIE.match(line)

@@ -5,7 +5,7 @@ from __future__ import annotations
 LEVEL = 0.95
 
 
-def rarest(equal: int) -> float:
+def compute_rarest(equal: int) -> float:
     """The largest share of runs that may differ from the rest, at 95 % confidence, when `equal` runs agree.
 
     The exact upper limit of Clopper and Pearson (1934) for no failure in `equal` tries:
@@ -15,15 +15,15 @@ def rarest(equal: int) -> float:
     return share
 
 
-def phrase(equal: int) -> str:
+def describe_confidence(equal: int) -> str:
     """For people: "30 equal runs: fewer than 9.6 % of runs differ, at 95 % confidence"."""
-    percent = rarest(equal) * 100
+    percent = compute_rarest(equal) * 100
     # rounded up, so that what is said stays true
     said = f"{-(-percent // 1):.0f}" if percent >= 10 else f"{-(-percent * 10 // 1) / 10:.1f}"
     return f"{equal} equal runs: fewer than {said} % of runs differ from these, at 95 % confidence"
 
 
-def runs_needed(share: float) -> int:
+def count_runs_needed(share: float) -> int:
     """How many equal runs make it unlikely (5 %) that what shows in this share of runs went unseen."""
     count = 1
     while (1 - share) ** count > 1 - LEVEL:

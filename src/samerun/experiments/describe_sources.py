@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from samerun.runs.schema import SCHEMA
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 from samerun.sources.source import Source
 
 
 @dataclass(frozen=True)
-class Described:
+class SourceDescription:
     """One source here and now; `error` says why it could not describe itself."""
 
     id: str
@@ -24,7 +24,7 @@ class Described:
     error: str | None = None
 
 
-def describe_sources() -> list[Described]:
+def describe_sources() -> list[SourceDescription]:
     """Every source of the catalogue, in the order of the ids, with torch and numpy imported.
 
     Without one of them, what acts on it is not in play.
@@ -33,8 +33,8 @@ def describe_sources() -> list[Described]:
     return [
         _describe(source)
         if there.get(source.hooks_into.partition(".")[0], True)
-        else Described(source.id, source.kind, source.summary, in_play=False)
-        for source in catalogue().values()
+        else SourceDescription(source.id, source.kind, source.summary, in_play=False)
+        for source in find_sources().values()
     ]
 
 
@@ -46,7 +46,7 @@ def _is_there(module: str) -> bool:
     return True
 
 
-def to_json(described: list[Described]) -> dict[str, Any]:
+def convert_to_json(described: list[SourceDescription]) -> dict[str, Any]:
     """The values of `samerun env --json`."""
     return {
         "schema": SCHEMA,
@@ -62,11 +62,11 @@ def to_json(described: list[Described]) -> dict[str, Any]:
     }
 
 
-def _describe(source: Source) -> Described:
+def _describe(source: Source) -> SourceDescription:
     try:
         in_play = source.in_play()
         says = source.describe() if in_play else {}
         error = None
     except Exception as reason:  # one broken driver must not hide what the others say
         in_play, says, error = True, {}, f"{type(reason).__name__}: {reason}"
-    return Described(source.id, source.kind.value, source.summary, in_play, says, error)
+    return SourceDescription(source.id, source.kind.value, source.summary, in_play, says, error)

@@ -14,7 +14,7 @@ from samerun.sources.catalogue import in_folder
 _ENOUGH = Strength.STRONG
 
 
-def left_behind(explained: Explained) -> Evidence | None:
+def find_left_behind(explained: Explained) -> Evidence | None:
     """What says that one run left something and the other found it.
 
     Further runs in that folder cannot show such a difference: they all find it.
@@ -23,7 +23,7 @@ def left_behind(explained: Explained) -> Evidence | None:
     return next(found, None)
 
 
-def files_left(run: Run, folder: Path, first: Run) -> list[Path]:
+def list_files_left(run: Run, folder: Path, first: Run) -> list[Path]:
     """What `run` read, had not written itself, and is newer than the beginning of `first`.
 
     `folder` is its working directory, as it was before: files in it are given relative to it, others with
@@ -38,12 +38,12 @@ def files_left(run: Run, folder: Path, first: Run) -> list[Path]:
                 continue
             if row.what == "written":
                 own.add(row.detail)
-            elif _written(folder / row.detail) > since:
+            elif _read_time_written(folder / row.detail) > since:
                 found[Path(row.detail)] = None
     return list(found)
 
 
-def _written(path: Path) -> float:
+def _read_time_written(path: Path) -> float:
     """When it was last written, in seconds; 0 when it is not there."""
     try:
         return path.stat().st_mtime

@@ -22,7 +22,7 @@ def is_crash(comparison: Comparison, runs: Sequence[Run]) -> bool:
     return difference.kind == "ended" or difference.what == "end"
 
 
-def failure(runs: Sequence[Run], parted: bool) -> str | None:
+def explain_failure(runs: Sequence[Run], parted: bool) -> str | None:
     """Why runs that failed or were ended cannot be called the same, None when none did."""
     failed = [number for number, run in enumerate(runs) if run.outcome not in WHOLE]
     if not failed:
@@ -30,17 +30,17 @@ def failure(runs: Sequence[Run], parted: bool) -> str | None:
     first = runs[failed[0]]
     if len(failed) == len(runs):
         if all(run.outcome == "timeout" for run in runs):
-            came = ", ".join(f"run {n} after {_steps(run)}" for n, run in enumerate(runs, start=1))
+            came = ", ".join(f"run {n} after {_count_steps(run)}" for n, run in enumerate(runs, start=1))
             return f"every run was ended by --timeout: {came}; {_MORE_TIME}"
-        return f"the command failed in every run: {how(first)}"
+        return f"the command failed in every run: {describe_end(first)}"
     which = ", ".join(str(number + 1) for number in failed)
     agree = "" if parted else "; up to there the runs agree"
-    return f"run {which} of {len(runs)} did not end as the others did: {how(first)}{agree}"
+    return f"run {which} of {len(runs)} did not end as the others did: {describe_end(first)}{agree}"
 
 
-def how(run: Run) -> str:
+def describe_end(run: Run) -> str:
     """How a run ended: "exit code 1 after 7 steps"."""
-    after = f"after {_steps(run)}"
+    after = f"after {_count_steps(run)}"
     if run.outcome == "timeout":
         return f"ended by --timeout {after}; {_MORE_TIME}"
     if run.manifest.exit_code is not None and run.manifest.exit_code < 0:
@@ -49,17 +49,17 @@ def how(run: Run) -> str:
     return f"exit code {run.manifest.exit_code} {after}" + ("" if absent is None else f"; {absent}")
 
 
-def _steps(run: Run) -> str:
+def _count_steps(run: Run) -> str:
     return f"{run.steps} step{'' if run.steps == 1 else 's'}"
 
 
-def last_lines(runs: Sequence[Run]) -> tuple[str, ...]:
+def read_last_lines(runs: Sequence[Run]) -> tuple[str, ...]:
     """The last lines that the first failed run printed."""
     run = next((run for run in runs if run.outcome not in WHOLE), None)
-    return () if run is None else last_lines_of(run)
+    return () if run is None else read_last_lines_of(run)
 
 
-def last_lines_of(run: Run) -> tuple[str, ...]:
+def read_last_lines_of(run: Run) -> tuple[str, ...]:
     """The last lines that a run printed, () when its output is not there."""
     try:
         with open(run.path / "output.txt", "rb") as file:
@@ -71,7 +71,7 @@ def last_lines_of(run: Run) -> tuple[str, ...]:
     return tuple(line for line in text.splitlines() if line.strip())[-_TAIL_LINES:]
 
 
-def same_output(runs: Sequence[Run]) -> bool | None:
+def has_same_output(runs: Sequence[Run]) -> bool | None:
     """Whether all runs printed the same bytes; None when the output of one is not there."""
     first: bytes | None = None
     for run in runs:

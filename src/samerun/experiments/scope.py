@@ -20,22 +20,22 @@ _WORDS = {
 }
 
 
-def steps(comparisons: Sequence[Comparison]) -> int:
+def count_steps(comparisons: Sequence[Comparison]) -> int:
     """How many optimizer steps all of them compared."""
     return min((item.scope.steps for item in comparisons), default=0)
 
 
-def phrase(comparisons: Sequence[Comparison]) -> str:
+def describe_scope(comparisons: Sequence[Comparison]) -> str:
     """For people: "3 runs, 90 steps, 1 rank: every batch, loss, gradient and parameter"."""
     counts = {what: min(item.scope.counts.get(what, 0) for item in comparisons) for what in _WORDS}
     compared = {_WORDS[what]: count for what, count in counts.items() if count}
-    done = steps(comparisons)
+    done = count_steps(comparisons)
     ranks = min((item.scope.ranks for item in comparisons), default=0)
     head = f"{len(comparisons) + 1} runs, {_count(done, 'step')}, {_count(ranks, 'rank')}"
     if not done:
         listed = [_count(count, word) for word, count in compared.items()]
-        return f"{head}; {_joined(listed)} compared" if listed else head
-    return f"{head}: every {_joined(list(compared))}"
+        return f"{head}; {_join_words(listed)} compared" if listed else head
+    return f"{head}: every {_join_words(list(compared))}"
 
 
 def _count(count: int, word: str) -> str:
@@ -44,5 +44,5 @@ def _count(count: int, word: str) -> str:
     return f"{count} {word}es" if word.endswith(("ch", "ss")) else f"{count} {word}s"
 
 
-def _joined(words: Sequence[str]) -> str:
+def _join_words(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else "record"

@@ -9,23 +9,23 @@ from samerun.runs.reading import Trace
 _DIGEST = 16  # bytes
 
 
-def named(trace: Trace, at: int) -> dict[str, bytes]:
+def read_named(trace: Trace, at: int) -> dict[str, bytes]:
     """The tensors of the group recorded at `at`; {} when the record keeps none one by one."""
     whole: bytes = trace.cell("parts", at) or b""
     digests = [whole[start : start + _DIGEST] for start in range(0, len(whole), _DIGEST)]
     label = trace.cell("name", at) or ""
-    names = _names(trace, at, f"{trace.cell('what', at)}:{label}")
+    names = _find_names(trace, at, f"{trace.cell('what', at)}:{label}")
     names += [f"{label}[{number}]" for number in range(len(names), len(digests))]
     return dict(zip(names, digests, strict=False))
 
 
-def unequal(one: dict[str, bytes], other: dict[str, bytes]) -> list[str]:
+def list_unequal(one: dict[str, bytes], other: dict[str, bytes]) -> list[str]:
     """The names whose digests differ, or that only one of the two has, in the order of `one`."""
     names = dict.fromkeys((*one, *other))
     return [name for name in names if one.get(name) != other.get(name)]
 
 
-def _names(trace: Trace, at: int, group: str) -> list[str]:
+def _find_names(trace: Trace, at: int, group: str) -> list[str]:
     """As last written before the record; names can come later than the first record of a group."""
     import numpy as np
 

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from samerun.comparing.compare_runs import compare_all, earliest
+from samerun.comparing.compare_runs import compare_all, find_earliest
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.experiments import run_outcome
-from samerun.experiments.living import Losses, if_living
+from samerun.experiments.living import Losses, require_living
 from samerun.experiments.progress import Listener
 from samerun.experiments.request import Request
 from samerun.launching.run import record
-from samerun.launching.working_copy import scratch_copy
+from samerun.launching.working_copy import make_scratch_copy
 from samerun.runs.plan import Control, Probe, Tier
 from samerun.runs.store import Run
 
@@ -82,14 +82,14 @@ class Trials:
             more = 1 if runs else 2
             runs += self.record(stage, more, control=control, tier=tier, window=window, stop_after=stop_after)
             comparisons = compare_all(runs)
-            parted = earliest(comparisons)
+            parted = find_earliest(comparisons)
             if parted is not None:
                 return comparisons[parted]
-        reason = run_outcome.failure(runs, parted=False)
+        reason = run_outcome.explain_failure(runs, parted=False)
         if reason is not None:
             return Comparison("unknown", Scope((runs[0].id, runs[-1].id)), reason)
         chosen = next((item for item in comparisons if item.verdict == "unknown"), comparisons[0])
-        return if_living(chosen, self.plain)
+        return require_living(chosen, self.plain)
 
     def _one(
         self,
@@ -101,7 +101,7 @@ class Trials:
         probe: Probe | None,
     ) -> Run:
         request = self.request
-        own = contextlib.nullcontext(self.within) if self.fresh is None else scratch_copy(self.fresh)
+        own = contextlib.nullcontext(self.within) if self.fresh is None else make_scratch_copy(self.fresh)
         with own as copy:
             run = self._record(
                 list(request.command),

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from samerun.comparing.compare_runs import compare
-from samerun.controls import selected
+from samerun.controls import select_sources
 from samerun.experiments import run_outcome
 from samerun.experiments.progress import Listener
 from samerun.experiments.request import Request
-from samerun.experiments.tensor_digests import named, unequal
+from samerun.experiments.tensor_digests import list_unequal, read_named
 from samerun.experiments.trials import Record
-from samerun.launching.marker_files import took_effect
+from samerun.launching.marker_files import name_marker
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Control, Tier
 from samerun.runs.reading import Trace
@@ -35,15 +35,15 @@ class Change:
         return self.source, self.variant.label
 
 
-def without(control: Control | None, sources: Sequence[str]) -> Control | None:
+def leave_alone(control: Control | None, sources: Sequence[str]) -> Control | None:
     """The control, with these sources left alone."""
-    ids = tuple(source.id for source in selected(control))
+    ids = tuple(source.id for source in select_sources(control))
     if control is None or not set(ids) & set(sources):
         return control
     return replace(control, only=tuple(id_ for id_ in ids if id_ not in sources))
 
 
-class Varied:
+class VariedRuns:
     """Records the runs of one command; raises KeyboardInterrupt once one that was interrupted is on disk."""
 
     def __init__(self, request: Request, listener: Listener, record: Record) -> None:
@@ -84,13 +84,13 @@ class Varied:
                 tier=tier,
                 window=window,
                 stop_after=stop_after,
-                control=without(self.control, [change.source for change in changes]),
+                control=leave_alone(self.control, [change.source for change in changes]),
                 cwd=request.folder,
                 timeout=request.timeout,
                 scratch=request.scratch or any(change.variant.scratch for change in changes),
                 values=tier == "steps",
                 env=environment,
-                vary=_values(changes),
+                vary=_collect_values(changes),
                 on_progress=lambda seen: (
                     None
                     if seen.step is None
@@ -104,16 +104,16 @@ class Varied:
         return run
 
 
-def _values(changes: Sequence[Change]) -> dict[str, object]:
+def _collect_values(changes: Sequence[Change]) -> dict[str, object]:
     return {change.source: change.variant.value for change in changes if change.variant.value is not None}
 
 
-def in_play(run: Run, change: Change) -> bool:
+def is_in_play(run: Run, change: Change) -> bool:
     """Whether what was changed was used in the run; variables and the like are taken to be."""
-    return change.variant.value is None or (run.path / took_effect(change.source)).exists()
+    return change.variant.value is None or (run.path / name_marker(change.source)).exists()
 
 
-def misfit(run: Run, change: Change) -> str | None:
+def explain_misfit(run: Run, change: Change) -> str | None:
     """Why the change did not take hold, by what the source says of itself in the run; None when it did."""
     said = run.manifest.settings.get(change.source, {})
     for name, value in change.variant.expects.items():
@@ -124,49 +124,49 @@ def misfit(run: Run, change: Change) -> str | None:
 
 
 @dataclass(frozen=True)
-class Held:
+class BaseComparison:
     """A run held against the base: `difference` where they part, `reason` when that cannot be told."""
 
     difference: Difference | None = None
     reason: str | None = None
 
 
-def hold(base: Run, run: Run, changes: Sequence[Change], steps: int | None) -> Held:
+def hold(base: Run, run: Run, changes: Sequence[Change], steps: int | None) -> BaseComparison:
     """Hold a varied run against the base; only the weights, when a variant says so."""
     if any(change.variant.compares == "weights" for change in changes):
-        if failure := run_outcome.failure([run], parted=False):
-            return Held(reason=_failed(run, failure))
-        return _weights(base, run, steps)
+        if failure := run_outcome.explain_failure([run], parted=False):
+            return BaseComparison(reason=_describe_failed(run, failure))
+        return _compare_weights(base, run, steps)
     comparison = compare(base, run, steps=steps)
     if comparison.difference is not None and not run_outcome.is_crash(comparison, (base, run)):
-        return Held(comparison.difference)
-    if failure := run_outcome.failure([run], parted=False):
-        return Held(reason=_failed(run, failure))
+        return BaseComparison(comparison.difference)
+    if failure := run_outcome.explain_failure([run], parted=False):
+        return BaseComparison(reason=_describe_failed(run, failure))
     if comparison.verdict == "same":
-        return Held()
-    return Held(reason=comparison.reason or "the runs cannot be compared")
+        return BaseComparison()
+    return BaseComparison(reason=comparison.reason or "the runs cannot be compared")
 
 
-def _failed(run: Run, failure: str) -> str:
-    last = run_outcome.last_lines([run])
+def _describe_failed(run: Run, failure: str) -> str:
+    last = run_outcome.read_last_lines([run])
     how = failure.removeprefix("the command failed in every run: ")
     return f"the command fails with it ({how})" + (f": {last[-1]}" if last else "")
 
 
-def _weights(base: Run, run: Run, steps: int | None) -> Held:
+def _compare_weights(base: Run, run: Run, steps: int | None) -> BaseComparison:
     """The first step after which the weights of a process that both runs have are not equal."""
     one, other = base.traces(), run.traces()
     shared = [stem for stem in one if stem in other and not only_helps(stem)]
     compared = False
     for stem in shared:
-        a, b = _groups(one[stem], steps), _groups(other[stem], steps)
+        a, b = _read_groups(one[stem], steps), _read_groups(other[stem], steps)
         compared |= bool(a.keys() & b.keys())
         parted = sorted(key for key in a.keys() & b.keys() if a[key] != b[key])
         alone = sorted(a.keys() ^ b.keys())
         if parted or alone:
             first = min([*parted, *alone])
-            differing = unequal(a.get(first, {}), b.get(first, {}))
-            return Held(
+            differing = list_unequal(a.get(first, {}), b.get(first, {}))
+            return BaseComparison(
                 Difference(
                     step=first[0],
                     phase="optimizer",
@@ -177,11 +177,11 @@ def _weights(base: Run, run: Run, steps: int | None) -> Held:
                 )
             )
     if not compared:
-        return Held(reason="no weights were recorded that could be compared")
-    return Held()
+        return BaseComparison(reason="no weights were recorded that could be compared")
+    return BaseComparison()
 
 
-def _groups(trace: Trace, steps: int | None) -> Mapping[tuple[int, str, int], dict[str, bytes]]:
+def _read_groups(trace: Trace, steps: int | None) -> Mapping[tuple[int, str, int], dict[str, bytes]]:
     """The weights after each step by (step, group, number of the record within the step)."""
     import numpy as np
 
@@ -192,5 +192,5 @@ def _groups(trace: Trace, steps: int | None) -> Mapping[tuple[int, str, int], di
     for at in np.flatnonzero(wanted).tolist():
         step, label = int(trace.steps[at]), str(trace.cell("name", at))
         number = sum(1 for key in found if key[:2] == (step, label)) if (step, label, 0) in found else 0
-        found[step, label, number] = named(trace, at)
+        found[step, label, number] = read_named(trace, at)
     return found

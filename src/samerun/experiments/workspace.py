@@ -9,24 +9,24 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from samerun.errors import UsageError
-from samerun.launching.working_copy import is_left_out, scratch_copy
+from samerun.launching.working_copy import is_left_out, make_scratch_copy
 
 _MOST_BYTES = 512 << 20
 _MOST_FILES = 20_000
 
 
 @contextlib.contextmanager
-def beginning(folder: Path) -> Iterator[Path | None]:
+def copy_folder(folder: Path) -> Iterator[Path | None]:
     """A copy of `folder` as it is now, removed at the end; None when it is too big, or cannot be copied."""
     with contextlib.ExitStack() as stack:
         copy = None
         if _is_small(folder):
             with contextlib.suppress(UsageError):  # a file that may not be read, a full disk
-                copy = stack.enter_context(scratch_copy(folder))
+                copy = stack.enter_context(make_scratch_copy(folder))
         yield copy
 
 
-def listed(folder: Path) -> frozenset[Path] | None:
+def list_folder(folder: Path) -> frozenset[Path] | None:
     """What is in `folder` now, relative to it; None when that is too much to be copied later."""
     found: set[Path] = set()
     for path in _walk(folder):
@@ -37,9 +37,9 @@ def listed(folder: Path) -> frozenset[Path] | None:
 
 
 @contextlib.contextmanager
-def without_new(folder: Path, before: frozenset[Path]) -> Iterator[Path | None]:
-    """A copy of `folder` as it is now without what was not there before; None as `beginning`."""
-    with beginning(folder) as copy:
+def copy_without_new(folder: Path, before: frozenset[Path]) -> Iterator[Path | None]:
+    """A copy of `folder` as it is now without what was not there before; None as `copy_folder`."""
+    with copy_folder(folder) as copy:
         if copy is not None:
             for path in [path for path in _walk(copy) if path.relative_to(copy) not in before]:
                 if path.is_symlink() or not path.is_dir():

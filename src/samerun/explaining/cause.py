@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from samerun.runs.difference import Evidence
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Findings:
     notes: tuple[str, ...] = field(default=())
 
 
-def cause_of(evidence: Evidence, *, confirmed: bool = False, together: bool = False) -> Cause:
+def make_cause(evidence: Evidence, *, confirmed: bool = False, together: bool = False) -> Cause:
     """The evidence as a cause, with the advice of its source where it brings none of its own."""
-    source = catalogue().get(evidence.source)
+    source = find_sources().get(evidence.source)
     general = source.advice if source is not None else ""
     return Cause(
         evidence.source,

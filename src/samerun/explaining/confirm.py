@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from samerun.comparing.comparison import Comparison
-from samerun.explaining.cause import Cause, Findings, cause_of
-from samerun.explaining.delta_debugging import smallest
+from samerun.explaining.cause import Cause, Findings, make_cause
+from samerun.explaining.delta_debugging import find_smallest
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.schema import PHASES
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 
 # Records and compares that many further runs with these sources controlled.
 Trial = Callable[[tuple[str, ...], int], Comparison]
@@ -22,7 +22,7 @@ _POINTS = Strength.SLIGHT  # how strong evidence is that does
 _FLOW = ("flow", "ended")
 
 
-def position(difference: Difference) -> tuple[int, int]:
+def find_position(difference: Difference) -> tuple[int, int]:
     """Where a difference stands in time: (step, phase in the order of a step)."""
     return _place(difference.step, difference.phase)
 
@@ -36,24 +36,24 @@ def is_not_after(found: Difference, other: Difference) -> bool:
 
     An operation that makes a batch is a part of the forward pass for all that is known while it runs.
     """
-    if position(found) <= position(other):
+    if find_position(found) <= find_position(other):
         return True
-    return found.shows is not None and _place(*found.shows) <= position(other)
+    return found.shows is not None and _place(*found.shows) <= find_position(other)
 
 
-def races(differences: Sequence[Difference], evidence: Sequence[Evidence]) -> bool:
+def is_race(differences: Sequence[Difference], evidence: Sequence[Evidence]) -> bool:
     """Whether runs part at another place each time, and it is open why.
 
     That is where something without a control may be the reason, or nothing that was recorded points to any.
     Runs that part later with something controlled prove nothing then: they may have been lucky.
     """
     unclear = is_free(evidence) or not any(map(points, evidence))
-    return unclear and len(set(map(position, differences))) > 1
+    return unclear and len(set(map(find_position, differences))) > 1
 
 
 def is_free(evidence: Sequence[Evidence]) -> bool:
     """Whether something that has no control may be the reason."""
-    known = catalogue()
+    known = find_sources()
     return any(item.source in known and not known[item.source].controllable for item in evidence)
 
 
@@ -73,8 +73,8 @@ def _is_later(found: Difference, original: Difference) -> bool:
     """Whether the runs part later now: in another step or phase, or at another record further on."""
     if original.kind in _FLOW and found.kind in _FLOW:
         return False  # how often a loop turns is another number each time: later says nothing
-    if position(found) != position(original):
-        return position(found) > position(original)
+    if find_position(found) != find_position(original):
+        return find_position(found) > find_position(original)
     return found.place > original.place and _record(found) != _record(original)
 
 
@@ -114,7 +114,7 @@ def confirm(
         if outcome == "mended" and doubtful and not mends([item], SURE):
             outcome = "still"
         if outcome == "mended":
-            return _findings([item], evidence, refuted, notes)
+            return _make_findings([item], evidence, refuted, notes)
         if outcome == "still":
             refuted.append(item)
         else:
@@ -122,13 +122,15 @@ def confirm(
     if len(refuted) >= 2:
         # Each of them failed alone; best evidence first, so that it is kept.
         needed = (
-            smallest(refuted, lambda part: mends(part, 2), fail_alone=refuted) if mends(refuted, 2) else []
+            find_smallest(refuted, lambda part: mends(part, 2), fail_alone=refuted)
+            if mends(refuted, 2)
+            else []
         )
         if needed and (all(map(points, needed)) or mends(needed, SURE)):
             rest = [item for item in refuted if item not in needed]
-            return _findings(needed, evidence, rest, notes)
-    unconfirmed = tuple(cause_of(item) for item in evidence if item not in refuted)
-    return Findings(unconfirmed, (), tuple(map(cause_of, refuted)), tuple(notes))
+            return _make_findings(needed, evidence, rest, notes)
+    unconfirmed = tuple(make_cause(item) for item in evidence if item not in refuted)
+    return Findings(unconfirmed, (), tuple(map(make_cause, refuted)), tuple(notes))
 
 
 def points(item: Evidence) -> bool:
@@ -136,7 +138,7 @@ def points(item: Evidence) -> bool:
     return item.strength >= _POINTS
 
 
-def _findings(
+def _make_findings(
     causes: Sequence[Evidence],
     evidence: Sequence[Evidence],
     refuted: Sequence[Evidence],
@@ -145,14 +147,14 @@ def _findings(
     together = len(causes) > 1
     rest = [item for item in evidence if item not in causes and item not in refuted]
     return Findings(
-        tuple(cause_of(item, confirmed=True, together=together) for item in causes),
-        tuple(_not_needed(item, causes) for item in rest),
-        tuple(map(cause_of, refuted)),
+        tuple(make_cause(item, confirmed=True, together=together) for item in causes),
+        tuple(_describe_not_needed(item, causes) for item in rest),
+        tuple(map(make_cause, refuted)),
         tuple(notes),
     )
 
 
-def _not_needed(item: Evidence, causes: Sequence[Evidence]) -> Cause:
+def _describe_not_needed(item: Evidence, causes: Sequence[Evidence]) -> Cause:
     names = " and ".join(cause.source for cause in causes)
     text = f"not the cause of this difference (controlling {names} removes it), but {item.text}"
-    return cause_of(Evidence(item.source, item.strength, text, item.call_site, item.advice))
+    return make_cause(Evidence(item.source, item.strength, text, item.call_site, item.advice))

@@ -8,7 +8,9 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def smallest(items: Sequence[T], does: Callable[[list[T]], bool], fail_alone: Collection[T] = ()) -> list[T]:
+def find_smallest(
+    items: Sequence[T], does: Callable[[list[T]], bool], fail_alone: Collection[T] = ()
+) -> list[T]:
     """A part of `items`, in their order, for which `does` holds and of which no item can be left out.
 
     `does` holds for all of them; it is asked once for each set, and never for one item that is known to

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from samerun.explaining.cause import Cause, cause_of
+from samerun.explaining.cause import Cause, make_cause
 from samerun.runs.difference import Difference, Evidence, Strength
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 from samerun.sources.source import Source
 
 
@@ -21,7 +21,7 @@ def explain(
     """
     found: list[Evidence] = []
     notes: list[str] = []
-    for source in catalogue().values() if sources is None else sources:
+    for source in find_sources().values() if sources is None else sources:
         try:
             evidence = source.recognise(difference)
         except Exception as error:
@@ -34,7 +34,7 @@ def explain(
     return found, notes
 
 
-def without(difference: Difference, generators: Collection[str]) -> Difference:
+def leave_out(difference: Difference, generators: Collection[str]) -> Difference:
     """The difference as if nothing had been drawn from these: runs showed that they do not explain it.
 
     Other sources step back where a generator explains a difference.
@@ -50,11 +50,11 @@ def without(difference: Difference, generators: Collection[str]) -> Difference:
     return replace(difference, rng_first=first, drawn=difference.drawn.difference(generators), a=a, b=b)
 
 
-def suspects(difference: Difference, known: Collection[str]) -> list[Cause]:
+def list_suspects(difference: Difference, known: Collection[str]) -> list[Cause]:
     """RNGs that also part and are drawn from, but the `known` ones: behind later differences, perhaps."""
     first = sorted(difference.rng_first.items(), key=lambda item: (item[1], item[0]))
     return [
-        cause_of(
+        make_cause(
             Evidence(
                 source,
                 Strength.LAST_RESORT,
@@ -62,5 +62,5 @@ def suspects(difference: Difference, known: Collection[str]) -> list[Cause]:
             )
         )
         for source, step in first
-        if source in difference.drawn and source not in known and source in catalogue()
+        if source in difference.drawn and source not in known and source in find_sources()
     ]

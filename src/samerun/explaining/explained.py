@@ -6,11 +6,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from samerun.explaining.cause import Findings, cause_of
+from samerun.explaining.cause import Findings, make_cause
 from samerun.explaining.confirm import is_free, points
-from samerun.explaining.explain import explain, without
+from samerun.explaining.explain import explain, leave_out
 from samerun.runs.difference import Difference, Evidence, Strength
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 from samerun.sources.source import Kind
 
 
@@ -48,7 +48,7 @@ class Explained:
     @property
     def is_plain(self) -> bool:
         """Whether the best evidence says so much that a closer look would cost two runs and tell no more."""
-        return self.best is not None and catalogue()[self.best.source].is_plain_in(self.difference)
+        return self.best is not None and find_sources()[self.best.source].is_plain_in(self.difference)
 
     @property
     def is_beyond_control(self) -> bool:
@@ -62,7 +62,9 @@ class Explained:
         It makes runs differ at another place each time: a closer look at one of these places tells no more.
         """
         pointing = [item for item in self.evidence if points(item)]
-        return len(pointing) == 1 and catalogue()[pointing[0].source].kind is Kind.ORDER and is_free(pointing)
+        return (
+            len(pointing) == 1 and find_sources()[pointing[0].source].kind is Kind.ORDER and is_free(pointing)
+        )
 
     def points_elsewhere(self, evidence: Sequence[Evidence]) -> bool:
         """Whether a source explains the difference that has none of this evidence."""
@@ -70,8 +72,8 @@ class Explained:
 
     def without(self, generators: Collection[str]) -> Explained:
         """As if nothing had been drawn from these, so that other sources say what they see in it."""
-        return Explained(without(self.difference, generators)) if generators else self
+        return Explained(leave_out(self.difference, generators)) if generators else self
 
     def unproved(self) -> Findings:
         """What is known of it without further runs."""
-        return Findings(tuple(map(cause_of, self.evidence)), notes=self.notes)
+        return Findings(tuple(map(make_cause, self.evidence)), notes=self.notes)

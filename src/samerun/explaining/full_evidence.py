@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from samerun.comparing.context import side
+from samerun.comparing.context import build_side
 from samerun.errors import SamerunError
 from samerun.runs.difference import Difference, Row, Side
 from samerun.runs.store import Run
@@ -16,15 +16,15 @@ from samerun.runs.store import Run
 _EVERY_STEP = 2**31
 
 
-def whole(difference: Difference) -> Difference:
+def read_whole(difference: Difference) -> Difference:
     """The difference with the evidence of its whole runs: lines that run later may need the same edit."""
-    a, b = (_whole(item, difference.rank) for item in (difference.a, difference.b))
+    a, b = (_read_whole_side(item, difference.rank) for item in (difference.a, difference.b))
     return replace(difference, a=a, b=b)
 
 
-def argv_of(difference: Difference) -> tuple[str, ...]:
+def read_argv(difference: Difference) -> tuple[str, ...]:
     """The command line of the process that differs, as Python had it; else the command of the run."""
-    run = _folder(difference.a.manifest)
+    run = _find_folder(difference.a.manifest)
     started = [] if run is None else _read(run)[0]
     for _, argv in sorted(started, key=lambda item: item[0] != difference.process):
         if not any("multiprocessing" in word for word in argv):  # which runs the script of its parent
@@ -32,13 +32,13 @@ def argv_of(difference: Difference) -> tuple[str, ...]:
     return tuple(str(word) for word in difference.a.manifest.get("command") or ())
 
 
-def _whole(known: Side, rank: int) -> Side:
-    run = _folder(known.manifest)
+def _read_whole_side(known: Side, rank: int) -> Side:
+    run = _find_folder(known.manifest)
     evidence = None if run is None else _read(run)[1].get(rank)
     return known if evidence is None else replace(known, evidence=evidence)
 
 
-def _folder(manifest: Mapping[str, Any]) -> Path | None:
+def _find_folder(manifest: Mapping[str, Any]) -> Path | None:
     run = (manifest.get("plan") or {}).get("run")
     return Path(run) if isinstance(run, str) and Path(run).is_dir() else None
 
@@ -56,4 +56,4 @@ def _read(run: Path) -> tuple[list[tuple[str, tuple[str, ...]]], dict[int, tuple
         if isinstance(trace.meta.get("argv"), list) and len(trace.meta["argv"]) > 1
     ]
     ranks = {trace.rank: [item for item in traces if item.rank == trace.rank] for trace in traces}
-    return started, {rank: side(Run(run), own, _EVERY_STEP).evidence for rank, own in ranks.items()}
+    return started, {rank: build_side(Run(run), own, _EVERY_STEP).evidence for rank, own in ranks.items()}

@@ -8,23 +8,23 @@ from pathlib import Path
 from samerun.editing.edit import Change, NoEdit
 from samerun.editing.user_program import Code
 from samerun.explaining.cause import Cause
-from samerun.explaining.patch import code_of, edits_for
+from samerun.explaining.patch import make_edits, read_code
 from samerun.runs.difference import Difference
 from samerun.sources.base.rng import Rng
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 
 _NO_DRAWS = frozenset({"seed", "getstate", "setstate", "get_state", "set_state", "default_rng"})
 
 
-def placed(difference: Difference, cause: Cause, folder: Path) -> str | None:
+def locate_cause(difference: Difference, cause: Cause, folder: Path) -> str | None:
     """The line of a cause, as a call site; None when nothing tells it, or several lines may be meant."""
-    code = code_of(difference, folder)
-    return _edited(difference, cause, code) or _drawing(cause, code)
+    code = read_code(difference, folder)
+    return _locate_edited(difference, cause, code) or _locate_drawing(cause, code)
 
 
-def _edited(difference: Difference, cause: Cause, code: Code) -> str | None:
+def _locate_edited(difference: Difference, cause: Cause, code: Code) -> str | None:
     try:
-        for edit in edits_for(difference, cause, code):
+        for edit in make_edits(difference, cause, code):
             if isinstance(edit, Change) and edit.end > edit.start:
                 line = code.file(edit.path).text.count("\n", 0, edit.start) + 1
                 return f"{edit.path}:{line}"
@@ -33,9 +33,9 @@ def _edited(difference: Difference, cause: Cause, code: Code) -> str | None:
     return None
 
 
-def _drawing(cause: Cause, code: Code) -> str | None:
+def _locate_drawing(cause: Cause, code: Code) -> str | None:
     """The one line that draws from the generator of a module's functions."""
-    source = catalogue().get(cause.source)
+    source = find_sources().get(cause.source)
     module = source.mended_by.rpartition(".")[0] if isinstance(source, Rng) else ""
     if module not in ("random", "numpy.random"):  # what draws from torch's has no one module
         return None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from samerun.runs.difference import Difference, Row, Side
 
 
-def told(difference: Difference) -> str | None:
+def describe_opened(difference: Difference) -> str | None:
     """The first file that one run opens in the place of another, as a sentence; None when there is none."""
-    for a, b in zip(_opened(difference.a), _opened(difference.b), strict=False):
+    for a, b in zip(_list_opened(difference.a), _list_opened(difference.b), strict=False):
         if a.process != b.process:
             return None  # workers, whose rows come in any order
         if a.detail != b.detail:
@@ -16,5 +16,5 @@ def told(difference: Difference) -> str | None:
     return None
 
 
-def _opened(side: Side) -> list[Row]:
+def _list_opened(side: Side) -> list[Row]:
     return [row for row in side.rows("opened") if not (row.detail or "").endswith((".py", ".pyc"))]

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from samerun.editing.diff import carried, unified
+from samerun.editing.diff import carry_text, format_unified
 from samerun.editing.edit import Edit, NoEdit
-from samerun.editing.merge_edits import merged
+from samerun.editing.merge_edits import merge_edits
 from samerun.editing.replacing import write_anew
-from samerun.editing.user_program import Code, encoded
+from samerun.editing.user_program import Code, encode_text
 from samerun.explaining.cause import Cause
-from samerun.explaining.full_evidence import argv_of, whole
+from samerun.explaining.full_evidence import read_argv, read_whole
 from samerun.runs.difference import Difference
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 from samerun.sources.code import digests_of
 
 
@@ -42,7 +42,7 @@ class Patch:
             if not place.is_relative_to(within):
                 raise NoEdit(f"{path} is a link to {place}, outside of {within}")
         for path, place in places.items():
-            write_anew(place, encoded(self.files[path]))
+            write_anew(place, encode_text(self.files[path]))
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -73,9 +73,9 @@ def patch(
     first_kept: Code | None = None
     edited: Mapping[str, str] = {}  # the files as the next run had them
     for difference, cause in found:
-        code = code_of(difference, folder, edited)
+        code = read_code(difference, folder, edited)
         try:
-            edits.setdefault(cause.source, []).extend(edits_for(difference, cause, code))
+            edits.setdefault(cause.source, []).extend(make_edits(difference, cause, code))
         except NoEdit as reason:
             cannot.setdefault(cause.source, str(reason))
             continue
@@ -89,7 +89,7 @@ def patch(
     files, failed = _merged_if_possible(first, edits)
     for source, why in failed.items():
         cannot.setdefault(source, why)
-    diff = "".join(unified(first.file(path), text) for path, text in sorted(files.items()))
+    diff = "".join(format_unified(first.file(path), text) for path, text in sorted(files.items()))
     mended = {source for source, some in edits.items() if some and source not in failed}
     return Patch(diff, files, {source: why for source, why in cannot.items() if source not in mended})
 
@@ -100,33 +100,33 @@ def _merged_if_possible(
     """The new text of each file with all edits that can be made, and why those of other sources cannot."""
     failed: dict[str, str] = {}
     try:
-        return _merged(code, edits), failed
+        return _merge(code, edits), failed
     except NoEdit:
         for source, some in edits.items():  # those that can be made without the others
             try:
-                _merged(code, {source: some})
+                _merge(code, {source: some})
             except NoEdit as reason:
                 failed[source] = str(reason)
     left = {source: some for source, some in edits.items() if source not in failed}
     try:
-        return _merged(code, left), failed
+        return _merge(code, left), failed
     except NoEdit as reason:
         return {}, {**dict.fromkeys(left, str(reason)), **failed}
 
 
-def _merged(code: Code, edits: Mapping[str, Sequence[Edit]]) -> dict[str, str]:
+def _merge(code: Code, edits: Mapping[str, Sequence[Edit]]) -> dict[str, str]:
     """The new text of each file. Raises NoEdit."""
-    files = merged(code, [edit for some in edits.values() for edit in some])
-    return {path: carried(code.file(path), text) for path, text in files.items()}
+    files = merge_edits(code, [edit for some in edits.values() for edit in some])
+    return {path: carry_text(code.file(path), text) for path, text in files.items()}
 
 
-def edits_for(difference: Difference, cause: Cause, code: Code) -> Sequence[Edit]:
+def make_edits(difference: Difference, cause: Cause, code: Code) -> Sequence[Edit]:
     """The edits for one cause. Raises NoEdit."""
-    source = catalogue().get(cause.source)
+    source = find_sources().get(cause.source)
     if source is None:
         raise NoEdit(cause.advice or "no source of this name is known")
     try:
-        return source.mend(whole(difference), cause.call_site, code)
+        return source.mend(read_whole(difference), cause.call_site, code)
     except NoEdit as reason:
         raise NoEdit(str(reason)) from None
     except (ValueError, LookupError, AttributeError, TypeError, AssertionError, RecursionError) as error:
@@ -134,14 +134,14 @@ def edits_for(difference: Difference, cause: Cause, code: Code) -> Sequence[Edit
         raise NoEdit(f"{cause.advice} (the code could not be edited: {type(error).__name__})") from None
 
 
-def code_of(difference: Difference, folder: Path, edited: Mapping[str, str] | None = None) -> Code:
+def read_code(difference: Difference, folder: Path, edited: Mapping[str, str] | None = None) -> Code:
     """The files that the run of a difference ran, some of them as `edited`."""
-    return Code(folder, argv_of(difference), digests_of(difference.a), edited or {})
+    return Code(folder, read_argv(difference), digests_of(difference.a), edited or {})
 
 
 def _kept_by_edit(found: Sequence[tuple[Difference, Cause]], by_edit: Collection[str]) -> set[str]:
     """The sources that later runs were without since their code was edited."""
-    known = catalogue()
+    known = find_sources()
     sources = {cause.source for _, cause in found}
     return {
         source

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from samerun.comparing.pairing import Recorded
+from samerun.comparing.pairing import RecordedRun
 from samerun.health.draws import Draws
 from samerun.health.loaders import Loaders, read_loaders
 from samerun.runs.reading import Trace
@@ -28,7 +28,7 @@ class Process:
 class Case:
     """A run with its traces read."""
 
-    recorded: Recorded
+    recorded: RecordedRun
 
     @cached_property
     def processes(self) -> list[Process]:
@@ -70,6 +70,6 @@ def _are_replicas(one: Process, other: Process) -> bool:
     return bool(equal) and 2 * len(apart) > len(a.inputs.keys() & b.inputs.keys())
 
 
-def at(site: str | None) -> str:
+def format_site(site: str | None) -> str:
     """A line, for people."""
     return f" at {site}" if site else ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from samerun.health.case import HEAD, Case
 from samerun.health.draws import SEEDS, Draws
-from samerun.health.loaders import Loaders, json_of
+from samerun.health.loaders import Loaders, parse_json
 from samerun.runs.difference import Row
 from samerun.runs.reading import Trace
 
@@ -27,29 +27,29 @@ class _Line:
 def note(case: Case) -> Iterator[str]:
     """A line for each place that does so while training data is made."""
     told: set[str | None] = set()
-    for trace, loaders in _traces(case):
-        for line in _lines(trace, loaders):
+    for trace, loaders in _list_traces(case):
+        for line in _list_lines(trace, loaders):
             several = loaders is None or line.used > len(line.steps)  # in one step, so for single samples
             if len(line.seeds) == 1 and line.used >= _LEAST and several and line.row.call_site not in told:
                 told.add(line.row.call_site)
-                yield _said(line.row)
+                yield _describe_seeding(line.row)
 
 
-def _traces(case: Case) -> Iterator[tuple[Trace, Loaders | None]]:
+def _list_traces(case: Case) -> Iterator[tuple[Trace, Loaders | None]]:
     """Processes that make training data; with their loaders those that make other data too."""
     for process in case.processes:
         if process.loaders.training:
             yield process.trace, process.loaders
         for worker in case.workers:
             pids = {
-                json_of(row.detail).get("pid") for row in worker.rows(worker.is_one_of("what", {"state"}))
+                parse_json(row.detail).get("pid") for row in worker.rows(worker.is_one_of("what", {"state"}))
             }
             passes = [process.loaders.of(pid) for pid in pids if isinstance(pid, int)]
             if any(item is not None and item.loader in process.loaders.training for item in passes):
                 yield worker, None
 
 
-def _lines(trace: Trace, loaders: Loaders | None) -> list[_Line]:
+def _list_lines(trace: Trace, loaders: Loaders | None) -> list[_Line]:
     """Each line that seeds a global generator while data is made, with what was drawn after."""
     found: dict[tuple[str | None, str | None], _Line] = {}
     last: dict[str, tuple[_Line, bytes | None]] = {}  # what a generator was seeded by last, its state then
@@ -73,7 +73,7 @@ def _lines(trace: Trace, loaders: Loaders | None) -> list[_Line]:
     return list(found.values())
 
 
-def _said(row: Row) -> str:
+def _describe_seeding(row: Row) -> str:
     value = "" if row.value is None else f" with {row.value:g}"
     return (
         f"{HEAD}{row.name} at {row.call_site or 'an unknown line'} seeds anew{value} for each sample: "

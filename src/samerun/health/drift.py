@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from samerun.health.case import HEAD, Case, Process, at
-from samerun.health.loaders import json_of
+from samerun.health.case import HEAD, Case, Process, format_site
+from samerun.health.loaders import parse_json
 from samerun.runs.reading import Trace
 
 _DIGEST = 16  # bytes
@@ -29,31 +29,31 @@ def note(case: Case) -> Iterator[str]:
     told: set[str] = set()
     firsts: dict[tuple[str, frozenset[int]], tuple[Process, _Group]] = {}
     for process in case.processes:
-        for group in _groups(process):
+        for group in _list_groups(process):
             one, known = firsts.setdefault((group.label, group.ranks), (process, group))
             if one.trace.rank == process.trace.rank or group.label in told:
                 continue
-            said = _drifted(one, process, known, group)
+            said = _describe_drifted(one, process, known, group)
             if said is not None:
                 told.add(group.label)
                 yield said
 
 
-def _groups(process: Process) -> list[_Group]:
+def _list_groups(process: Process) -> list[_Group]:
     """The latest word on each optimizer."""
     trace, found = process.trace, {}
     for row in trace.rows(trace.is_one_of("what", {"replicas"})):
-        said = json_of(row.detail)
+        said = parse_json(row.detail)
         ranks, parts = said.get("ranks", ()), said.get("parts", ())
         found[row.name or ""] = _Group(trace, row.name or "", frozenset(ranks), tuple(parts), row.call_site)
     return list(found.values())
 
 
-def _drifted(one: Process, other: Process, group: _Group, twin: _Group) -> str | None:
+def _describe_drifted(one: Process, other: Process, group: _Group, twin: _Group) -> str | None:
     wrapped = {one.trace.rank, other.trace.rank} <= group.ranks and group.parts == twin.parts
     if group.ranks and not wrapped:
         return None
-    a, b = (_steps(item, "parameters") for item in (group, twin))
+    a, b = (_find_steps(item, "parameters") for item in (group, twin))
     equal = [_is_equal(group, twin, a[step], b[step], wrapped) for step in sorted(a.keys() & b.keys())]
     if not equal or all(equal):
         return None
@@ -61,13 +61,13 @@ def _drifted(one: Process, other: Process, group: _Group, twin: _Group) -> str |
     if any(equal[first:]):  # made equal again: averaged now and then
         return None
     step = sorted(a.keys() & b.keys())[first]
-    gradients = _gradients(one, other, group, twin)
+    gradients = _shares_gradients(one, other, group, twin)
     if not wrapped and not gradients:
         return None  # nothing says that they are to be one model
-    return _said(one, other, group, step, _name(group, twin, a[step], b[step]), wrapped, gradients)
+    return _describe_drift(one, other, group, step, _name(group, twin, a[step], b[step]), wrapped, gradients)
 
 
-def _steps(group: _Group, what: str) -> dict[int, int]:
+def _find_steps(group: _Group, what: str) -> dict[int, int]:
     """Where the record of each step is."""
     import numpy as np
 
@@ -81,7 +81,7 @@ def _is_equal(group: _Group, twin: _Group, a: int, b: int, wrapped: bool) -> boo
     """Whether what is to be equal is; also where the digests of single tensors were not kept."""
     if (group.trace.digests[0][a] == twin.trace.digests[0][b]).all():
         return True
-    parts = _parts(group.trace, a), _parts(twin.trace, b)
+    parts = _split_parts(group.trace, a), _split_parts(twin.trace, b)
     if not wrapped:
         return False
     if None in parts:
@@ -90,17 +90,17 @@ def _is_equal(group: _Group, twin: _Group, a: int, b: int, wrapped: bool) -> boo
     return all(parts[0][number] == parts[1][number] for number in group.parts if number < len(parts[0]))
 
 
-def _parts(trace: Trace, at_: int) -> list[bytes] | None:
+def _split_parts(trace: Trace, at_: int) -> list[bytes] | None:
     data = trace.cell("parts", at_)
     return None if data is None else [data[n : n + _DIGEST] for n in range(0, len(data), _DIGEST)]
 
 
 def _count(group: _Group) -> int:
     """How many parameters the optimizer has."""
-    return len(_names(group))
+    return len(_find_names(group))
 
 
-def _names(group: _Group) -> list[str]:
+def _find_names(group: _Group) -> list[str]:
     trace = group.trace
     mask = trace.is_one_of("what", {"names"}) & trace.is_one_of("name", {f"parameters:{group.label}"})
     rows = trace.rows(mask)
@@ -110,7 +110,7 @@ def _names(group: _Group) -> list[str]:
 
 def _name(group: _Group, twin: _Group, a: int, b: int) -> str | None:
     """The first parameter that differs."""
-    one, other, names = _parts(group.trace, a), _parts(twin.trace, b), _names(group)
+    one, other, names = _split_parts(group.trace, a), _split_parts(twin.trace, b), _find_names(group)
     if one is None or other is None:
         return None
     wanted = group.parts or range(len(one))
@@ -119,9 +119,9 @@ def _name(group: _Group, twin: _Group, a: int, b: int) -> str | None:
     return None if number is None else names[number]
 
 
-def _gradients(one: Process, other: Process, group: _Group, twin: _Group) -> bool:
+def _shares_gradients(one: Process, other: Process, group: _Group, twin: _Group) -> bool:
     """Whether both step by the same gradients, though each has data of its own: they were averaged."""
-    a, b = _steps(group, "gradients"), _steps(twin, "gradients")
+    a, b = _find_steps(group, "gradients"), _find_steps(twin, "gradients")
     inputs = one.draws.inputs, other.draws.inputs
     same = {
         group.trace.digests[0][a[step]].tobytes()
@@ -132,15 +132,15 @@ def _gradients(one: Process, other: Process, group: _Group, twin: _Group) -> boo
     return len(same) > 1  # one that is always the same may be nothing at all
 
 
-def _said(
+def _describe_drift(
     one: Process, other: Process, group: _Group, step: int, name: str | None, wrapped: bool, gradients: bool
 ) -> str:
     ranks = f"ranks {one.trace.rank} and {other.trace.rank}"
     which = f" ({name} first)" if name else ""
     if wrapped:
-        why = f"though DistributedDataParallel{at(group.call_site)} is to keep them equal"
+        why = f"though DistributedDataParallel{format_site(group.call_site)} is to keep them equal"
     else:
-        why = f"though both step{at(group.call_site)} by the same gradients"
+        why = f"though both step{format_site(group.call_site)} by the same gradients"
     todo = (
         "They step by the same gradients: look for weights made, loaded or changed on one rank alone, "
         "and for an optimizer with other settings there"

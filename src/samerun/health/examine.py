@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from samerun.comparing.pairing import Recorded, read
+from samerun.comparing.pairing import RecordedRun, read
 from samerun.errors import SamerunError
 from samerun.health import constant, drift, ranks, repeated, streams, workers
 from samerun.health.case import Case
@@ -17,12 +17,12 @@ def examine(run: Run) -> tuple[str, ...]:
     Nothing is said of a run that cannot be read: whoever compares it says so.
     """
     try:
-        return notes(read(run))
+        return list_notes(read(run))
     except SamerunError:
         return ()
 
 
-def notes(recorded: Recorded) -> tuple[str, ...]:
+def list_notes(recorded: RecordedRun) -> tuple[str, ...]:
     """The same of a run that is read already."""
     case = Case(recorded)
     return tuple(dict.fromkeys(line for module in _NOTES for line in module.note(case)))

@@ -59,11 +59,11 @@ def read_loaders(trace: Trace) -> Loaders:
     mask &= ~trace.is_one_of("what", {"output"}) | trace.is_one_of("phase", {"evaluation"})
     mask[np.flatnonzero(mask)[_MOST:]] = False
     passes: dict[tuple[int, int], Pass] = {}
-    seen = _Seen()
+    seen = _Loading()
     batches: list[tuple[int, int]] = []
     begun: set[int] = set()
     for at, row in zip(np.flatnonzero(mask).tolist(), trace.rows(mask), strict=True):
-        said = json_of(row.detail)
+        said = parse_json(row.detail)
         if row.what == "pass":
             key = _number(said, "loader"), _number(said, "pass")
             begun.add(row.step)
@@ -89,7 +89,7 @@ def read_loaders(trace: Trace) -> Loaders:
     return Loaders(list(passes.values()), frozenset(seen.training()), frozenset(begun), batches)
 
 
-def json_of(detail: str | None) -> Mapping[str, Any]:
+def parse_json(detail: str | None) -> Mapping[str, Any]:
     """The JSON object of a record's detail; an empty one where there is none."""
     try:
         said = json.loads(detail or "")
@@ -103,7 +103,7 @@ def _number(said: Mapping[str, Any], key: str) -> int:
     return value if isinstance(value, int) else -1
 
 
-class _Seen:
+class _Loading:
     """Which loader's batches are followed by losses.
 
     Most of a training loader's are, at once or with those of another loader between them, and with no

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from samerun.health.case import HEAD, Case, Process, at
+from samerun.health.case import HEAD, Case, Process, format_site
 from samerun.health.draws import Stretch
 from samerun.runs.difference import Row
 from samerun.runs.schema import LOSS
@@ -19,13 +19,13 @@ def note(case: Case) -> Iterator[str]:
     """A line for each generator that is taken back between two steps of one training."""
     for process in case.processes:
         told: set[str] = set()
-        for stretch, again in _pairs(process):
+        for stretch, again in _find_pairs(process):
             if stretch.generator not in told:
                 told.add(stretch.generator)
-                yield _said(case, process, stretch, again)
+                yield _describe_repeated(case, process, stretch, again)
 
 
-def _pairs(process: Process) -> Iterator[tuple[Stretch, Stretch]]:
+def _find_pairs(process: Process) -> Iterator[tuple[Stretch, Stretch]]:
     """Draws of one training that begin with one state and end with one."""
     met: dict[tuple[str, str, bytes, bytes], list[Stretch]] = {}
     taken: set[int] = set()  # distances in steps by which the whole training was taken back
@@ -63,8 +63,8 @@ def _is_made_again(process: Process, earlier: Stretch, stretch: Stretch) -> bool
     return all(draws.optimizer(step) != optimizer for step in range(earlier.step + 1, stretch.step))
 
 
-def _said(case: Case, process: Process, stretch: Stretch, again: Stretch) -> str:
-    seeding = _seeding(process, again)
+def _describe_repeated(case: Case, process: Process, stretch: Stretch, again: Stretch) -> str:
+    seeding = _find_seeding(process, again)
     rank = f" (rank {process.trace.rank})" if len(case.processes) > 1 else ""
     what = (
         f"{HEAD}{stretch.generator} drew the same numbers in step {again.step} as in step {stretch.step}"
@@ -77,13 +77,14 @@ def _said(case: Case, process: Process, stretch: Stretch, again: Stretch) -> str
         )
     value = "" if seeding.value is None else f" with {seeding.value:g}"
     return (
-        f"{what}, since {seeding.name}{at(seeding.call_site)} seeds it{value} again: what should be new each "
+        f"{what}, since {seeding.name}{format_site(seeding.call_site)} seeds it{value} again: "
+        "what should be new each "
         "time repeats. Seed once, before the training; where an evaluation is to repeat, put it in "
         "`with samerun.isolate_rng():`"
     )
 
 
-def _seeding(process: Process, again: Stretch) -> Row | None:
+def _find_seeding(process: Process, again: Stretch) -> Row | None:
     """The last seeding before the second stretch, where its seed was given before."""
     rows = [row for position, row in process.draws.seeds(again.generator) if position < again.at]
     if not rows:

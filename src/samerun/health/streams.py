@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from samerun.health.case import HEAD, Case, at
+from samerun.health.case import HEAD, Case, format_site
 from samerun.health.loaders import Pass
 
 
@@ -17,7 +17,7 @@ def note(case: Case) -> Iterator[str]:
                 told.add(item.loader)
                 count = len(item.workers)
                 yield (
-                    f"{HEAD}each of the {count} workers of the loop{at(item.call_site)} hands out "
+                    f"{HEAD}each of the {count} workers of the loop{format_site(item.call_site)} hands out "
                     f"the same batches of {item.dataset}: each sample is trained on {count} times a "
                     "pass. Split the data by torch.utils.data.get_worker_info() in its __iter__"
                 )

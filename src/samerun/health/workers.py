@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from samerun.health.case import HEAD, Case, Process, at
+from samerun.health.case import HEAD, Case, Process, format_site
 from samerun.health.draws import SEEDS
-from samerun.health.loaders import Pass, json_of
+from samerun.health.loaders import Pass, parse_json
 from samerun.runs.difference import Row
 from samerun.runs.reading import Trace
 
@@ -32,14 +32,14 @@ def note(case: Case) -> Iterator[str]:
     if case.is_controlled:
         return
     groups: dict[tuple[object, ...], list[_Worker]] = {}
-    for worker in _workers(case):
+    for worker in _list_workers(case):
         groups.setdefault((worker.generator, worker.states), []).append(worker)
     replicas = {(id(one), id(other)) for one, other in case.replicas()}
     found: dict[tuple[str, str], tuple[_Worker, _Worker]] = {}
     for group in groups.values():
         for number, one in enumerate(group):
             for other in group[number + 1 :]:
-                kind = _kind(one, other, replicas)
+                kind = _classify(one, other, replicas)
                 if kind is not None:
                     found.setdefault((one.generator, kind), (one, other))
     said: dict[tuple[str, bool, str | None, str | None], list[tuple[_Worker, _Worker]]] = {}
@@ -52,13 +52,13 @@ def note(case: Case) -> Iterator[str]:
         said.setdefault((kind, again, first.where, site), []).append((first, second))
     for (kind, again, *_), pairs in said.items():
         names = sorted({one.generator.partition(":")[0] for one, _ in pairs})
-        yield _said(kind, *pairs[0], names, again)
+        yield _describe_shared(kind, *pairs[0], names, again)
 
 
-def _workers(case: Case) -> Iterator[_Worker]:
+def _list_workers(case: Case) -> Iterator[_Worker]:
     for trace in case.workers:
-        for row, seeding in _rows(trace):
-            said = json_of(row.detail)
+        for row, seeding in _list_rows(trace):
+            said = parse_json(row.detail)
             for process in case.processes:
                 of = process.loaders.of(said.get("pid", -1))
                 if (
@@ -80,7 +80,7 @@ def _workers(case: Case) -> Iterator[_Worker]:
                 )
 
 
-def _rows(trace: Trace) -> Iterator[tuple[Row, Row | None]]:
+def _list_rows(trace: Trace) -> Iterator[tuple[Row, Row | None]]:
     """The generators that a worker drew from, each with the seeding by the script before that."""
     seeds: list[Row] = []
     for row in trace.rows(trace.is_one_of("what", {"state", "seed"})):
@@ -96,7 +96,7 @@ def _rows(trace: Trace) -> Iterator[tuple[Row, Row | None]]:
             yield row, of[-1] if of else None
 
 
-def _kind(one: _Worker, other: _Worker, replicas: set[tuple[int, int]]) -> str | None:
+def _classify(one: _Worker, other: _Worker, replicas: set[tuple[int, int]]) -> str | None:
     """What two workers that began in one state should not have shared; None where that is as it should be."""
     if not (one.drawn and other.drawn):
         return None  # seeded for a sample: the sample decides
@@ -104,7 +104,7 @@ def _kind(one: _Worker, other: _Worker, replicas: set[tuple[int, int]]) -> str |
     if one.process is not other.process:
         pairs = {(id(one.process), id(other.process)), (id(other.process), id(one.process))}
         return "ranks" if apart and pairs & replicas else None
-    if _training(one) != _training(other):
+    if _number_training(one) != _number_training(other):
         return None
     if (one.of.loader, one.of.number) == (other.of.loader, other.of.number):
         return "workers" if apart or one.of.iterable else None
@@ -119,24 +119,25 @@ def _is_made_anew(one: _Worker, other: _Worker) -> bool:
     return one.of.call_site == other.of.call_site and one.process.loaders.end(one.of.loader) < other.of.at
 
 
-def _training(worker: _Worker) -> int:
+def _number_training(worker: _Worker) -> int:
     """Which training of its process it loads for: a fold, or a trial, may begin as the one before did."""
     return worker.process.draws.training(worker.of.at)
 
 
-def _said(kind: str, one: _Worker, other: _Worker, generators: list[str], again: bool) -> str:
+def _describe_shared(kind: str, one: _Worker, other: _Worker, generators: list[str], again: bool) -> str:
     generator = ", ".join(generators)
     what = f"{one.where} ({generator})" if one.where else generator
-    loop = f"the loop{at(one.of.call_site)}" if one.of.call_site else "a loader"
+    loop = f"the loop{format_site(one.of.call_site)}" if one.of.call_site else "a loader"
     line = ""
     if one.seeding is not None:
         value = "" if one.seeding.value is None else f" with {one.seeding.value:g}"
-        line = f", seeded by {one.seeding.name}{at(one.seeding.call_site)}{value}"
+        line = f", seeded by {one.seeding.name}{format_site(one.seeding.call_site)}{value}"
     where = {
         "workers": f"workers of {loop} begin with {what} in the same state{line}, and draw from it",
         "passes": f"workers of {loop} begin with {what} in the same state in two passes over the data{line}",
         "loaders": (
-            f"workers of two loaders, of {loop} and of the one{at(other.of.call_site)}, begin with {what} in "
+            f"workers of two loaders, of {loop} and of the "
+            f"one{format_site(other.of.call_site)}, begin with {what} in "
             f"the same state{line}"
         ),
         "ranks": (
@@ -150,10 +151,10 @@ def _said(kind: str, one: _Worker, other: _Worker, generators: list[str], again:
         "loaders": "samples of one get the augmentation of the other's",
         "ranks": "samples of one rank get the augmentation of the other's",
     }[kind]
-    return f"{HEAD}{where}: {harm}. {_advice(kind, one)}"
+    return f"{HEAD}{where}: {harm}. {_advise(kind, one)}"
 
 
-def _advice(kind: str, worker: _Worker) -> str:
+def _advise(kind: str, worker: _Worker) -> str:
     if worker.where:
         return (
             f"In worker_init_fn, make {worker.where} anew from torch.initial_seed(), another number in each "

@@ -43,7 +43,7 @@ def _end(marks: set[str], known: dict[int, float]) -> None:
     """Kill these processes (by id and start), all below them, and all that carry one of these plans."""
     began = time.monotonic()
     while time.monotonic() - began < _MOST_S:
-        found = _living(marks, known)
+        found = _find_living(marks, known)
         if not found:
             return
         known.update((process.pid, process.create_time()) for process in found)
@@ -55,7 +55,7 @@ def _end(marks: set[str], known: dict[int, float]) -> None:
         time.sleep(_POLL_S)
 
 
-def _living(marks: set[str], known: Mapping[int, float]) -> list[psutil.Process]:
+def _find_living(marks: set[str], known: Mapping[int, float]) -> list[psutil.Process]:
     """Those of them that live. Watchers of other sameruns are spared: they see to what those made."""
     found: dict[int, psutil.Process] = {}
     for process in psutil.process_iter():

@@ -16,11 +16,11 @@ def _follow() -> bytes:
     while more := os.read(0, 1 << 16):
         said += more
         if len(said) > 1 << 20:
-            said = _still_open(said)
+            said = _select_open(said)
     return said
 
 
-def _still_open(said: bytes) -> bytes:
+def _select_open(said: bytes) -> bytes:
     """Only what is not over yet: of words that were said and taken back, neither."""
     lines = said.split(b"\n")
     last = lines.pop()  # not whole yet
@@ -34,7 +34,7 @@ def _still_open(said: bytes) -> bytes:
 def main() -> None:
     """Wait, and then see to what is still open."""
     said = _follow()
-    lines = [line.split(b" ", 2) for line in _still_open(said + b"\n").split(b"\n") if line]
+    lines = [line.split(b" ", 2) for line in _select_open(said + b"\n").split(b"\n") if line]
     if all(line[0] == b"path" for line in lines):
         return
     import json

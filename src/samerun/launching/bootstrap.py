@@ -19,7 +19,7 @@ from samerun import lineage, torch_version
 from samerun.errors import SamerunError, TorchNeeded, UsageError
 from samerun.import_hook import ImportHook
 from samerun.interruption import is_the_scripts
-from samerun.launching.marker_files import PYTHON_SEEN, TORCH_SEEN, mark, took_effect
+from samerun.launching.marker_files import PYTHON_SEEN, TORCH_SEEN, mark, name_marker
 from samerun.recording import start as start_recording
 from samerun.runs.plan import Plan
 from samerun.runs.recorder_errors import NO_TORCH, complain
@@ -27,7 +27,7 @@ from samerun.sources.source import Source
 
 if TYPE_CHECKING:
     from samerun.recording.evidence_log import Journal
-    from samerun.recording.sealed_copy import Sealed
+    from samerun.recording.sealed_copy import Seal
 
 
 def start_from(text: str) -> None:
@@ -54,7 +54,7 @@ def _print_by_lines() -> None:
         sys.stdout.reconfigure(line_buffering=True)
 
 
-def _modules(source: Source) -> tuple[str, ...]:
+def _list_modules(source: Source) -> tuple[str, ...]:
     return (source.hooks_into, *source.also_hooks_into)
 
 
@@ -71,7 +71,7 @@ class _Process:
         self._sources: list[Source] = []
         self._controlled: set[str] = set()
         self._recording = False
-        self._sealed: Sealed | None = None
+        self._sealed: Seal | None = None
         self._without_torch = False  # it was asked for and is not there
         self._torch_outdated = False
 
@@ -83,12 +83,12 @@ class _Process:
         if self._plan.tier != "none":
             self._try("the record of evidence", self._open_journal, broken=True)
         self._try("the catalogue of sources", self._find_sources, broken=True)
-        watched = {name for source in self._sources for name in _modules(source) if name}
+        watched = {name for source in self._sources for name in _list_modules(source) if name}
         if self._plan.control is not None or self._plan.vary:
             self._try("following processes", lambda: lineage.begin(self._plan.run))
             watched.add(lineage.MULTIPROCESSING)
         hook = ImportHook(
-            watched | start_recording.watched(self._plan), self._imported, self._importing, self._missing
+            watched | start_recording.list_watched(self._plan), self._imported, self._importing, self._missing
         )
         self._act("")
         hook.install()
@@ -101,13 +101,13 @@ class _Process:
         start_recording.prepare(self._journal)
 
     def _find_sources(self) -> None:
-        from samerun.sources.catalogue import catalogue
+        from samerun.sources.catalogue import find_sources
 
-        self._sources = list(catalogue().values())
+        self._sources = list(find_sources().values())
         if self._plan.control is not None:
-            from samerun.controls import selected
+            from samerun.controls import select_sources
 
-            self._controlled = {source.id for source in selected(self._plan.control)}
+            self._controlled = {source.id for source in select_sources(self._plan.control)}
 
     @contextlib.contextmanager
     def _importing(self, module: str) -> Iterator[None]:
@@ -146,7 +146,7 @@ class _Process:
             mark(self._plan.run, TORCH_SEEN)
             if self._sealed is not None:
                 self._sealed.seal_torch()
-        if module in start_recording.watched(self._plan):
+        if module in start_recording.list_watched(self._plan):
             self._try("the recorder", lambda: self._record(module), broken=True)
 
     def _is_outdated(self) -> bool:
@@ -173,7 +173,7 @@ class _Process:
     def _act(self, module: str) -> None:
         """Observe, then control, each source that waits for `module` ("": for nothing)."""
         for source in self._sources:
-            if module not in _modules(source):
+            if module not in _list_modules(source):
                 continue
             self._try(f"observing {source.id}", lambda source=source: self._observe(source))  # type: ignore[misc]
             if source.id in self._controlled:
@@ -197,7 +197,7 @@ class _Process:
 
     def _vary(self, source: Source) -> None:
         source.vary(
-            self._plan.vary[source.id], functools.partial(mark, self._plan.run, took_effect(source.id))
+            self._plan.vary[source.id], functools.partial(mark, self._plan.run, name_marker(source.id))
         )
 
     def _record(self, module: str) -> None:
@@ -207,7 +207,7 @@ class _Process:
             step_timer.start(self._plan)
         if self._journal is not None:
             self._recording |= module == "torch"
-            start_recording.imported(self._plan, self._journal, module)
+            start_recording.act_on_import(self._plan, self._journal, module)
 
     def _try(self, what: str, act: Callable[[], None], *, broken: bool = False) -> None:
         """Act; `broken`: without it this process is not recorded whole."""

@@ -27,25 +27,29 @@ def check_command(command: Sequence[str], cwd: Path, environ: Mapping[str, str])
         _check_path(command, cwd / name, cwd)
     elif shutil.which(name, path=environ.get("PATH")) is None:
         hint = _hint(command, cwd, environ)
-        raise CommandNotFound(f"The command {name!r} was not found on PATH{_asked(hint)}")
+        raise CommandNotFound(f"The command {name!r} was not found on PATH{_suggest_hint(hint)}")
 
 
 def cannot_start(command: Sequence[str], error: OSError) -> CommandNotFound:
     """The error for a command that the system refused to start."""
     hint = f"sh {' '.join(command)}" if error.errno == 8 else None  # ENOEXEC: a script with no #! line
-    return CommandNotFound(f"The command {command[0]!r} cannot be started: {error.strerror}{_asked(hint)}")
+    return CommandNotFound(
+        f"The command {command[0]!r} cannot be started: {error.strerror}{_suggest_hint(hint)}"
+    )
 
 
 def _check_path(command: Sequence[str], path: Path, cwd: Path) -> None:
     name = command[0]
     if not path.exists():
-        near = difflib.get_close_matches(path.name, _names(path.parent), n=1, cutoff=0.7)
+        near = difflib.get_close_matches(path.name, _list_names(path.parent), n=1, cutoff=0.7)
         hint = " ".join((str(Path(name).parent / near[0]), *command[1:])) if near else None
-        raise CommandNotFound(f"The command {name!r} does not exist in {cwd}{_asked(hint)}")
+        raise CommandNotFound(f"The command {name!r} does not exist in {cwd}{_suggest_hint(hint)}")
     if path.is_dir():
         raise CommandNotFound(f"The command {name!r} is a folder. Name the program or script in it.")
     if not os.access(path, os.X_OK):
-        raise CommandNotFound(f"The command {name!r} is not executable{_asked(_through(command))}")
+        raise CommandNotFound(
+            f"The command {name!r} is not executable{_suggest_hint(_name_interpreter(command))}"
+        )
 
 
 def _hint(command: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> str | None:
@@ -54,28 +58,30 @@ def _hint(command: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> str 
     if " " in name and shutil.which(name.split()[0], path=environ.get("PATH")):
         return " ".join((name, *rest)) + "   (without quotes around it)"
     if (cwd / name).is_file():
-        return " ".join((f"./{name}", *rest)) if os.access(cwd / name, os.X_OK) else _through(command)
+        return (
+            " ".join((f"./{name}", *rest)) if os.access(cwd / name, os.X_OK) else _name_interpreter(command)
+        )
     if name.endswith(".py"):
-        near = difflib.get_close_matches(name, _names(cwd), n=1, cutoff=0.7)
-        return _through((near[0], *rest)) if near else None
+        near = difflib.get_close_matches(name, _list_names(cwd), n=1, cutoff=0.7)
+        return _name_interpreter((near[0], *rest)) if near else None
     folders = [Path(entry) for entry in environ.get("PATH", os.defpath).split(os.pathsep) if entry]
     near = difflib.get_close_matches(
-        name, sorted({found for folder in folders for found in _names(folder)}), n=1, cutoff=0.7
+        name, sorted({found for folder in folders for found in _list_names(folder)}), n=1, cutoff=0.7
     )
     return " ".join((near[0], *rest)) if near else None
 
 
-def _through(command: Sequence[str]) -> str | None:
+def _name_interpreter(command: Sequence[str]) -> str | None:
     """The command given to the interpreter that its first word needs."""
     interpreter = {".py": "python", ".sh": "sh"}.get(Path(command[0]).suffix)
     return None if interpreter is None else " ".join((interpreter, *command))
 
 
-def _asked(hint: str | None) -> str:
+def _suggest_hint(hint: str | None) -> str:
     return ". Check its spelling and that it is installed." if hint is None else f"; did you mean: {hint}"
 
 
-def _names(folder: Path) -> list[str]:
+def _list_names(folder: Path) -> list[str]:
     try:
         return sorted(path.name for path in folder.iterdir())
     except OSError:

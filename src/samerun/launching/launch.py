@@ -20,8 +20,8 @@ from samerun import lineage
 from samerun.launching.command import cannot_start, check_command
 from samerun.launching.interrupts import Interrupts
 from samerun.launching.output import Output
-from samerun.launching.process_tree import Tree, adopting
-from samerun.launching.progress_files import Following, Progress
+from samerun.launching.process_tree import Tree, adopt_orphans
+from samerun.launching.progress_files import Follower, Progress
 from samerun.launching.watcher import Matter, watcher
 from samerun.runs.plan import VARIABLE, Plan
 
@@ -65,12 +65,12 @@ def launch(
     Ctrl-C, SIGTERM or SIGHUP (outcome "interrupted").
     Raises CommandNotFound, or UsageError when a variable of the user contradicts a control.
     """
-    environ = child_environment(plan, cwd, env or {})
+    environ = build_child_environment(plan, cwd, env or {})
     check_command(command, cwd, environ)
     run = Path(plan.run)
     with (
         Interrupts() as interrupts,
-        adopting(),
+        adopt_orphans(),
         watcher.seeing_to("mark", plan.to_json()) as matter,
     ):
         matter.also("run", plan.run)
@@ -91,7 +91,7 @@ def launch(
         with process:
             _see_to(matter, psutil.Process(process.pid))
             tree = Tree(process, plan.to_json(), found=functools.partial(_see_to, matter))
-            attempt = _Attempt(process, plan, tree, timeout, interrupts, Following(run), on_progress, started)
+            attempt = _Attempt(process, plan, tree, timeout, interrupts, Follower(run), on_progress, started)
             assert process.stdout is not None
             output = Output(process.stdout.fileno(), run / OUTPUT, tee=tee)
             try:
@@ -100,7 +100,9 @@ def launch(
                 attempt.end()
                 output.close()
         attempt.following.forget()
-    return _outcome(word, process.returncode, time.monotonic() - started, timeout, interrupts, output.lost)
+    return _make_outcome(
+        word, process.returncode, time.monotonic() - started, timeout, interrupts, output.lost
+    )
 
 
 def _see_to(matter: Matter, process: psutil.Process) -> None:
@@ -108,7 +110,7 @@ def _see_to(matter: Matter, process: psutil.Process) -> None:
         matter.also("process", (process.pid, process.create_time()))
 
 
-def child_environment(plan: Plan, cwd: Path, env: Mapping[str, str]) -> dict[str, str]:
+def build_child_environment(plan: Plan, cwd: Path, env: Mapping[str, str]) -> dict[str, str]:
     """Our environment, `env`, what the controlled sources need at start-up, and what starts the recorder.
 
     Raises UsageError when a variable of the user contradicts a control.
@@ -116,9 +118,9 @@ def child_environment(plan: Plan, cwd: Path, env: Mapping[str, str]) -> dict[str
     environ = {**os.environ, **env}
     environ.pop(lineage.VARIABLE, None)  # the command begins a tree of its own
     if plan.control is not None:
-        from samerun.controls import environment
+        from samerun.controls import build_environment
 
-        environ.update(environment(plan.control))
+        environ.update(build_environment(plan.control))
     others = [
         entry for entry in environ.get("PYTHONPATH", "").split(os.pathsep) if entry not in ("", _INJECT)
     ]
@@ -138,7 +140,7 @@ class _Attempt:
         tree: Tree,
         timeout: float | None,
         interrupts: Interrupts,
-        following: Following,
+        following: Follower,
         on_progress: Callable[[Progress], None] | None,
         started: float,
     ) -> None:
@@ -233,7 +235,7 @@ class _Ending:
         return True
 
 
-def _outcome(
+def _make_outcome(
     word: Word,
     code: int | None,
     duration_s: float,
@@ -243,7 +245,7 @@ def _outcome(
 ) -> Outcome:
     errors = []
     if word == "failed" and code is not None:
-        errors.append(_failure(code))
+        errors.append(_describe_failure(code))
     elif word == "timeout":
         errors.append(f"it had not ended after {timeout:g} s (the timeout) and was ended")
     elif word == "interrupted":
@@ -254,7 +256,7 @@ def _outcome(
     return Outcome(code, word, duration_s, word == "stopped", "; ".join(errors) or None)
 
 
-def _failure(code: int) -> str:
+def _describe_failure(code: int) -> str:
     if code >= 0:
         return f"it ended with exit code {code}"
     try:

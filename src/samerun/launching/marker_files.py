@@ -8,7 +8,7 @@ PYTHON_SEEN = "python.seen"
 TORCH_SEEN = "torch.seen"
 
 
-def took_effect(source: str) -> str:
+def name_marker(source: str) -> str:
     """The file that says that a varied source was in play."""
     return f"varied-{source}.seen"
 

@@ -37,7 +37,7 @@ class Mirror:
         """The copy of `cwd`. Raises OSError and shutil.Error."""
         copy = self._place(self._cwd)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(self._cwd, copy, symlinks=True, ignore=_left_out)
+        shutil.copytree(self._cwd, copy, symlinks=True, ignore=_list_left_out)
         for folder, folders, files in os.walk(copy):
             original = self._cwd / Path(folder).relative_to(copy)
             for path in original.iterdir():
@@ -98,7 +98,7 @@ class Mirror:
             self._fill(folder, whole=False)
 
     def _fill(self, folder: Path, *, whole: bool) -> None:
-        entries = _smallest_first(os.scandir(folder))
+        entries = _sort_by_size(os.scandir(folder))
         place = self._place(folder)
         place.mkdir(parents=True, exist_ok=True)
         for path in entries:
@@ -164,7 +164,7 @@ def is_environment(path: Path) -> bool:
     return (path / "pyvenv.cfg").exists() or (path / "conda-meta").is_dir()
 
 
-def _left_out(folder: str, names: Sequence[str]) -> set[str]:
+def _list_left_out(folder: str, names: Sequence[str]) -> set[str]:
     return {name for name in names if is_left_out(Path(folder, name))}
 
 
@@ -184,7 +184,7 @@ def _is_program(path: Path, mode: int) -> bool:
         return file.read(4) in _PROGRAM
 
 
-def _smallest_first(entries: Iterable[os.DirEntry[str]]) -> list[Path]:
+def _sort_by_size(entries: Iterable[os.DirEntry[str]]) -> list[Path]:
     """Files by size and then the rest, so that what is small is copied."""
     found = [(entry.is_dir(), entry.stat(follow_symlinks=False).st_size, entry.path) for entry in entries]
     return [Path(path) for _, _, path in sorted(found)]

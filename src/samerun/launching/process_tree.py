@@ -24,7 +24,7 @@ _AFTER_KILL_S = 10.0
 
 
 @contextlib.contextmanager
-def adopting() -> Iterator[None]:
+def adopt_orphans() -> Iterator[None]:
     """Inside the `with`, processes orphaned below us become our children, so that they can be found.
 
     Linux only; elsewhere nothing happens.

@@ -28,7 +28,7 @@ class Progress:
     elapsed_s: float
 
 
-class Following:
+class Follower:
     """Follows the recorders that write into the folder `run`."""
 
     def __init__(self, run: Path) -> None:
@@ -47,12 +47,12 @@ class Following:
         """
         if (self._run / BROKEN).exists():
             return True
-        stopped = {_stem(path, _STOPPED) for path in self._training(_STOPPED)}
+        stopped = {_get_stem(path, _STOPPED) for path in self._training(_STOPPED)}
         if not stopped:
             return False
         if self._first_stop is None:
             self._first_stop = time.monotonic()
-        seen = {_stem(path, _TRACE) for path in self._training(_TRACE)}
+        seen = {_get_stem(path, _TRACE) for path in self._training(_TRACE)}
         waiting = {stem for stem in seen - stopped if not self._needs_no_stop(stem, stopped)}
         return not waiting or time.monotonic() - self._first_stop >= _LAST_ONES_S
 
@@ -71,7 +71,7 @@ class Following:
         return related and _read(self._run / f"{stem}{_PROGRESS}")[0] is None
 
 
-def _stem(path: Path, kind: str) -> str:
+def _get_stem(path: Path, kind: str) -> str:
     return path.name[: -len(kind)]
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from samerun.errors import RunError, UsageError
-from samerun.launching.launch import Outcome, child_environment, launch
+from samerun.launching.launch import Outcome, build_child_environment, launch
 from samerun.launching.progress_files import Progress
-from samerun.launching.summarise_traces import told
-from samerun.launching.working_copy import root_of, scratch_copy
+from samerun.launching.summarise_traces import summarise_traces
+from samerun.launching.working_copy import find_root, make_scratch_copy
 from samerun.runs import provenance
 from samerun.runs.manifest import FILE, Manifest
 from samerun.runs.plan import Control, Plan, Probe, Tier
@@ -65,10 +65,10 @@ def record(
         clock=clock,
     )
     try:
-        with scratch_copy(cwd) if scratch else contextlib.nullcontext(copy or cwd) as folder:
+        with make_scratch_copy(cwd) if scratch else contextlib.nullcontext(copy or cwd) as folder:
             if scratch or copy is not None:
-                plan = dataclasses.replace(plan, root=str(root_of(folder)))
-            manifest = _manifest(command, plan, cwd, folder, env or {})
+                plan = dataclasses.replace(plan, root=str(find_root(folder)))
+            manifest = _make_manifest(command, plan, cwd, folder, env or {})
             _begin(manifest, path)
             outcome = Outcome(None, "failed", 0.0, error="samerun itself was stopped before the command")
             try:
@@ -76,7 +76,7 @@ def record(
                     command, plan, cwd=folder, env=env, timeout=timeout, tee=tee, on_progress=on_progress
                 )
             finally:
-                run = _ended(manifest, path, outcome)
+                run = _close_manifest(manifest, path, outcome)
     except BaseException as error:
         if isinstance(error, UsageError) or not (path / FILE).exists():
             shutil.rmtree(path, ignore_errors=True)
@@ -92,10 +92,10 @@ def close(path: Path, error: str) -> None:
     manifest = Manifest.read(path)
     if manifest.outcome == "running":
         lasted = datetime.now(timezone.utc) - datetime.fromisoformat(manifest.started)
-        _ended(manifest, path, Outcome(None, "interrupted", lasted.total_seconds(), error=error))
+        _close_manifest(manifest, path, Outcome(None, "interrupted", lasted.total_seconds(), error=error))
 
 
-def _ended(manifest: Manifest, path: Path, outcome: Outcome) -> Run:
+def _close_manifest(manifest: Manifest, path: Path, outcome: Outcome) -> Run:
     """The run with what became of it, on disk if the disk takes it."""
     whole = dataclasses.replace(
         manifest,
@@ -106,7 +106,7 @@ def _ended(manifest: Manifest, path: Path, outcome: Outcome) -> Run:
     )
     try:
         whole.write(path)  # before the traces are read, which can take a while
-        whole = dataclasses.replace(whole, **told(path))
+        whole = dataclasses.replace(whole, **summarise_traces(path))
         whole.write(path)
     except OSError as error:
         said = f"the manifest cannot be written ({error.strerror or error})"
@@ -115,7 +115,7 @@ def _ended(manifest: Manifest, path: Path, outcome: Outcome) -> Run:
     return Run(path)
 
 
-def _manifest(
+def _make_manifest(
     command: Sequence[str], plan: Plan, cwd: Path, folder: Path, env: Mapping[str, str]
 ) -> Manifest:
     control = plan.control
@@ -130,7 +130,7 @@ def _manifest(
         plan=dataclasses.asdict(plan),
         git=provenance.describe_git(cwd),
         platform=platform.platform(),
-        environment=provenance.environment(child_environment(plan, folder, env)),
+        environment=provenance.select_environment(build_child_environment(plan, folder, env)),
     )
 
 

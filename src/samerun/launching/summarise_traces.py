@@ -14,14 +14,14 @@ from samerun.runs.store import Run
 from samerun.sources.packages import Packages
 
 
-def told(path: Path) -> dict[str, Any]:
+def summarise_traces(path: Path) -> dict[str, Any]:
     """The fields of the manifest that the traces in the run's folder `path` know; those of one rank."""
-    traces = [trace for trace in _readable(path) if not only_helps(trace.stem)]
+    traces = [trace for trace in _read_readable(path) if not only_helps(trace.stem)]
     if not traces:
         return {}
-    steps = [_steps(trace) for trace in traces]
+    steps = [_count_steps(trace) for trace in traces]
     most = steps.index(max(steps))
-    settings = _settings(traces[most])
+    settings = _collect_settings(traces[most])
     meta = traces[most].meta
     packages = settings.get(Packages.id, {}) or {"torch": meta.get("torch", "")}
     return {
@@ -32,7 +32,7 @@ def told(path: Path) -> dict[str, Any]:
     }
 
 
-def _readable(path: Path) -> list[Trace]:
+def _read_readable(path: Path) -> list[Trace]:
     from samerun.runs.reading import read_trace
 
     traces = []
@@ -44,14 +44,14 @@ def _readable(path: Path) -> list[Trace]:
     return traces
 
 
-def _steps(trace: Trace) -> int:
+def _count_steps(trace: Trace) -> int:
     """How many optimizer steps are complete: the last one whose parameters were written, plus one."""
     updated = trace.is_one_of("what", ("parameters",)) & trace.is_one_of("phase", ("optimizer",))
     steps = trace.steps[updated]
     return int(steps.max()) + 1 if len(steps) else 0
 
 
-def _settings(trace: Trace) -> dict[str, Mapping[str, Any]]:
+def _collect_settings(trace: Trace) -> dict[str, Mapping[str, Any]]:
     """The latest of what each source said of itself."""
     settings: dict[str, Mapping[str, Any]] = {}
     for row in trace.rows(trace.is_one_of("what", ("setting",))):

@@ -7,23 +7,23 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from samerun.launching.marker_files import PYTHON_SEEN, TORCH_SEEN
-from samerun.runs.recorder_errors import FAILED, NO_TORCH, complaints, why_broken
+from samerun.runs.recorder_errors import FAILED, NO_TORCH, explain_broken, read_complaints
 
 _HIDING = {"I": "isolated mode", "E": "ignoring the environment", "S": "without the site module"}
 _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 _ELSEWHERE = ("docker", "podman", "singularity", "apptainer", "ssh", "sudo", "srun", "kubectl")
 
 
-def unrecorded_reason(run: Path, command: Sequence[str]) -> str:
+def explain_unrecorded(run: Path, command: Sequence[str]) -> str:
     """Why `command` left no trace in the folder `run`, and what to do: one or two sentences."""
-    broken = why_broken(run)
+    broken = explain_broken(run)
     if broken is not None:
         return broken
-    failed = complaints(run)
+    failed = read_complaints(run)
     if failed:
         return failed[0] + (f" ({len(failed) - 1} more in {FAILED})" if len(failed) > 1 else "")
     if not (run / PYTHON_SEEN).exists():
-        return _no_python(command)
+        return _explain_no_python(command)
     if not (run / TORCH_SEEN).exists():
         absent = without_torch(run)
         if absent is not None:
@@ -39,13 +39,13 @@ def unrecorded_reason(run: Path, command: Sequence[str]) -> str:
 
 def without_torch(run: Path) -> str | None:
     """Why no process of the run could import torch, and what to do; None where one did, or none tried to."""
-    said = complaints(run, NO_TORCH)
+    said = read_complaints(run, NO_TORCH)
     return said[0] if said and not (run / TORCH_SEEN).exists() else None
 
 
-def _no_python(command: Sequence[str]) -> str:
-    words = [*_shebang(command), *command]
-    flag = _hiding_flag(words)
+def _explain_no_python(command: Sequence[str]) -> str:
+    words = [*_read_shebang(command), *command]
+    flag = _find_hiding_flag(words)
     if flag is not None:
         return (
             f"Python ran with -{flag} ({_HIDING[flag]}), so samerun could not start its recorder in it. "
@@ -69,7 +69,7 @@ def _no_python(command: Sequence[str]) -> str:
     )
 
 
-def _hiding_flag(words: Sequence[str]) -> str | None:
+def _find_hiding_flag(words: Sequence[str]) -> str | None:
     """The flag of the first Python named in `words` that keeps sitecustomize from being read."""
     start = next((i for i, word in enumerate(words) if re.fullmatch(r"python[\d.]*", Path(word).name)), None)
     if start is None:
@@ -91,7 +91,7 @@ def _hiding_flag(words: Sequence[str]) -> str | None:
     return None
 
 
-def _shebang(command: Sequence[str]) -> list[str]:
+def _read_shebang(command: Sequence[str]) -> list[str]:
     """The interpreter that the command's own first line names."""
     try:
         with open(command[0], "rb") as file:

@@ -12,13 +12,13 @@ from samerun.errors import UsageError
 from samerun.launching.mirror import Mirror, is_left_out
 from samerun.launching.watcher import watcher
 
-__all__ = ["is_left_out", "root_of", "scratch_copy"]
+__all__ = ["find_root", "is_left_out", "make_scratch_copy"]
 
 _PREFIX = "samerun-scratch-"
 
 
 @contextlib.contextmanager
-def scratch_copy(cwd: Path, instead: str = "run without --scratch") -> Iterator[Path]:
+def make_scratch_copy(cwd: Path, instead: str = "run without --scratch") -> Iterator[Path]:
     """A temporary copy of `cwd`, of the same name, removed at the end. Nothing in it is a file of the user's.
 
     It stands in a folder that stands for `/`, so that what links lead to outside of `cwd` is copied to where
@@ -33,7 +33,7 @@ def scratch_copy(cwd: Path, instead: str = "run without --scratch") -> Iterator[
                 copy = Mirror(folder, cwd.resolve()).copy()
             except (OSError, shutil.Error) as error:
                 raise UsageError(
-                    f"The working directory {cwd} cannot be copied to {folder}: {_first(error)}. "
+                    f"The working directory {cwd} cannot be copied to {folder}: {_take_first_error(error)}. "
                     f"Set TMPDIR to a folder with room, or {instead}."
                 ) from None
             yield copy
@@ -41,7 +41,7 @@ def scratch_copy(cwd: Path, instead: str = "run without --scratch") -> Iterator[
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def root_of(copy: Path) -> Path:
+def find_root(copy: Path) -> Path:
     """The folder that stands for `/`, of a copy. Raises ValueError for what is no copy."""
     for parent in copy.parents:
         if parent.name.startswith(_PREFIX):
@@ -49,7 +49,7 @@ def root_of(copy: Path) -> Path:
     raise ValueError(f"{copy} is no copy of a working directory")
 
 
-def _first(error: OSError | shutil.Error) -> str:
+def _take_first_error(error: OSError | shutil.Error) -> str:
     """The first of the errors that copytree collects."""
     reasons = error.args[0] if isinstance(error, shutil.Error) and error.args else None
     return str(reasons[0][2]) if isinstance(reasons, list) and reasons else str(error)

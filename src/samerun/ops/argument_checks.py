@@ -10,7 +10,7 @@ import torch
 def check(overload: Any, *args: Any, **kwargs: Any) -> None:
     """Raise what torch raises for arguments of these shapes and dtypes, by computing it without values."""
     try:
-        overload(*map(_bare, args), **kwargs)
+        overload(*map(_make_meta, args), **kwargs)
     except AssertionError as error:  # the way of torch 2.11's descriptions
         raise RuntimeError(str(error)) from None
 
@@ -52,7 +52,7 @@ def check_bounds(index: torch.Tensor, size: int, dim: int) -> None:
             )
 
 
-def type_name(t: torch.Tensor) -> str:
+def name_dtype(t: torch.Tensor) -> str:
     """The dtype as torch's C++ calls it."""
     return _NAMES.get(t.dtype, str(t.dtype).removeprefix("torch."))
 
@@ -73,5 +73,5 @@ _NAMES = {
 }
 
 
-def _bare(value: Any) -> Any:
+def _make_meta(value: Any) -> Any:
     return value.to("meta") if isinstance(value, torch.Tensor) else value

@@ -13,15 +13,15 @@ from typing import Any
 import torch
 
 from samerun.errors import UsageError
-from samerun.import_hook import once_imported
+from samerun.import_hook import call_once_imported
 from samerun.ops.catalogue import implementations
 from samerun.ops.implementation import Implementation, Kernel
 from samerun.ops.torch_hooks import original_kernels
 from samerun.ops.torch_hooks.decompositions import direct
-from samerun.ops.torch_hooks.flex_attention import without_atomic_gradients
-from samerun.ops.torch_hooks.inductor import without_split_scans
-from samerun.ops.torch_hooks.out_variants import variants
-from samerun.ops.torch_hooks.refusals_in_python import silenced
+from samerun.ops.torch_hooks.flex_attention import avoid_atomic_gradients
+from samerun.ops.torch_hooks.inductor import avoid_split_scans
+from samerun.ops.torch_hooks.out_variants import list_variants
+from samerun.ops.torch_hooks.refusals_in_python import silence_refusals
 
 _TORCHVISION = "torchvision.ops.roi_align"  # whoever imports it has loaded all operators
 
@@ -86,8 +86,8 @@ def reasons() -> dict[str, str]:
     """Which operations `install` replaces with this torch and what else is imported, and why each."""
     if not available():
         return {}
-    present = filter(loaded, implementations().values())
-    return {one.name: one.why for one in present if any(map(built_for, one.devices))}
+    present = filter(is_loaded, implementations().values())
+    return {one.name: one.why for one in present if any(map(is_built_for, one.devices))}
 
 
 def available() -> bool:
@@ -95,12 +95,12 @@ def available() -> bool:
     return hasattr(torch.library, "get_kernel")
 
 
-def built_for(key: str) -> bool:
+def is_built_for(key: str) -> bool:
     """Whether this torch can compute on the devices of a dispatch key."""
     return key == "CPU" or (key == "CUDA" and bool(torch._C._has_cuda))
 
 
-def loaded(one: Implementation) -> bool:
+def is_loaded(one: Implementation) -> bool:
     """Whether there is such an operation: torchvision's are there once it was imported."""
     return hasattr(getattr(torch.ops, one.namespace), one.name)
 
@@ -117,19 +117,19 @@ def put_in(
             f"torch {torch.__version__} has no torch.library.get_kernel, by which its own kernels are kept; "
             "use a newer torch"
         )
-    chosen = [(one, tuple(keys(one) if keys else filter(built_for, one.devices))) for one in wanted]
+    chosen = [(one, tuple(keys(one) if keys else filter(is_built_for, one.devices))) for one in wanted]
     present = [one for one, there in chosen if there]
     with ExitStack() as stack:
         registrations = _Registrations(chosen)
         stack.callback(registrations.undo)
         registrations.register()
-        if not all(map(loaded, present)):
-            stack.callback(once_imported(_TORCHVISION, registrations.register))
+        if not all(map(is_loaded, present)):
+            stack.callback(call_once_imported(_TORCHVISION, registrations.register))
         if any("CUDA" in there for _, there in chosen):
-            stack.callback(without_split_scans())
-            stack.callback(without_atomic_gradients())
+            stack.callback(avoid_split_scans())
+            stack.callback(avoid_atomic_gradients())
         stack.callback(_tag_caches(present))
-        stack.callback(silenced(frozenset(alert for one in present for alert in one.alerts)))
+        stack.callback(silence_refusals(frozenset(alert for one in present for alert in one.alerts)))
         stack.callback(direct(frozenset(one.name for one in present if "CPU" not in one.devices)))
         return stack.pop_all()
 
@@ -144,8 +144,8 @@ class _Registrations:
     def register(self) -> None:
         """Replace what is not replaced yet, and is there."""
         with _lock:
-            ready = [pair for pair in self._waiting if loaded(pair[0])]
-            self._waiting = [pair for pair in self._waiting if not loaded(pair[0])]
+            ready = [pair for pair in self._waiting if is_loaded(pair[0])]
+            self._waiting = [pair for pair in self._waiting if not is_loaded(pair[0])]
             for one, keys in ready:
                 for key in keys:
                     _register(self._library(one.namespace), one, key)
@@ -166,16 +166,16 @@ class _Registrations:
 
 def _register(library: Any, one: Implementation, key: str) -> None:
     for overload, kernel in one.kernels.items():
-        for name, variant in variants(one.namespace, overload, kernel):
+        for name, variant in list_variants(one.namespace, overload, kernel):
             original_kernels.remember(f"{one.namespace}::{name}", key)
             with warnings.catch_warnings():
                 # It is meant: torch warns of the first kernel in a process that replaces one of its own.
                 warnings.simplefilter("ignore", UserWarning)
                 # Up to torch 2.11 a kernel of Python is replaced by another only where that is asked for.
-                library.impl(name, _below_autograd(variant), key, allow_override=True)
+                library.impl(name, _put_below_autograd(variant), key, allow_override=True)
 
 
-def _below_autograd(kernel: Kernel) -> Kernel:
+def _put_below_autograd(kernel: Kernel) -> Kernel:
     """The kernel, whose operations leave no trace for autograd: the formula is that of what it replaces."""
 
     @functools.wraps(kernel)

@@ -15,7 +15,7 @@ import torch
 from samerun.digest import digest_tensor
 from samerun.ops.catalogue import implementations
 from samerun.ops.implementation import Implementation
-from samerun.ops.installation import built_for, installed, loaded
+from samerun.ops.installation import installed, is_built_for, is_loaded
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Outcome:
         return self.results == 1
 
 
-def selftest(runs: int) -> Iterator[Outcome]:
+def run_selftest(runs: int) -> Iterator[Outcome]:
     """Run each operation that is replaced here `runs` times, on every kind of device that it is replaced for.
 
     On the CPU at one thread and at several, with the same bits; on CUDA beside other work. The operations of
@@ -43,16 +43,16 @@ def selftest(runs: int) -> Iterator[Outcome]:
     with installed():
         for one in implementations().values():
             for key in one.devices:
-                there = built_for(key) and (key == "CPU" or torch.cuda.is_available())
-                if there and imported(one):
-                    yield outcome(one, torch.device(key.lower()), runs)
+                there = is_built_for(key) and (key == "CPU" or torch.cuda.is_available())
+                if there and is_importable(one):
+                    yield run_operation(one, torch.device(key.lower()), runs)
 
 
-def imported(one: Implementation) -> bool:
+def is_importable(one: Implementation) -> bool:
     """Whether there is the operation, if need be after importing the library that brings it."""
-    if not loaded(one) and one.namespace != "aten":
+    if not is_loaded(one) and one.namespace != "aten":
         _import(one.namespace)
-    return loaded(one)
+    return is_loaded(one)
 
 
 @functools.cache
@@ -63,20 +63,20 @@ def _import(library: str) -> None:
         pass
 
 
-def outcome(one: Implementation, device: torch.device, runs: int) -> Outcome:
+def run_operation(one: Implementation, device: torch.device, runs: int) -> Outcome:
     """Run one operation, as it is installed now."""
     digests: set[tuple[bytes, ...]] = set()
     try:
-        for threads in _threads(device):
-            with _many(threads), _load(device):
+        for threads in _choose_threads(device):
+            with _set_threads(threads), _load(device):
                 for _ in range(runs):
-                    digests.add(_digests(one, one.example(device)))
+                    digests.add(_digest_results(one, one.example(device)))
     except RuntimeError as error:
         return Outcome(one.name, device.type, runs, 0, str(error).splitlines()[0])
     return Outcome(one.name, device.type, runs, len(digests))
 
 
-def _digests(one: Implementation, args: tuple[Any, ...]) -> tuple[bytes, ...]:
+def _digest_results(one: Implementation, args: tuple[Any, ...]) -> tuple[bytes, ...]:
     name, _, kind = next(iter(one.kernels)).partition(".")
     result = getattr(getattr(getattr(torch.ops, one.namespace), name), kind or "default")(
         *args, **one.options
@@ -85,12 +85,12 @@ def _digests(one: Implementation, args: tuple[Any, ...]) -> tuple[bytes, ...]:
     return tuple(digest_tensor(t) for t in results if isinstance(t, torch.Tensor))
 
 
-def _threads(device: torch.device) -> tuple[int, ...]:
+def _choose_threads(device: torch.device) -> tuple[int, ...]:
     return (1, max(2, os.cpu_count() or 1)) if device.type == "cpu" else (torch.get_num_threads(),)
 
 
 @contextmanager
-def _many(threads: int) -> Iterator[None]:
+def _set_threads(threads: int) -> Iterator[None]:
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:

@@ -9,7 +9,7 @@ from samerun.digest import combine, digest_bytes
 from samerun.errors import RanksDisagree, SamerunError
 from samerun.ranks import exchange
 from samerun.ranks.identity import world_size
-from samerun.ranks.named_digests import Entry, entries, first_difference
+from samerun.ranks.named_digests import Entry, find_first_difference, list_entries
 
 
 def check_agree(what: str, value: Any) -> None:
@@ -24,7 +24,7 @@ def check_agree(what: str, value: Any) -> None:
         return
     call = f"check_agree({what!r})"
     try:
-        mine = entries(value)
+        mine = list_entries(value)
     except SamerunError as error:
         exchange.gather(call, f"! {error}".encode())  # the others are waiting
         raise
@@ -35,35 +35,35 @@ def check_agree(what: str, value: Any) -> None:
         if one[:1] == b"!"
     ]
     if unreadable:
-        raise RanksDisagree(f"{what} could not be compared: {exchange.listed(unreadable)}")
+        raise RanksDisagree(f"{what} could not be compared: {exchange.list_some(unreadable)}")
     others = [r for r, one in enumerate(said) if one != said[0]]
     if others:
-        raise RanksDisagree(_named(what, others, mine, call))
+        raise RanksDisagree(_name_difference(what, others, mine, call))
 
 
-def _named(what: str, others: list[int], mine: list[Entry], call: str) -> str:
+def _name_difference(what: str, others: list[int], mine: list[Entry], call: str) -> str:
     """The message, the same on every rank: which ranks differ from rank 0, and where each does first."""
     firsts = json.loads(
-        exchange.from_first(json.dumps([(e.name, e.digest.hex(), e.shown) for e in mine]).encode())
+        exchange.broadcast_first(json.dumps([(e.name, e.digest.hex(), e.shown) for e in mine]).encode())
     )
     rank0 = [Entry(name, bytes.fromhex(digest), shown) for name, digest, shown in firsts]
-    where = exchange.gather(call, _where(rank0, mine).encode())
+    where = exchange.gather(call, _describe_where(rank0, mine).encode())
     places = [f"rank {r} {where[r].decode()}" for r in others]
     ranks = (
         f"rank {others[0]} differs"
         if len(others) == 1
-        else f"ranks {exchange.listed(list(map(str, others)))} differ"
+        else f"ranks {exchange.list_some(list(map(str, others)))} differ"
     )
     return (
-        f"{what}: {ranks} from rank 0 (of {world_size()} ranks): {exchange.listed(places)}. Make it from "
+        f"{what}: {ranks} from rank 0 (of {world_size()} ranks): {exchange.list_some(places)}. Make it from "
         "one seed on every rank (samerun.sync_seed()), load the same checkpoint everywhere, or broadcast "
         "rank 0's"
     )
 
 
-def _where(rank0: list[Entry], mine: list[Entry]) -> str:
+def _describe_where(rank0: list[Entry], mine: list[Entry]) -> str:
     """Where this rank differs from rank 0 first."""
-    difference = first_difference(rank0, mine)
+    difference = find_first_difference(rank0, mine)
     if difference is None:
         return "does not differ"
     expected, found = difference

@@ -16,39 +16,39 @@ Ranks = tuple[int, int]  # the rank, and how many there are
 _KEY: Final = "samerun_ranks"
 
 
-def _unknown() -> Ranks | None:
+def _know_nothing() -> Ranks | None:
     return None
 
 
-_now: Callable[[], Ranks | None] = _unknown  # says the ranks of this process
+_now: Callable[[], Ranks | None] = _know_nothing  # says the ranks of this process
 
 
-class Carried:
+class CarriedRanks:
     """In a process's configuration: the ranks that it was started with; pickled, those that it has by now."""
 
     def __init__(self, ranks: Ranks | None) -> None:
         self.ranks = ranks
 
-    def __reduce__(self) -> tuple[type[Carried], tuple[Ranks | None]]:
+    def __reduce__(self) -> tuple[type[CarriedRanks], tuple[Ranks | None]]:
         try:
-            return Carried, (_now(),)
+            return CarriedRanks, (_now(),)
         except Exception:  # a group that is being destroyed: never the end of a process that is being started
-            return Carried, (self.ranks,)
+            return CarriedRanks, (self.ranks,)
 
 
 def carry(now: Callable[[], Ranks | None]) -> None:
     """Let the processes that this one starts know its ranks, as `now` says them when they are started."""
     global _now
     _now = now
-    _configuration().setdefault(_KEY, Carried(None))
+    _read_configuration().setdefault(_KEY, CarriedRanks(None))
 
 
-def brought() -> Ranks | None:
+def read_carried() -> Ranks | None:
     """The ranks of the process that started this one, when it said so."""
-    carried = _configuration().get(_KEY)
-    return carried.ranks if isinstance(carried, Carried) else None
+    carried = _read_configuration().get(_KEY)
+    return carried.ranks if isinstance(carried, CarriedRanks) else None
 
 
-def _configuration() -> dict[str, Any]:
+def _read_configuration() -> dict[str, Any]:
     configuration: dict[str, Any] = getattr(process.current_process(), "_config", {})
     return configuration

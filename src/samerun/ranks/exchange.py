@@ -23,17 +23,18 @@ def gather(call: str, data: bytes) -> list[bytes]:
     others = [f"rank {rank} is in {other}" for rank, other in enumerate(calls) if other != calls[0]]
     if others:
         raise RanksDisagree(
-            f"rank 0 is in {calls[0]}, but {listed(others)}; every rank must make the same calls in the same "
+            f"rank 0 is in {calls[0]}, but {list_some(others)}; every rank must make the same "
+            "calls in the same "
             "order"
         )
     return [one[4 + len(name) :] for one in said]
 
 
-def from_first(data: bytes) -> bytes:
+def broadcast_first(data: bytes) -> bytes:
     """Rank 0's `data`, on every rank; what the others pass does not count."""
-    return group.from_first(data) if has_group() else store.from_first(data)
+    return group.broadcast_first(data) if has_group() else store.broadcast_first(data)
 
 
-def listed(items: list[str]) -> str:
+def list_some(items: list[str]) -> str:
     """Items with commas between them; of many, the first eight and how many more there are."""
     return ", ".join(items[:8]) + (f" and {len(items) - 8} more" if len(items) > 8 else "")

@@ -17,47 +17,47 @@ def gather(data: bytes) -> list[bytes]:
     import torch
     import torch.distributed as dist
 
-    device = _device()
-    lengths = [_length(0, device) for _ in range(dist.get_world_size())]
-    dist.all_gather(lengths, _length(len(data), device))
+    device = _choose_device()
+    lengths = [_make_length(0, device) for _ in range(dist.get_world_size())]
+    dist.all_gather(lengths, _make_length(len(data), device))
     sizes = [int(length) for length in lengths]
     parts = [torch.empty(max(sizes), dtype=torch.uint8, device=device) for _ in sizes]
-    dist.all_gather(parts, _padded(data, max(sizes), device))
-    return [_bytes(part[:size]) for part, size in zip(parts, sizes, strict=True)]
+    dist.all_gather(parts, _pad(data, max(sizes), device))
+    return [_read_bytes(part[:size]) for part, size in zip(parts, sizes, strict=True)]
 
 
-def from_first(data: bytes) -> bytes:
+def broadcast_first(data: bytes) -> bytes:
     """Rank 0's `data`, of at least one byte, on every rank."""
     import torch
     import torch.distributed as dist
 
-    device = _device()
-    length = _length(len(data), device)
+    device = _choose_device()
+    length = _make_length(len(data), device)
     dist.broadcast(length, src=0)
-    content = _padded(data, len(data), device) if dist.get_rank() == 0 else None
+    content = _pad(data, len(data), device) if dist.get_rank() == 0 else None
     if content is None:
         content = torch.empty(int(length), dtype=torch.uint8, device=device)
     dist.broadcast(content, src=0)
-    return _bytes(content)
+    return _read_bytes(content)
 
 
-def _length(value: int, device: torch.device) -> torch.Tensor:
+def _make_length(value: int, device: torch.device) -> torch.Tensor:
     import torch
 
     return torch.tensor([value], dtype=torch.int64, device=device)
 
 
-def _padded(data: bytes, size: int, device: torch.device) -> torch.Tensor:
+def _pad(data: bytes, size: int, device: torch.device) -> torch.Tensor:
     import torch
 
     return torch.frombuffer(bytearray(data.ljust(size, b"\0")), dtype=torch.uint8).to(device)
 
 
-def _bytes(content: torch.Tensor) -> bytes:
+def _read_bytes(content: torch.Tensor) -> bytes:
     return content.cpu().numpy().tobytes()
 
 
-def _device() -> torch.device:
+def _choose_device() -> torch.device:
     """Where the group's backend takes tensors: the CPU when it can, else this rank's own accelerator."""
     import torch
     import torch.distributed as dist

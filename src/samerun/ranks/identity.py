@@ -13,7 +13,7 @@ def rank() -> int:
 
     In a process that multiprocessing started (a DataLoader worker) and that has neither, its parent's.
     """
-    return _asked("get_rank", "RANK", 0, 0)
+    return _ask("get_rank", "RANK", 0, 0)
 
 
 def world_size() -> int:
@@ -21,7 +21,7 @@ def world_size() -> int:
 
     In a process that multiprocessing started and that has neither, as many as for its parent.
     """
-    return _asked("get_world_size", "WORLD_SIZE", 1, 1)
+    return _ask("get_world_size", "WORLD_SIZE", 1, 1)
 
 
 def has_group() -> bool:
@@ -30,20 +30,20 @@ def has_group() -> bool:
     return distributed is not None and distributed.is_available() and distributed.is_initialized()
 
 
-def _asked(function: str, variable: str, place: int, default: int) -> int:
+def _ask(function: str, variable: str, place: int, default: int) -> int:
     if has_group():
         return int(getattr(sys.modules["torch.distributed"], function)())
     text = os.environ.get(variable, "")
     if text.isdecimal():
         return int(text)
-    brought = carried.brought()
+    brought = carried.read_carried()
     return default if brought is None else brought[place]
 
 
-def _now() -> carried.Ranks | None:
+def _find_now() -> carried.Ranks | None:
     """This process's ranks, where anything says what they are."""
-    known = has_group() or "RANK" in os.environ or carried.brought() is not None
+    known = has_group() or "RANK" in os.environ or carried.read_carried() is not None
     return (rank(), world_size()) if known else None
 
 
-carried.carry(_now)
+carried.carry(_find_now)

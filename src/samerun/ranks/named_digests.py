@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from samerun.digest import digest_bytes, digest_value
-from samerun.digest.values import type_name
+from samerun.digest.values import name_type
 from samerun.errors import UsageError
 
 _LONG = 1000  # a longer sequence of plain values is one entry
@@ -29,7 +29,7 @@ class Entry:
     empty: bool = False  # None, or a container with nothing in it
 
 
-def entries(value: Any, name: str = "") -> list[Entry]:
+def list_entries(value: Any, name: str = "") -> list[Entry]:
     """The leaves of a value, in its own order, each named by its path from `name`.
 
     Taken apart: modules (parameters, buffers, extra state), anything else with `state_dict()`, mappings,
@@ -40,12 +40,12 @@ def entries(value: Any, name: str = "") -> list[Entry]:
     return list(_walk(value, name, ()))
 
 
-def first_difference(a: Iterable[Entry], b: Iterable[Entry]) -> tuple[Entry | None, Entry | None] | None:
+def find_first_difference(a: Iterable[Entry], b: Iterable[Entry]) -> tuple[Entry | None, Entry | None] | None:
     """The first entry of `a` that `b` has not or has otherwise, with its counterpart; else one of `b` alone.
 
     None when they have the same entries; the order of a mapping does not count.
     """
-    ours, theirs = _by_name(a), _by_name(b)
+    ours, theirs = _number_by_name(a), _number_by_name(b)
     for key, entry in ours.items():
         other = theirs.get(key)
         if other is None or other.digest != entry.digest:
@@ -54,7 +54,7 @@ def first_difference(a: Iterable[Entry], b: Iterable[Entry]) -> tuple[Entry | No
     return None if extra is None else (None, extra)
 
 
-def _by_name(side: Iterable[Entry]) -> dict[tuple[str, int], Entry]:
+def _number_by_name(side: Iterable[Entry]) -> dict[tuple[str, int], Entry]:
     """By name, and how often that came before: {"a.b": 1, "a": {"b": 2}} has it twice."""
     times: collections.Counter[str] = collections.Counter()
     found = {}
@@ -65,9 +65,9 @@ def _by_name(side: Iterable[Entry]) -> dict[tuple[str, int], Entry]:
 
 
 def _walk(value: Any, name: str, above: tuple[int, ...]) -> Iterator[Entry]:
-    parts = None if isinstance(value, _PLAIN) else _parts(value, name)
+    parts = None if isinstance(value, _PLAIN) else _list_parts(value, name)
     if parts is None:
-        yield _leaf(value, name)
+        yield _make_leaf(value, name)
         return
     if id(value) in above:
         raise UsageError(f"{name or 'the value'} contains itself; pass its parts")
@@ -76,21 +76,23 @@ def _walk(value: Any, name: str, above: tuple[int, ...]) -> Iterator[Entry]:
         empty = False
         yield from _walk(part, part_name, (*above, id(value)))
     if empty:
-        digest = digest_bytes(b"empty", type_name(type(value)))
+        digest = digest_bytes(b"empty", name_type(type(value)))
         yield Entry(name, digest, f"an empty {type(value).__name__}", empty=True)
 
 
-def _parts(value: Any, name: str) -> Iterable[tuple[str, Any]] | None:
+def _list_parts(value: Any, name: str) -> Iterable[tuple[str, Any]] | None:
     """The named parts of a value, or None for a leaf."""
-    state = _state(value)
+    state = _read_state(value)
     if state is not None:
-        return _named(state, name)
+        return _name_parts(state, name)
     if isinstance(value, (Mapping, collections.UserDict)):
-        return _named(value, name)
+        return _name_parts(value, name)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _named({field.name: getattr(value, field.name) for field in dataclasses.fields(value)}, name)
+        return _name_parts(
+            {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}, name
+        )
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return _named(dict(zip(value._fields, value, strict=True)), name)
+        return _name_parts(dict(zip(value._fields, value, strict=True)), name)
     if isinstance(value, (list, tuple, collections.deque, collections.UserList)):
         if len(value) > _LONG and all(isinstance(item, _PLAIN) for item in value):
             return None
@@ -98,7 +100,7 @@ def _parts(value: Any, name: str) -> Iterable[tuple[str, Any]] | None:
     return None
 
 
-def _named(parts: Mapping[Any, Any], name: str) -> Iterable[tuple[str, Any]]:
+def _name_parts(parts: Mapping[Any, Any], name: str) -> Iterable[tuple[str, Any]]:
     for key, part in parts.items():
         if isinstance(key, str):
             yield (f"{name}.{key}" if name else key), part
@@ -106,7 +108,7 @@ def _named(parts: Mapping[Any, Any], name: str) -> Iterable[tuple[str, Any]]:
             yield f"{name}[{key!r}]", part
 
 
-def _state(value: Any) -> Mapping[Any, Any] | None:
+def _read_state(value: Any) -> Mapping[Any, Any] | None:
     """What an object with a state holds, as a mapping; None for a value that has no state of its own."""
     if isinstance(value, random.Random):
         return {"state": digest_value(value.getstate())}
@@ -120,14 +122,14 @@ def _state(value: Any) -> Mapping[Any, Any] | None:
         if isinstance(value, torch.Generator):
             return {"state": value.get_state()}
         if isinstance(value, torch.nn.Module):
-            return _held(value)
+            return _read_held(value)
     if callable(getattr(value, "state_dict", None)) and not isinstance(value, type):
         state = value.state_dict()
         return state if isinstance(state, Mapping) else {"state_dict()": state}
     return None
 
 
-def _held(module: Any) -> dict[str, Any]:
+def _read_held(module: Any) -> dict[str, Any]:
     """Parameters and buffers (those outside the state_dict too), then what else its state_dict holds."""
     held = dict(module.named_parameters(remove_duplicate=False))
     held.update(module.named_buffers(remove_duplicate=False))
@@ -135,12 +137,12 @@ def _held(module: Any) -> dict[str, Any]:
     return held
 
 
-def _leaf(value: Any, name: str) -> Entry:
+def _make_leaf(value: Any, name: str) -> Entry:
     if isinstance(value, (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)):
         path = f"{value.__module__}.{value.__qualname__}"
         return Entry(name, digest_bytes(path.encode(), "function"), path)
     digest = digest_value(value)
-    kind = type_name(type(value))
+    kind = name_type(type(value))
     if digest == digest_bytes(b"", kind) and not isinstance(
         value, (*_PLAIN, bytearray, memoryview, set, frozenset)
     ):
@@ -149,10 +151,10 @@ def _leaf(value: Any, name: str) -> Entry:
             f"there is no telling whether two {kind} are the same ({name or 'the value itself'}); pass what "
             "it holds: tensors, arrays, numbers, or an object with state_dict()"
         )
-    return Entry(name, digest, _shown(value), empty=value is None)
+    return Entry(name, digest, _show(value), empty=value is None)
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     """A number or a word as it is; of a tensor or array its dtype and shape; of the rest its type."""
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple) and shape:

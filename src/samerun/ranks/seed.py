@@ -28,7 +28,8 @@ def sync_seed(seed: int | None = None) -> int:
     others = [f"rank {r} {_was_given(other)}" for r, other in enumerate(seeds) if other != seeds[0]]
     if others:
         raise RanksDisagree(
-            f"rank 0 {_was_given(seeds[0])}, but {exchange.listed(others)}; give every rank the same seed, "
+            f"rank 0 {_was_given(seeds[0])}, but {exchange.list_some(others)}; give every rank "
+            "the same seed, "
             "or none, and one is drawn for all"
         )
     return int(said[0][0]) if value is None else value

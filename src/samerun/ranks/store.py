@@ -29,7 +29,7 @@ _calls = itertools.count()
 
 def gather(data: bytes) -> list[bytes]:
     """Every rank's `data`, in the order of the ranks. Raises UsageError when one has not come in 300 s."""
-    with _meeting() as (store, call):
+    with _meet() as (store, call):
         keys = [f"{call}/{r}" for r in range(world_size())]
         _set(store, keys[rank()], data)
         _wait(store, keys)
@@ -38,9 +38,9 @@ def gather(data: bytes) -> list[bytes]:
         return said
 
 
-def from_first(data: bytes) -> bytes:
+def broadcast_first(data: bytes) -> bytes:
     """Rank 0's `data`, on every rank. Raises UsageError when one has not come in 300 s."""
-    with _meeting() as (store, call):
+    with _meet() as (store, call):
         if rank() == 0:
             starts = range(0, len(data), _PIECE)
             for number, start in enumerate(starts):
@@ -54,7 +54,7 @@ def from_first(data: bytes) -> bytes:
 
 
 @contextmanager
-def _meeting() -> Iterator[tuple[Store, int]]:
+def _meet() -> Iterator[tuple[Store, int]]:
     """The store and the number of this call; what goes wrong with either is a UsageError."""
     import torch.distributed as dist
 

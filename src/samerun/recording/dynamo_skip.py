@@ -20,7 +20,7 @@ def skip(code: CodeType) -> None:
         _known.append(code)
 
 
-def imported() -> None:
+def skip_known() -> None:
     """The compiler was just imported."""
     for code in _known:
         sys.modules[NAME].eval_frame.skip_code(code)

@@ -54,7 +54,7 @@ class Journal:
             return
         self._busy = True
         try:
-            frame = callsite.user_frame(2)
+            frame = callsite.find_user_frame(2)
             if frame is None and user_only:
                 return
             self._count += 1
@@ -123,12 +123,12 @@ class Journal:
 
         What it seeds before torch is there is seen as a training begins.
         """
-        if self.recorder is not None and not self._busy and callsite.user_frame(2) is not None:
+        if self.recorder is not None and not self._busy and callsite.find_user_frame(2) is not None:
             self.recorder.guard(self.recorder.seeds)(generator, moment)
 
     def from_user(self) -> bool:
         """Whether the observed call was made by the user's code."""
-        return callsite.user_frame(2) is not None
+        return callsite.find_user_frame(2) is not None
 
     def forget(self) -> None:
         """In a forked child: what the parent kept is the parent's to write."""

@@ -31,16 +31,16 @@ def leave(journal: Journal) -> None:
     rows = [row for row in journal.early if row["what"] in _TOLD][:_MOST]
     if not rows:
         return
-    role = f"{HELPER}{process_identity.role() or process_identity.argv_key()}"
+    role = f"{HELPER}{process_identity.find_role() or process_identity.digest_argv()}"
     run = Path(journal.plan.run)
     stem = process_identity.claim(run, role)
-    writer = TraceWriter(run / f"{stem}.trace.arrow", _meta(journal, stem, role))
+    writer = TraceWriter(run / f"{stem}.trace.arrow", _build_meta(journal, stem, role))
     for row in rows:
         writer.append(**{"step": 0, "phase": "setup", **row})
     writer.close()
 
 
-def _meta(journal: Journal, stem: str, role: str) -> dict[str, Any]:
+def _build_meta(journal: Journal, stem: str, role: str) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "digests": {},

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from samerun import callsite
-from samerun.callsite import shown
+from samerun.callsite import show_path
 from samerun.interruption import is_the_scripts
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Files:
     def _opened(self, file: Any, mode: str | None, flags: int) -> None:
         if isinstance(file, int):
             return
-        path = callsite.absolute(os.fsdecode(file))
+        path = callsite.make_absolute(os.fsdecode(file))
         if path.startswith(self._elsewhere) or path.endswith(_SKIPPED):
             return
         writes = bool(flags & (os.O_WRONLY | os.O_RDWR)) if isinstance(flags, int) else False
@@ -59,7 +59,7 @@ class Files:
         if writes:
             if self._seen.get(f"w{path}") is None:
                 self._seen[f"w{path}"] = (0, 0)
-                self._journal.note("written", "open", detail=shown(path), user_only=True)
+                self._journal.note("written", "open", detail=show_path(path), user_only=True)
             return
         status = os.stat(path)
         key = (status.st_mtime_ns, status.st_size)
@@ -71,7 +71,7 @@ class Files:
             "open",
             digest=self._content(path, status.st_size),
             value=float(status.st_size),
-            detail=shown(path),
+            detail=show_path(path),
             user_only=True,
         )
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from samerun.wrapping import around
+from samerun.wrapping import wrap_attribute
 
 # Seconds, once for each group that is destroyed: many times what a thread waits for the GIL (5 ms).
 PAUSE = 0.05
@@ -30,4 +30,4 @@ def observe() -> None:
         time.sleep(PAUSE)
         return result
 
-    around(module, "destroy_process_group", destroyed, [sys.modules["torch.distributed"]])
+    wrap_attribute(module, "destroy_process_group", destroyed, [sys.modules["torch.distributed"]])

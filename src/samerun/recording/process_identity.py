@@ -15,7 +15,7 @@ from samerun.runs.schema import HELPER, WORKER
 _born = os.getpid()
 
 
-def in_worker() -> bool:
+def is_in_worker() -> bool:
     """Whether this is a DataLoader worker, whose records are evidence of its parent's run."""
     module = sys.modules.get("torch.utils.data._utils.worker")
     return module is not None and module.get_worker_info() is not None
@@ -30,7 +30,7 @@ def is_child() -> bool:
     return module.parent_process() is not None or hasattr(module.current_process(), "_inheriting")
 
 
-def role() -> str:
+def find_role() -> str:
     """What this process is to its rank: "" for the training process itself.
 
     Stable from run to run: made of the worker's id or of the name that multiprocessing gave.
@@ -45,16 +45,16 @@ def role() -> str:
     return "fork" if os.getpid() != _born else ""
 
 
-def argv_key() -> str:
+def digest_argv() -> str:
     """Eight hex digits over the command line of this process, to tell programs of one run apart."""
     arguments = [os.path.basename(part) for part in sys.orig_argv[:1]] + sys.orig_argv[1:]
     return hashlib.sha256("\0".join(arguments).encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
 
-def _stems(role_: str) -> Iterator[str]:
+def _walk_stems(role_: str) -> Iterator[str]:
     base = f"rank{rank()}"
     yield f"{base}.{role_}" if role_ else base
-    base = f"{base}.{role_ or argv_key()}"
+    base = f"{base}.{role_ or digest_argv()}"
     for n in range(1, 100_000):
         yield f"{base}.{n}"
 
@@ -64,7 +64,7 @@ def claim(run: Path, as_role: str | None = None) -> str:
 
     Raises OSError when the run's folder cannot be written.
     """
-    for stem in _stems(role() if as_role is None else as_role):
+    for stem in _walk_stems(find_role() if as_role is None else as_role):
         try:
             os.close(os.open(run / f"{stem}.trace.arrow", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
         except FileExistsError:
@@ -75,10 +75,10 @@ def claim(run: Path, as_role: str | None = None) -> str:
 
 def pair(rank_: int, stem: str, role_: str, program: str) -> str:
     """What tells a process of one run from those of another: rank|role|program|ordinal."""
-    return f"{rank_}|{role_}|{program}|{ordinal(stem)}"
+    return f"{rank_}|{role_}|{program}|{read_ordinal(stem)}"
 
 
-def ordinal(stem: str) -> int:
+def read_ordinal(stem: str) -> int:
     """How many processes of the same role and program claimed a name before this one."""
     last = stem.rsplit(".", 1)[-1]
     return int(last) if last.isdigit() else 0

@@ -15,11 +15,11 @@ from samerun.recording.evidence_log import Journal
 from samerun.recording.trace.sink import Writing
 from samerun.runs import schema
 from samerun.runs.plan import Plan
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 from samerun.sources.torch_cuda import TorchCuda
 
 if TYPE_CHECKING:
-    from samerun.recording.ops.external_writes import Met, Watch
+    from samerun.recording.ops.external_writes import ExternalWrite, Watch
 
 _FLUSH_S = 1.0  # what a kill -9 can lose
 _PROGRESS_S = 0.2
@@ -41,7 +41,7 @@ class Recorder(Writing):
         self.named: list[Callable[[], Iterable[tuple[str, torch.Tensor]]]] = []  # tensors that have a name
         self.completes: Callable[[], None] | None = None  # ends a step whose backward pass is over
         self._settled = False  # whether step 0's settings were written
-        self._rng = {source.id: source for source in catalogue().values() if source.kind == "rng"}
+        self._rng = {source.id: source for source in find_sources().values() if source.kind == "rng"}
         self._rng_last: dict[str, bytes] = {}
         self._state_last: dict[str, bytes] = {}
         self._moments: tuple[int, int] = (-1, -1)  # the steps whose model and loss were met last
@@ -75,7 +75,7 @@ class Recorder(Writing):
         self.guard(self._complete)()
         super().finish()
 
-    def gaps(self, met: Sequence[Met]) -> None:
+    def gaps(self, met: Sequence[ExternalWrite]) -> None:
         """Write the gaps that the next record met."""
         for gap in met:
             self.row(
@@ -93,7 +93,7 @@ class Recorder(Writing):
         watch = self.watch
         if watch is None:
             return
-        frame = None if self.site else callsite.user_frame(2)
+        frame = None if self.site else callsite.find_user_frame(2)
         site = self.site if frame is None else callsite.call_site(frame)
         there = [tensor for tensor in tensors if tensor is not None]
         watch.recorded(what, there, site, self.step)
@@ -161,7 +161,7 @@ class Recorder(Writing):
 
     def settings(self) -> None:
         """Write what every source in use says of itself now: proof that a setting took effect."""
-        for source in catalogue().values():
+        for source in find_sources().values():
             if source.in_play() and (said := source.describe()):
                 self.row("setting", source.id, detail=json.dumps(said, sort_keys=True, default=str))
 

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from samerun.wrapping import Parameter, around
+from samerun.wrapping import Parameter, wrap_attribute
 
 _NAME = Parameter("name", 1)
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -34,7 +34,7 @@ _ON_ENTRIES = frozenset(
 )  # not what they lead to
 
 
-class Sealed:
+class Seal:
     """Refuses to write through links that lead out of the copy at `root`."""
 
     def __init__(self, root: str, run: str) -> None:
@@ -96,7 +96,7 @@ class Sealed:
             self.check(_NAME.of(args, kwargs, None))
             return original(*args, **kwargs)
 
-        around(writer, "__init__", begin)
+        wrap_attribute(writer, "__init__", begin)
 
     def _enter(self, path: object) -> None:
         if not isinstance(path, (str, bytes, os.PathLike)):
@@ -107,9 +107,9 @@ class Sealed:
             self._entered.add(os.path.join(real, ""))
 
 
-def seal(root: str, run: str) -> Sealed:
+def seal(root: str, run: str) -> Seal:
     """From here on, refuse it in this process. An audit hook cannot be taken out again."""
-    sealed = Sealed(root, run)
+    sealed = Seal(root, run)
     audit = sealed.audit
 
     # Called for every audited event: a function costs a third of a bound method there.

@@ -22,19 +22,19 @@ def prepare(journal: Journal) -> None:
     opened_files.observe(journal)
 
 
-def watched(plan: Plan) -> frozenset[str]:
-    """The modules whose import `imported` wants to hear of."""
+def list_watched(plan: Plan) -> frozenset[str]:
+    """The modules whose import `act_on_import` wants to hear of."""
     of_operations = {"random", _INDUCTOR} if plan.tier == "ops" else set[str]()
     return frozenset({"torch", dynamo_skip.NAME, "numpy.random"} | of_operations)
 
 
-def imported(plan: Plan, journal: Journal, module: str) -> None:
+def act_on_import(plan: Plan, journal: Journal, module: str) -> None:
     """A watched module was just imported, and the sources have acted on it."""
     if module == "torch":
         start(plan, journal)
         return
     if module == dynamo_skip.NAME:
-        dynamo_skip.imported()
+        dynamo_skip.skip_known()
         return
     if module == "numpy.random" and (recorder := journal.recorder) is not None:
         from samerun.sources.numpy_global import NumpyGlobal
@@ -45,7 +45,7 @@ def imported(plan: Plan, journal: Journal, module: str) -> None:
     if module == _INDUCTOR:
         from samerun.recording.ops import compiled
 
-        compiled.imported()
+        compiled.wrap_graphs()
         return
     from samerun.recording.draws import ledger
 

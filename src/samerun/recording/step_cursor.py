@@ -74,7 +74,7 @@ class Moment:
     def in_worker(self) -> bool:
         """Whether this process is a DataLoader worker, whose records are evidence only."""
         if self.child and not self._worker:  # it becomes one a moment after it was born
-            self._worker = process_identity.in_worker()
+            self._worker = process_identity.is_in_worker()
         return self._worker
 
     def forked(self) -> None:

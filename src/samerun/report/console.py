@@ -9,7 +9,7 @@ from typing import TextIO
 from rich.console import Console
 
 
-def console(file: TextIO | None = None) -> Console:
+def make_console(file: TextIO | None = None) -> Console:
     """A console on `file` (default: standard output): colours on a terminal only, and none with NO_COLOR."""
     file = sys.stdout if file is None else file
     if isinstance(file, io.TextIOWrapper):

@@ -19,7 +19,7 @@ from samerun.experiments.lookup import Lookup
 from samerun.report.json import write_text
 from samerun.report.safe_text import clean
 from samerun.report.text import first_difference
-from samerun.report.text.plain_text import pasted
+from samerun.report.text.plain_text import render_plain
 from samerun.runs.manifest import Manifest
 
 _WIDTH = 100
@@ -49,18 +49,18 @@ def write(diagnosis: Diagnosis, lookup: Lookup, target: str) -> None:
 def render(diagnosis: Diagnosis, lookup: Lookup) -> str:
     """The XML. `differs` is a failure and `unknown` an error: neither ever passes."""
     check = diagnosis.check
-    manifests = [_manifest(lookup, name) for name in check.runs]
-    cases = list(_cases(diagnosis, [item.duration_s or 0.0 if item else 0.0 for item in manifests]))
+    manifests = [_find_manifest(lookup, name) for name in check.runs]
+    cases = list(_build_cases(diagnosis, [item.duration_s or 0.0 if item else 0.0 for item in manifests]))
     command = shlex.join(check.command) or "recorded runs"
-    said = _legal(pasted(diagnosis, _WIDTH)) + "\n"
+    said = _replace_forbidden(render_plain(diagnosis, _WIDTH)) + "\n"
     root = xml.Element("testsuites")
     suite = xml.SubElement(
         root,
         "testsuite",
         id="0",
         package="samerun",
-        name=_token(command),
-        timestamp=_timestamp(manifests[0] if manifests else None),
+        name=_format_token(command),
+        timestamp=_format_timestamp(manifests[0] if manifests else None),
         hostname="localhost",
         tests=str(len(cases)),
         failures=str(sum(case.kind == "failure" for case in cases)),
@@ -69,18 +69,20 @@ def render(diagnosis: Diagnosis, lookup: Lookup) -> str:
         time=f"{sum(case.seconds for case in cases):.3f}",
     )
     properties = xml.SubElement(suite, "properties")
-    for name, value in _properties(diagnosis):
-        xml.SubElement(properties, "property", name=name, value=_legal(value))
+    for name, value in _list_properties(diagnosis):
+        xml.SubElement(properties, "property", name=name, value=_replace_forbidden(value))
     for case in cases:
         element = xml.SubElement(
             suite,
             "testcase",
             classname="samerun",
-            name=_token(f"{command}: {case.name}"),
+            name=_format_token(f"{command}: {case.name}"),
             time=f"{case.seconds:.3f}",
         )
         if case.kind is not None:
-            why = xml.SubElement(element, case.kind, message=_legal(case.message), type=check.verdict)
+            why = xml.SubElement(
+                element, case.kind, message=_replace_forbidden(case.message), type=check.verdict
+            )
             why.text = said
     xml.SubElement(suite, "system-out").text = said if check.verdict == "same" else ""
     xml.SubElement(suite, "system-err")
@@ -88,9 +90,9 @@ def render(diagnosis: Diagnosis, lookup: Lookup) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + xml.tostring(root, encoding="unicode") + "\n"
 
 
-def _cases(diagnosis: Diagnosis, seconds: list[float]) -> Iterator[_Case]:
+def _build_cases(diagnosis: Diagnosis, seconds: list[float]) -> Iterator[_Case]:
     check = diagnosis.check
-    message = _message(diagnosis)
+    message = _write_message(diagnosis)
     verdicts = check.verdicts
     if len(verdicts) != len(check.runs) - 1 or (check.verdict == "differs" and "differs" not in verdicts):
         verdicts = (check.verdict,)  # decided by other runs than these
@@ -109,21 +111,21 @@ def _cases(diagnosis: Diagnosis, seconds: list[float]) -> Iterator[_Case]:
             yield _Case(name, time, "failure", message)
 
 
-def _message(diagnosis: Diagnosis) -> str:
+def _write_message(diagnosis: Diagnosis) -> str:
     """The first difference and what is behind it, on one line."""
     check = diagnosis.check
     first = check.difference
     if check.verdict != "differs" or first is None:
-        return _short(check.reason or "nothing to compare")
+        return _shorten(check.reason or "nothing to compare")
     site = first_difference.call_site(first)
-    where = f"the runs diverge {first_difference.headline(first)}" + (f" ({site})" if site else "")
+    where = f"the runs diverge {first_difference.write_headline(first)}" + (f" ({site})" if site else "")
     named = [
         f"{cause.source} ({'confirmed' if cause.confirmed else 'not confirmed'})" for cause in check.causes
     ]
-    return _short(f"{where}; cause: {', '.join(named) or 'no source of the catalogue explains it'}")
+    return _shorten(f"{where}; cause: {', '.join(named) or 'no source of the catalogue explains it'}")
 
 
-def _properties(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
+def _list_properties(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     check = diagnosis.check
     yield "verdict", check.verdict
     yield "scope", clean(check.scope)
@@ -133,7 +135,7 @@ def _properties(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
         yield f"cause {number}", clean(cause.source)
 
 
-def _manifest(lookup: Lookup, name: str) -> Manifest | None:
+def _find_manifest(lookup: Lookup, name: str) -> Manifest | None:
     run = lookup.find(name)
     try:
         return None if run is None else run.manifest
@@ -141,21 +143,21 @@ def _manifest(lookup: Lookup, name: str) -> Manifest | None:
         return None
 
 
-def _timestamp(manifest: Manifest | None) -> str:
+def _format_timestamp(manifest: Manifest | None) -> str:
     """When the first run began, UTC: the schema forbids a zone."""
     found = re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", manifest.started if manifest else "")
     return found[0] if found else _NO_TIME
 
 
-def _token(value: str) -> str:
+def _format_token(value: str) -> str:
     """A value without spaces at its ends or two in a row, as xs:token is."""
-    return " ".join(_legal(clean(value)).split()) or "samerun"
+    return " ".join(_replace_forbidden(clean(value)).split()) or "samerun"
 
 
-def _short(value: str) -> str:
+def _shorten(value: str) -> str:
     line = " ".join(clean(value).split())
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
 
 
-def _legal(value: str) -> str:
+def _replace_forbidden(value: str) -> str:
     return _FORBIDDEN.sub("?", value)

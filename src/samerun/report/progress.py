@@ -10,8 +10,8 @@ from rich.live import Live
 from rich.text import Text
 
 from samerun.experiments.progress import Listener
-from samerun.report.console import console
-from samerun.report.safe_text import clean, styled
+from samerun.report.console import make_console
+from samerun.report.safe_text import clean, style_text
 
 
 class Progress(Listener):
@@ -22,7 +22,7 @@ class Progress(Listener):
 
     def __init__(self, to: Console | None = None) -> None:
         self.runs: dict[str, str] = {}
-        self._console = console(sys.stderr) if to is None else to
+        self._console = make_console(sys.stderr) if to is None else to
         self._live: Live | None = None
         self._stage = ""
         self._run = ""
@@ -54,13 +54,13 @@ class Progress(Listener):
         """Refresh the line."""
         of = f" of {self._steps}" if self._steps else ""
         seen = "" if loss is None else f", loss {loss:.6g}"
-        self._update(f"step {step}{of}{seen}, {_duration(elapsed)}")
+        self._update(f"step {step}{of}{seen}, {_format_duration(elapsed)}")
 
     def run_ended(self, run: str, steps: int, outcome: str, elapsed: float) -> None:
         """Leave a line that says how the run ended."""
         self.runs[run] = outcome
-        said = f"{self._run}: {outcome}, {steps} step{'' if steps == 1 else 's'}, {_duration(elapsed)}"
-        self._console.print(styled(said, "dim"), soft_wrap=True)
+        said = f"{self._run}: {outcome}, {steps} step{'' if steps == 1 else 's'}, {_format_duration(elapsed)}"
+        self._console.print(style_text(said, "dim"), soft_wrap=True)
 
     def _update(self, text: str) -> None:
         if self._live is not None:
@@ -68,7 +68,7 @@ class Progress(Listener):
             self._live.update(line)
 
 
-def _duration(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     """12.3 s, 4 min 05 s or 2 h 07 min."""
     if seconds < 60:
         return f"{seconds:.1f} s"

@@ -15,33 +15,33 @@ _HIDDEN = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
 
 def clean(value: object) -> str:
     """One line without anything that a terminal would act on; such characters become `?` or a space."""
-    return "".join(map(_visible, str(value)))
+    return "".join(map(_make_visible, str(value)))
 
 
-def styled(value: object, style: str = "") -> Text:
+def style_text(value: object, style: str = "") -> Text:
     """The cleaned text with a style; never read as markup."""
     return Text(clean(value), style=style)
 
 
 @dataclass(frozen=True)
-class Hung:
+class HangingLine:
     """Prose that wraps: further lines begin below `body`, not below `head`."""
 
     head: Text
     body: Text
 
 
-Line = Text | Hung  # a Text is never wrapped: commands, code and paths stay whole when they are copied
+Line = Text | HangingLine  # a Text is never wrapped: commands, code and paths stay whole when they are copied
 
 
 def put(console: Console, lines: Iterable[Line]) -> None:
     """Print the lines, prose wrapped to the console's width."""
     for line in lines:
-        for text in [line] if isinstance(line, Text) else _wrapped(line, console):
+        for text in [line] if isinstance(line, Text) else _wrap_line(line, console):
             console.print(text, soft_wrap=True)
 
 
-def _wrapped(line: Hung, console: Console) -> list[Text]:
+def _wrap_line(line: HangingLine, console: Console) -> list[Text]:
     indent = line.head.cell_len
     room = max(console.width - indent, 20)
     rows: list[Text] = []
@@ -51,7 +51,7 @@ def _wrapped(line: Hung, console: Console) -> list[Text]:
     return rows or [line.head]
 
 
-def _visible(character: str) -> str:
+def _make_visible(character: str) -> str:
     if character in "\t\n\r":
         return " "
     return "?" if unicodedata.category(character) in _HIDDEN else character

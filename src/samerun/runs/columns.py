@@ -17,44 +17,44 @@ if TYPE_CHECKING:
 _MOST = 2**31 - 1  # bytes of a column of texts or byte strings, whose ends are 32-bit integers
 
 
-def of_numbers(values: npt.NDArray[Any], there: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+def build_numbers(values: npt.NDArray[Any], there: npt.NDArray[np.bool_] | None = None) -> pa.Array:
     """The integers or floats [n], in the type that NumPy has them in; null where bool[n] `there` is false."""
     import pyarrow as pa
 
-    buffers = [_validity(there), pa.py_buffer(values)]
+    buffers = [_pack_validity(there), pa.py_buffer(values)]
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), buffers)
 
 
-def of_optional(values: Sequence[float | None], dtype: npt.DTypeLike) -> pa.Array:
+def build_optional(values: Sequence[float | None], dtype: npt.DTypeLike) -> pa.Array:
     """Numbers as NumPy's dtype, null for None."""
     import numpy as np
 
     there = np.fromiter((value is not None for value in values), bool, len(values))
-    return of_numbers(np.array([0 if value is None else value for value in values], dtype), there)
+    return build_numbers(np.array([0 if value is None else value for value in values], dtype), there)
 
 
-def of_truths(values: npt.NDArray[np.bool_]) -> pa.Array:
+def build_truths(values: npt.NDArray[np.bool_]) -> pa.Array:
     """bool[n]."""
     import pyarrow as pa
 
-    return pa.Array.from_buffers(pa.bool_(), len(values), [None, _bits(values)])
+    return pa.Array.from_buffers(pa.bool_(), len(values), [None, _pack_bits(values)])
 
 
-def of_texts(values: Iterable[str | None]) -> pa.Array:
+def build_texts(values: Iterable[str | None]) -> pa.Array:
     """Strings, null for None."""
     import pyarrow as pa
 
-    return _of_variable([None if value is None else value.encode() for value in values], pa.string())
+    return _build_variable([None if value is None else value.encode() for value in values], pa.string())
 
 
-def of_bytes(values: Sequence[bytes | None]) -> pa.Array:
+def build_bytes(values: Sequence[bytes | None]) -> pa.Array:
     """Byte strings of any length, null for None."""
     import pyarrow as pa
 
-    return _of_variable(values, pa.binary())
+    return _build_variable(values, pa.binary())
 
 
-def of_digests(values: Sequence[bytes | None]) -> pa.Array:
+def build_digests(values: Sequence[bytes | None]) -> pa.Array:
     """Byte strings of 16 bytes, null for None."""
     import numpy as np
     import pyarrow as pa
@@ -63,10 +63,10 @@ def of_digests(values: Sequence[bytes | None]) -> pa.Array:
     data = b"".join([bytes(16) if value is None else value for value in values])
     if len(data) != 16 * len(values):
         raise ValueError(f"{len(values)} digests of {len(data)} bytes together; a digest has 16 bytes")
-    return pa.Array.from_buffers(pa.binary(16), len(values), [_validity(there), pa.py_buffer(data)])
+    return pa.Array.from_buffers(pa.binary(16), len(values), [_pack_validity(there), pa.py_buffer(data)])
 
 
-def numbers(column: pa.Array, missing: int) -> npt.NDArray[Any]:
+def read_numbers(column: pa.Array, missing: int) -> npt.NDArray[Any]:
     """The integers [n] of a column in its own type, `missing` where there is none."""
     import numpy as np
 
@@ -75,11 +75,11 @@ def numbers(column: pa.Array, missing: int) -> npt.NDArray[Any]:
     if data is None:  # no buffer at all: every one is null
         return np.full(len(column), missing, dtype)
     found: npt.NDArray[Any] = np.frombuffer(data, dtype)[column.offset : column.offset + len(column)].copy()
-    found[~known(column)] = missing
+    found[~read_known(column)] = missing
     return found
 
 
-def known(column: pa.Array) -> npt.NDArray[np.bool_]:
+def read_known(column: pa.Array) -> npt.NDArray[np.bool_]:
     """bool[n]: whether there is a value."""
     import numpy as np
 
@@ -90,7 +90,7 @@ def known(column: pa.Array) -> npt.NDArray[np.bool_]:
     return np.unpackbits(np.frombuffer(bits, np.uint8), count=end, bitorder="little")[column.offset :] > 0
 
 
-def _of_variable(values: Sequence[bytes | None], kind: pa.DataType) -> pa.Array:
+def _build_variable(values: Sequence[bytes | None], kind: pa.DataType) -> pa.Array:
     import numpy as np
     import pyarrow as pa
 
@@ -100,15 +100,15 @@ def _of_variable(values: Sequence[bytes | None], kind: pa.DataType) -> pa.Array:
     there = np.fromiter((value is not None for value in values), bool, len(values))
     ends = np.zeros(len(values) + 1, np.int32)
     np.cumsum([0 if value is None else len(value) for value in values], out=ends[1:])
-    buffers = [_validity(there), pa.py_buffer(ends), pa.py_buffer(data)]
+    buffers = [_pack_validity(there), pa.py_buffer(ends), pa.py_buffer(data)]
     return pa.Array.from_buffers(kind, len(values), buffers)
 
 
-def _validity(there: npt.NDArray[np.bool_] | None) -> pa.Buffer | None:
-    return None if there is None or there.all() else _bits(there)
+def _pack_validity(there: npt.NDArray[np.bool_] | None) -> pa.Buffer | None:
+    return None if there is None or there.all() else _pack_bits(there)
 
 
-def _bits(values: npt.NDArray[np.bool_]) -> pa.Buffer:
+def _pack_bits(values: npt.NDArray[np.bool_]) -> pa.Buffer:
     import numpy as np
     import pyarrow as pa
 

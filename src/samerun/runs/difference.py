@@ -87,7 +87,7 @@ class Gap:
 
 
 @dataclass(frozen=True)
-class Further:
+class LaterDifference:
     """A place after the first difference where the runs part anew, not because they had before.
 
     `kind`: "origin": an operation of equal inputs and other outputs · "rng": the same, which drew from a
@@ -131,7 +131,7 @@ class Difference:
     gap: Gap | None = None
     run: Literal["a", "b"] | None = None  # of the kind "flow": the only run that has the record
     instead: Row | None = None  # and the record at which the other run is then
-    further: tuple[Further, ...] = ()  # tier ops: after it, those that it does not explain, in order
+    further: tuple[LaterDifference, ...] = ()  # tier ops: after it, those that it does not explain, in order
     propagated: int = 0  # tier ops: operations after it that differ because their inputs do
     indices_equal: bool | None = None  # of the batch at the difference; None: no DataLoader
     same_samples: bool | None = None  # the same multiset of indices, or of records

@@ -21,7 +21,7 @@ class Extent(NamedTuple):
     complete: bool
 
 
-def whole(data: memoryview) -> Extent:
+def find_whole(data: memoryview) -> Extent:
     """The whole frames at the start of a stream; a frame cut short by its end is left out.
 
     So are the dictionaries of a batch that is not there. Raises ValueError where the bytes are no frame at
@@ -44,7 +44,7 @@ def whole(data: memoryview) -> Extent:
             raise ValueError(f"the frame at byte {at} has a length of {head}")
         if start + head > len(data):
             return Extent(length, frames, False)
-        kind, body = _described(data[start : start + head], at)
+        kind, body = _read_head(data[start : start + head], at)
         at = start + head + body
         if at > len(data):
             return Extent(length, frames, False)
@@ -53,7 +53,7 @@ def whole(data: memoryview) -> Extent:
             length, frames, waiting = at, frames + waiting, 0
 
 
-def _described(head: memoryview, at: int) -> tuple[int, int]:
+def _read_head(head: memoryview, at: int) -> tuple[int, int]:
     """(kind of message, bytes of its body) as a frame's flatbuffer says; 0 for what it leaves out."""
     try:
         (table,) = struct.unpack_from("<I", head, 0)

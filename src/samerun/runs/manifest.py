@@ -74,30 +74,32 @@ class Manifest:
                 "A run is a folder with a manifest.json; name one, or record the run again."
             ) from None
         except (ValueError, RecursionError) as error:
-            raise _damaged(path, error) from None
+            raise _make_damaged_error(path, error) from None
         if not isinstance(value, dict):
-            raise _damaged(path, f"a JSON {type(value).__name__} instead of an object")
+            raise _make_damaged_error(path, f"a JSON {type(value).__name__} instead of an object")
         if value.get("schema") != SCHEMA:
             raise SchemaError(
                 f"The manifest {path} has schema {value.get('schema')!r}; this samerun knows {SCHEMA}. "
                 "Install the samerun that wrote it, or record the run again."
             )
-        return _from_dict(path, value)
+        return _read_dict(path, value)
 
 
-def _from_dict(path: Path, value: Mapping[str, Any]) -> Manifest:
+def _read_dict(path: Path, value: Mapping[str, Any]) -> Manifest:
     """Check the types of what comparing and reports rely on: the file may come from a stranger."""
     known = {item.name: item for item in dataclasses.fields(Manifest)}
     values = {name: given for name, given in value.items() if name in known}
     for name in known:
         if name not in values:
-            raise _damaged(path, f"it has no {name!r}")
+            raise _make_damaged_error(path, f"it has no {name!r}")
         if not isinstance(values[name], _KINDS[name]) or isinstance(values[name], bool):
-            raise _damaged(path, f"{name!r} is {str(values[name])[:60]!r}")
+            raise _make_damaged_error(path, f"{name!r} is {str(values[name])[:60]!r}")
     if not all(isinstance(part, str) for part in values["command"]):
-        raise _damaged(path, f"'command' is {str(values['command'])[:60]!r}")
+        raise _make_damaged_error(path, f"'command' is {str(values['command'])[:60]!r}")
     if values["outcome"] not in OUTCOMES:
-        raise _damaged(path, f"'outcome' is {values['outcome']!r}, not one of {', '.join(OUTCOMES)}")
+        raise _make_damaged_error(
+            path, f"'outcome' is {values['outcome']!r}, not one of {', '.join(OUTCOMES)}"
+        )
     return Manifest(**{**values, "command": tuple(values["command"])})
 
 
@@ -126,5 +128,5 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 }
 
 
-def _damaged(path: Path, found: object) -> RunError:
+def _make_damaged_error(path: Path, found: object) -> RunError:
     return RunError(f"The manifest {path} is damaged ({found}). Record the run again, or copy it again.")

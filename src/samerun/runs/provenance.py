@@ -52,7 +52,7 @@ _SECRET_VALUE = re.compile(
 _GIT_S = 5.0
 
 
-def environment(variables: Mapping[str, str]) -> dict[str, str]:
+def select_environment(variables: Mapping[str, str]) -> dict[str, str]:
     """Those of `variables` that may be kept in a manifest."""
     return {
         name: value
@@ -71,19 +71,19 @@ def describe_git(cwd: Path) -> dict[str, Any] | None:
     of that difference (None when there is none).
     """
     try:
-        if _git(cwd, "rev-parse", "--is-inside-work-tree").strip() != b"true":
+        if _run_git(cwd, "rev-parse", "--is-inside-work-tree").strip() != b"true":
             return None
         try:
-            commit = _git(cwd, "rev-parse", "--verify", "-q", "HEAD").decode().strip()
+            commit = _run_git(cwd, "rev-parse", "--verify", "-q", "HEAD").decode().strip()
         except subprocess.CalledProcessError:
             return {"commit": None, "dirty": True, "diff": None}
-        diff = _git(cwd, "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--binary", "HEAD")
+        diff = _run_git(cwd, "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--binary", "HEAD")
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
         return None
     return {"commit": commit, "dirty": bool(diff), "diff": hashlib.sha256(diff).hexdigest() if diff else None}
 
 
-def _git(cwd: Path, *arguments: str) -> bytes:
+def _run_git(cwd: Path, *arguments: str) -> bytes:
     # fsmonitor is a program that a repository's configuration can name: a stranger's must not run here.
     command = ["git", "-c", "core.fsmonitor=false", "--no-optional-locks", *arguments]
     done = subprocess.run(

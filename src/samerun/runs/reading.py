@@ -13,7 +13,7 @@ from samerun.errors import SchemaError, TraceError
 from samerun.runs import columns, frames
 from samerun.runs.difference import Row
 from samerun.runs.schema import SCHEMA
-from samerun.runs.trace import META, SUFFIX, WORDS, arrow_schema
+from samerun.runs.trace import META, SUFFIX, WORDS, build_arrow_schema
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,7 +57,7 @@ class Trace:
         """int32[n]: the code of each record's word, -1 for none."""
         codes = self._codes.get(column)
         if codes is None:
-            codes = self._codes[column] = columns.numbers(self._column(column).indices, -1)
+            codes = self._codes[column] = columns.read_numbers(self._column(column).indices, -1)
         return codes
 
     def is_one_of(self, column: str, words: Collection[str]) -> Bools:
@@ -84,7 +84,7 @@ class Trace:
         import numpy as np
 
         column = self._column("digest")
-        there = columns.known(column)
+        there = columns.read_known(column)
         data = column.buffers()[1]
         whole = np.frombuffer(data, np.uint64) if data is not None else np.zeros(0, np.uint64)
         words = whole.reshape(-1, 2)[column.offset : column.offset + len(column)].copy()
@@ -97,7 +97,7 @@ class Trace:
     def inputs(self) -> tuple[npt.NDArray[np.uint64], Bools]:
         """(uint64[n], 0 where there are none; bool[n]: whether they are known)."""
         column = self._column("inputs")
-        return columns.numbers(column, 0), columns.known(column)
+        return columns.read_numbers(column, 0), columns.read_known(column)
 
     def cell(self, column: str, index: int) -> Any:
         """One value, None where there is none."""
@@ -109,7 +109,7 @@ class Trace:
 
     def rows(self, mask: Bools) -> list[Row]:
         """The records where bool[n] is true, in order."""
-        chosen = self.table.select(_ROW).filter(columns.of_truths(mask))
+        chosen = self.table.select(_ROW).filter(columns.build_truths(mask))
         return [Row(**values, process=self.stem) for values in chosen.to_pylist()]
 
     def losses(self) -> dict[int, tuple[float, ...]]:
@@ -139,7 +139,7 @@ class Trace:
     def _numbers(self, name: str, missing: int) -> Ints:
         import numpy as np
 
-        numbers: Ints = columns.numbers(self._column(name), missing).astype(np.int64)
+        numbers: Ints = columns.read_numbers(self._column(name), missing).astype(np.int64)
         return numbers
 
 
@@ -156,9 +156,9 @@ def read_trace(path: Path) -> Trace:
     except OSError as error:
         raise TraceError(f"The trace {path} cannot be read: {error.strerror or error}.") from None
     try:
-        extent = frames.whole(memoryview(data))
+        extent = frames.find_whole(memoryview(data))
     except ValueError as error:
-        raise _corrupt(path, error) from None
+        raise _make_corrupt_error(path, error) from None
     if extent.frames == 0:
         raise TraceError(
             f"The trace {path} ends after {len(data)} bytes, before its first record: its process was killed "
@@ -168,20 +168,20 @@ def read_trace(path: Path) -> Trace:
         # Batches are small: threads cost more than they save.
         options = pa.ipc.IpcReadOptions(use_threads=False)
         with pa.ipc.open_stream(pa.py_buffer(data).slice(0, extent.length), options=options) as stream:
-            meta = _meta(path, stream.schema)
+            meta = _read_meta(path, stream.schema)
             batches = []
             for batch in stream:
                 batch.validate(full=True)  # a file may come from a stranger: no index may lead outside
                 batches.append(batch)
-        if not stream.schema.equals(arrow_schema({}), check_metadata=False):
-            raise _corrupt(path, f"its columns are {stream.schema.names}")
+        if not stream.schema.equals(build_arrow_schema({}), check_metadata=False):
+            raise _make_corrupt_error(path, f"its columns are {stream.schema.names}")
         table = pa.Table.from_batches(batches, stream.schema).unify_dictionaries().combine_chunks()
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, MemoryError) as error:
-        raise _corrupt(path, error) from None
-    return _ranked(Trace(path, meta, table, extent.complete))
+        raise _make_corrupt_error(path, error) from None
+    return _adopt_rank(Trace(path, meta, table, extent.complete))
 
 
-def _ranked(trace: Trace) -> Trace:
+def _adopt_rank(trace: Trace) -> Trace:
     """The trace as of the rank that its process found itself to be after it had begun."""
     if "rank" not in trace.words("name"):
         return trace
@@ -196,7 +196,7 @@ def _ranked(trace: Trace) -> Trace:
     return replace(trace, meta={**trace.meta, "rank": rank, "world_size": world_size, **pair})
 
 
-def _meta(path: Path, schema: pa.Schema) -> dict[str, Any]:
+def _read_meta(path: Path, schema: pa.Schema) -> dict[str, Any]:
     text = (schema.metadata or {}).get(META)
     meta = None if text is None else json.loads(text)
     if not isinstance(meta, dict) or "schema" not in meta:
@@ -211,7 +211,7 @@ def _meta(path: Path, schema: pa.Schema) -> dict[str, Any]:
     return meta
 
 
-def _corrupt(path: Path, found: object) -> TraceError:
+def _make_corrupt_error(path: Path, found: object) -> TraceError:
     said = str(found).strip().splitlines()
     return TraceError(
         f"The trace {path} is corrupt ({said[0] if said else type(found).__name__}). "

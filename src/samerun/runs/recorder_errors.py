@@ -29,7 +29,7 @@ def complain(
         pass
 
 
-def complaints(run: Path, name: str = FAILED) -> list[str]:
+def read_complaints(run: Path, name: str = FAILED) -> list[str]:
     """The different lines of one of these files, without the processes that wrote them."""
     try:
         lines = (run / name).read_text("utf-8", "replace").splitlines()
@@ -39,11 +39,11 @@ def complaints(run: Path, name: str = FAILED) -> list[str]:
     return list(dict.fromkeys(said))
 
 
-def why_broken(run: Path) -> str | None:
+def explain_broken(run: Path) -> str | None:
     """Why a process of this run is not recorded to its end, None when all are as far as they could tell."""
     if not (run / BROKEN).exists():
         return None
-    lines = complaints(run, BROKEN)
+    lines = read_complaints(run, BROKEN)
     if not lines:
         return "the recording of a process broke off, and the disk was too full to say why"
     more = f" ({len(lines) - 1} more in {BROKEN})" if len(lines) > 1 else ""

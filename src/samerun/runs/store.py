@@ -142,7 +142,7 @@ class Store:
             return found[0]
         if found:
             raise RunNotFound(
-                f"{name!r} is the start of {len(found)} runs: {_names(found)}. Give more of it."
+                f"{name!r} is the start of {len(found)} runs: {_list_names(found)}. Give more of it."
             )
         near = difflib.get_close_matches(name, [run.id for run in runs], n=3, cutoff=0.5)
         close = f" Did you mean {' or '.join(near)}?" if near else ""
@@ -177,6 +177,6 @@ def _belongs(item: Path) -> bool:
     return item.is_file() and (item.suffix in _WRITTEN or item.name.startswith(f".{FILE}."))
 
 
-def _names(runs: list[Run]) -> str:
+def _list_names(runs: list[Run]) -> str:
     shown = ", ".join(run.id for run in runs[:3])
     return shown if len(runs) <= 3 else f"{shown}, …"

@@ -27,7 +27,7 @@ _Signature = tuple[str, str, str | None, str | None, str | None, int]
 _Row = tuple[_Signature, int, bytes | None, int | None, float | None, str | None, bytes | None]
 
 
-def arrow_schema(meta: Mapping[str, Any]) -> pa.Schema:
+def build_arrow_schema(meta: Mapping[str, Any]) -> pa.Schema:
     """The Arrow schema of a trace whose `samerun` metadata is `meta`, the schema's version included."""
     import pyarrow as pa
 
@@ -67,7 +67,7 @@ class TraceWriter:
         self._flags = array("B")  # for each signature
         self._rows: list[_Row] = []
         self._sink = _Sink()
-        self._schema = arrow_schema(meta)
+        self._schema = build_arrow_schema(meta)
         options = pa.ipc.IpcWriteOptions(compression=_COMPRESSION, use_threads=False)
         self._stream = pa.ipc.new_stream(pa.PythonFile(self._sink, "w"), self._schema, options=options)
         self._fd = -1
@@ -134,19 +134,19 @@ class TraceWriter:
         rows = zip(*self._rows, strict=True) if self._rows else [()] * 7
         signatures, steps, digests, inputs, values, details, parts = rows
         kinds = np.array([self._code(signature) for signature in signatures], dtype=np.int32)
-        found = [columns.of_numbers(np.array(steps, dtype=np.int32))]
+        found = [columns.build_numbers(np.array(steps, dtype=np.int32))]
         for words, codes in zip(self._words, self._codes, strict=True):
             taken = np.array(codes, dtype=np.int32)[kinds]
             # polars refuses a negative code, even under a null
-            indices = columns.of_numbers(np.maximum(taken, 0), taken >= 0)
+            indices = columns.build_numbers(np.maximum(taken, 0), taken >= 0)
             found.append(pa.DictionaryArray.from_arrays(indices, words.dictionary()))
         found += [
-            columns.of_digests(digests),
-            columns.of_optional(inputs, np.uint64),
-            columns.of_optional(values, np.float64),
-            columns.of_numbers(np.array(self._flags, dtype=np.uint8)[kinds]),
-            columns.of_texts(None if text is None else _clean(text) for text in details),
-            columns.of_bytes(parts),
+            columns.build_digests(digests),
+            columns.build_optional(inputs, np.uint64),
+            columns.build_optional(values, np.float64),
+            columns.build_numbers(np.array(self._flags, dtype=np.uint8)[kinds]),
+            columns.build_texts(None if text is None else _clean(text) for text in details),
+            columns.build_bytes(parts),
         ]
         return pa.RecordBatch.from_arrays(found, schema=self._schema)
 
@@ -193,7 +193,7 @@ class _Words:
     def dictionary(self) -> pa.Array:
         """The words in the order of their codes; the same object until one is added."""
         if self._array is None:
-            self._array = columns.of_texts(_clean(word) for word in self._codes if word is not None)
+            self._array = columns.build_texts(_clean(word) for word in self._codes if word is not None)
         return self._array
 
 

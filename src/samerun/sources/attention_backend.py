@@ -56,7 +56,7 @@ class AttentionBackend(Setting):
         """Without cuDNN's; without the other two as well where nothing makes them repeatable."""
         from samerun import ops
 
-        fused = _strictly(control) and (control.mode != "warn" or ops.available())
+        fused = _is_strict(control) and (control.mode != "warn" or ops.available())
         plain = {"flash": False, "mem_efficient": False, "math": True}
         return {"cudnn": False} if fused else {"cudnn": False, **plain}
 
@@ -88,11 +88,11 @@ class AttentionBackend(Setting):
         from samerun.sources.edits import flags
 
         return [
-            *flags.called(code, "torch.use_deterministic_algorithms", "True"),
-            *flags.called(code, "torch.backends.cuda.enable_cudnn_sdp", "False"),
+            *flags.call_function(code, "torch.use_deterministic_algorithms", "True"),
+            *flags.call_function(code, "torch.backends.cuda.enable_cudnn_sdp", "False"),
         ]
 
 
-def _strictly(control: Control) -> bool:
+def _is_strict(control: Control) -> bool:
     """Whether deterministic algorithms are controlled too."""
     return control.only is None or "nondeterministic-kernels" in control.only

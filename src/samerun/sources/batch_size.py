@@ -25,7 +25,7 @@ class BatchSize(Source):
         def change(call: Any, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             import torch
 
-            rows = _rows((*args, *kwargs.values()))
+            rows = _count_rows((*args, *kwargs.values()))
             if rows < value or not module.training or not torch.is_grad_enabled():
                 return call(module, *args, **kwargs)
             took()
@@ -35,16 +35,16 @@ class BatchSize(Source):
                 some = [_part(item, rows, start, end) for item in args]
                 named = {name: _part(item, rows, start, end) for name, item in kwargs.items()}
                 outputs.append((end - start, call(module, *some, **named)))
-            return _joined(outputs, rows)
+            return _join(outputs, rows)
 
-        return root_modules.changing(change)
+        return root_modules.change_calls(change)
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Two halves, as with two accumulated steps. Only the weights are compared: the calls are others."""
         return [Variant("each batch in two halves", 2, likely=0.7, compares="weights", acts=True)]
 
 
-def _rows(values: Sequence[Any]) -> int:
+def _count_rows(values: Sequence[Any]) -> int:
     """How many rows the tensors among these have, 0 where they do not agree."""
     import torch
 
@@ -59,7 +59,7 @@ def _part(value: Any, rows: int, start: int, end: int) -> Any:
     return value if whole else value[start:end]
 
 
-def _joined(outputs: list[tuple[int, Any]], rows: int) -> Any:
+def _join(outputs: list[tuple[int, Any]], rows: int) -> Any:
     """The output for the whole batch: rows one after the other, a number as the mean over the rows."""
     import torch
 
@@ -71,11 +71,11 @@ def _joined(outputs: list[tuple[int, Any]], rows: int) -> Any:
             return sum(output * (count / rows) for count, output in outputs)
     elif isinstance(first, (tuple, list)) and not hasattr(first, "_fields"):
         return type(first)(
-            _joined([(n, output[at]) for n, output in outputs], rows) for at in range(len(first))
+            _join([(n, output[at]) for n, output in outputs], rows) for at in range(len(first))
         )
     elif isinstance(first, dict):  # ModelOutput of transformers too
         return type(first)(
-            **{name: _joined([(n, output[name]) for n, output in outputs], rows) for name in first}
+            **{name: _join([(n, output[name]) for n, output in outputs], rows) for name in first}
         )
     elif first is None:
         return None

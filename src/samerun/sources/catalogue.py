@@ -14,7 +14,7 @@ _NOT_SOURCES = {"source", "catalogue"}
 
 
 @functools.cache
-def catalogue() -> dict[str, Source]:
+def find_sources() -> dict[str, Source]:
     """Every source by its id, in the order of the ids."""
     import samerun.sources as package
 
@@ -31,7 +31,7 @@ def catalogue() -> dict[str, Source]:
 
 def labelled(label: Callable[[Source], Label | None]) -> dict[str, str]:
     """The text of each source that has this label, by its id, in the order of the labels."""
-    labels = ((label(source), id_) for id_, source in catalogue().items())
+    labels = ((label(source), id_) for id_, source in find_sources().items())
     found = sorted((known, id_) for known, id_ in labels if known is not None)
     return {id_: known.text for known, id_ in found}
 
@@ -39,4 +39,4 @@ def labelled(label: Callable[[Source], Label | None]) -> dict[str, str]:
 @functools.cache
 def in_folder() -> frozenset[str]:
     """The ids of those that a fresh copy of the working directory controls."""
-    return frozenset(id_ for id_, source in catalogue().items() if source.in_folder)
+    return frozenset(id_ for id_, source in find_sources().items() if source.in_folder)

@@ -65,11 +65,11 @@ class Clock(World):
             calls += 1
             return _START_NS + calls * _STEP_NS
 
-        undos = [_replaced(name, lambda *_: now() / 1e9) for name in _SECONDS]
-        undos += [_replaced(name, lambda *_: now()) for name in _NANOSECONDS]
-        undos += [_replaced(name, _dated(name, lambda: now() // 10**9)) for name in _CALENDAR]
-        undos.append(datetime_now.replace(_made_up_date(now)))
-        return attribute.all_of(undos)
+        undos = [_replace_clock(name, lambda *_: now() / 1e9) for name in _SECONDS]
+        undos += [_replace_clock(name, lambda *_: now()) for name in _NANOSECONDS]
+        undos += [_replace_clock(name, _make_dated(name, lambda: now() // 10**9)) for name in _CALENDAR]
+        undos.append(datetime_now.replace(_make_up_date(now)))
+        return attribute.undo_all(undos)
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Give the user's own calls a date that is `value` seconds later."""
@@ -82,18 +82,18 @@ class Clock(World):
             return now
 
         seconds = shifted(time.time, 1)
-        undos = [_replaced("time", seconds), _replaced("time_ns", shifted(time.time_ns, 10**9))]
-        undos += [_replaced(name, _dated(name, seconds)) for name in _CALENDAR]
+        undos = [_replace_clock("time", seconds), _replace_clock("time_ns", shifted(time.time_ns, 10**9))]
+        undos += [_replace_clock(name, _make_dated(name, seconds)) for name in _CALENDAR]
 
         def date(name: str, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
             found = original(*args, **kwargs)
-            if not callsite.called_directly():
+            if not callsite.is_called_directly():
                 return found
             took()
             return found + datetime.timedelta(seconds=value)
 
         undos.append(datetime_now.replace(date))
-        return attribute.all_of(undos)
+        return attribute.undo_all(undos)
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """A year on, and another time zone."""
@@ -120,33 +120,33 @@ class Clock(World):
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note each read by the user's code, and each timer that it sets."""
-        undos = _timers_noted(journal)
+        undos = _note_timers(journal)
         for name in (*_SECONDS, *_NANOSECONDS, *_CALENDAR):
-            undos.append(attribute.for_others(time, name, _noting(journal, name)))
+            undos.append(attribute.patch_for_others(time, name, _make_hook(journal, name)))
 
         def date(name: str, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
             journal.note("clock", f"datetime.{name}", user_only=True)
             return original(*args, **kwargs)
 
         undos.append(datetime_now.replace(date))
-        return attribute.all_of(undos)
+        return attribute.undo_all(undos)
 
 
-def _timers_noted(journal: Journal) -> list[Undo]:
+def _note_timers(journal: Journal) -> list[Undo]:
     undos = []
     for name, position in (("setitimer", 1), ("alarm", 0)):
         if hasattr(signal, name):  # not on Windows
-            hook = _noting_timer(journal, f"signal.{name}", position)
-            undos.append(attribute.for_others(signal, name, hook))
+            hook = _make_timer_hook(journal, f"signal.{name}", position)
+            undos.append(attribute.patch_for_others(signal, name, hook))
 
     def init(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         journal.note("clock", "threading.Timer", user_only=True)
         return original(*args, **kwargs)
 
-    return [*undos, wrapping.around(threading.Timer, "__init__", init)]
+    return [*undos, wrapping.wrap_attribute(threading.Timer, "__init__", init)]
 
 
-def _noting_timer(journal: Journal, name: str, position: int) -> Around:
+def _make_timer_hook(journal: Journal, name: str, position: int) -> Around:
     def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if len(args) > position and args[position]:  # 0 takes it back
             journal.note("clock", name, user_only=True)
@@ -155,7 +155,7 @@ def _noting_timer(journal: Journal, name: str, position: int) -> Around:
     return call
 
 
-def _noting(journal: Journal, name: str) -> Around:
+def _make_hook(journal: Journal, name: str) -> Around:
     asked = _ASKED.get(name, 0)
 
     def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -166,27 +166,27 @@ def _noting(journal: Journal, name: str) -> Around:
     return call
 
 
-def _dated(name: str, seconds: Callable[[], float]) -> Callable[..., Any]:
+def _make_dated(name: str, seconds: Callable[[], float]) -> Callable[..., Any]:
     return lambda *args: _CALENDAR[name](seconds(), *args)
 
 
-def _replaced(name: str, made_up: Callable[..., Any]) -> Undo:
+def _replace_clock(name: str, made_up: Callable[..., Any]) -> Undo:
     asked = _ASKED.get(name, 0)
 
     def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if kwargs or len(args) != asked or not callsite.called_directly():
+        if kwargs or len(args) != asked or not callsite.is_called_directly():
             return original(*args, **kwargs)
         return made_up(*args)
 
-    return attribute.for_others(time, name, call)
+    return attribute.patch_for_others(time, name, call)
 
 
-def _made_up_date(now: Callable[[], int]) -> Callable[..., Any]:
+def _make_up_date(now: Callable[[], int]) -> Callable[..., Any]:
     def call(name: str, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         kind = original.__self__  # type: ignore[attr-defined]
         zones = [*args, *kwargs.values()]
         is_one = len(zones) <= (name == "now") and kwargs.keys() <= {"tz"}
-        if not is_one or not callsite.called_directly():
+        if not is_one or not callsite.is_called_directly():
             return original(*args, **kwargs)
         if name == "utcnow":
             return kind.fromtimestamp(now() / 1e9, datetime.timezone.utc).replace(tzinfo=None)

@@ -40,10 +40,12 @@ class Code(Source):
         a, b = (side.settings.get(self.id, {}) for side in (difference.a, difference.b))
         files = [path for path in a if path in b and a[path] != b[path]]
         if files:
-            return Evidence(self.id, Strength.STRONG, f"{_listed(files)} changed between the runs")
+            return Evidence(self.id, Strength.STRONG, f"{_list_some(files)} changed between the runs")
         if a and b:
             return None  # the files that ran are the same, whatever the commit
-        changed = settings_diff.changed(difference.a.manifest.get("git"), difference.b.manifest.get("git"))
+        changed = settings_diff.describe_changed(
+            difference.a.manifest.get("git"), difference.b.manifest.get("git")
+        )
         return (
             None
             if changed is None
@@ -51,7 +53,7 @@ class Code(Source):
         )
 
 
-def _listed(names: list[str], most: int = 3) -> str:
+def _list_some(names: list[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 

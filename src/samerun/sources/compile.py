@@ -7,7 +7,7 @@ from typing import Any
 
 from samerun.sources.patching import root_modules
 from samerun.sources.source import Kind, Settings, Source, Undo, Variant
-from samerun.wrapping import Parameter, all_of, around
+from samerun.wrapping import Parameter, undo_all, wrap_attribute
 
 
 class Compile(Source):
@@ -25,7 +25,7 @@ class Compile(Source):
         import torch
 
         if value == "eager":
-            return _eagerly(took)
+            return _run_eagerly(took)
 
         compiled: set[int] = set()
         kept: list[Any] = []
@@ -38,7 +38,7 @@ class Compile(Source):
                 module.compile()
             return call(module, *args, **kwargs)
 
-        return root_modules.changing(change)
+        return root_modules.change_calls(change)
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Compiled; and eager, which acts on a script that compiles."""
@@ -48,7 +48,7 @@ class Compile(Source):
         ]
 
 
-def _eagerly(took: Callable[[], None]) -> Undo:
+def _run_eagerly(took: Callable[[], None]) -> Undo:
     import torch
 
     model = Parameter("model", 0)
@@ -61,4 +61,9 @@ def _eagerly(took: Callable[[], None]) -> Undo:
     def compile_module(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         took()
 
-    return all_of([around(torch, "compile", compile), around(torch.nn.Module, "compile", compile_module)])
+    return undo_all(
+        [
+            wrap_attribute(torch, "compile", compile),
+            wrap_attribute(torch.nn.Module, "compile", compile_module),
+        ]
+    )

@@ -23,11 +23,11 @@ class Contention(Source):
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """One processor kept busy."""
-        return [Variant("a busy second core", likely=0.3, runs=1.7, around=_busy)]
+        return [Variant("a busy second core", likely=0.3, runs=1.7, around=_keep_busy)]
 
 
 @contextmanager
-def _busy() -> Iterator[None]:
+def _keep_busy() -> Iterator[None]:
     """Keep one processor busy; ends by itself should this process be killed."""
     process = subprocess.Popen([sys.executable, "-I", "-c", _SPIN], stdin=subprocess.DEVNULL)
     try:

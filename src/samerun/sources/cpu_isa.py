@@ -59,7 +59,7 @@ class CpuIsa(Source):
 
     def control(self, control: Control) -> Undo | None:
         """Without oneDNN, whose kernels are made for the processor."""
-        mkldnn = _mkldnn()
+        mkldnn = _get_mkldnn()
         before = mkldnn.enabled
         mkldnn.enabled = False
         return lambda: setattr(mkldnn, "enabled", before)
@@ -72,7 +72,7 @@ class CpuIsa(Source):
         variables = {name: value for name in names if (value := os.environ.get(name)) is not None}
         return {
             "aten": torch.backends.cpu.get_cpu_capability(),
-            "onednn": bool(_mkldnn().enabled),
+            "onednn": bool(_get_mkldnn().enabled),
             **variables,
         }
 
@@ -94,14 +94,14 @@ class CpuIsa(Source):
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """The runs computed with other instructions."""
-        return settings_diff.differing(self.id, difference)
+        return settings_diff.find_differing(self.id, difference)
 
 
 def _is_x86() -> bool:
     return platform.machine().lower() in ("x86_64", "amd64")
 
 
-def _mkldnn() -> Any:
+def _get_mkldnn() -> Any:
     import torch
 
     return torch.backends.mkldnn

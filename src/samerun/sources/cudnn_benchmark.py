@@ -55,7 +55,7 @@ class CudnnBenchmark(Setting):
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """A convolution or recurrent layer on CUDA is the origin, and the flag was on."""
-        if not op_families.is_cudnn(difference) or not op_families.any_said(difference, self.id, "benchmark"):
+        if not op_families.is_cudnn(difference) or not op_families.has_flag(difference, self.id, "benchmark"):
             return None
         assert difference.origin is not None
         text = f"{difference.origin.op} gave other bits for equal inputs, and cudnn.benchmark was on"
@@ -65,4 +65,4 @@ class CudnnBenchmark(Setting):
         """The flag, off."""
         from samerun.sources.edits import flags
 
-        return flags.assigned(code, "torch.backends.cudnn.benchmark", "False")
+        return flags.assign_flag(code, "torch.backends.cudnn.benchmark", "False")

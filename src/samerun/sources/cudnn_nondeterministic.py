@@ -49,10 +49,10 @@ class CudnnNondeterministic(Setting):
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """A convolution or recurrent layer on CUDA is the origin, and nothing asked for determinism."""
-        if not op_families.is_cudnn(difference) or op_families.all_deterministic(difference):
+        if not op_families.is_cudnn(difference) or op_families.is_deterministic(difference):
             return None
         assert difference.origin is not None
-        benchmarked = op_families.any_said(difference, "cudnn-benchmark", "benchmark")
+        benchmarked = op_families.has_flag(difference, "cudnn-benchmark", "benchmark")
         text = f"{difference.origin.op} gave other bits for equal inputs, and cudnn.deterministic was off"
         return Evidence(
             self.id, Strength.STRONG if benchmarked else Strength.SEEN, text, difference.origin.call_site
@@ -62,4 +62,4 @@ class CudnnNondeterministic(Setting):
         """The flag, on."""
         from samerun.sources.edits import flags
 
-        return flags.assigned(code, "torch.backends.cudnn.deterministic", "True")
+        return flags.assign_flag(code, "torch.backends.cudnn.deterministic", "True")

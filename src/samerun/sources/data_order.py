@@ -8,7 +8,7 @@ from typing import Any
 
 from samerun.sources.source import Kind, Label, Settings, Source, Undo, Variant
 from samerun.streams import stream_seed
-from samerun.wrapping import SELF, Around, all_of, around
+from samerun.wrapping import SELF, Around, undo_all, wrap_attribute
 
 
 class DataOrder(Source):
@@ -33,17 +33,17 @@ class DataOrder(Source):
             return stream_seed(value, self.id, next(count)) >> 1
 
         shuffled = (data.RandomSampler, data.WeightedRandomSampler, data.SubsetRandomSampler)
-        undos = [around(cls, "__iter__", _shuffling(seed)) for cls in shuffled]
+        undos = [wrap_attribute(cls, "__iter__", _shuffle_by(seed)) for cls in shuffled]
         distributed = data.distributed.DistributedSampler
-        undos.append(around(distributed, "__iter__", _distributing(value, self.id, took)))
-        return all_of(undos)
+        undos.append(wrap_attribute(distributed, "__iter__", _distribute_by(value, self.id, took)))
+        return undo_all(undos)
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Another seed."""
         return [Variant("another seed", 4242, likely=0.9)]
 
 
-def _shuffling(seed: Callable[[], int]) -> Around:
+def _shuffle_by(seed: Callable[[], int]) -> Around:
     def shuffled(self: Any, indices: Iterator[Any]) -> Iterator[Any]:
         import torch
 
@@ -60,7 +60,7 @@ def _shuffling(seed: Callable[[], int]) -> Around:
     return lambda original, args, kwargs: shuffled(SELF.of(args, kwargs), original(*args, **kwargs))
 
 
-def _distributing(value: int, id_: str, took: Callable[[], None]) -> Around:
+def _distribute_by(value: int, id_: str, took: Callable[[], None]) -> Around:
     """Every rank must draw the same: by its own seed and epoch, not by a count."""
 
     def iterate(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -32,7 +32,7 @@ class Dropout(Source):
             with stream:
                 return call(module, *args, **kwargs)
 
-        return root_modules.changing(change)
+        return root_modules.change_calls(change)
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Another seed."""

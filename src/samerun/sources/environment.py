@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from samerun.runs.difference import Difference, Evidence, Strength
-from samerun.runs.provenance import environment
+from samerun.runs.provenance import select_environment
 from samerun.sources.evidence import settings_diff
 from samerun.sources.source import Kind, Source
 
@@ -23,16 +23,16 @@ class Environment(Source):
 
     def describe(self) -> Mapping[str, Any]:
         """Those that are set."""
-        return environment(os.environ)
+        return select_environment(os.environ)
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """One that was set otherwise; the variables of other sources are left to them."""
-        from samerun.sources.catalogue import catalogue
+        from samerun.sources.catalogue import find_sources
 
-        elsewhere = {name for source in catalogue().values() for name in source.variables}
+        elsewhere = {name for source in find_sources().values() for name in source.variables}
         a, b = (
             side.settings.get(self.id) or side.manifest.get("environment") or {}
             for side in (difference.a, difference.b)
         )
-        changed = settings_diff.changed(a, b, tuple(sorted({*a, *b} - elsewhere)))
+        changed = settings_diff.describe_changed(a, b, tuple(sorted({*a, *b} - elsewhere)))
         return None if changed is None else Evidence(self.id, Strength.STRONG, changed)

@@ -40,7 +40,7 @@ class ExtraEvaluation(Source):
                         part.training = training
             return call(module, *args, **kwargs)
 
-        return root_modules.changing(change)
+        return root_modules.change_calls(change)
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Two more passes. Only the weights are compared: the passes themselves are others."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from samerun.sources.patching import dataloader_args
 from samerun.sources.source import Kind, Settings, Source, Undo, Variant
-from samerun.wrapping import around
+from samerun.wrapping import wrap_attribute
 
 
 class ExtraLoader(Source):
@@ -34,12 +34,12 @@ class ExtraLoader(Source):
                 original(DataLoader([0]))  # type: ignore[arg-type]
             return original(*args, **kwargs)
 
-        return around(DataLoader, "__iter__", iterate)
+        return wrap_attribute(DataLoader, "__iter__", iterate)
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """One loader more, where there are loaders."""
         return (
             [Variant("one unused loader more", True, likely=0.5)]
-            if dataloader_args.made_with(settings)
+            if dataloader_args.read_worker_counts(settings)
             else ()
         )

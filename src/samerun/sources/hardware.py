@@ -27,7 +27,7 @@ class Hardware(Source):
 
     def describe(self) -> Mapping[str, Any]:
         """The processor, the number of them, what torch makes of it, and the CUDA devices in use."""
-        found: dict[str, Any] = {"processor": _processor(), "cpus": _cpus()}
+        found: dict[str, Any] = {"processor": _read_processor(), "cpus": _count_cpus()}
         torch: Any = sys.modules.get("torch")
         if torch is not None:
             found["capability"] = torch.backends.cpu.get_cpu_capability()
@@ -41,17 +41,17 @@ class Hardware(Source):
     def recognise(self, difference: Difference) -> Evidence | None:
         """Another processor, capability or accelerator."""
         keys = ("processor", "capability", "devices", "cuda", "cudnn")
-        found = settings_diff.differing(self.id, difference, keys=keys)
+        found = settings_diff.find_differing(self.id, difference, keys=keys)
         if found is not None:
             return found
-        changed = settings_diff.changed(
+        changed = settings_diff.describe_changed(
             difference.a.manifest.get("platform"), difference.b.manifest.get("platform")
         )
         return None if changed is None else Evidence(self.id, Strength.STRONG, changed)
 
 
 @functools.cache
-def _processor() -> str:
+def _read_processor() -> str:
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             for line in file:
@@ -62,7 +62,7 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def _cpus() -> int | None:
+def _count_cpus() -> int | None:
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not Linux

@@ -14,7 +14,7 @@ from samerun.errors import TooLate, UsageError
 from samerun.runs.difference import Difference, Evidence, Side, Strength
 from samerun.runs.plan import Control
 from samerun.sources.evidence import rows
-from samerun.sources.evidence.hash_order import hashing
+from samerun.sources.evidence.hash_order import read_hashing
 from samerun.sources.source import Kind, Settings, Source, Undo, Variant
 from samerun.streams import stream_seed
 
@@ -58,7 +58,7 @@ class HashSeed(Source):
 
     def control(self, control: Control) -> Undo | None:
         """Nothing to do when it was fixed before the process started; raises TooLate when it was not."""
-        if not _at_start().isdecimal():
+        if not _read_at_start().isdecimal():
             raise TooLate(
                 f"{VARIABLE} was not set when this python started, and a running process cannot change it: "
                 f"start python with {VARIABLE}=0 in its environment, or use `samerun run`"
@@ -67,7 +67,7 @@ class HashSeed(Source):
 
     def describe(self) -> Mapping[str, Any]:
         """The variable as it was when the process started."""
-        return {"randomized": not _at_start().isdecimal(), VARIABLE: _at_start() or None}
+        return {"randomized": not _read_at_start().isdecimal(), VARIABLE: _read_at_start() or None}
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Two other numbers: a set of few strings may keep its order under one of them."""
@@ -75,7 +75,7 @@ class HashSeed(Source):
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """Hash seeds that were not the same, and nothing that speaks for another source."""
-        seeds = [_fixed(difference.a), _fixed(difference.b)]
+        seeds = [_read_fixed(difference.a), _read_fixed(difference.b)]
         if seeds[0] is not None and seeds[0] == seeds[1]:
             return None
         given = difference.origin
@@ -84,17 +84,17 @@ class HashSeed(Source):
         unset = seeds[0] is seeds[1] is None
         said = f"PYTHONHASHSEED was {seeds[0] or 'unset'} and {seeds[1] or 'unset'}"
         said = "PYTHONHASHSEED was not set, so hashes of str differ" if unset else said
-        seed = rows.first_differing(difference, "seed")
+        seed = rows.find_first_differing(difference, "seed")
         origin = difference.origin.call_site if difference.origin else None
         for site in (difference.call_site, origin, seed.call_site if seed else None):
-            text = rows.source_line(difference.a, site)
+            text = rows.read_source_line(difference.a, site)
             if _HASHES.search(text):
                 return Evidence(
                     self.id, Strength.STRONG, f"{said}, and the line depends on hashes: {text}", site
                 )
-        if seed is not None or rows.explained(difference):
+        if seed is not None or rows.is_explained(difference):
             return None
-        seen = hashing(difference.a)
+        seen = read_hashing(difference.a)
         loop = None if seen is None else seen.order(("text", "unknown"), difference.call_site, origin)
         if loop is not None:
             return Evidence(
@@ -114,11 +114,11 @@ class HashSeed(Source):
         """Sets gone through in sorted order, and hashes of text that are the same in each process."""
         from samerun.sources.edits import sets
 
-        edits = [edit for place in sets.ordered_sets(code) for edit in sets.put_in_order(place, code)]
-        edits += sets.popped_in_order(code)
-        edits += sets.constant_hashes(code, all_of_them=not edits)
+        edits = [edit for place in sets.find_ordered_sets(code) for edit in sets.put_in_order(place, code)]
+        edits += sets.pop_in_order(code)
+        edits += sets.make_hashes_constant(code, all_of_them=not edits)
         if not edits:
-            edits = [edit for place in sets.given_away(code) for edit in sets.put_in_order(place, code)]
+            edits = [edit for place in sets.find_given_away(code) for edit in sets.put_in_order(place, code)]
         if not edits:
             raise NoEdit(self.cannot_mend)
         return edits
@@ -130,13 +130,13 @@ def is_same_in(difference: Difference) -> bool:
     return seeds[0] is not None and seeds[0] == seeds[1]
 
 
-def _fixed(side: Side) -> str | None:
+def _read_fixed(side: Side) -> str | None:
     value = side.settings.get("hash-seed", {}).get(VARIABLE)
     return str(value) if value is not None and str(value).isdecimal() else None
 
 
 @functools.cache
-def _at_start() -> str:
+def _read_at_start() -> str:
     """The variable as this process got it: os.environ may have been changed since, to no effect."""
     try:
         with open("/proc/self/environ", "rb") as file:

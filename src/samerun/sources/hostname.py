@@ -22,7 +22,7 @@ class Hostname(Source):
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Another name, for the user's own calls."""
-        return identity_calls.answering([(socket, "gethostname"), (platform, "node")], value, took)
+        return identity_calls.answer_with([(socket, "gethostname"), (platform, "node")], value, took)
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Another name."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from samerun.sources.patching.torch_stream import TorchStream
 from samerun.sources.source import Kind, Label, Settings, Source, Undo, Variant
-from samerun.wrapping import Around, all_of, around
+from samerun.wrapping import Around, undo_all, wrap_attribute
 
 _DRAW = (
     "uniform_", "normal_", "trunc_normal_", "xavier_uniform_", "xavier_normal_", "kaiming_uniform_",
@@ -31,14 +31,14 @@ class Initialisation(Source):
         from torch.nn import init
 
         stream = TorchStream(value, self.id)
-        return all_of([around(init, name, _drawing(stream, took)) for name in _DRAW])
+        return undo_all([wrap_attribute(init, name, _draw_from(stream, took)) for name in _DRAW])
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Another seed."""
         return [Variant("another seed", 4242, likely=0.9)]
 
 
-def _drawing(stream: TorchStream, took: Callable[[], None]) -> Around:
+def _draw_from(stream: TorchStream, took: Callable[[], None]) -> Around:
     def draw(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         took()
         if kwargs.get("generator") is not None:

@@ -22,11 +22,11 @@ class InputData(Source):
         origin = difference.origin
         if origin is not None and origin.inputs_equal:
             return None
-        found = changed_file(difference)
+        found = find_changed_file(difference)
         if found is not None:
             text = f"{found.detail} had other content in the other run"
             return Evidence(self.id, Strength.SEEN, text, found.call_site)
-        for a, b in rows.pairs(difference, "listing"):
+        for a, b in rows.match_pairs(difference, "listing"):
             if a is not None and b is not None and a.detail == b.detail and a.inputs != b.inputs:
                 return Evidence(
                     self.id, Strength.STRONG, f"{a.detail} held other files in the other run", a.call_site
@@ -34,18 +34,18 @@ class InputData(Source):
         return None
 
 
-def changed_file(difference: Difference) -> Row | None:
+def find_changed_file(difference: Difference) -> Row | None:
     """Run A's first row of a file that both runs opened with other content, and that neither wrote itself."""
-    theirs = _first_opened(difference.b)
-    made = _written(difference.a) & _written(difference.b)
-    for path, row in _first_opened(difference.a).items():
+    theirs = _list_first_opened(difference.b)
+    made = _list_written(difference.a) & _list_written(difference.b)
+    for path, row in _list_first_opened(difference.a).items():
         other = theirs.get(path)
         if other is not None and path not in made and (row.digest, row.value) != (other.digest, other.value):
             return row
     return None
 
 
-def _first_opened(side: Side) -> dict[str, Row]:
+def _list_first_opened(side: Side) -> dict[str, Row]:
     """The first opening of each file of data; the program's own files are the source `code`'s."""
     opened: dict[str, Row] = {}
     for row in side.rows("opened"):
@@ -54,5 +54,5 @@ def _first_opened(side: Side) -> dict[str, Row]:
     return opened
 
 
-def _written(side: Side) -> set[str]:
+def _list_written(side: Side) -> set[str]:
     return {row.detail for row in side.rows("written") if row.detail is not None}

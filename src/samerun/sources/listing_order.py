@@ -43,7 +43,7 @@ class ListingOrder(Source):
             return sorted(original(*args, **kwargs))
 
         def scandir(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            return _Sorted(original(*args, **kwargs))
+            return _SortedEntries(original(*args, **kwargs))
 
         return _patch_listing(listdir, scandir)
 
@@ -53,12 +53,14 @@ class ListingOrder(Source):
         def listdir(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             names = original(*args, **kwargs)
             if journal.from_user():
-                _note(journal, names, _path_of(args, kwargs))
+                _note(journal, names, _get_path(args, kwargs))
             return names
 
         def scandir(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             entries = original(*args, **kwargs)
-            return _Noted(entries, journal, _path_of(args, kwargs)) if journal.from_user() else entries
+            return (
+                _NotedEntries(entries, journal, _get_path(args, kwargs)) if journal.from_user() else entries
+            )
 
         return _patch_listing(listdir, scandir)
 
@@ -67,14 +69,14 @@ class ListingOrder(Source):
 
         def listdir(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             names = original(*args, **kwargs)
-            if not callsite.called_directly() or len(names) < 2:
+            if not callsite.is_called_directly() or len(names) < 2:
                 return names
             took()
             return names[::-1]
 
         def scandir(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             entries = original(*args, **kwargs)
-            return _Reversed(entries, took) if callsite.called_directly() else entries
+            return _ReversedEntries(entries, took) if callsite.is_called_directly() else entries
 
         return _patch_listing(listdir, scandir)
 
@@ -84,7 +86,7 @@ class ListingOrder(Source):
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """The same names in another order, before the difference."""
-        for a, b in rows.pairs(difference, "listing"):
+        for a, b in rows.match_pairs(difference, "listing"):
             if a is not None and b is not None and a.inputs == b.inputs and a.digest != b.digest:
                 text = f"{a.detail} was listed with the same names in another order"
                 return Evidence(self.id, Strength.SEEN, text, a.call_site)
@@ -95,10 +97,10 @@ class ListingOrder(Source):
         from samerun.sources.edits import listings
 
         sites: list[str | None] = [site] if site is not None else []
-        for a, b in rows.pairs(difference, "listing"):
+        for a, b in rows.match_pairs(difference, "listing"):
             if a is not None and b is not None and a.inputs == b.inputs and a.digest != b.digest:
                 sites.append(a.call_site)
-        edits = [edit for at in dict.fromkeys(sites) for edit in listings.sorted_at(code, at)]
+        edits = [edit for at in dict.fromkeys(sites) for edit in listings.sort_at(code, at)]
         if not edits:
             raise NoEdit(f"no call at {site} lists a folder: sort the names where they are used")
         return edits
@@ -132,7 +134,7 @@ class _Entries:
         self._entries.close()
 
 
-class _Sorted(_Entries):
+class _SortedEntries(_Entries):
     """The entries by name; all are read when the first is asked for."""
 
     _rest: Iterator[os.DirEntry[Any]] | None = None
@@ -147,7 +149,7 @@ class _Sorted(_Entries):
         super().close()
 
 
-class _Reversed(_Entries):
+class _ReversedEntries(_Entries):
     """The entries the other way round; all are read when the first is asked for."""
 
     _rest: Iterator[os.DirEntry[Any]] | None = None
@@ -169,7 +171,7 @@ class _Reversed(_Entries):
         super().close()
 
 
-class _Noted(_Entries):
+class _NotedEntries(_Entries):
     """The entries as they come; noted once they have all come."""
 
     def __init__(self, entries: Any, journal: Journal, path: str) -> None:
@@ -208,18 +210,18 @@ def _note(journal: Journal, names: list[Any], path: str) -> None:
     journal.note(
         "listing",
         "folder",
-        digest=digest_bytes(_joined(names)),
-        inputs=xxh3_64_intdigest(_joined(sorted(names))),
+        digest=digest_bytes(_join(names)),
+        inputs=xxh3_64_intdigest(_join(sorted(names))),
         detail=path,
         user_only=True,
     )
 
 
-def _joined(names: Iterable[Any]) -> bytes:
+def _join(names: Iterable[Any]) -> bytes:
     return b"\0".join(os.fsencode(name) for name in names)
 
 
-def _path_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def _get_path(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     path = args[0] if args else kwargs.get("path")
     if isinstance(path, int):
         return f"descriptor {path}"
@@ -228,12 +230,12 @@ def _path_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
 
 def _patch_listing(listdir: Around, scandir: Around) -> Undo:
     """Have these make the calls of os.listdir and os.scandir, wherever kept."""
-    return attribute.all_of([*_replaced("listdir", listdir), *_replaced("scandir", scandir)])
+    return attribute.undo_all([*_replace_listing("listdir", listdir), *_replace_listing("scandir", scandir)])
 
 
-def _replaced(name: str, call: Around) -> list[Undo]:
+def _replace_listing(name: str, call: Around) -> list[Undo]:
     original = getattr(os, name)
-    undos = [attribute.for_others(os, name, call)]
+    undos = [attribute.patch_for_others(os, name, call)]
     for module, holder in (("pathlib", "_NormalAccessor"), ("glob", "_StringGlobber")):  # Python 3.10; 3.13
         owner = getattr(sys.modules.get(module), holder, None)
         kept = vars(owner).get(name) if owner is not None else None

@@ -8,7 +8,7 @@ from typing import Any
 from samerun.runs.difference import Difference, Evidence
 from samerun.sources.evidence import settings_diff
 from samerun.sources.source import Kind, Settings, Source, Undo, Variant
-from samerun.wrapping import MISSING, Parameter, all_of, around
+from samerun.wrapping import MISSING, Parameter, undo_all, wrap_attribute
 
 
 class MatmulPrecision(Source):
@@ -44,8 +44,8 @@ class MatmulPrecision(Source):
                 args, kwargs = precision.put(args, kwargs, value)
             return original(*args, **kwargs)
 
-        undo = around(torch, "set_float32_matmul_precision", keep)
-        return all_of([lambda: set_(before), undo])
+        undo = wrap_attribute(torch, "set_float32_matmul_precision", keep)
+        return undo_all([lambda: set_(before), undo])
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """The other two."""
@@ -58,4 +58,4 @@ class MatmulPrecision(Source):
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """The runs had another precision."""
-        return settings_diff.differing(self.id, difference)
+        return settings_diff.find_differing(self.id, difference)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.sources.evidence import rows
-from samerun.sources.evidence.hash_order import hashing
+from samerun.sources.evidence.hash_order import read_hashing
 from samerun.sources.hash_seed import is_same_in
 from samerun.sources.source import Kind, Source
 
@@ -36,9 +36,9 @@ class MemoryAddress(Source):
     def recognise(self, difference: Difference) -> Evidence | None:
         """The code makes an order out of addresses, and no generator, file or folder differed first."""
         origin = difference.origin
-        if (origin is not None and origin.inputs_equal) or rows.explained(difference):
+        if (origin is not None and origin.inputs_equal) or rows.is_explained(difference):
             return None
-        seen = hashing(difference.a)
+        seen = read_hashing(difference.a)
         if seen is not None:
             at = origin.call_site if origin is not None else None
             loop = seen.order(("object", "unknown"), difference.call_site, at)
@@ -58,7 +58,7 @@ class MemoryAddress(Source):
             return Evidence(
                 self.id, _UNSURE, f"a number is made of an address at {seen.numbers[0]}", seen.numbers[0]
             )
-        line = rows.source_line(difference.a, difference.call_site)
+        line = rows.read_source_line(difference.a, difference.call_site)
         if is_same_in(difference) and _WORDS.search(line):
             return Evidence(
                 self.id,
@@ -77,11 +77,11 @@ class MemoryAddress(Source):
         """Sets of objects become lists or dicts, sorting by address is left out, seeds become 0."""
         from samerun.sources.edits import addresses, run_dependent_calls, seeds
 
-        edits = addresses.in_order_of_making(code)
+        edits = addresses.keep_order_of_making(code)
         for file in code.files:
             for node in file.every(ast.Call):
                 if run_dependent_calls.address(file, node):
-                    edits += seeds.in_seed(file, node, run_dependent_calls.address)
+                    edits += seeds.fix_in_seed(file, node, run_dependent_calls.address)
         if not edits:
             raise NoEdit(
                 f"what depends on addresses, at {site}, is not an order that could be replaced: {self.advice}"

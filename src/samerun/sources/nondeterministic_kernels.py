@@ -55,7 +55,7 @@ class NondeterministicKernels(Setting):
         The fill with NaN that torch turns on with them is off unless the control asks for it. Raises TooLate
         when CUDA runs already without a cuBLAS workspace.
         """
-        if os.environ.get(VARIABLE) not in _VALID and _cuda_is_on():
+        if os.environ.get(VARIABLE) not in _VALID and _is_cuda_on():
             raise TooLate(
                 f"CUDA is already in use and {VARIABLE} is {os.environ.get(VARIABLE)!r}: set it to "
                 f"{_VALID[0]} in the environment, or call samerun before the first CUDA operation"
@@ -87,13 +87,13 @@ class NondeterministicKernels(Setting):
         return {
             "deterministic": torch.are_deterministic_algorithms_enabled(),
             "warn_only": torch.is_deterministic_algorithms_warn_only_enabled(),
-            "fill": deterministic.memory().fill_uninitialized_memory,
+            "fill": deterministic.get_memory_module().fill_uninitialized_memory,
         }
 
     def write(self, values: Mapping[str, Any]) -> None:
         """As torch's own functions do."""
         deterministic.switch(values["deterministic"], values["warn_only"])
-        deterministic.memory().fill_uninitialized_memory = values["fill"]
+        deterministic.get_memory_module().fill_uninitialized_memory = values["fill"]
 
     def repeatable(self, control: Control) -> Mapping[str, Any]:
         """Deterministic algorithms, strictly or with warnings."""
@@ -112,7 +112,7 @@ class NondeterministicKernels(Setting):
         if origin is None or not origin.inputs_equal or origin.draws or origin.reads_uninitialized:
             return None
         text = f"{origin.op} gave other bits for equal inputs, in {origin.phase}"
-        if not settings_diff.alike(difference):
+        if not settings_diff.is_alike(difference):
             text += ", as it does on another machine or with another number of threads"
             return Evidence(self.id, Strength.PLAUSIBLE, text, origin.call_site)
         settings = [side.settings.get(self.id, {}) for side in (difference.a, difference.b)]
@@ -134,9 +134,9 @@ class NondeterministicKernels(Setting):
         if said.get("deterministic") and not said.get("warn_only"):
             op = difference.origin.op if difference.origin else "the operation"
             raise NoEdit(f"deterministic algorithms are on, and {op} has none: compute it in another way")
-        edits = flags.called(code, "torch.use_deterministic_algorithms", "True")
+        edits = flags.call_function(code, "torch.use_deterministic_algorithms", "True")
         # torch would fill new memory with NaN from then on: a training that reads some is another one then
-        edits += flags.unless_assigned(code, deterministic.FILL, "False")
+        edits += flags.assign_where_unset(code, deterministic.FILL, "False")
         if op_families.uses_cuda(difference) and said.get(VARIABLE) not in _VALID:
             edits.append(Opening("os.environ", f'["{VARIABLE}"] = "{_VALID[0]}"'))
         return edits
@@ -151,7 +151,7 @@ def _belongs_elsewhere(difference: Difference) -> bool:
     )
 
 
-def _cuda_is_on() -> bool:
+def _is_cuda_on() -> bool:
     import torch
 
     cuda: Any = torch.cuda

@@ -13,9 +13,9 @@ from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
 from samerun.sources.evidence import rows as _rows
 from samerun.sources.patching import attribute, seeding_calls
-from samerun.sources.patching.unseeded_generators import Unseeded
+from samerun.sources.patching.unseeded_generators import UnseededStreams
 from samerun.sources.source import Journal, Kind, Label, Settings, Source, Undo, Variant
-from samerun.wrapping import MISSING, Around, Parameter, around, stand_in
+from samerun.wrapping import MISSING, Around, Parameter, stand_in, wrap_attribute
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
@@ -38,7 +38,7 @@ class NumpyGenerator(Source):
 
     def control(self, control: Control) -> Undo | None:
         """Take the entropy from a stream of (line of code, how many were made there before, process)."""
-        unseeded = Unseeded(control.seed, self.id)
+        unseeded = UnseededStreams(control.seed, self.id)
         number = Parameter("k", 0)
 
         def randbits(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -56,12 +56,14 @@ class NumpyGenerator(Source):
         def other(seed: Any) -> Any:
             took()
             return (
-                seeding_calls.mixed(value, self.id, seed) if isinstance(seed, (int, numpy.integer)) else seed
+                seeding_calls.mix_seed(value, self.id, seed)
+                if isinstance(seed, (int, numpy.integer))
+                else seed
             )
 
         unseeded = self.control(Control(seed=value))
         undos = [unseeded] if unseeded is not None else []
-        return attribute.all_of([*undos, *_patch_seeded(other)])
+        return attribute.undo_all([*undos, *_patch_seeded(other)])
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Other seeds."""
@@ -94,8 +96,8 @@ class NumpyGenerator(Source):
         undos = [patch_randbits(randbits)]
         legacy: Any = vars(mtrand).get("_MT19937")
         if legacy is not None:
-            undos.append(attribute.replace(mtrand, "_MT19937", _made_by(made, legacy)))
-        return attribute.all_of([undo for undo in undos if undo is not None])
+            undos.append(attribute.replace(mtrand, "_MT19937", _make_class(made, legacy)))
+        return attribute.undo_all([undo for undo in undos if undo is not None])
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """One was made before the difference, and no operation of equal inputs explains it."""
@@ -111,14 +113,14 @@ class NumpyGenerator(Source):
         others = [id_ for id_, step in difference.rng_first.items() if step <= difference.step]
         strength = Strength.PLAUSIBLE if any(id_ in difference.drawn for id_ in others) else Strength.STRONG
         text = f"a generator was made without a seed at {last.call_site or 'an unknown line'}"
-        line = _rows.source_line(difference.a, last.call_site)
+        line = _rows.read_source_line(difference.a, last.call_site)
         return Evidence(self.id, strength, f"{text}: {line}" if line else text, last.call_site)
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """A seed for each that was made without one."""
         from samerun.sources.edits import numpy_generators
 
-        edits = numpy_generators.seeded(difference, code)
+        edits = numpy_generators.seed_generators(difference, code)
         if not edits:
             raise NoEdit(self.advice)
         return edits
@@ -138,7 +140,7 @@ def _patch_seeded(other: Callable[[Any], Any]) -> list[Undo]:
 
     def init(self: Any, /, *args: Any, **kwargs: Any) -> None:
         if not callsite.is_samerun(sys._getframe(1)):
-            args, kwargs = parameter.put(args, kwargs, _short(other(parameter.of(args, kwargs, None))))
+            args, kwargs = parameter.put(args, kwargs, _shorten_seed(other(parameter.of(args, kwargs, None))))
         state.__init__(self, *args, **kwargs)
 
     def reduce(self: Any) -> Any:
@@ -147,17 +149,17 @@ def _patch_seeded(other: Callable[[Any], Any]) -> list[Undo]:
     names = {"__init__": init, "__reduce__": reduce}
 
     return [
-        attribute.for_others(numpy.random, "default_rng", rng),
+        attribute.patch_for_others(numpy.random, "default_rng", rng),
         attribute.replace(numpy.random, "RandomState", stand_in(state, names)),
     ]
 
 
-def _short(seed: Any) -> Any:
+def _shorten_seed(seed: Any) -> Any:
     """A number of 64 bits as the list that RandomState takes."""
     return [seed & 0xFFFFFFFF, seed >> 32] if isinstance(seed, int) and seed >> 32 else seed
 
 
-def _made_by(make: Callable[[Any], Any], kind: type) -> type:
+def _make_class(make: Callable[[Any], Any], kind: type) -> type:
     """A class whose instances are those of `kind`; without an argument they are made by `make(kind)`."""
 
     def new(cls: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -173,4 +175,4 @@ def patch_randbits(call: Around) -> Undo | None:
 
     if "randbits" not in vars(module):
         return None
-    return around(module, "randbits", call)
+    return wrap_attribute(module, "randbits", call)

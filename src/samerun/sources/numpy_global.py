@@ -14,10 +14,10 @@ from samerun.runs.plan import Control
 from samerun.runs.schema import SEEDED, SEEDING
 from samerun.sources.base.rng import Rng
 from samerun.sources.patching import seeding_calls
-from samerun.sources.patching.unseeded_generators import Unseeded
+from samerun.sources.patching.unseeded_generators import UnseededStreams
 from samerun.sources.per_sample import own_generators
 from samerun.sources.source import Journal, Label, Undo
-from samerun.wrapping import Parameter, all_of, around
+from samerun.wrapping import Parameter, undo_all, wrap_attribute
 
 _SEED = Parameter("seed", 0)
 _MT19937_BYTES = 624 * 4 + 4  # key and position, as in numpy's s_mt19937_state
@@ -46,7 +46,7 @@ class NumpyGlobal(Rng):
         import numpy
 
         state = numpy.random.get_state(legacy=False)
-        return _plain(state)
+        return _make_plain(state)
 
     def restore(self, state: Any) -> None:
         """Put back what `capture` gave."""
@@ -77,7 +77,7 @@ class NumpyGlobal(Rng):
 
         undo_seed = super().control(control)
         assert undo_seed is not None
-        unseeded = Unseeded(control.seed, self.id)
+        unseeded = UnseededStreams(control.seed, self.id)
 
         def seed(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if _SEED.of(args, kwargs, None) is None:
@@ -85,7 +85,7 @@ class NumpyGlobal(Rng):
                 args, kwargs = _SEED.put(args, kwargs, [value & 0xFFFFFFFF, value >> 32])
             return original(*args, **kwargs)
 
-        return all_of([undo_seed, around(numpy.random, "seed", seed)])
+        return undo_all([undo_seed, wrap_attribute(numpy.random, "seed", seed)])
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Another seed, and others for what the script seeds it with."""
@@ -95,11 +95,11 @@ class NumpyGlobal(Rng):
         assert undo_seed is not None
 
         def seed(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            other = seeding_calls.mixed(value, self.id, _SEED.of(args, kwargs, None))
+            other = seeding_calls.mix_seed(value, self.id, _SEED.of(args, kwargs, None))
             args, kwargs = _SEED.put(args, kwargs, [other & 0xFFFFFFFF, other >> 32])
             return original(*args, **kwargs)
 
-        return all_of([undo_seed, around(numpy.random, "seed", seed)])
+        return undo_all([undo_seed, wrap_attribute(numpy.random, "seed", seed)])
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note each seeding; one without a seed as unseeded."""
@@ -116,12 +116,12 @@ class NumpyGlobal(Rng):
                 journal.seeds(self.id, SEEDED)
             return result
 
-        return around(numpy.random, "seed", hook)
+        return wrap_attribute(numpy.random, "seed", hook)
 
 
-def _plain(state: Any) -> Any:
+def _make_plain(state: Any) -> Any:
     if isinstance(state, dict):
-        return {name: _plain(value) for name, value in state.items()}
+        return {name: _make_plain(value) for name, value in state.items()}
     return state.tolist() if hasattr(state, "tolist") else state
 
 
@@ -148,7 +148,7 @@ class _Reader:
         self.bits = bits
         self.rand = rand
         self._words: Any = None
-        offset = _gauss_offset() if type(bits).__name__ == "MT19937" else None
+        offset = _find_gauss_offset() if type(bits).__name__ == "MT19937" else None
         if offset is not None:
             self._words = (ctypes.c_char * _MT19937_BYTES).from_address(bits.ctypes.state_address)
             # has_gauss (an int, padded) and gauss (a double)
@@ -157,12 +157,12 @@ class _Reader:
 
     def __call__(self) -> bytes:
         if self._words is None:
-            return digest_bytes(repr(_plain(self.rand.get_state(legacy=False))).encode())
+            return digest_bytes(repr(_make_plain(self.rand.get_state(legacy=False))).encode())
         return digest_bytes(self._words, self._gauss.value.hex() if self._flag.value else "")
 
 
 @functools.cache
-def _gauss_offset() -> int | None:
+def _find_gauss_offset() -> int | None:
     """Where a RandomState keeps its spare normal variate, found in one of our own; None when it is not."""
     import numpy
 

@@ -18,7 +18,7 @@ from samerun.runs.plan import Control
 from samerun.sources.base.system_value import World
 from samerun.sources.numpy_generator import patch_randbits
 from samerun.sources.patching import attribute
-from samerun.sources.patching.unseeded_generators import Unseeded
+from samerun.sources.patching.unseeded_generators import UnseededStreams
 from samerun.sources.python_random import patch_seed
 from samerun.sources.source import Journal, Undo
 from samerun.wrapping import Around
@@ -61,14 +61,14 @@ class OsEntropy(World):
         undos = [_leave_numpy_alone()] if _NUMPY in sys.modules else []
         if control is self._waits_for_numpy:
             self._waits_for_numpy = None
-            return attribute.all_of(undos)
+            return attribute.undo_all(undos)
         if not undos:
             self._waits_for_numpy = control
-        unseeded = Unseeded(control.seed, self.id)
+        unseeded = UnseededStreams(control.seed, self.id)
 
         def read(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             size = args[0] if args else kwargs.get("size")
-            own = getattr(_numpys, "own", False) or not callsite.called_directly()
+            own = getattr(_numpys, "own", False) or not callsite.is_called_directly()
             if own or not isinstance(size, int) or size < 0:
                 return original(*args, **kwargs)
             return unseeded.stream().python().randbytes(size)
@@ -78,7 +78,7 @@ class OsEntropy(World):
                 a = unseeded.stream().seed64
             original(self_, a, version)
 
-        return attribute.all_of([*undos, _patch_reads(read), patch_seed(seed)])
+        return attribute.undo_all([*undos, _patch_reads(read), patch_seed(seed)])
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note each read made for the user's code; the import of NumPy changes nothing here."""
@@ -91,7 +91,7 @@ class OsEntropy(World):
             journal.note("entropy", f"os.{original.__name__}", digest=digest_bytes(found), user_only=True)
             return found
 
-        return attribute.all_of([lambda: setattr(self, "_observed", False), _patch_reads(read)])
+        return attribute.undo_all([lambda: setattr(self, "_observed", False), _patch_reads(read)])
 
 
 def _leave_numpy_alone() -> Undo:
@@ -102,7 +102,7 @@ def _leave_numpy_alone() -> Undo:
         finally:
             _numpys.own = False
 
-    return patch_randbits(randbits) or attribute.all_of([])
+    return patch_randbits(randbits) or attribute.undo_all([])
 
 
 def _names_files() -> bool:
@@ -122,7 +122,7 @@ def _patch_reads(call: Around) -> Undo:
     for name in ("urandom", "getrandom"):
         if not hasattr(os, name):  # not Linux
             continue
-        undos.append(attribute.for_others(os, name, call))
+        undos.append(attribute.patch_for_others(os, name, call))
         if name == "urandom" and "_urandom" in vars(random):
             undos.append(attribute.replace(random, "_urandom", os.urandom))
-    return attribute.all_of(undos)
+    return attribute.undo_all(undos)

@@ -35,13 +35,14 @@ class Packages(Source):
     def recognise(self, difference: Difference) -> Evidence | None:
         """A package that both runs have has another version."""
         a, b = (
-            side.settings.get(self.id) or {"python": side.manifest.get("python"), **_installed(side.manifest)}
+            side.settings.get(self.id)
+            or {"python": side.manifest.get("python"), **_list_installed(side.manifest)}
             for side in (difference.a, difference.b)
         )
         common = tuple(name for name in sorted(a) if name in b)
-        changed = settings_diff.changed(a, b, common)
+        changed = settings_diff.describe_changed(a, b, common)
         return None if changed is None else Evidence(self.id, Strength.STRONG, changed)
 
 
-def _installed(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+def _list_installed(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     return manifest.get("packages") or {}

@@ -27,10 +27,12 @@ class PersistentWorkers(Source):
                 took()
                 arguments["persistent_workers"] = not arguments["persistent_workers"]
 
-        return dataloader_args.changing(change)
+        return dataloader_args.change_arguments(change)
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """The other way, where there are workers."""
         return (
-            [Variant("the other way", True, likely=0.4)] if any(dataloader_args.made_with(settings)) else ()
+            [Variant("the other way", True, likely=0.4)]
+            if any(dataloader_args.read_worker_counts(settings))
+            else ()
         )

@@ -27,10 +27,12 @@ class Prefetch(Source):
                 took()
                 arguments["prefetch_factor"] = value
 
-        return dataloader_args.changing(change)
+        return dataloader_args.change_arguments(change)
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Another number than the usual 2, where there are workers."""
         return (
-            [Variant("prefetch_factor=5", 5, likely=0.1)] if any(dataloader_args.made_with(settings)) else ()
+            [Variant("prefetch_factor=5", 5, likely=0.1)]
+            if any(dataloader_args.read_worker_counts(settings))
+            else ()
         )

@@ -64,8 +64,8 @@ class ProcessId(World):
         else:
             self._waiting = control, numbers
         for name, number in (("getpid", numbers.mine), ("getppid", numbers.parents)):
-            undos.append(attribute.for_others(os, name, _given(number)))
-        return attribute.all_of(undos)
+            undos.append(attribute.patch_for_others(os, name, _give_number(number)))
+        return attribute.undo_all(undos)
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note each read by the user's code; the import of psutil changes nothing here."""
@@ -74,21 +74,21 @@ class ProcessId(World):
         self._observed = True
         undos: list[Undo] = [lambda: setattr(self, "_observed", False)]
         for module, name in _READS:
-            noting = _noting(journal, f"{module.__name__}.{name}")
-            undos.append(attribute.for_others(module, name, noting))
-        return attribute.all_of(undos)
+            noting = _make_hook(journal, f"{module.__name__}.{name}")
+            undos.append(attribute.patch_for_others(module, name, noting))
+        return attribute.undo_all(undos)
 
 
-def _given(number: Callable[[], int]) -> Around:
+def _give_number(number: Callable[[], int]) -> Around:
     def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if args or kwargs or not callsite.called_directly():
+        if args or kwargs or not callsite.is_called_directly():
             return original(*args, **kwargs)
         return number()
 
     return call
 
 
-def _noting(journal: Journal, function: str) -> Around:
+def _make_hook(journal: Journal, function: str) -> Around:
     def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         value = original(*args, **kwargs)
         journal.note("identity", function, digest=digest_bytes(repr(value).encode()), user_only=True)

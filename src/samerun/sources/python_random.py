@@ -17,7 +17,7 @@ from samerun.runs.plan import Control
 from samerun.runs.schema import SEEDED, SEEDING
 from samerun.sources.base.rng import Rng
 from samerun.sources.patching import seeding_calls
-from samerun.sources.patching.unseeded_generators import Unseeded
+from samerun.sources.patching.unseeded_generators import UnseededStreams
 from samerun.sources.per_sample import own_generators
 from samerun.sources.source import Journal, Label, Undo
 from samerun.streams import stream_seed
@@ -53,7 +53,7 @@ class PythonRandom(Rng):
 
     def digest(self) -> bytes:
         """Of the 624 words, the position and the kept normal variate."""
-        offset = _offset()
+        offset = _find_offset()
         if offset is None:
             _, internal, gauss = random.getstate()
             words = _pack.pack(*internal)
@@ -67,18 +67,20 @@ class PythonRandom(Rng):
         """Seed it, also in children, and give `random.seed()` without a seed one from the stream."""
         undo_seed = super().control(control)
         assert undo_seed is not None
-        unseeded = Unseeded(control.seed, self.id)
+        unseeded = UnseededStreams(control.seed, self.id)
 
         def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
             if a is None and self_ is random._inst:
                 a = unseeded.stream().seed64
             original(self_, a, version)
 
-        return wrapping.all_of([undo_seed, self._in_children(control.seed), patch_seed(seed)])
+        return wrapping.undo_all([undo_seed, self._in_children(control.seed), patch_seed(seed)])
 
     def _in_children(self, seed: int) -> Undo:
         """After a fork too: Python itself then seeds it anew, from the system's entropy."""
-        return lineage.in_each_child(lambda: self.reseed(stream_seed(seed, self.id, *lineage.path())))
+        return lineage.call_in_each_child(
+            lambda: self.reseed(stream_seed(seed, self.id, *lineage.get_path()))
+        )
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Another seed, and others for what the script seeds the global generator with."""
@@ -86,9 +88,11 @@ class PythonRandom(Rng):
         assert undo_seed is not None
 
         def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
-            original(self_, seeding_calls.mixed(value, self.id, a) if self_ is random._inst else a, version)
+            original(
+                self_, seeding_calls.mix_seed(value, self.id, a) if self_ is random._inst else a, version
+            )
 
-        return wrapping.all_of([undo_seed, self._in_children(value), patch_seed(seed)])
+        return wrapping.undo_all([undo_seed, self._in_children(value), patch_seed(seed)])
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note each seeding, and each generator made or seeded without a seed."""
@@ -119,14 +123,14 @@ def patch_seed(call: Callable[[Callable[..., None], random.Random, Any, int], No
         given.apply_defaults()
         return call(original, *given.args)
 
-    method = wrapping.around(random.Random, "seed", seed)
+    method = wrapping.wrap_attribute(random.Random, "seed", seed)
     # the module's function is a method bound when random was imported: bind it anew
     function = wrapping.replace(random, "seed", random._inst.seed)
-    return wrapping.all_of([method, function])
+    return wrapping.undo_all([method, function])
 
 
 @functools.cache
-def _offset() -> int | None:
+def _find_offset() -> int | None:
     """Where a Random keeps its position and its words, found in one of our own; None when it is not."""
     mine = _random.Random(0)
     _random.Random.random(mine)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from samerun.runs.difference import Difference, Evidence, Row, Side, Strength
 from samerun.sources.evidence import rows
-from samerun.sources.evidence.rows import in_a_helper
+from samerun.sources.evidence.rows import is_in_helper
 from samerun.sources.source import Kind, Source
 
 
@@ -25,47 +25,47 @@ class ResumeState(Source):
         """
         origin = difference.origin
         if origin is not None and origin.inputs_equal:
-            return _counted(difference) if origin.draws else None
-        a, b = _found(difference.a), _found(difference.b)
-        left = {row.detail for row in difference.a.rows("written") if not in_a_helper(row)}
+            return _recognise_counted(difference) if origin.draws else None
+        a, b = _list_found(difference.a), _list_found(difference.b)
+        left = {row.detail for row in difference.a.rows("written") if not is_in_helper(row)}
         for path, row in b.items():
             same = path in a and (a[path].digest, a[path].value) == (row.digest, row.value)
             if path in left and not same:
                 return Evidence(
                     self.id, Strength.SEEN, f"run B read {path}, which run A had written", row.call_site
                 )
-        counted = _counted(difference)
+        counted = _recognise_counted(difference)
         if counted is not None:
             return counted
-        if rows.rng_differs(difference):
+        if rows.has_rng_difference(difference):
             return None  # other files may be read because another order was drawn
         for path, row in b.items():
-            if path not in a and path not in _paths(difference.a):
+            if path not in a and path not in _list_paths(difference.a):
                 # run A read nothing that B did not: B found more, rather than the same in another order
                 strength = Strength.STRONG if a.keys() <= b.keys() else Strength.LAST_RESORT
                 return Evidence(self.id, strength, f"run B read {path}, and run A did not", row.call_site)
         return None
 
 
-def _counted(difference: Difference) -> Evidence | None:
-    seed = rows.first_differing(difference, "seed")
+def _recognise_counted(difference: Difference) -> Evidence | None:
+    seed = rows.find_first_differing(difference, "seed")
     if seed is None:
         return None
-    for a, b in rows.pairs(difference, "listing"):
+    for a, b in rows.match_pairs(difference, "listing"):
         more = a is not None and b is not None and a.detail == b.detail and a.inputs != b.inputs
-        if a is not None and more and rows.lines_before(a, seed) <= rows.NEAR:
+        if a is not None and more and rows.count_lines_before(a, seed) <= rows.NEAR:
             said = f"{seed.name} was given another seed in each run, at {seed.call_site}"
             text = f"{said}, and {a.call_site} just before lists {a.detail}, where run B found other names"
             return Evidence(ResumeState.id, Strength.STRONG, text, a.call_site)
     return None
 
 
-def _found(side: Side) -> dict[str, Row]:
+def _list_found(side: Side) -> dict[str, Row]:
     """The files that a run read without having written them before, by path."""
     made: set[str] = set()
     found: dict[str, Row] = {}
     for row in side.evidence:
-        if row.detail is None or row.detail.endswith((".py", ".pyc")) or in_a_helper(row):
+        if row.detail is None or row.detail.endswith((".py", ".pyc")) or is_in_helper(row):
             continue  # a helper's rows are not in one order with these
         if row.what == "written":
             made.add(row.detail)
@@ -74,5 +74,5 @@ def _found(side: Side) -> dict[str, Row]:
     return found
 
 
-def _paths(side: Side) -> set[str | None]:
+def _list_paths(side: Side) -> set[str | None]:
     return {row.detail for row in side.rows("opened")}

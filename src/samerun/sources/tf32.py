@@ -60,7 +60,7 @@ class Tf32(Setting):
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """The runs had other settings."""
-        return settings_diff.differing(self.id, difference)
+        return settings_diff.find_differing(self.id, difference)
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Full float32 for what was set otherwise."""
@@ -69,7 +69,7 @@ class Tf32(Setting):
         a, b = (side.settings.get(self.id, {}) for side in (difference.a, difference.b))
         edits: list[Edit] = []
         if a.get("cudnn") != b.get("cudnn"):
-            edits += flags.assigned(code, "torch.backends.cudnn.allow_tf32", "False")
+            edits += flags.assign_flag(code, "torch.backends.cudnn.allow_tf32", "False")
         if a.get("matmul") != b.get("matmul") or not edits:
-            edits += flags.called(code, "torch.set_float32_matmul_precision", '"highest"')
+            edits += flags.call_function(code, "torch.set_float32_matmul_precision", '"highest"')
         return edits

@@ -17,7 +17,7 @@ from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.sources.evidence import rows
 from samerun.sources.patching import attribute, imported
 from samerun.sources.source import Journal, Kind, Settings, Source, Undo, Variant
-from samerun.wrapping import all_of, around
+from samerun.wrapping import undo_all, wrap_attribute
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
@@ -55,7 +55,7 @@ class ThreadScheduling(Source):
             if module not in self._observed and imported.has(module, holds):
                 self._observed.add(module)
                 undos += [functools.partial(self._observed.discard, module), watch(journal)]
-        return attribute.all_of(undos)
+        return attribute.undo_all(undos)
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Let Python switch between threads every `value` seconds; in play once there are several."""
@@ -66,7 +66,9 @@ class ThreadScheduling(Source):
             took()
             return original(*args, **kwargs)
 
-        return all_of([lambda: sys.setswitchinterval(before), around(threading.Thread, "start", start)])
+        return undo_all(
+            [lambda: sys.setswitchinterval(before), wrap_attribute(threading.Thread, "start", start)]
+        )
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Far more often than the usual 5 ms."""
@@ -79,9 +81,9 @@ class ThreadScheduling(Source):
             return None
         found = max(difference.a.rows("threads"), key=lambda row: row.value or 0, default=None)
         most = 0.0 if found is None else found.value or 0.0
-        if found is None or most <= 1 or rows.rng_differs(difference):
+        if found is None or most <= 1 or rows.has_rng_difference(difference):
             return None
-        if any(rows.first_differing(difference, what) for what in ("seed", "opened", "listing")):
+        if any(rows.find_first_differing(difference, what) for what in ("seed", "opened", "listing")):
             return None
         alive = f"{most:.0f} Python threads were alive"
         if (found.name or "").endswith(_TAKEN):
@@ -96,9 +98,9 @@ class ThreadScheduling(Source):
         """Results as they were asked for; one thread at a time where they share something."""
         from samerun.sources.edits import threads
 
-        edits = threads.as_submitted(code)
+        edits = threads.keep_order_submitted(code)
         if not edits or threads.share(code):
-            edits += threads.one_by_one(code)
+            edits += threads.run_one_by_one(code)
         if not edits:
             reason = "threads that wait for each other cannot be put into an order by an edit"
             raise NoEdit(f"{reason}: {self.advice}")
@@ -111,7 +113,7 @@ def _note_threads(journal: Journal) -> Undo:
             journal.note("threads", "start", value=threading.active_count() + 1, user_only=True)
         return original(*args, **kwargs)
 
-    return around(threading.Thread, "start", start)
+    return wrap_attribute(threading.Thread, "start", start)
 
 
 def _note_queues(journal: Journal) -> Undo:
@@ -132,9 +134,9 @@ def _note_queues(journal: Journal) -> Undo:
                 journal.note("threads", name, value=alive, user_only=True)
             return original(*args, **kwargs)
 
-        return around(kind, "get", get)
+        return wrap_attribute(kind, "get", get)
 
-    return attribute.all_of([wrapped(queues.Queue), wrapped(queues.SimpleQueue)])
+    return attribute.undo_all([wrapped(queues.Queue), wrapped(queues.SimpleQueue)])
 
 
 def _stands_by(caller: FrameType) -> bool:

@@ -12,7 +12,7 @@ from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources.evidence import settings_diff
 from samerun.sources.source import Kind, Label, Settings, Source, Undo, Variant
-from samerun.wrapping import all_of, around
+from samerun.wrapping import undo_all, wrap_attribute
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
@@ -71,9 +71,9 @@ class Threads(Source):
         def keep(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return original(value) if len(args) == 1 and not kwargs else original(*args, **kwargs)
 
-        undo = around(torch, "set_num_threads", keep)
+        undo = wrap_attribute(torch, "set_num_threads", keep)
         took()
-        return all_of([lambda: torch.set_num_threads(before), undo])
+        return undo_all([lambda: torch.set_num_threads(before), undo])
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """One, two, and as many as there are processors."""
@@ -92,11 +92,11 @@ class Threads(Source):
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """The runs had another number of threads."""
-        return settings_diff.differing(self.id, difference, keys=("intra",))
+        return settings_diff.find_differing(self.id, difference, keys=("intra",))
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """The number that run A had, set by the script."""
         from samerun.sources.edits import flags
 
         number = difference.a.settings.get(self.id, {}).get("intra", 1)
-        return flags.called(code, "torch.set_num_threads", str(number))
+        return flags.call_function(code, "torch.set_num_threads", str(number))

@@ -10,9 +10,9 @@ from samerun import callsite
 from samerun.runs.plan import Control
 from samerun.sources.base.torch_rng import TorchRng
 from samerun.sources.patching import seeding_calls
-from samerun.sources.patching.unseeded_generators import Unseeded
+from samerun.sources.patching.unseeded_generators import UnseededStreams
 from samerun.sources.source import Journal, Label, Undo
-from samerun.wrapping import MISSING, Around, Parameter, all_of, around, replace, stand_in, wrap
+from samerun.wrapping import MISSING, Around, Parameter, replace, stand_in, undo_all, wrap, wrap_attribute
 
 if TYPE_CHECKING:
     import torch
@@ -50,7 +50,7 @@ class TorchCpu(TorchRng):
 
         undo_seed = super().control(control)
         assert undo_seed is not None
-        unseeded = Unseeded(control.seed, self.id)
+        unseeded = UnseededStreams(control.seed, self.id)
         kind: Any = torch._C.Generator
 
         def seed(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -60,7 +60,7 @@ class TorchCpu(TorchRng):
             args[0].manual_seed(value)
             return value
 
-        return all_of([undo_seed, around(kind, "seed", seed)])
+        return undo_all([undo_seed, wrap_attribute(kind, "seed", seed)])
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Another seed, and others for what the script seeds torch and its own generators with."""
@@ -72,12 +72,12 @@ class TorchCpu(TorchRng):
         def manual_seed(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             given = _SEED.of(args, kwargs)
             if given is not MISSING:
-                args, kwargs = _SEED.put(args, kwargs, seeding_calls.mixed(value, self.id, given))
+                args, kwargs = _SEED.put(args, kwargs, seeding_calls.mix_seed(value, self.id, given))
             return original(*args, **kwargs)
 
-        generator = _varied_generator(value, self.id)
-        undos = [_around("manual_seed", manual_seed), replace(torch, "Generator", generator)]
-        return all_of([undo_seed, *undos])
+        generator = _make_varied_generator(value, self.id)
+        undos = [_wrap_torch("manual_seed", manual_seed), replace(torch, "Generator", generator)]
+        return undo_all([undo_seed, *undos])
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note each `torch.manual_seed`; as unseeded `torch.seed()`, and a look at the seed before that."""
@@ -99,12 +99,12 @@ class TorchCpu(TorchRng):
                 journal.note("unseeded", self.id, detail="looked at", user_only=True)
             return original(*args, **kwargs)
 
-        undos = [_around("seed", seed), _around("initial_seed", initial_seed)]
-        noted = seeding_calls.noting(journal, "torch.manual_seed", torch, is_seeded, [torch.random])
-        return all_of([*undos, noted])
+        undos = [_wrap_torch("seed", seed), _wrap_torch("initial_seed", initial_seed)]
+        noted = seeding_calls.note_given(journal, "torch.manual_seed", torch, is_seeded, [torch.random])
+        return undo_all([*undos, noted])
 
 
-def _varied_generator(value: int, id_: str) -> Any:
+def _make_varied_generator(value: int, id_: str) -> Any:
     """torch.Generator, except that it is seeded with others than the numbers that it is given."""
     import torch
 
@@ -113,13 +113,13 @@ def _varied_generator(value: int, id_: str) -> Any:
     def seeded(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = _OWN_SEED.of(args, kwargs)
         if given is not MISSING and not callsite.is_samerun(sys._getframe(2)):
-            args, kwargs = _OWN_SEED.put(args, kwargs, seeding_calls.mixed(value, id_, given))
+            args, kwargs = _OWN_SEED.put(args, kwargs, seeding_calls.mix_seed(value, id_, given))
         return call(*args, **kwargs)
 
     return stand_in(original, {"manual_seed": wrap(original.manual_seed, seeded)})
 
 
-def _around(name: str, hook: Around) -> Undo:
+def _wrap_torch(name: str, hook: Around) -> Undo:
     import torch
 
-    return around(torch, name, hook, [torch.random])
+    return wrap_attribute(torch, name, hook, [torch.random])

@@ -10,7 +10,7 @@ from samerun.runs.plan import Control
 from samerun.sources.base.torch_rng import TorchRng
 from samerun.sources.patching import seeding_calls
 from samerun.sources.source import Journal, Label, Undo
-from samerun.wrapping import all_of
+from samerun.wrapping import undo_all
 
 if TYPE_CHECKING:
     import torch
@@ -29,37 +29,39 @@ class TorchCuda(TorchRng):
 
     def generators(self) -> Sequence[torch.Generator]:
         """One for each device, once CUDA is initialised."""
-        return _cuda().default_generators if _cuda().is_initialized() else ()
+        return _get_cuda().default_generators if _get_cuda().is_initialized() else ()
 
     def reseed(self, seed: int) -> None:
         """Seed every device, now or as soon as CUDA is initialised."""
-        if not _cuda()._is_in_bad_fork():
-            _cuda().manual_seed_all(seed)
+        if not _get_cuda()._is_in_bad_fork():
+            _get_cuda().manual_seed_all(seed)
 
     def control(self, control: Control) -> Undo | None:
         """Seed every device; the undo also takes back a seeding that still waits for CUDA."""
-        waiting = list(_cuda()._queued_calls)
+        waiting = list(_get_cuda()._queued_calls)
         undo_seed = super().control(control)
         assert undo_seed is not None
 
         def undo() -> None:
-            if not _cuda().is_initialized():
-                _cuda()._queued_calls[:] = waiting
+            if not _get_cuda().is_initialized():
+                _get_cuda()._queued_calls[:] = waiting
             undo_seed()
 
         return undo
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note each seeding of CUDA devices by the script, not those that are a part of torch's."""
-        cuda = _cuda()
+        cuda = _get_cuda()
         undos = []
         for name in ("manual_seed", "manual_seed_all"):
-            directly = callsite.called_directly
-            undos.append(seeding_calls.noting(journal, f"torch.cuda.{name}", cuda, directly, [cuda.random]))
-        return all_of(undos)
+            directly = callsite.is_called_directly
+            undos.append(
+                seeding_calls.note_given(journal, f"torch.cuda.{name}", cuda, directly, [cuda.random])
+            )
+        return undo_all(undos)
 
 
-def _cuda() -> Any:
+def _get_cuda() -> Any:
     """The module, which has functions without types."""
     import torch
 

@@ -24,28 +24,28 @@ class TorchXpu(TorchRng):
 
     def generators(self) -> Sequence[torch.Generator]:
         """One for each device, once XPU is initialised."""
-        return _xpu().default_generators if _xpu().is_initialized() else ()
+        return _get_xpu().default_generators if _get_xpu().is_initialized() else ()
 
     def reseed(self, seed: int) -> None:
         """Seed every device, now or as soon as XPU is initialised."""
-        if not _xpu()._is_in_bad_fork():
-            _xpu().manual_seed_all(seed)
+        if not _get_xpu()._is_in_bad_fork():
+            _get_xpu().manual_seed_all(seed)
 
     def control(self, control: Control) -> Undo | None:
         """Seed every device; the undo also takes back a seeding that still waits for XPU."""
-        waiting = list(_xpu()._queued_calls)
+        waiting = list(_get_xpu()._queued_calls)
         undo_seed = super().control(control)
         assert undo_seed is not None
 
         def undo() -> None:
-            if not _xpu().is_initialized():
-                _xpu()._queued_calls[:] = waiting
+            if not _get_xpu().is_initialized():
+                _get_xpu()._queued_calls[:] = waiting
             undo_seed()
 
         return undo
 
 
-def _xpu() -> Any:
+def _get_xpu() -> Any:
     """The module, which has functions without types."""
     import torch
 

@@ -42,7 +42,7 @@ class UninitializedMemory(Setting):
 
     def environment(self, control: Control) -> Mapping[str, str]:
         """For zeros: what keeps the C library from handing out memory that it did not clear."""
-        return {} if control.fill == "nan" else zeroed_memory.environment()
+        return {} if control.fill == "nan" else zeroed_memory.build_environment()
 
     def control(self, control: Control) -> Undo | None:
         """Fill, in what is imported by now."""
@@ -53,28 +53,28 @@ class UninitializedMemory(Setting):
         if imported.has("torch", "use_deterministic_algorithms"):
             filled = super().control(control) if control.fill == "nan" else zeroed_memory.zero()
             undos += [filled] if filled is not None else []
-        return attribute.all_of(undos)
+        return attribute.undo_all(undos)
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note NumPy's arrays that nothing has written; tier ops notes those of torch."""
         if self._observed or not numpy_empty.are_there():
             return None
         self._observed = True
-        return attribute.all_of([lambda: setattr(self, "_observed", False), numpy_empty.note_uses(journal)])
+        return attribute.undo_all([lambda: setattr(self, "_observed", False), numpy_empty.note_uses(journal)])
 
     def read(self) -> dict[str, Any]:
         """The fill, and the mode that it depends on."""
         import torch
 
         return {
-            "fill": deterministic.memory().fill_uninitialized_memory,
+            "fill": deterministic.get_memory_module().fill_uninitialized_memory,
             "deterministic": torch.are_deterministic_algorithms_enabled(),
             "warn_only": torch.is_deterministic_algorithms_warn_only_enabled(),
         }
 
     def write(self, values: Mapping[str, Any]) -> None:
         """As torch's own functions do."""
-        deterministic.memory().fill_uninitialized_memory = values["fill"]
+        deterministic.get_memory_module().fill_uninitialized_memory = values["fill"]
         deterministic.switch(values["deterministic"], values["warn_only"])
 
     def repeatable(self, control: Control) -> Mapping[str, Any]:
@@ -105,8 +105,8 @@ class UninitializedMemory(Setting):
             text = f"{origin.op} read memory that nothing had written"
             if origin.made_at is not None:
                 return Evidence(self.id, Strength.SEEN, f"{text}, made at {origin.made_at}", origin.made_at)
-            return Evidence(self.id, Strength.SEEN, text, origin.call_site or _next_origin(difference))
-        if (origin is not None and origin.inputs_equal) or rows.explained(difference):
+            return Evidence(self.id, Strength.SEEN, text, origin.call_site or _find_next_origin(difference))
+        if (origin is not None and origin.inputs_equal) or rows.is_explained(difference):
             return None
         arrays = difference.a.rows("unwritten")
         if not arrays:
@@ -126,12 +126,12 @@ class UninitializedMemory(Setting):
         """Zeros where the memory is made."""
         from samerun.sources.edits import unwritten_memory
 
-        edits = unwritten_memory.zeroed(code, site)
+        edits = unwritten_memory.write_zeros(code, site)
         if not edits:
             raise NoEdit(f"no line of the script makes the memory that {site} reads: {self.advice}")
         return edits
 
 
-def _next_origin(difference: Difference) -> str | None:
+def _find_next_origin(difference: Difference) -> str | None:
     """Where the user's own code meets it first, when a library did before: `copy.deepcopy` of a model."""
     return next((item.call_site for item in difference.further if item.kind == "origin"), None)

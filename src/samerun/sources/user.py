@@ -21,7 +21,7 @@ class User(Source):
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Another name, for the user's own calls."""
-        return identity_calls.answering([(getpass, "getuser")], value, took)
+        return identity_calls.answer_with([(getpass, "getuser")], value, took)
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Another name."""

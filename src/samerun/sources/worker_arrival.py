@@ -15,7 +15,7 @@ from samerun.runs.plan import Control
 from samerun.sources.evidence import rows
 from samerun.sources.patching import attribute, completion_order, imported
 from samerun.sources.source import Journal, Kind, Source, Undo
-from samerun.wrapping import SELF, around
+from samerun.wrapping import SELF, wrap_attribute
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
@@ -63,7 +63,7 @@ class WorkerArrival(Source):
                 done.add(name)
                 undos += [functools.partial(done.discard, name)]
                 undos += [self._after_init(loader) if name == self.hooks_into else pools(name)]
-        return attribute.all_of(undos)
+        return attribute.undo_all(undos)
 
     def describe(self) -> Mapping[str, Any]:
         """Whether every DataLoader so far keeps the order; nothing before the first one."""
@@ -78,13 +78,16 @@ class WorkerArrival(Source):
         taken = difference.a.rows("arrival")
         if not taken or (origin is not None and (origin.inputs_equal or origin.draws)):
             return None
-        if any(rows.first_differing(difference, what) for what in ("seed", "opened", "listing")):
+        if any(rows.find_first_differing(difference, what) for what in ("seed", "opened", "listing")):
             return None
         site = taken[-1].call_site
         text = f"results are taken as they happen to be ready, by {taken[-1].name} at {site}"
         # a generator drawn from in what comes in another order differs as well
         return Evidence(
-            self.id, Strength.PLAUSIBLE if rows.rng_differs(difference) else Strength.STRONG, text, site
+            self.id,
+            Strength.PLAUSIBLE if rows.has_rng_difference(difference) else Strength.STRONG,
+            text,
+            site,
         )
 
     def _loader(self, difference: Difference) -> Evidence | None:
@@ -115,13 +118,13 @@ class WorkerArrival(Source):
             original(*args, **kwargs)
             do(SELF.of(args, kwargs))
 
-        return around(DataLoader, "__init__", init)
+        return wrap_attribute(DataLoader, "__init__", init)
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """`in_order=True`, and results of pools as they were asked for."""
         from samerun.sources.edits import threads
 
-        edits = threads.arriving_in_order(code) or threads.as_submitted(code)
+        edits = threads.keep_arrival_in_order(code) or threads.keep_order_submitted(code)
         if not edits:
             raise NoEdit(self.advice)
         return edits

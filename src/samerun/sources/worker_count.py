@@ -9,7 +9,7 @@ from samerun.runs.difference import Difference, Evidence
 from samerun.sources.evidence import settings_diff
 from samerun.sources.patching import dataloader_args
 from samerun.sources.source import Journal, Kind, Settings, Source, Undo, Variant
-from samerun.wrapping import SELF, around
+from samerun.wrapping import SELF, wrap_attribute
 
 
 class WorkerCount(Source):
@@ -35,7 +35,7 @@ class WorkerCount(Source):
             original(*args, **kwargs)
             self._made.append(SELF.of(args, kwargs).num_workers)
 
-        return around(DataLoader, "__init__", init)
+        return wrap_attribute(DataLoader, "__init__", init)
 
     def describe(self) -> Mapping[str, Any]:
         """num_workers of each DataLoader so far; nothing before the first one."""
@@ -53,11 +53,11 @@ class WorkerCount(Source):
                 without = {"persistent_workers": False, "prefetch_factor": None, "timeout": 0}
                 arguments.update(without, multiprocessing_context=None)
 
-        return dataloader_args.changing(change)
+        return dataloader_args.change_arguments(change)
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """0, 1, 2 and 4, but for the number that there is."""
-        made = set(dataloader_args.made_with(settings))
+        made = set(dataloader_args.read_worker_counts(settings))
         return [
             Variant(f"num_workers={n}", n, likely=0.6 if n in (0, 2) else 0.3)
             for n in (0, 1, 2, 4)
@@ -68,4 +68,4 @@ class WorkerCount(Source):
         """The runs loaded with another number of workers, and the batch differs."""
         if difference.what not in ("batch", "input"):
             return None
-        return settings_diff.differing(self.id, difference, keys=("workers",))
+        return settings_diff.find_differing(self.id, difference, keys=("workers",))

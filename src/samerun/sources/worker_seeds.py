@@ -45,13 +45,13 @@ class WorkerSeeds(Source):
 
     def has_price_in(self, settings: Settings) -> bool:
         """Where there is a DataLoader."""
-        return bool(dataloader_args.made_with(settings))
+        return bool(dataloader_args.read_worker_counts(settings))
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """Equal samples asked for, other batches made in workers, equal generators in the main process."""
         if difference.what not in ("batch", "input") or not difference.in_workers:
             return None
-        reseeded = _seeded_in_worker(difference)
+        reseeded = _find_seeded_in_worker(difference)
         if reseeded is not None:
             text = f"workers seed {reseeded.name} differently in each run, at {reseeded.call_site}"
             return Evidence(self.id, Strength.SEEN, text, reseeded.call_site)
@@ -68,16 +68,16 @@ class WorkerSeeds(Source):
         """Workers that seed themselves take the seed that torch gives them, from a seeded generator."""
         from samerun.sources.edits import dataloader_workers
 
-        edits = dataloader_workers.seeded(difference, code)
+        edits = dataloader_workers.seed_workers(difference, code)
         if not edits:
             raise NoEdit(self.advice)
         return edits
 
 
-def _seeded_in_worker(difference: Difference) -> Row | None:
+def _find_seeded_in_worker(difference: Difference) -> Row | None:
     """Where a worker seeds python's or numpy's global generator without a seed, or by another one."""
     for row in difference.a.rows("unseeded"):
         if ".worker" in row.process and row.name in ("python-random", "numpy-global", "torch-cpu"):
             return row
-    seed = rows.first_differing(difference, "seed")
+    seed = rows.find_first_differing(difference, "seed")
     return seed if seed is not None and ".worker" in seed.process else None

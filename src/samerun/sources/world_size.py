@@ -27,13 +27,13 @@ class WorldSize(Source):
                 likely=0.8,
                 runs=1.5,
                 compares="weights",
-                rewrite=_rewriting(n),
+                rewrite=_make_rewrite(n),
             )
             for n in (1, 2)
         ]
 
 
-def _rewriting(count: int) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
+def _make_rewrite(count: int) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
     """The command with another number of processes; the same command where it says none, or this one."""
 
     def rewrite(command: tuple[str, ...]) -> tuple[str, ...]:

@@ -11,8 +11,8 @@ from samerun import ranks
 from samerun.errors import StateError
 from samerun.state import kinds, rngs, validate
 from samerun.state.form import FORMAT, SCHEMA
-from samerun.state.to_tree import Taker
-from samerun.state.trees import plainly
+from samerun.state.to_tree import TreeWriter
+from samerun.state.trees import disable_grad
 
 
 def capture(**objects: Any) -> dict[str, Any]:
@@ -29,10 +29,10 @@ def capture(**objects: Any) -> dict[str, Any]:
     """
     held: dict[str, dict[str, Any]] = {"objects": {}, "values": {}, "about": {}}
     found: list[str] = []
-    generators, alone = rngs.capture(), _alone()
+    generators, alone = rngs.capture(), _is_alone()
     try:
-        with plainly():
-            taker = Taker()
+        with disable_grad():
+            taker = TreeWriter()
             for name, thing in objects.items():
                 try:
                     _take(taker, name, thing, held)
@@ -40,7 +40,7 @@ def capture(**objects: Any) -> dict[str, Any]:
                     found.append(str(error))
     finally:
         # a state_dict() may have drawn from them
-        if alone and _alone():
+        if alone and _is_alone():
             rngs.restore(generators)
         else:  # or a thread that trains, whose draws must not be made again
             generators = rngs.capture()
@@ -58,17 +58,17 @@ def capture(**objects: Any) -> dict[str, Any]:
     }
 
 
-def _alone() -> bool:
+def _is_alone() -> bool:
     """Whether this is the only thread of the process that runs Python."""
     return len(sys._current_frames()) == 1
 
 
-def _take(taker: Taker, name: str, thing: Any, held: dict[str, dict[str, Any]]) -> None:
-    kind = kinds.kind_of(thing, name)
+def _take(taker: TreeWriter, name: str, thing: Any, held: dict[str, dict[str, Any]]) -> None:
+    kind = kinds.find_kind(thing, name)
     try:
         state = kinds.read(thing, kind)
     except Exception as error:  # the object's own code
         raise StateError(f"{name}: its state could not be read ({type(error).__name__}: {error})") from error
     tree, places = taker.take(state, name)
     held["values" if kind == "value" else "objects"][name] = tree
-    held["about"][name] = {**validate.about(thing, kind), "places": places}
+    held["about"][name] = {**validate.describe_thing(thing, kind), "places": places}

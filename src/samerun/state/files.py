@@ -46,19 +46,19 @@ class Label:
     agreed: bool
 
 
-def temporary(path: Path, save: str) -> Path:
+def name_temporary(path: Path, save: str) -> Path:
     """Where a file is written before it takes its name."""
     return path.with_name(f".{path.name}.{save}.tmp")
 
 
-class Staged:
+class StagedFile:
     """A file that is written and on the disk, under a temporary name."""
 
     def __init__(self, path: Path, content: Mapping[str, Any], label: Label) -> None:
         """Raises StateError when it cannot be written."""
         self.path = path
-        self._temporary = temporary(self.path, label.save)
-        with _said(f"{path} could not be written"):
+        self._temporary = name_temporary(self.path, label.save)
+        with _translate_errors(f"{path} could not be written"):
             self._file: BinaryIO = open(self._temporary, "xb+")  # noqa: SIM115  stays open, and locked, until named
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX)
@@ -69,7 +69,7 @@ class Staged:
 
     def publish(self) -> None:
         """Give it its name, in the place of what had it. Raises StateError when that fails."""
-        with _said(f"{self.path} could not be written"):
+        with _translate_errors(f"{self.path} could not be written"):
             try:
                 os.replace(self._temporary, self.path)
             except OSError:
@@ -110,7 +110,7 @@ def label_of(path: Path) -> Label | None:
 
 def load(path: Path) -> dict[str, Any]:
     """The state in a file. Raises StateError unless it is there, whole, and of a version known here."""
-    with _said(f"{path} could not be read"), open(path, "rb") as file:
+    with _translate_errors(f"{path} could not be read"), open(path, "rb") as file:
         found = _label(file)
         if found is None:
             raise StateError(
@@ -127,7 +127,7 @@ def load(path: Path) -> dict[str, Any]:
             )
         file.seek(0)
         try:
-            with _sparse_checked():
+            with _check_sparse():
                 content = torch.load(file, map_location="cpu", weights_only=True)
         except Exception as error:  # torch's own errors are of many types
             first = str(error).partition("\n")[0]
@@ -139,7 +139,7 @@ def load(path: Path) -> dict[str, Any]:
     return content
 
 
-def _sparse_checked() -> AbstractContextManager[Any]:
+def _check_sparse() -> AbstractContextManager[Any]:
     """Indices of sparse tensors are looked at in here, which torch leaves out when it loads a file."""
     check: Any = torch.sparse.check_sparse_tensor_invariants
     checked: AbstractContextManager[Any] = check(True)
@@ -207,7 +207,7 @@ def _digest(file: BinaryIO, end: int) -> bytes:
 
 
 @contextmanager
-def _said(what: str) -> Iterator[None]:
+def _translate_errors(what: str) -> Iterator[None]:
     """What the system refuses is a StateError."""
     try:
         yield

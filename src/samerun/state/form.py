@@ -15,9 +15,9 @@ import numpy
 
 from samerun.errors import StateError
 from samerun.sources.base.rng import Rng
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 from samerun.state.kinds import KINDS
-from samerun.state.trees import ARRAY_KINDS, LEAVES, MAPPINGS, MARK, SETS, TENSORS, is_key, tensors_in
+from samerun.state.trees import ARRAY_KINDS, LEAVES, MAPPINGS, MARK, SETS, TENSORS, is_key, walk_tensors
 
 FORMAT: Final = "samerun.state"
 SCHEMA: Final = 1
@@ -82,7 +82,7 @@ def _check_about(said: Any, tree: Any, name: str) -> None:
     _demand(said.get("kind") in KINDS and isinstance(said.get("type"), str), f"{name} is of no kind")
     places = said.get("places")
     if isinstance(places, list):
-        tensors = sum(1 for _ in tensors_in(tree))
+        tensors = sum(1 for _ in walk_tensors(tree))
         _demand(len(places) == tensors, f"{name} has {tensors} tensors and {len(places)} places")
     for place in places if isinstance(places, list) else [places]:
         _demand(isinstance(place, str) and _is_device(place), f"{name} has the place {place!r}")
@@ -110,7 +110,7 @@ def _check_optimizer(parameters: Any, tree: Any, name: str) -> None:
 
 def _check_generators(id_: Any, states: Any) -> None:
     """Only how they are made up; what is in them is looked at as they are put back."""
-    source = catalogue().get(id_) if isinstance(id_, str) else None
+    source = find_sources().get(id_) if isinstance(id_, str) else None
     if not isinstance(source, Rng):
         return  # refused with a word of its own
     if id_.startswith("torch-"):
@@ -174,7 +174,7 @@ def _is_hashable(tree: Any) -> bool:
 
 def _check_array(tree: dict[str, Any], where: str) -> None:
     """Its bytes are numbers or characters, and as many as its shape takes: nothing else is read as memory."""
-    dtype = _dtype(tree.get("dtype"))
+    dtype = _parse_dtype(tree.get("dtype"))
     if dtype is None or dtype.kind not in ARRAY_KINDS:
         raise _Misfit(f"{where} holds an array of dtype {tree.get('dtype')!r}")
     shape, content = tree.get("shape"), tree.get("bytes")
@@ -190,7 +190,7 @@ def _check_array(tree: dict[str, Any], where: str) -> None:
     _demand(tree[MARK] == "array" or not shape, f"{where} holds a scalar with a shape")
 
 
-def _dtype(text: Any) -> Any:
+def _parse_dtype(text: Any) -> Any:
     try:
         return numpy.dtype(text) if isinstance(text, str) else None
     except (TypeError, ValueError, SyntaxError):

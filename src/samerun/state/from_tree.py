@@ -9,15 +9,15 @@ import numpy
 import torch
 
 from samerun.errors import StateError
-from samerun.state.trees import MAPPINGS, MARK, SETS, Places, clone, tensors_in
+from samerun.state.trees import MAPPINGS, MARK, SETS, Places, clone, walk_tensors
 
 
-class Giver:
+class TreeReader:
     """Gives values that share no memory with their trees; what was one tensor is one tensor again."""
 
     def __init__(self, *trees: Any) -> None:
         """`trees` are all that will be given: in which tensors occur more than once."""
-        times = Counter(map(id, tensors_in(trees)))
+        times = Counter(map(id, walk_tensors(trees)))
         self._shared = {tensor for tensor, count in times.items() if count > 1}
         self._made: dict[tuple[int, str], torch.Tensor] = {}
 
@@ -49,19 +49,19 @@ class Giver:
     def _marked(self, tree: dict[str, Any]) -> Any:
         if tree[MARK] in SETS:
             return SETS[tree[MARK]](self._give(item) for item in tree["items"])
-        return b"" if tree[MARK] == "empty bytes" else array_of(tree)
+        return b"" if tree[MARK] == "empty bytes" else make_array(tree)
 
     def _tensor(self, tree: torch.Tensor) -> torch.Tensor:
         place = self._all or next(self._each)
         known = self._made.get((id(tree), place))
         if known is None:
-            known = clone(tree, here(place), "a tensor")
+            known = clone(tree, find_device(place), "a tensor")
             if id(tree) in self._shared:  # the others are not held for longer than their new owners need them
                 self._made[id(tree), place] = known
         return known
 
 
-def array_of(tree: dict[str, Any]) -> Any:
+def make_array(tree: dict[str, Any]) -> Any:
     """The numpy array or scalar of its tree, which `samerun.state.form` has looked at."""
     content = bytearray(tree["bytes"] or b"")
     try:
@@ -72,7 +72,7 @@ def array_of(tree: dict[str, Any]) -> Any:
     return array[()] if tree[MARK] == "scalar" else array
 
 
-def here(place: str) -> str:
+def find_device(place: str) -> str:
     """The device of that name; when this process has not got it, another of its type, else the CPU."""
     kind, _, index = place.partition(":")
     if kind == "cpu":

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy
 import torch
 
-from samerun.digest.values import type_name
+from samerun.digest.values import name_type
 from samerun.errors import StateError
 from samerun.sources.per_sample import own_generators
 from samerun.streams import Stream
@@ -27,7 +27,7 @@ _BASES: Final[tuple[tuple[str, Any], ...]] = (
 _GENERATORS: Final = (torch.Generator, random.Random, numpy.random.Generator, numpy.random.RandomState)
 
 
-def kind_of(thing: Any, name: str) -> str:
+def find_kind(thing: Any, name: str) -> str:
     """One of KINDS. Raises StateError for an object that can be read but not written, or the reverse."""
     if isinstance(thing, _GENERATORS):
         return "generator"
@@ -38,12 +38,12 @@ def kind_of(thing: Any, name: str) -> str:
         return next((kind for kind, base in _BASES if isinstance(thing, base)), "other")
     if reads or writes:
         raise StateError(
-            f"{name} is a {type_name(type(thing))} with {'state_dict' if reads else 'load_state_dict'}() but "
+            f"{name} is a {name_type(type(thing))} with {'state_dict' if reads else 'load_state_dict'}() but "
             f"without {'load_state_dict' if reads else 'state_dict'}(); give it both"
         )
     if isinstance(thing, (torch.utils.data.DataLoader, torch.utils.data.Sampler)):
         raise StateError(
-            f"{name} is a {type_name(type(thing))}, which has no state_dict() and so no position to keep; "
+            f"{name} is a {name_type(type(thing))}, which has no state_dict() and so no position to keep; "
             "use samerun.data.DataLoader, which takes the same arguments"
         )
     return "value"

@@ -21,7 +21,7 @@ _RANK: Final = r"\.rank(\d+)-of-(\d+)"
 _ALONE: Final = "alone"  # stands for a save that the ranks did not agree on
 
 
-def file_of(path: Path, rank: int, world_size: int) -> Path:
+def name_file(path: Path, rank: int, world_size: int) -> Path:
     """Where a rank's file is: the path itself for one rank, else `ckpt.rank2-of-4.pt` beside it."""
     if world_size == 1:
         return path
@@ -29,7 +29,7 @@ def file_of(path: Path, rank: int, world_size: int) -> Path:
 
 
 @dataclass(frozen=True)
-class Seen:
+class FileState:
     """What there is of one rank's file: the save it is of, and the newer saves under temporary names."""
 
     save: str | None
@@ -44,44 +44,44 @@ class Seen:
         return json.dumps([self.save, self.waiting]).encode()
 
     @classmethod
-    def decode(cls, data: bytes) -> Seen:
+    def decode(cls, data: bytes) -> FileState:
         """What `encode` gave."""
         save, waiting = json.loads(data)
         return cls(save, tuple(waiting))
 
 
-def look(path: Path) -> Seen:
+def look(path: Path) -> FileState:
     """What there is of the file of one rank at `path`."""
     # the temporary ones first: one that is renamed meanwhile is then seen twice rather than not at all
     pattern = re.compile(re.escape(f".{path.name}.") + r"([0-9a-f]{32})\.tmp\Z")
-    names = [entry.name for entry in _beside(path)]
+    names = [entry.name for entry in _list_beside(path)]
     waiting = [match[1] for match in map(pattern.match, names) if match is not None]
-    waiting = [save for save in waiting if files.label_of(files.temporary(path, save)) is not None]
+    waiting = [save for save in waiting if files.label_of(files.name_temporary(path, save)) is not None]
     label = files.label_of(path)
     if label is None:
-        return Seen(None, tuple(waiting))
-    return Seen(label.save if label.agreed else _ALONE, tuple(waiting))
+        return FileState(None, tuple(waiting))
+    return FileState(label.save if label.agreed else _ALONE, tuple(waiting))
 
 
-def sizes(path: Path) -> dict[int, list[int]]:
+def find_sizes(path: Path) -> dict[int, list[int]]:
     """For each number of ranks that saved at `path`: the ranks whose files are there."""
     found: dict[int, list[int]] = {1: [0]} if path.is_file() else {}
-    for rank, world_size, _ in _others(path):
+    for rank, world_size, _ in _list_others(path):
         found.setdefault(world_size, []).append(rank)
     return {size: sorted(of) for size, of in found.items()}
 
 
-def where(path: Path, seen: Mapping[int, Seen], rank: int, world_size: int) -> Path:
+def choose_file(path: Path, seen: Mapping[int, FileState], rank: int, world_size: int) -> Path:
     """The file to read for a rank, given what was seen of the ranks' files.
 
     Raises StateError when the files are not of one save.
     """
-    mine = file_of(path, rank, world_size)
+    mine = name_file(path, rank, world_size)
     saves = {one.save for one in seen.values()} - {None}
     whole = [save for save in saves if save and all(one.holds(save) for one in seen.values())]
     if len(whole) == 1:
         (save,) = whole
-        return mine if seen[rank].save == save else files.temporary(mine, save)
+        return mine if seen[rank].save == save else files.name_temporary(mine, save)
     if not saves or len(seen) == 1:
         return mine  # and reading it says what is wrong
     groups = [
@@ -100,10 +100,10 @@ def clear(path: Path, world_size: int) -> None:
     prefix = re.compile(
         re.escape(f".{path.stem}") + rf"({_RANK})?" + re.escape(path.suffix) + r"\.[0-9a-f]{32}\.tmp\Z"
     )
-    for entry in _beside(path):
+    for entry in _list_beside(path):
         if prefix.match(entry.name):
             files.remove_abandoned(entry)
-    stale = [file for _, size, file in _others(path) if size != world_size]
+    stale = [file for _, size, file in _list_others(path) if size != world_size]
     if world_size != 1:
         stale.append(path)
     for file in stale:
@@ -111,13 +111,13 @@ def clear(path: Path, world_size: int) -> None:
             file.unlink(missing_ok=True)
 
 
-def _others(path: Path) -> list[tuple[int, int, Path]]:
+def _list_others(path: Path) -> list[tuple[int, int, Path]]:
     pattern = re.compile(re.escape(path.stem) + _RANK + re.escape(path.suffix) + r"\Z")
-    matches = ((pattern.match(entry.name), entry) for entry in _beside(path))
+    matches = ((pattern.match(entry.name), entry) for entry in _list_beside(path))
     return [(int(match[1]), int(match[2]), entry) for match, entry in matches if match is not None]
 
 
-def _beside(path: Path) -> list[Path]:
+def _list_beside(path: Path) -> list[Path]:
     """What is in the path's folder; nothing when that cannot be listed: opening the file says why."""
     try:
         return list(path.parent.iterdir())

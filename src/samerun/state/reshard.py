@@ -36,12 +36,12 @@ class Checkpoint:
         sources: list[_Digests] = []
         for state in states:
             first = first or state
-            things.append({name: _entries(state, name) for name in state["about"]})
+            things.append({name: _list_entries(state, name) for name in state["about"]})
             sources.append({id_: digest_value(rng) for id_, rng in state["rng"].items()})
         names = dict.fromkeys(name for of in things for name in of)
-        per_rank = {name: _differing([of.get(name, {}) for of in things]) for name in names}
+        per_rank = {name: _list_differing([of.get(name, {}) for of in things]) for name in names}
         per_rank = {name: keys for name, keys in per_rank.items() if keys}
-        shared = sources[0].keys() - _differing(sources) if len(sources) > 1 else ()
+        shared = sources[0].keys() - _list_differing(sources) if len(sources) > 1 else ()
         return cls(first, save, len(sources), per_rank, frozenset(shared))
 
     def refusal(self, world_size: int) -> str:
@@ -49,7 +49,7 @@ class Checkpoint:
         about = self.state["about"]
         exact = [name for name in about if name not in self.per_rank]
         loaders = [name for name in exact if about[name]["kind"] == "loader"]
-        text = f"it was saved by {_ranks(self.world_size)}, and here {_are(world_size)}. "
+        text = f"it was saved by {_count_ranks(self.world_size)}, and here {_are(world_size)}. "
         text += f"Exact for any number of ranks: {', '.join(exact) or 'nothing'}"
         if loaders:
             text += f" ({', '.join(loaders)}: while the ranks' batches together are as large as before)"
@@ -71,7 +71,8 @@ class Checkpoint:
             name for name in self.per_rank if not (name in streams or self._follows_rank_0(name, objects))
         ]
         given = [
-            f"{name} differed from rank to rank ({_few(self.per_rank[name])}): leave it out of load() and "
+            f"{name} differed from rank to rank ({_list_few(self.per_rank[name])}): leave it "
+            "out of load() and "
             "make it anew"
             for name in lost
             if name in objects
@@ -80,8 +81,10 @@ class Checkpoint:
             raise StateError(f"nothing was restored: {'; '.join(given)}")
         kept = {name: about for name, about in self.state["about"].items() if name not in lost}
         shared = {id_: self.state["rng"][id_] for id_ in self.shared_sources}
-        shared = {id_: state for id_, state in shared.items() if not rngs.misfit(id_, state)}
-        seeded = {id_ for id_ in (*rngs.sources(), *self.state["rng"]) if rngs.is_known(id_)} - shared.keys()
+        shared = {id_: state for id_, state in shared.items() if not rngs.explain_misfit(id_, state)}
+        seeded = {
+            id_ for id_ in (*rngs.list_sources(), *self.state["rng"]) if rngs.is_known(id_)
+        } - shared.keys()
         seeds = {id_: self._stream(id_, rank, world_size).seed64 for id_ in sorted(seeded)}
         state = {
             **self.state,
@@ -90,7 +93,9 @@ class Checkpoint:
             "rng": shared,
             "objects": {name: tree for name, tree in self.state["objects"].items() if name in kept},
             "values": {name: tree for name, tree in self.state["values"].items() if name in kept},
-            "about": {name: {**about, "places": _any_index(about["places"])} for name, about in kept.items()},
+            "about": {
+                name: {**about, "places": _drop_index(about["places"])} for name, about in kept.items()
+            },
         }
         return Restoration(state, objects, generators=streams, seeds=seeds)
 
@@ -117,7 +122,7 @@ class Checkpoint:
         return {*self.per_rank[name]} <= {key for key, _ in model.named_buffers()}
 
 
-def _entries(state: Mapping[str, Any], name: str) -> _Digests:
+def _list_entries(state: Mapping[str, Any], name: str) -> _Digests:
     """The digests of a thing's state: of a module by key, of all else of the whole."""
     tree = state["objects"].get(name, state["values"].get(name))
     if state["about"][name]["kind"] == "module":
@@ -125,20 +130,20 @@ def _entries(state: Mapping[str, Any], name: str) -> _Digests:
     return {"its state": digest_value(tree)}
 
 
-def _differing(each: list[_Digests]) -> tuple[str, ...]:
+def _list_differing(each: list[_Digests]) -> tuple[str, ...]:
     """The keys whose digest is not the same in each."""
     keys = dict.fromkeys(key for one in each for key in one)
     return tuple(key for key in keys if any(one.get(key) != each[0].get(key) for one in each))
 
 
-def _any_index(places: Places) -> Places:
+def _drop_index(places: Places) -> Places:
     """Rank 0's devices as any rank's: its current one of the type."""
     if isinstance(places, str):
         return places.partition(":")[0]
     return [place.partition(":")[0] for place in places]
 
 
-def _ranks(number: int) -> str:
+def _count_ranks(number: int) -> str:
     return f"{number} rank{'' if number == 1 else 's'}"
 
 
@@ -146,5 +151,5 @@ def _are(number: int) -> str:
     return f"{'is' if number == 1 else 'are'} {number}"
 
 
-def _few(names: tuple[str, ...]) -> str:
+def _list_few(names: tuple[str, ...]) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

@@ -14,9 +14,9 @@ from samerun.state import kinds as things
 from samerun.state import rngs, validate
 from samerun.state.capturing import capture
 from samerun.state.form import check_form
-from samerun.state.from_tree import Giver
-from samerun.state.to_tree import Taker
-from samerun.state.trees import differing, plainly
+from samerun.state.from_tree import TreeReader
+from samerun.state.to_tree import TreeWriter
+from samerun.state.trees import disable_grad, find_differing
 from samerun.streams import Stream
 
 State = Mapping[str, Any]
@@ -63,15 +63,15 @@ class Restoration:
         """Raise StateError for everything that stands against it; touches nothing."""
         check_form(self._state)
         found = self._about_ranks() + self._about_names()
-        found += rngs.problems(self._state["rng"], seeded=self._seeds)
+        found += rngs.list_problems(self._state["rng"], seeded=self._seeds)
         try:
             self._before = capture(**self._objects)
         except StateError as error:
-            raise StateError(_nothing([*found, str(error)])) from error
+            raise StateError(_describe_nothing([*found, str(error)])) from error
         found += self._about_content()
         if found:
-            raise StateError(_nothing(found))
-        kinds = [(name, things.kind_of(thing, name)) for name, thing in self._objects.items()]
+            raise StateError(_describe_nothing(found))
+        kinds = [(name, things.find_kind(thing, name)) for name, thing in self._objects.items()]
         self._order = sorted(kinds, key=lambda pair: things.KINDS.index(pair[1]))
 
     def carry_out(self) -> dict[str, Any]:
@@ -88,8 +88,8 @@ class Restoration:
     def undo(self) -> str:
         """Put everything back as it was before; returns how that went, as the end of a message."""
         failed = []
-        giver = Giver(self._before["objects"], self._before["values"])
-        with plainly():
+        giver = TreeReader(self._before["objects"], self._before["values"])
+        with disable_grad():
             for name, kind in self._order:
                 try:
                     _write(giver, self._before, name, kind, self._objects[name])
@@ -101,8 +101,8 @@ class Restoration:
         return "; all is as it was before"
 
     def _put(self) -> dict[str, Any]:
-        giver = Giver(self._state["objects"], self._state["values"])
-        with plainly():
+        giver = TreeReader(self._state["objects"], self._state["values"])
+        with disable_grad():
             for name, kind in self._order:
                 if name in self._generators:
                     things.reseed(self._objects[name], self._generators[name])
@@ -122,7 +122,7 @@ class Restoration:
 
     def _put_generators(self) -> None:
         rngs.restore(self._state["rng"])
-        _refuse(rngs.unrestored(self._state["rng"]))
+        _refuse(rngs.list_unrestored(self._state["rng"]))
         rngs.reseed(self._seeds)
 
     def _verify(self) -> None:
@@ -135,9 +135,9 @@ class Restoration:
                 continue  # a loader takes its position when it is next iterated
             if kind == "value" and not isinstance(thing, _WRITTEN_IN_PLACE):
                 continue
-            now, _ = Taker(copies=False).take(things.read(thing, kind), name)
+            now, _ = TreeWriter(copies=False).take(things.read(thing, kind), name)
             more = other or kind == "generator"  # seed sequences are not in states of before they were kept
-            found.append(differing(_tree(self._state, name), now, name, more=more))
+            found.append(find_differing(_get_tree(self._state, name), now, name, more=more))
         _refuse([one for one in found if one is not None])
 
     def _about_ranks(self) -> list[str]:
@@ -165,16 +165,16 @@ class Restoration:
         versions = saved["torch"], now["torch"]
         for name, about in now["about"].items():
             if name in saved["about"]:
-                pair = (_tree(saved, name), saved["about"][name]), (_tree(now, name), about)
-                found += validate.problems(name, *pair, same_torch=versions[0] == versions[1])
+                pair = (_get_tree(saved, name), saved["about"][name]), (_get_tree(now, name), about)
+                found += validate.list_problems(name, *pair, same_torch=versions[0] == versions[1])
         return found
 
 
-def _write(giver: Giver, state: State, name: str, kind: str, thing: Any) -> None:
-    things.write(thing, kind, giver.give(_tree(state, name), state["about"][name]["places"]))
+def _write(giver: TreeReader, state: State, name: str, kind: str, thing: Any) -> None:
+    things.write(thing, kind, giver.give(_get_tree(state, name), state["about"][name]["places"]))
 
 
-def _tree(state: State, name: str) -> Any:
+def _get_tree(state: State, name: str) -> Any:
     return state["objects"][name] if name in state["objects"] else state["values"][name]
 
 
@@ -183,5 +183,5 @@ def _refuse(found: list[str]) -> None:
         raise StateError(f"what was restored is not what was saved: {'; '.join(found)}")
 
 
-def _nothing(found: list[str]) -> str:
+def _describe_nothing(found: list[str]) -> str:
     return f"nothing was restored: {'; '.join(found)}"

@@ -10,43 +10,43 @@ import torch
 
 from samerun.sources.base.rng import Rng
 from samerun.sources.base.torch_rng import TorchRng
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 from samerun.sources.torch_cpu import TorchCpu
-from samerun.state.trees import differing
+from samerun.state.trees import find_differing
 
 
-def sources() -> dict[str, Rng]:
+def list_sources() -> dict[str, Rng]:
     """The RNG sources in play, by id."""
-    every = catalogue().values()
+    every = find_sources().values()
     return {source.id: source for source in every if isinstance(source, Rng) and source.in_play()}
 
 
 def capture() -> dict[str, Any]:
     """Their states, by id."""
-    return {id_: source.capture() for id_, source in sources().items()}
+    return {id_: source.capture() for id_, source in list_sources().items()}
 
 
-def problems(saved: Mapping[str, Any], seeded: Container[str] = ()) -> list[str]:
+def list_problems(saved: Mapping[str, Any], seeded: Container[str] = ()) -> list[str]:
     """What stands against restoring these states here, in words; changes nothing.
 
     Sources that are to be seeded need no state.
     """
-    found = [problem for problem in (misfit(id_, state) for id_, state in saved.items()) if problem]
+    found = [problem for problem in (explain_misfit(id_, state) for id_, state in saved.items()) if problem]
     return found + [
         f"{id_}: in use here, and the state has nothing of it; restore a state captured with it in use"
-        for id_ in sources()
+        for id_ in list_sources()
         if id_ not in saved and id_ not in seeded
     ]
 
 
-def misfit(id_: str, state: Any) -> str | None:
+def explain_misfit(id_: str, state: Any) -> str | None:
     """Why the state of a source cannot be restored here, in words; None when it can."""
     if not is_known(id_):
         return f"{id_}: this samerun knows no such source; use the samerun that saved it"
     if not is_of_devices(id_):
         return None
     kind = id_.removeprefix("torch-")
-    count = _device(id_).device_count() if _device(id_).is_available() else 0
+    count = _get_device_module(id_).device_count() if _get_device_module(id_).is_available() else 0
     if len(state) == count:
         return None
     return (
@@ -58,9 +58,9 @@ def misfit(id_: str, state: Any) -> str | None:
 def restore(saved: Mapping[str, Any]) -> None:
     """Put these states back, on devices that need not be in use yet."""
     for id_, state in saved.items():
-        if id_ not in sources():
-            _device(id_).init()
-        source = catalogue()[id_]
+        if id_ not in list_sources():
+            _get_device_module(id_).init()
+        source = find_sources()[id_]
         assert isinstance(source, Rng)
         source.restore(state)
 
@@ -68,28 +68,28 @@ def restore(saved: Mapping[str, Any]) -> None:
 def reseed(seeds: Mapping[str, int]) -> None:
     """Seed these sources with 64 bits each."""
     for id_, seed in seeds.items():
-        source = catalogue()[id_]
+        source = find_sources()[id_]
         assert isinstance(source, Rng)
         source.reseed(seed)
 
 
-def unrestored(saved: Mapping[str, Any]) -> list[str]:
+def list_unrestored(saved: Mapping[str, Any]) -> list[str]:
     """What is not as saved, in words."""
     now = capture()
-    found = (differing(state, now.get(id_), id_) for id_, state in saved.items())
+    found = (find_differing(state, now.get(id_), id_) for id_, state in saved.items())
     return [one for one in found if one is not None]
 
 
 def is_known(id_: str) -> bool:
     """Whether the catalogue has an RNG source of this id."""
-    return isinstance(catalogue().get(id_), Rng)
+    return isinstance(find_sources().get(id_), Rng)
 
 
 def is_of_devices(id_: str) -> bool:
     """Whether a source has one generator for each device of a type other than the CPU."""
-    return isinstance(catalogue().get(id_), TorchRng) and id_ != TorchCpu.id
+    return isinstance(find_sources().get(id_), TorchRng) and id_ != TorchCpu.id
 
 
-def _device(id_: str) -> Any:
+def _get_device_module(id_: str) -> Any:
     """The module of a type of device, which has functions without types."""
     return torch.get_device_module(id_.removeprefix("torch-"))

@@ -32,15 +32,15 @@ def save(path: StrPath, /, **objects: Any) -> None:
 
     Raises StateError for what cannot be captured or written.
     """
-    path = _real(path)
+    path = _resolve(path)
     rank, world_size = ranks.rank(), ranks.world_size()
-    label = files.Label(rank, world_size, _token(), agreed=world_size == 1 or has_group())
+    label = files.Label(rank, world_size, _draw_token(), agreed=world_size == 1 or has_group())
 
-    def stage() -> files.Staged:
+    def stage() -> files.StagedFile:
         _refuse_folder(path)
-        return files.Staged(rank_files.file_of(path, rank, world_size), capture(**objects), label)
+        return files.StagedFile(rank_files.name_file(path, rank, world_size), capture(**objects), label)
 
-    _all_or_none("saved", stage, undo=lambda staged: staged.discard()).publish()
+    _do_all_or_none("saved", stage, undo=lambda staged: staged.discard()).publish()
     rank_files.clear(path, world_size)
 
 
@@ -55,20 +55,20 @@ def load(path: StrPath, /, *, other_world: bool = False, **objects: Any) -> dict
 
     Raises StateError, with nothing changed, for anything that is missing, damaged or does not fit.
     """
-    path = _real(path)
-    seen = _seen(path)
-    prepared = _all_or_none(
-        "restored", lambda: _prepared(path, seen, objects, other_world), undo=lambda _: None
+    path = _resolve(path)
+    seen = _look(path)
+    prepared = _do_all_or_none(
+        "restored", lambda: _prepare(path, seen, objects, other_world), undo=lambda _: None
     )
-    return _all_or_none("restored", prepared.carry_out, undo=lambda _: prepared.undo())
+    return _do_all_or_none("restored", prepared.carry_out, undo=lambda _: prepared.undo())
 
 
-def _prepared(
-    path: Path, seen: Mapping[int, rank_files.Seen], objects: Mapping[str, Any], other_world: bool
+def _prepare(
+    path: Path, seen: Mapping[int, rank_files.FileState], objects: Mapping[str, Any], other_world: bool
 ) -> Restoration:
     _refuse_folder(path)
     rank, world_size = ranks.rank(), ranks.world_size()
-    sizes = rank_files.sizes(path)
+    sizes = rank_files.find_sizes(path)
     others = [size for size in sizes if size != world_size]
     own = world_size in sizes or any(one.save for one in seen.values())
     if len(others) + own > 1:
@@ -77,10 +77,10 @@ def _prepared(
             "those that are not meant"
         )
     if own or not others:
-        state = files.load(rank_files.where(path, seen, rank, world_size))
+        state = files.load(rank_files.choose_file(path, seen, rank, world_size))
         restoration = Restoration(state, objects)
     else:
-        checkpoint = _of_all(path, others[0])
+        checkpoint = _read_all(path, others[0])
         if not other_world:
             raise StateError(f"nothing was restored from {path}: {checkpoint.refusal(world_size)}")
         restoration = checkpoint.restoration(objects, rank, world_size)
@@ -88,35 +88,35 @@ def _prepared(
     return restoration
 
 
-def _of_all(path: Path, world_size: int) -> Checkpoint:
+def _read_all(path: Path, world_size: int) -> Checkpoint:
     """The checkpoint of another number of ranks, of which every file must be here."""
-    seen = {rank: rank_files.look(rank_files.file_of(path, rank, world_size)) for rank in range(world_size)}
-    of = [rank_files.where(path, seen, rank, world_size) for rank in range(world_size)]
+    seen = {rank: rank_files.look(rank_files.name_file(path, rank, world_size)) for rank in range(world_size)}
+    of = [rank_files.choose_file(path, seen, rank, world_size) for rank in range(world_size)]
     label = files.label_of(of[0])
     return Checkpoint.of(map(files.load, of), "0" if label is None else label.save)
 
 
-def _seen(path: Path) -> dict[int, rank_files.Seen]:
+def _look(path: Path) -> dict[int, rank_files.FileState]:
     """What there is of each rank's file: as each rank says, or without a group as this disk shows."""
     rank, world_size = ranks.rank(), ranks.world_size()
-    mine = rank_files.look(rank_files.file_of(path, rank, world_size))
+    mine = rank_files.look(rank_files.name_file(path, rank, world_size))
     if world_size > 1 and has_group():
-        return dict(enumerate(map(rank_files.Seen.decode, _gathered("samerun.state.load", mine.encode()))))
+        return dict(enumerate(map(rank_files.FileState.decode, _gather("samerun.state.load", mine.encode()))))
     seen = {
-        other: rank_files.look(rank_files.file_of(path, other, world_size)) for other in range(world_size)
+        other: rank_files.look(rank_files.name_file(path, other, world_size)) for other in range(world_size)
     }
     return {other: one for other, one in seen.items() if one.save or one.waiting or other == rank}
 
 
-def _token() -> str:
+def _draw_token() -> str:
     """What all files of one save have in common."""
     token = secrets.token_bytes(16)
     if ranks.world_size() > 1 and has_group():
-        token = _asked(lambda: exchange.from_first(token))
+        token = _ask(lambda: exchange.broadcast_first(token))
     return token.hex()
 
 
-def _all_or_none(done: str, work: Callable[[], _T], undo: Callable[[_T], object]) -> _T:
+def _do_all_or_none(done: str, work: Callable[[], _T], undo: Callable[[_T], object]) -> _T:
     """This rank's part of what every rank does or none; `undo` takes it back when another rank could not do
     its own.
 
@@ -125,10 +125,10 @@ def _all_or_none(done: str, work: Callable[[], _T], undo: Callable[[_T], object]
     try:
         result = work()
     except Exception as error:
-        _gathered_problems(f"{type(error).__name__}: {error}")
+        _gather_problems(f"{type(error).__name__}: {error}")
         raise
     try:
-        said = _gathered_problems("")
+        said = _gather_problems("")
     except BaseException:
         undo(result)
         raise
@@ -138,19 +138,19 @@ def _all_or_none(done: str, work: Callable[[], _T], undo: Callable[[_T], object]
     return result
 
 
-def _gathered_problems(mine: str) -> list[str]:
+def _gather_problems(mine: str) -> list[str]:
     """What each rank that has a problem says of it."""
     if ranks.world_size() == 1 or not has_group():
         return []
-    said = _gathered("samerun.state", mine.encode("utf-8", "replace"))
+    said = _gather("samerun.state", mine.encode("utf-8", "replace"))
     return [f"rank {rank}: {one.decode()}" for rank, one in enumerate(said) if one]
 
 
-def _gathered(call: str, data: bytes) -> list[bytes]:
-    return _asked(lambda: exchange.gather(call, data))
+def _gather(call: str, data: bytes) -> list[bytes]:
+    return _ask(lambda: exchange.gather(call, data))
 
 
-def _asked(question: Callable[[], _T]) -> _T:
+def _ask(question: Callable[[], _T]) -> _T:
     try:
         return question()
     except (SamerunError, RuntimeError) as error:  # torch's DistError is a RuntimeError
@@ -160,7 +160,7 @@ def _asked(question: Callable[[], _T]) -> _T:
         ) from error
 
 
-def _real(path: StrPath) -> Path:
+def _resolve(path: StrPath) -> Path:
     """Where links lead to: a link to a checkpoint stays one when it is saved."""
     if not isinstance(path, (str, os.PathLike)):
         raise UsageError(f"a path is a string or a Path, not {path!r}; pass where the checkpoint is")

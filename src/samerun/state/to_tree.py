@@ -9,14 +9,14 @@ import numpy
 import torch
 
 from samerun.digest import digest_value
-from samerun.digest.values import type_name
+from samerun.digest.values import name_type
 from samerun.errors import StateError
 from samerun.state.trees import ARRAY_KINDS, LEAVES, MAPPINGS, MARK, SETS, TENSORS, Places, clone, is_key
 
 _SET_NAMES = {kind: name for name, kind in SETS.items()}
 
 
-class Taker:
+class TreeWriter:
     """Takes values as trees. A tensor met twice, whatever holds it, is cloned once and stays one tensor."""
 
     def __init__(self, *, copies: bool = True) -> None:
@@ -48,12 +48,12 @@ class Taker:
         if kind in TENSORS:
             return self._tensor(value, where)
         if kind is numpy.ndarray or isinstance(value, numpy.generic):
-            return _array(value, where)
+            return _convert_array(value, where)
         if kind is bytearray:
             return bytearray(value)
         if kind in (list, tuple) or kind in MAPPINGS or kind in _SET_NAMES:
             return self._container(value, where)
-        raise StateError(_not_plain(value, where))
+        raise StateError(_describe_not_plain(value, where))
 
     def _container(self, value: Any, where: str) -> Any:
         if id(value) in self._above:
@@ -75,7 +75,7 @@ class Taker:
         for key, item in value.items():
             if not is_key(key) or key == MARK:
                 raise StateError(
-                    f"{where} has the key {key!r} ({type_name(type(key))}); keys are strings, numbers, None "
+                    f"{where} has the key {key!r} ({name_type(type(key))}); keys are strings, numbers, None "
                     f"and tuples of these, and not {MARK!r}"
                 )
             tree[key] = self._take(item, f"{where}[{key!r}]")
@@ -87,7 +87,7 @@ class Taker:
         self._places.append(str(value.device))
         if not self._copies and value.is_cpu:
             return value.detach()
-        source = _memory(value)
+        source = _identify_memory(value)
         known = self._clones.get(source)
         if known is None:
             # the value is kept too: were it freed, another tensor could take its address
@@ -95,7 +95,7 @@ class Taker:
         return known[1]
 
 
-def _memory(value: torch.Tensor) -> object:
+def _identify_memory(value: torch.Tensor) -> object:
     """What two tensors of the same elements in the same memory have in common."""
     if value.layout is not torch.strided or value.is_quantized or value.is_meta:
         return id(value)
@@ -111,7 +111,7 @@ def _memory(value: torch.Tensor) -> object:
     )
 
 
-def _array(value: Any, where: str) -> dict[str, Any]:
+def _convert_array(value: Any, where: str) -> dict[str, Any]:
     array = numpy.asarray(value)
     if array.dtype.kind not in ARRAY_KINDS or (array.size and not array.itemsize):
         raise StateError(
@@ -128,8 +128,8 @@ def _array(value: Any, where: str) -> dict[str, Any]:
     }
 
 
-def _not_plain(value: Any, where: str) -> str:
-    kind = type_name(type(value))
+def _describe_not_plain(value: Any, where: str) -> str:
+    kind = name_type(type(value))
     if not isinstance(value, torch.Tensor):
         return (
             f"{where} is a {kind}, which is not a plain value; an object is kept by its state_dict() and "

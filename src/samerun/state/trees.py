@@ -40,7 +40,7 @@ _KEYS = frozenset({type(None), bool, int, float, str, bytes})
 
 
 @contextmanager
-def plainly() -> Iterator[None]:
+def disable_grad() -> Iterator[None]:
     """No graph is recorded in here, and no tensor made in here is an inference tensor."""
     with torch.inference_mode(False), torch.no_grad():
         yield
@@ -62,7 +62,7 @@ def clone(value: torch.Tensor, device: str, where: str) -> torch.Tensor:
         copied = plain.clone() if str(plain.device) == device else plain.to(device, copy=True)
     except (RuntimeError, NotImplementedError) as error:
         first = str(error).partition("\n")[0]
-        raise StateError(f"{where}, {shown(value)}, could not be copied: {first}") from error
+        raise StateError(f"{where}, {show(value)}, could not be copied: {first}") from error
     return copied.requires_grad_() if value.requires_grad and value.is_leaf else copied
 
 
@@ -71,16 +71,16 @@ def is_key(key: Any) -> bool:
     return type(key) in _KEYS or (type(key) is tuple and all(map(is_key, key)))
 
 
-def tensors_in(tree: Any) -> Iterator[torch.Tensor]:
+def walk_tensors(tree: Any) -> Iterator[torch.Tensor]:
     """Every tensor of a tree, as often as it occurs."""
     if isinstance(tree, torch.Tensor):
         yield tree
     elif isinstance(tree, (list, tuple, dict)):
         for item in tree.values() if isinstance(tree, dict) else tree:
-            yield from tensors_in(item)
+            yield from walk_tensors(item)
 
 
-def differing(saved: Any, now: Any, where: str, *, more: bool = False) -> str | None:
+def find_differing(saved: Any, now: Any, where: str, *, more: bool = False) -> str | None:
     """Where two trees first differ, in words; None when they hold the same bits.
 
     The order of a mapping does not count, nor does list against tuple. With `more`, `now` may have more keys.
@@ -89,7 +89,7 @@ def differing(saved: Any, now: Any, where: str, *, more: bool = False) -> str | 
         for key, item in saved.items():
             if key not in now:
                 return f"{where}[{key!r}] is not there"
-            found = differing(item, now[key], f"{where}[{key!r}]", more=more)
+            found = find_differing(item, now[key], f"{where}[{key!r}]", more=more)
             if found is not None:
                 return found
         extra = [key for key in now if key not in saved]
@@ -98,16 +98,16 @@ def differing(saved: Any, now: Any, where: str, *, more: bool = False) -> str | 
         if len(saved) != len(now):
             return f"{where} has {len(now)} items, not {len(saved)}"
         pairs = enumerate(zip(saved, now, strict=True))
-        found_in = (differing(one, two, f"{where}[{index}]", more=more) for index, (one, two) in pairs)
+        found_in = (find_differing(one, two, f"{where}[{index}]", more=more) for index, (one, two) in pairs)
         return next((found for found in found_in if found is not None), None)
     if digest_value(saved) == digest_value(now):
         return None
-    if isinstance(saved, torch.Tensor) and shown(saved) == shown(now):
+    if isinstance(saved, torch.Tensor) and show(saved) == show(now):
         return f"{where} has other bits"
-    return f"{where} is {shown(now)}, not {shown(saved)}"
+    return f"{where} is {show(now)}, not {show(saved)}"
 
 
-def shown(value: Any) -> str:
+def show(value: Any) -> str:
     """A value in a few words."""
     if isinstance(value, torch.Tensor):
         return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from samerun.ranks.named_digests import Entry
 
 
-def said(difference: tuple[Entry | None, Entry | None] | None, before: str, now: str) -> str:
+def describe_difference(difference: tuple[Entry | None, Entry | None] | None, before: str, now: str) -> str:
     """A first difference in words: `before` and `now` name the two runs, as in "the first run"."""
     a, b = difference or (None, None)
     if a is None:

@@ -21,7 +21,7 @@ _MACHINERY = frozenset(
 )
 
 
-def generators_in(value: Any, name: str = "") -> dict[str, Any]:
+def find_generators(value: Any, name: str = "") -> dict[str, Any]:
     """The generators of python, numpy and torch that `value` is or holds, each by its path from `name`."""
     seen: dict[int, Any] = {}
     return dict(_walk(value, name, seen, _DEEP))
@@ -34,12 +34,12 @@ def _walk(value: Any, name: str, seen: dict[int, Any], depth: int) -> Iterator[t
         seen[id(value)] = value
         yield name, value
         return
-    for part_name, part in _parts(value, name):
+    for part_name, part in _list_parts(value, name):
         seen[id(value)] = value
         yield from _walk(part, part_name, seen, depth - 1)
 
 
-def _parts(value: Any, name: str) -> list[tuple[str, Any]]:
+def _list_parts(value: Any, name: str) -> list[tuple[str, Any]]:
     if isinstance(value, _CLOSED) or type(value).__module__.partition(".")[0] in _MACHINERY:
         return []
     if isinstance(value, (list, tuple)):

@@ -13,9 +13,9 @@ from samerun.controls import control, isolate_rng
 from samerun.errors import StateError, UsageError
 from samerun.runs.plan import Mode
 from samerun.streams import stream_seed
-from samerun.testing.describe import said
-from samerun.testing.step_digests import Moment, after_end, after_step, generators
-from samerun.testing.unrestored import forgotten, holdings
+from samerun.testing.describe import describe_difference
+from samerun.testing.step_digests import Moment, digest_end, digest_step, list_generators
+from samerun.testing.unrestored import describe_forgotten, list_holdings
 
 _MANY = 10_000  # steps: a training that does not end is a mistake
 
@@ -69,7 +69,7 @@ class _Trial:
         """The moments after each step of the training that is left alone, and that after its end."""
         with self._control:
             self._first = self._made()
-            moments = list(_moments(self._first))
+            moments = list(_walk_moments(self._first))
         if len(moments) == 1:
             raise UsageError("step() raised StopIteration at once: there is no step to interrupt after")
         return moments
@@ -79,11 +79,11 @@ class _Trial:
         with self._control:
             training = self._made()
             state.save(self._checkpoint(0), **training.objects)
-            for done, (expected, now) in enumerate(zip(whole, _moments(training), strict=False), 1):
+            for done, (expected, now) in enumerate(zip(whole, _walk_moments(training), strict=False), 1):
                 if not expected.same_as(now):
                     raise AssertionError(
                         "without any interruption, the training does not repeat: "
-                        f"{_first(expected, now, done, 'second')}. Either it is not the same twice "
+                        f"{_describe_first(expected, now, done, 'second')}. Either it is not the same twice "
                         "(assert_same_run tells), or to save it changes it"
                     )
                 if not now.over:
@@ -101,12 +101,12 @@ class _Trial:
 
     def _parting(self, whole: list[Moment], done: int) -> str | None:
         """Where the resumed training parts from the whole one, in words."""
-        resumed = _moments(self._restarted(done))
+        resumed = _walk_moments(self._restarted(done))
         for number, (expected, now) in enumerate(zip(whole[done:], resumed, strict=False), done + 1):
             if number == done + 1 and now.over:  # without a step, there is no last batch and the like to hold
                 expected, now = (replace(each, unsaved=()) for each in (expected, now))
             if not expected.same_as(now):
-                return _first(expected, now, number, "resumed")
+                return _describe_first(expected, now, number, "resumed")
         return None
 
     def _forgotten(self, done: int) -> str:
@@ -115,15 +115,15 @@ class _Trial:
             training = self._made()
             for _ in range(done):
                 training.step()
-            before = holdings(training)
+            before = list_holdings(training)
         with self._control:
-            after = holdings(self._restarted(done))
-        return forgotten(before, after)
+            after = list_holdings(self._restarted(done))
+        return describe_forgotten(before, after)
 
     def _restarted(self, done: int) -> Training:
         """As the same command started again has it: made anew, then loaded."""
         training = self._made()
-        for source in generators():  # loading must put them back, wherever they are
+        for source in list_generators():  # loading must put them back, wherever they are
             source.reseed(stream_seed(done, "polluted", source.id))
         try:
             plain = state.load(self._checkpoint(done), **training.objects)
@@ -163,19 +163,19 @@ class _Trial:
         return self._folder / f"step{done}.pt"
 
 
-def _moments(training: Training) -> Iterator[Moment]:
+def _walk_moments(training: Training) -> Iterator[Moment]:
     """After each step, and after the last."""
     for _ in range(_MANY):
         try:
             result = training.step()
         except StopIteration:
-            yield after_end(training)
+            yield digest_end(training)
             return
-        yield after_step(training, result)
+        yield digest_step(training, result)
     raise UsageError(f"step() has not raised StopIteration in {_MANY} calls; give it a short training")
 
 
-def _first(expected: Moment, now: Moment, number: int, which: str) -> str:
+def _describe_first(expected: Moment, now: Moment, number: int, which: str) -> str:
     """Where two unequal moments part first, in words."""
     if expected.over:
         if not now.over:
@@ -183,7 +183,7 @@ def _first(expected: Moment, now: Moment, number: int, which: str) -> str:
     elif now.over:
         return f"the {which} run ends after step {number - 1}, and the first one makes step {number}"
     when = "at the end" if expected.over else f"in step {number}"
-    return f"{when}, {said(expected.difference(now), 'the first run', f'the {which} one')}"
+    return f"{when}, {describe_difference(expected.difference(now), 'the first run', f'the {which} one')}"
 
 
 def _is_shared(value: Any, first: Any) -> bool:

@@ -8,9 +8,9 @@ from typing import Any
 
 from samerun.controls import control
 from samerun.errors import UsageError
-from samerun.ranks.named_digests import entries, first_difference
+from samerun.ranks.named_digests import find_first_difference, list_entries
 from samerun.runs.plan import Mode
-from samerun.testing.describe import said
+from samerun.testing.describe import describe_difference
 
 
 def assert_same_run(fn: Callable[[], Any], *, runs: int = 2, seed: int = 0, mode: Mode = "strict") -> None:
@@ -26,14 +26,14 @@ def assert_same_run(fn: Callable[[], Any], *, runs: int = 2, seed: int = 0, mode
     for run in range(1, runs + 1):
         with control(seed, mode=mode):
             value = fn()
-            found = entries(value)
+            found = list_entries(value)
         if all(entry.empty for entry in found):
             raise UsageError(
                 "fn returned nothing to compare; return the losses, the model or its state_dict()"
             )
         if first is None:
             first = found
-        difference = first_difference(first, found)
+        difference = find_first_difference(first, found)
         if difference is not None:
-            where = said(difference, "run 1", f"run {run}")
+            where = describe_difference(difference, "run 1", f"run {run}")
             raise AssertionError(f"{runs} runs are not the same (seed {seed}, mode {mode}): {where}")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from samerun.errors import UsageError
-from samerun.testing.watch_loader import Seen
+from samerun.testing.watch_loader import Observation
 
 Epoch = tuple[int, int]  # its seed and its number
 _ROUNDING = 2.0**-21  # of the largest number: a few units in the last place of a float32
@@ -17,7 +17,7 @@ _CHANGES = 64  # times that, at least
 _FEW = 8  # samples: fewer can fall into the same order by chance
 
 
-def same_order(epochs: dict[Epoch, list[Seen]]) -> str | None:
+def find_same_order(epochs: dict[Epoch, list[Observation]]) -> str | None:
     """The first two epochs whose samples come in the same order."""
     orders = {epoch: [each.index for each in seen if each.what == "sample"] for epoch, seen in epochs.items()}
     fewest = min(map(len, orders.values()))
@@ -27,12 +27,16 @@ def same_order(epochs: dict[Epoch, list[Seen]]) -> str | None:
         )
     for a, b in combinations(orders, 2):
         if orders[a] == orders[b]:
-            kept = ", which is that of the dataset" if orders[a] == sorted(orders[a], key=_by_number) else ""
-            return f"order: {_same(a, b, 'the order of the samples')}{kept}"
+            kept = (
+                ", which is that of the dataset"
+                if orders[a] == sorted(orders[a], key=_sort_by_number)
+                else ""
+            )
+            return f"order: {_describe_same(a, b, 'the order of the samples')}{kept}"
     return None
 
 
-def same_augmentation(epochs: dict[Epoch, list[Seen]]) -> str | None:
+def find_same_augmentation(epochs: dict[Epoch, list[Observation]]) -> str | None:
     """The first two epochs with the same samples, or two samples that draw the same random numbers."""
     contents = {
         epoch: {s.index: s.content for s in seen if s.what == "sample"} for epoch, seen in epochs.items()
@@ -44,12 +48,16 @@ def same_augmentation(epochs: dict[Epoch, list[Seen]]) -> str | None:
                 f"{_name(a)} and {_name(b)} have {len(common)} samples in common, and at least {_FEW} are "
                 "needed to compare what was made of them; give a smaller dataset, and all of it in an epoch"
             )
-        if all(contents[a][index] == contents[b][index] for index in common) and not _collated(a, b, epochs):
-            return f"augmentation: {_same(a, b, f'all {len(common)} samples')}"
-    return _shared_draws(epochs) or _shared_change(epochs)
+        if all(contents[a][index] == contents[b][index] for index in common) and not _augments_in_collate(
+            a, b, epochs
+        ):
+            return f"augmentation: {_describe_same(a, b, f'all {len(common)} samples')}"
+    return _find_shared_draws(epochs) or _find_shared_change(epochs)
 
 
-def starts(epochs: dict[Epoch, list[Seen]]) -> Iterator[tuple[tuple[str, bytes], tuple[Epoch, Seen]]]:
+def starts(
+    epochs: dict[Epoch, list[Observation]],
+) -> Iterator[tuple[tuple[str, bytes], tuple[Epoch, Observation]]]:
     """(generator, the state in which it was found) of all that draws, and what that is in which epoch."""
     for epoch, seen in epochs.items():
         for each in seen:
@@ -57,7 +65,7 @@ def starts(epochs: dict[Epoch, list[Seen]]) -> Iterator[tuple[tuple[str, bytes],
                 yield (name, state), (epoch, each)
 
 
-def described(epoch: Epoch, seen: Seen) -> str:
+def describe_seen(epoch: Epoch, seen: Observation) -> str:
     """Something made, in words."""
     indices = [str(name) for name in seen.index if name not in ("[", "]")]
     what = {"sample": "sample", "batch": "the batch of samples", "collate": "collate_fn for samples"}[
@@ -67,20 +75,21 @@ def described(epoch: Epoch, seen: Seen) -> str:
     return f"{what} {', '.join(indices[:4])}{', …' if len(indices) > 4 else ''}{where} ({_name(epoch)})"
 
 
-def _shared_draws(epochs: dict[Epoch, list[Seen]]) -> str | None:
-    found: dict[tuple[str, bytes], tuple[Epoch, Seen]] = {}
+def _find_shared_draws(epochs: dict[Epoch, list[Observation]]) -> str | None:
+    found: dict[tuple[str, bytes], tuple[Epoch, Observation]] = {}
     for start, (epoch, seen) in starts(epochs):
         first_epoch, first = found.setdefault(start, (epoch, seen))
         # A sample that comes twice in an epoch may be the same both times.
         if (first_epoch, first.what, first.index) != (epoch, seen.what, seen.index):
             return (
-                f"augmentation: {described(first_epoch, first)} and {described(epoch, seen)} draw the same "
+                f"augmentation: {describe_seen(first_epoch, first)} and "
+                f"{describe_seen(epoch, seen)} draw the same "
                 f"random numbers from {start[0]}"
             )
     return None
 
 
-def _shared_change(epochs: dict[Epoch, list[Seen]]) -> str | None:
+def _find_shared_change(epochs: dict[Epoch, list[Observation]]) -> str | None:
     """Whether one number was added to all samples of an epoch, or multiplied with them, in each epoch."""
     several = [{s.index: s.numbers for s in seen if s.what == "sample"} for seen in epochs.values()]
     common = set.intersection(*map(set, several))
@@ -106,13 +115,13 @@ def _shared_change(epochs: dict[Epoch, list[Seen]]) -> str | None:
     return None
 
 
-def _collated(a: Epoch, b: Epoch, epochs: dict[Epoch, list[Seen]]) -> bool:
+def _augments_in_collate(a: Epoch, b: Epoch, epochs: dict[Epoch, list[Observation]]) -> bool:
     """Whether collate_fn augments, and not alike in both epochs: what it drew tells."""
     drawn = [{start for start, (_, seen) in starts({e: epochs[e]}) if seen.what == "collate"} for e in (a, b)]
     return bool(drawn[0]) and drawn[0].isdisjoint(drawn[1])
 
 
-def _same(a: Epoch, b: Epoch, what: str) -> str:
+def _describe_same(a: Epoch, b: Epoch, what: str) -> str:
     """Two epochs have the same …, in words."""
     (seed_a, epoch_a), (seed_b, epoch_b) = a, b
     if epoch_a == epoch_b:
@@ -129,5 +138,5 @@ def _name(epoch: Epoch) -> str:
     return f"seed {epoch[0]}, epoch {epoch[1]}"
 
 
-def _by_number(index: tuple[Any, ...]) -> list[tuple[str, Any]]:
+def _sort_by_number(index: tuple[Any, ...]) -> list[tuple[str, Any]]:
     return [(type(name).__name__, name) for name in index]

@@ -15,11 +15,11 @@ from samerun.digest import combine, digest_value
 from samerun.errors import UsageError
 from samerun.ranks import world_size
 from samerun.ranks.exchange import gather
-from samerun.ranks.named_digests import entries, first_difference
+from samerun.ranks.named_digests import find_first_difference, list_entries
 from samerun.sources.base.rng import Rng
-from samerun.sources.catalogue import catalogue
-from samerun.testing.seed_checks import Epoch, described, same_augmentation, same_order, starts
-from samerun.testing.watch_loader import Seen, watch
+from samerun.sources.catalogue import find_sources
+from samerun.testing.seed_checks import Epoch, describe_seen, find_same_augmentation, find_same_order, starts
+from samerun.testing.watch_loader import Observation, watch
 
 PARTS = ("initialisation", "order", "augmentation")
 _EPOCHS = 2
@@ -45,32 +45,32 @@ def assert_seed_sensitive(
         raise UsageError(f"parts is a tuple of some of {', '.join(PARTS)}, not {parts!r}")
     if len(set(seeds)) < 2:
         raise UsageError(f"at least two different seeds are needed, not {tuple(seeds)}")
-    models: dict[int, _Initialised] = {}
-    epochs: dict[Epoch, list[Seen]] = {}
-    rngs = [id_ for id_, source in catalogue().items() if isinstance(source, Rng)]
+    models: dict[int, _Initialisation] = {}
+    epochs: dict[Epoch, list[Observation]] = {}
+    rngs = [id_ for id_, source in find_sources().items() if isinstance(source, Rng)]
     for seed in seeds:
         with control(seed, only=rngs):  # and not what keys the loaders: that would mend what is to be found
             model, loader = make(seed)
             if "initialisation" in parts:
-                models[seed] = _Initialised(model)
+                models[seed] = _Initialisation(model)
             if "order" in parts or "augmentation" in parts:
                 epochs.update(((seed, number), seen) for number, seen in enumerate(watch(loader, _EPOCHS)))
-    on_ranks = _same_on_ranks(epochs) if "augmentation" in parts and world_size() > 1 else None
+    on_ranks = _find_same_on_ranks(epochs) if "augmentation" in parts and world_size() > 1 else None
     found = [
-        _same_initialisation(models) if "initialisation" in parts else None,
-        same_order(epochs) if "order" in parts else None,
-        (same_augmentation(epochs) or on_ranks) if "augmentation" in parts else None,
+        _find_same_initialisation(models) if "initialisation" in parts else None,
+        find_same_order(epochs) if "order" in parts else None,
+        (find_same_augmentation(epochs) or on_ranks) if "augmentation" in parts else None,
     ]
     if any(found):
         raise AssertionError("\n".join(text for text in found if text))
 
 
-class _Initialised:
+class _Initialisation:
     """A model's parameters; which of them are of more values than a constant or an identity has."""
 
     def __init__(self, model: Any) -> None:
         named = dict(model.named_parameters()) if isinstance(model, nn.Module) else model
-        self.entries = entries(named)
+        self.entries = list_entries(named)
         if all(entry.empty for entry in self.entries):
             raise UsageError(f"a {type(model).__name__} without parameters cannot show its initialisation")
         self.varied = {
@@ -88,9 +88,9 @@ def _has_many_values(value: torch.Tensor) -> bool:
     return not value.is_meta and len(torch.unique(value.detach().flatten()[:_LOOKED_AT])) > 2
 
 
-def _same_initialisation(models: dict[int, _Initialised]) -> str | None:
+def _find_same_initialisation(models: dict[int, _Initialisation]) -> str | None:
     for a, b in combinations(models, 2):
-        if first_difference(models[a].entries, models[b].entries) is None:
+        if find_first_difference(models[a].entries, models[b].entries) is None:
             return f"initialisation: seeds {a} and {b} give all {len(models[a].entries)} parameters alike"
     for a, b in combinations(models, 2):
         one, other = models[a].varied, models[b].varied
@@ -105,10 +105,10 @@ def _same_initialisation(models: dict[int, _Initialised]) -> str | None:
     return None
 
 
-def _same_on_ranks(epochs: dict[Epoch, list[Seen]]) -> str | None:
+def _find_same_on_ranks(epochs: dict[Epoch, list[Observation]]) -> str | None:
     """The first two ranks where something draws the same random numbers."""
     mine = {
-        combine((state,), name).hex(): f"{described(epoch, seen)} from {name}"
+        combine((state,), name).hex(): f"{describe_seen(epoch, seen)} from {name}"
         for (name, state), (epoch, seen) in starts(epochs)
     }
     ranks = [json.loads(said) for said in gather("assert_seed_sensitive()", json.dumps(mine).encode())]

@@ -10,10 +10,10 @@ from typing import Any
 from torch import nn
 
 from samerun.digest import digest_value
-from samerun.ranks.named_digests import Entry, entries, first_difference
+from samerun.ranks.named_digests import Entry, find_first_difference, list_entries
 from samerun.sources.base.rng import Rng
-from samerun.sources.catalogue import catalogue
-from samerun.testing.unsaved_state import unsaved
+from samerun.sources.catalogue import find_sources
+from samerun.testing.unsaved_state import find_unsaved
 
 Difference = tuple[Entry | None, Entry | None]
 
@@ -32,39 +32,39 @@ class Moment:
 
     def difference(self, other: Moment) -> Difference | None:
         """The first entry of this moment that the other has not or has otherwise; None when there is none."""
-        return first_difference((*self.entries, *self.unsaved), (*other.entries, *other.unsaved))
+        return find_first_difference((*self.entries, *self.unsaved), (*other.entries, *other.unsaved))
 
 
-def after_step(training: Any, result: Any) -> Moment:
+def digest_step(training: Any, result: Any) -> Moment:
     """What step() returned, then gradients, objects and generators."""
-    returned = [] if result is None else entries(result, "what step() returned")
-    return Moment((*returned, *_gradients(training.objects), *_held(training.objects)))
+    returned = [] if result is None else list_entries(result, "what step() returned")
+    return Moment((*returned, *_list_gradients(training.objects), *_list_held(training.objects)))
 
 
-def after_end(training: Any) -> Moment:
+def digest_end(training: Any) -> Moment:
     """Objects and generators, and what is not saved."""
-    others = chain.from_iterable(held.entries for held in unsaved(training) if held.stateful)
-    return Moment(tuple(_held(training.objects)), over=True, unsaved=tuple(others))
+    others = chain.from_iterable(held.entries for held in find_unsaved(training) if held.stateful)
+    return Moment(tuple(_list_held(training.objects)), over=True, unsaved=tuple(others))
 
 
-def after_loading(training: Any) -> Moment:
+def digest_loaded(training: Any) -> Moment:
     """Objects and generators."""
-    return Moment(tuple(_held(training.objects)))
+    return Moment(tuple(_list_held(training.objects)))
 
 
-def _held(objects: Mapping[str, Any]) -> Iterator[Entry]:
+def _list_held(objects: Mapping[str, Any]) -> Iterator[Entry]:
     for name, value in objects.items():
-        yield from entries(value, name)
-    for source in generators():
+        yield from list_entries(value, name)
+    for source in list_generators():
         yield Entry(f"the RNG {source.id}", source.digest() or b"", "its state")
 
 
-def generators() -> list[Rng]:
+def list_generators() -> list[Rng]:
     """The sources that are generators in use in this process."""
-    return [source for source in catalogue().values() if isinstance(source, Rng) and source.in_play()]
+    return [source for source in find_sources().values() if isinstance(source, Rng) and source.in_play()]
 
 
-def _gradients(objects: Mapping[str, Any]) -> list[Entry]:
+def _list_gradients(objects: Mapping[str, Any]) -> list[Entry]:
     return [
         Entry(
             f"the gradient of {name}.{parameter}",

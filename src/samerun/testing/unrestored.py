@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from samerun.ranks.named_digests import first_difference
-from samerun.testing.describe import said
-from samerun.testing.step_digests import Moment, after_loading
-from samerun.testing.unsaved_state import Held, unsaved
+from samerun.ranks.named_digests import find_first_difference
+from samerun.testing.describe import describe_difference
+from samerun.testing.step_digests import Moment, digest_loaded
+from samerun.testing.unsaved_state import UnsavedObject, find_unsaved
 
 _BEFORE, _NOW = "the training that went on", "the resumed one"
 
@@ -18,24 +18,27 @@ class Holdings:
     """All that a training holds, saved or not."""
 
     saved: Moment
-    unsaved: list[Held]
+    unsaved: list[UnsavedObject]
 
 
-def holdings(training: Any) -> Holdings:
+def list_holdings(training: Any) -> Holdings:
     """What it holds now."""
-    return Holdings(after_loading(training), unsaved(training))
+    return Holdings(digest_loaded(training), find_unsaved(training))
 
 
-def forgotten(before: Holdings, after: Holdings) -> str:
+def describe_forgotten(before: Holdings, after: Holdings) -> str:
     """What to add or to mend, in words; "" when nothing can be told."""
     now = {held.name: held.entries for held in after.unsaved}
-    found = [first_difference(held.entries, now.get(held.name, ())) for held in before.unsaved]
-    lost = [said(difference, _BEFORE, _NOW) for difference in found if difference is not None]
+    found = [find_first_difference(held.entries, now.get(held.name, ())) for held in before.unsaved]
+    lost = [describe_difference(difference, _BEFORE, _NOW) for difference in found if difference is not None]
     if lost:
         return f"Not in objects, and not as it was: {'; '.join(lost[:8])}"
     difference = before.saved.difference(after.saved)
     if difference is not None:
-        return f"In objects, but loading does not bring it back: {said(difference, _BEFORE, _NOW)}"
+        return (
+            "In objects, but loading does not bring it back: "
+            f"{describe_difference(difference, _BEFORE, _NOW)}"
+        )
     silent = [f"{held.name} (a {held.kind})" for held in before.unsaved if not held.entries]
     if silent:
         return (

@@ -12,18 +12,18 @@ from torch.utils.data import DataLoader, Sampler
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from samerun.errors import SamerunError
-from samerun.ranks.named_digests import Entry, entries
-from samerun.testing.find_generators import KINDS, generators_in
+from samerun.ranks.named_digests import Entry, list_entries
+from samerun.testing.find_generators import KINDS, find_generators
 
 _DEEP = 4
 
 
 @dataclass(frozen=True)
-class Held:
+class UnsavedObject:
     """Something that is not saved.
 
     `stateful`: it is a state beyond doubt (a module, anything with `state_dict()`, tensors, a generator), and
-    no history of losses or start time. `entries` are empty for a loader that does not tell its position.
+    no history of losses or start time. `list_entries` are empty for a loader that does not tell its position.
     """
 
     name: str
@@ -32,39 +32,41 @@ class Held:
     stateful: bool
 
 
-def unsaved(training: Any) -> list[Held]:
+def find_unsaved(training: Any) -> list[UnsavedObject]:
     """All that `training` holds in its attributes and not in its `objects`, and generators inside these."""
     objects = training.objects
-    found: list[Held] = []
+    found: list[UnsavedObject] = []
     for name, value in getattr(training, "__dict__", {}).items():
         if name != "objects":
-            found += _held(value, name, objects, _DEEP)
+            found += _walk_held(value, name, objects, _DEEP)
     for name, value in objects.items():
-        found += _generators(value, name, objects)
+        found += _walk_generators(value, name, objects)
     return found
 
 
-def _held(value: Any, name: str, objects: Mapping[str, Any], depth: int) -> Iterator[Held]:
+def _walk_held(value: Any, name: str, objects: Mapping[str, Any], depth: int) -> Iterator[UnsavedObject]:
     if any(value is saved for saved in objects.values()):
         return
     kind = type(value).__name__
     try:
-        yield Held(name, kind, tuple(entries(value, name)), _is_state(value))
+        yield UnsavedObject(name, kind, tuple(list_entries(value, name)), _is_state(value))
         return
     except SamerunError:  # it has no content that is known here
         pass
     if isinstance(value, (DataLoader, Sampler, _BaseDataLoaderIter)):
-        yield Held(name, kind, (), stateful=False)
-        yield from _generators(value, name, objects)
+        yield UnsavedObject(name, kind, (), stateful=False)
+        yield from _walk_generators(value, name, objects)
     elif depth:
         for key, part in getattr(value, "__dict__", {}).items():
-            yield from _held(part, f"{name}.{key}", objects, depth - 1)
+            yield from _walk_held(part, f"{name}.{key}", objects, depth - 1)
 
 
-def _generators(value: Any, name: str, objects: Mapping[str, Any]) -> Iterator[Held]:
-    for path, generator in generators_in(value, name).items():
+def _walk_generators(value: Any, name: str, objects: Mapping[str, Any]) -> Iterator[UnsavedObject]:
+    for path, generator in find_generators(value, name).items():
         if not any(generator is saved for saved in objects.values()):
-            yield Held(path, type(generator).__name__, tuple(entries(generator, path)), stateful=True)
+            yield UnsavedObject(
+                path, type(generator).__name__, tuple(list_entries(generator, path)), stateful=True
+            )
 
 
 def _is_state(value: Any) -> bool:

@@ -14,21 +14,21 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from samerun.digest import combine
 from samerun.errors import UsageError
-from samerun.ranks.named_digests import entries
-from samerun.sources.catalogue import catalogue
+from samerun.ranks.named_digests import list_entries
+from samerun.sources.catalogue import find_sources
 from samerun.sources.numpy_global import NumpyGlobal
 from samerun.sources.per_sample.keying import index_names, takes_whole_batches
 from samerun.sources.python_random import PythonRandom
 from samerun.sources.torch_cpu import TorchCpu
 from samerun.streams import Name
-from samerun.testing.find_generators import generators_in
+from samerun.testing.find_generators import find_generators
 
 _NUMBERS = 64
 _GLOBAL = (PythonRandom.id, NumpyGlobal.id, TorchCpu.id)
 
 
 @dataclass(frozen=True)
-class Seen:
+class Observation:
     """Something that was made of the dataset."""
 
     what: str  # "sample"; "batch", of a dataset that makes whole ones; "collate"
@@ -39,7 +39,7 @@ class Seen:
     drawn: Mapping[str, bytes] = field(default_factory=dict)  # of the generators drawn from, the state before
 
 
-def watch(loader: Any, epochs: int) -> list[list[Seen]]:
+def watch(loader: Any, epochs: int) -> list[list[Observation]]:
     """What the loader makes in its next epochs, in the order in which it hands it out.
 
     The loader is of no other use afterwards. Raises UsageError for one that cannot be watched.
@@ -54,10 +54,10 @@ def watch(loader: Any, epochs: int) -> list[list[Seen]]:
     dataset = (_WatchedBatches if whole else _WatchedSamples)(loader.dataset)
     vars(loader)["dataset"] = dataset  # its own __setattr__ refuses
     loader.collate_fn = _WatchedCollate(loader.collate_fn, dataset)
-    return [list(_epoch(loader, epoch)) for epoch in range(epochs)]
+    return [list(_walk_epoch(loader, epoch)) for epoch in range(epochs)]
 
 
-def _epoch(loader: DataLoader[Any], epoch: int) -> Iterator[Seen]:
+def _walk_epoch(loader: DataLoader[Any], epoch: int) -> Iterator[Observation]:
     inner = getattr(loader.batch_sampler, "sampler", None)
     for told in (loader, loader.sampler, loader.batch_sampler, inner):
         if callable(getattr(told, "set_epoch", None)):
@@ -74,7 +74,7 @@ def _epoch(loader: DataLoader[Any], epoch: int) -> Iterator[Seen]:
 class _Batch:
     """What the watched collate_fn returns."""
 
-    def __init__(self, seen: list[Seen]) -> None:
+    def __init__(self, seen: list[Observation]) -> None:
         self.seen = seen
 
 
@@ -83,10 +83,10 @@ class _Sample:
     """A sample (or all of a batch that the dataset made in one piece) on its way to collate_fn."""
 
     value: Any
-    seen: tuple[Seen, ...]
+    seen: tuple[Observation, ...]
 
 
-class _Watched:
+class _WatchedDataset:
     """A dataset, and the generators that it could draw from."""
 
     def __init__(self, dataset: Any) -> None:
@@ -108,30 +108,32 @@ class _Watched:
 
     @cached_property
     def _held(self) -> dict[str, Any]:
-        return generators_in(self.dataset, "dataset")
+        return find_generators(self.dataset, "dataset")
 
-    def watched(self, what: str, index: tuple[Name, ...], make: Callable[[], Any]) -> tuple[Any, Seen]:
+    def watched(self, what: str, index: tuple[Name, ...], make: Callable[[], Any]) -> tuple[Any, Observation]:
         """Make something, and see what it drew from."""
         before = self._states()
         value = make()
         after = self._states()
         drawn = {name: state for name, state in before.items() if after.get(name) != state}
-        return value, Seen(what, index, _worker(), drawn=drawn)
+        return value, Observation(what, index, _get_worker(), drawn=drawn)
 
     def _states(self) -> dict[str, bytes]:
-        sources = {id_: source for id_, source in catalogue().items() if id_ in _GLOBAL and source.in_play()}
+        sources = {
+            id_: source for id_, source in find_sources().items() if id_ in _GLOBAL and source.in_play()
+        }
         states = {id_: source.digest() or b"" for id_, source in sources.items()}
         for name, generator in self._held.items():
-            states[name] = combine(entry.digest for entry in entries(generator))
+            states[name] = combine(entry.digest for entry in list_entries(generator))
         return states
 
 
-class _WatchedSamples(_Watched):
+class _WatchedSamples(_WatchedDataset):
     """One that makes sample by sample."""
 
     def __getitem__(self, index: Any) -> _Sample:
         value, seen = self.watched("sample", index_names(index), lambda: self.dataset[index])
-        return _Sample(value, (replace(seen, content=_content(value), numbers=_numbers(value)),))
+        return _Sample(value, (replace(seen, content=_digest_content(value), numbers=_list_numbers(value)),))
 
 
 class _WatchedBatches(_WatchedSamples):
@@ -141,9 +143,9 @@ class _WatchedBatches(_WatchedSamples):
         names = index_names(list(indices))
         values, drawn = self.watched("batch", names, lambda: self.dataset.__getitems__(indices))
         if not isinstance(values, list) or len(values) != len(indices):
-            return _Sample(values, (drawn, _seen(names, values)))
+            return _Sample(values, (drawn, _make_seen(names, values)))
         made = [
-            _Sample(value, (_seen(index_names(index), value),))
+            _Sample(value, (_make_seen(index_names(index), value),))
             for index, value in zip(indices, values, strict=True)
         ]
         return [replace(made[0], seen=(drawn, *made[0].seen)), *made[1:]]
@@ -152,7 +154,7 @@ class _WatchedBatches(_WatchedSamples):
 class _WatchedCollate:
     """A collate_fn whose result is what was seen."""
 
-    def __init__(self, collate_fn: Callable[[Any], Any], dataset: _Watched) -> None:
+    def __init__(self, collate_fn: Callable[[Any], Any], dataset: _WatchedDataset) -> None:
         self._collate_fn = collate_fn
         self._dataset = dataset
 
@@ -166,11 +168,11 @@ class _WatchedCollate:
         return _Batch([*seen, collated])
 
 
-def _seen(names: tuple[Name, ...], value: Any) -> Seen:
-    return Seen("sample", names, _worker(), _content(value), _numbers(value))
+def _make_seen(names: tuple[Name, ...], value: Any) -> Observation:
+    return Observation("sample", names, _get_worker(), _digest_content(value), _list_numbers(value))
 
 
-def _numbers(value: Any) -> tuple[float, ...]:
+def _list_numbers(value: Any) -> tuple[float, ...]:
     """The first elements of the tensors and arrays in a sample, and the floats in it."""
     found: list[float] = []
     for leaf in tree_leaves(value):
@@ -183,10 +185,10 @@ def _numbers(value: Any) -> tuple[float, ...]:
     return tuple(found[:_NUMBERS])
 
 
-def _content(value: Any) -> bytes:
-    return combine(entry.digest for entry in entries(value))
+def _digest_content(value: Any) -> bytes:
+    return combine(entry.digest for entry in list_entries(value))
 
 
-def _worker() -> int | None:
+def _get_worker() -> int | None:
     info = get_worker_info()
     return None if info is None else info.id

@@ -15,11 +15,11 @@ import pytest
 from trainer import Trainer
 
 from samerun.experiments.cost import cost as module
-from samerun.experiments.cost.configurations import AGAIN, Setup, setups
+from samerun.experiments.cost.configurations import AGAIN, Setup, list_setups
 from samerun.experiments.cost.cost import Rounds, cost
-from samerun.experiments.cost.interleave import side_by_side
+from samerun.experiments.cost.interleave import run_in_turns
 from samerun.experiments.cost.result import CostResult
-from samerun.experiments.cost.timed_run import Timed
+from samerun.experiments.cost.timed_run import TimedRun
 from samerun.experiments.request import Request
 from samerun.recording.steps.step_timer import step_seconds
 from samerun.runs.manifest import Manifest
@@ -45,14 +45,14 @@ TOY = """
 """
 
 
-def timed(trainer: Trainer, **environment: str) -> Timed:
+def timed(trainer: Trainer, **environment: str) -> TimedRun:
     store = str(trainer.store.root)
-    return Timed((sys.executable, "train.py"), str(trainer.folder), store, "", environment=environment)
+    return TimedRun((sys.executable, "train.py"), str(trainer.folder), store, "", environment=environment)
 
 
 def test_two_commands_take_turns_step_by_step(trainer: Trainer) -> None:
     trainer.script(TOY)
-    a, b = side_by_side([timed(trainer, NAME="a"), timed(trainer, NAME="b", TIMES="20")], random.Random(0))
+    a, b = run_in_turns([timed(trainer, NAME="a"), timed(trainer, NAME="b", TIMES="20")], random.Random(0))
     assert (a.outcome, b.outcome) == ("finished", "finished")
     turns = (trainer.folder / "work").read_text().replace("b" * 20, "b")
     pairs = [turns[at : at + 2] for at in range(0, len(turns), 2)]
@@ -64,7 +64,7 @@ def test_two_commands_take_turns_step_by_step(trainer: Trainer) -> None:
 @pytest.mark.slow
 def test_one_that_ends_early_does_not_keep_the_other(trainer: Trainer) -> None:
     trainer.script(TOY)
-    a, b = side_by_side([timed(trainer, STEPS="3"), timed(trainer, STEPS="6")], random.Random(0))
+    a, b = run_in_turns([timed(trainer, STEPS="3"), timed(trainer, STEPS="6")], random.Random(0))
     assert (a.outcome, b.outcome) == ("finished", "finished")
     assert (len(step_seconds(a.path)), len(step_seconds(b.path))) == (2, 5)
 
@@ -72,7 +72,7 @@ def test_one_that_ends_early_does_not_keep_the_other(trainer: Trainer) -> None:
 def test_one_that_fails_at_once_does_not_keep_the_other(trainer: Trainer) -> None:
     trainer.script(TOY)
     bad = replace(timed(trainer), command=(sys.executable, "-c", "raise SystemExit(3)"))
-    a, b = side_by_side([timed(trainer, STEPS="3"), bad], random.Random(0))
+    a, b = run_in_turns([timed(trainer, STEPS="3"), bad], random.Random(0))
     assert (a.outcome, b.outcome) == ("finished", "failed")
 
 
@@ -87,10 +87,10 @@ class Machine:
     fails: str = ""
     noise: random.Random = field(default_factory=lambda: random.Random(0))
 
-    def side_by_side(self, commands: list[Timed], order: random.Random) -> list[Run]:
+    def side_by_side(self, commands: list[TimedRun], order: random.Random) -> list[Run]:
         return [self._run(command) for command in commands]
 
-    def _run(self, command: Timed) -> Run:
+    def _run(self, command: TimedRun) -> Run:
         path = Store(Path(command.store)).create()
         ids = _controlled(command.control)
         failed = self.fails in ids
@@ -112,12 +112,12 @@ class Machine:
 
 
 def _controlled(control: Any) -> set[str]:
-    from samerun.controls import selected
+    from samerun.controls import select_sources
 
     if control is None:
         return set()
     fields = {**control, "only": control["only"] and tuple(control["only"]), "extra": tuple(control["extra"])}
-    return {source.id for source in selected(Control(**fields))}
+    return {source.id for source in select_sources(Control(**fields))}
 
 
 @dataclass
@@ -128,9 +128,9 @@ class Needs(Imagined):
     or_one_of: frozenset[str] = frozenset()
 
     def _result(self, how: Any, varied: frozenset[str]) -> bytes:
-        from samerun.controls import selected
+        from samerun.controls import select_sources
 
-        ids = {source.id for source in selected(how["control"])}
+        ids = {source.id for source in select_sources(how["control"])}
         self.repeats = not self.all_of or self.all_of <= ids or bool(self.or_one_of & ids)
         return super()._result(how, varied)
 
@@ -138,7 +138,7 @@ class Needs(Imagined):
 def costed(
     script: Imagined, machine: Machine, folder: Path, monkeypatch: pytest.MonkeyPatch, **rounds: Any
 ) -> CostResult:
-    monkeypatch.setattr(module, "side_by_side", machine.side_by_side)
+    monkeypatch.setattr(module, "run_in_turns", machine.side_by_side)
     request = Request(("python", "train.py"), folder, Store(folder / ".samerun"))
 
     def record(command: list[str], **how: Any) -> Run:
@@ -208,12 +208,12 @@ def test_a_way_with_which_the_command_fails_has_a_reason_and_no_price(
 
 
 def test_the_ways_are_those_that_the_machine_and_the_command_have() -> None:
-    names = [setup.name for setup in setups(SETTINGS, 0)]
+    names = [setup.name for setup in list_setups(SETTINGS, 0)]
     assert names[0] == "nothing"
     assert {"seeded", "warn", "strict", "portable", "threads", "worker-seeds", "tier steps"} <= set(names)
     assert "cudnn-benchmark" not in names
     with_gpu = {**SETTINGS, "hardware": {"devices": ["a GPU"]}}
-    assert "cudnn-benchmark" in [setup.name for setup in setups(with_gpu, 0)]
+    assert "cudnn-benchmark" in [setup.name for setup in list_setups(with_gpu, 0)]
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from samerun.experiments.cost.pricing import Ratio, of_pair, of_pairs
+from samerun.experiments.cost.pricing import Ratio, average_pairs, compare_pair
 
 STEPS, ROUNDS = 40, 5
 
@@ -21,10 +21,10 @@ def measured(true: float, noise: np.random.Generator) -> Ratio:
             * np.where(noise.random(STEPS) < 0.2, 5.0, 1.0)
             for _ in range(2)
         )
-        found = of_pair((true * a).tolist(), b.tolist())
+        found = compare_pair((true * a).tolist(), b.tolist())
         assert found is not None
         ratios.append(found)
-    price = of_pairs(ratios)
+    price = average_pairs(ratios)
     assert price is not None
     return price
 
@@ -43,9 +43,9 @@ def test_a_slowdown_of_ten_percent_is_found_and_not_mistaken_for_more() -> None:
 
 
 def test_one_pair_has_no_interval() -> None:
-    assert of_pairs([1.1]) is None
+    assert average_pairs([1.1]) is None
 
 
 def test_steps_that_one_of_the_two_lacks_are_left_out() -> None:
-    assert of_pair([2.0, 2.0, 9.0], [1.0, 1.0]) == pytest.approx(2.0)
-    assert of_pair([], [1.0]) is None
+    assert compare_pair([2.0, 2.0, 9.0], [1.0, 1.0]) == pytest.approx(2.0)
+    assert compare_pair([], [1.0]) is None

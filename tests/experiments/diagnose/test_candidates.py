@@ -14,8 +14,8 @@ from sources.mending import Program
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.experiments.check.confirm import _can_be_controlled
 from samerun.experiments.diagnose.candidates import Candidates
-from samerun.experiments.diagnose.controlled_runs import Proven, Settled
-from samerun.explaining.cause import Findings, cause_of
+from samerun.experiments.diagnose.controlled_runs import ControlledRuns, ProofRuns
+from samerun.explaining.cause import Findings, make_cause
 from samerun.explaining.patch import patch
 from samerun.runs.difference import Evidence
 
@@ -74,7 +74,7 @@ def test_a_patch_whose_line_another_candidate_would_change_proves_neither(
     )
     closer: Any = SimpleNamespace(difference=difference)
     candidates = Candidates(settled, closer, [best, other], certain=True, to_the_end=False)
-    made = patch([(difference, cause_of(best))], tmp_path, frozenset())
+    made = patch([(difference, make_cause(best))], tmp_path, frozenset())
     assert made is not None
     assert "-unique = list(" in made.diff
     assert candidates._rivalled(best, made) is rivalled
@@ -101,7 +101,7 @@ def test_the_generator_that_a_clock_seeds_is_no_other_reason(
     best = Evidence("clock", 0.7, "read just before", call_site=program.at("moment = "))
     other = Evidence("torch-cpu", 0.4, "another seed in each run", call_site=program.at("manual_seed"))
     known = program.difference(row("clock", "time.time", call_site=program.at("moment = ")), pair)
-    made = patch([(known, cause_of(best))], tmp_path, frozenset())
+    made = patch([(known, make_cause(best))], tmp_path, frozenset())
     assert made is not None and "-moment = int(time.time())" in made.diff
     settled: Any = SimpleNamespace(
         causes=[],
@@ -124,7 +124,7 @@ def test_when_the_patch_for_the_best_candidate_does_not_help_the_next_has_its_tu
     candidates = Candidates(
         SimpleNamespace(), SimpleNamespace(difference=where), [best, other], certain=True, to_the_end=False
     )
-    monkeypatch.setattr(candidates, "_with_patch", lambda item: Proven(said[item.source], (), None, True))
+    monkeypatch.setattr(candidates, "_with_patch", lambda item: ProofRuns(said[item.source], (), None, True))
     findings = candidates.patched()
     assert findings is not None
     assert [cause.source for cause in findings.causes] == ["worker-arrival"]
@@ -138,26 +138,26 @@ def test_a_patch_with_which_the_code_fails_rules_nothing_out(monkeypatch) -> Non
     settled: Any = SimpleNamespace()
     candidates = Candidates(settled, closer, [best, other], certain=True, to_the_end=False)
     unknown = Comparison("unknown", Scope(("a", "b")), "run 2 failed")
-    monkeypatch.setattr(candidates, "_with_patch", lambda item: Proven(unknown, (), None, True))
+    monkeypatch.setattr(candidates, "_with_patch", lambda item: ProofRuns(unknown, (), None, True))
     assert candidates.patched() is None
     assert candidates.in_turn() == [best, other]
 
 
 def test_runs_that_had_exactly_the_patch_and_no_more_verify_it(tmp_path: Path) -> None:
     difference = Program(tmp_path, TRAIN).difference()
-    cause = cause_of(
+    cause = make_cause(
         Evidence("memory-address", 0.6, "a set of objects", call_site="train.py:3"), confirmed=True
     )
     made = patch([(difference, cause)], tmp_path, frozenset())
     assert made is not None
     request = SimpleNamespace(folder=tmp_path, control=None, scratch=False)
     trials: Any = SimpleNamespace(request=request)
-    settled = Settled(trials, tmp_path)
+    settled = ControlledRuns(trials, tmp_path)
     settled.causes = [(difference, cause)]
     settled.patched = [(difference, cause)]
     same = Comparison("same", Scope(("a", "b")))
     runs: Any = (SimpleNamespace(id="a"), SimpleNamespace(id="b"))
-    proven = Proven(same, runs, None, True, made)
+    proven = ProofRuns(same, runs, None, True, made)
     verified = settled.patch_of(proven)
     assert verified is not None and verified.verified
     assert (verified.diff, verified.runs) == (made.diff, ("a", "b"))
@@ -191,16 +191,16 @@ def test_what_hardly_points_to_the_difference_goes_when_controlling_all_does_not
     )
     asked: list[tuple[int, int | None]] = []
 
-    def record(sources: Any, count: int, stop: int | None) -> Proven:
+    def record(sources: Any, count: int, stop: int | None) -> ProofRuns:
         asked.append((count, stop))
-        return Proven(said, (), None, True)
+        return ProofRuns(said, (), None, True)
 
     monkeypatch.setattr(candidates, "_record", record)
     monkeypatch.setattr(
-        "samerun.experiments.diagnose.candidates.smallest", lambda ids, does, fail_alone: ids[:1]
+        "samerun.experiments.diagnose.candidates.find_smallest", lambda ids, does, fail_alone: ids[:1]
     )
     monkeypatch.setattr(candidates, "_is_sure", lambda needed: False)
-    causes = tuple(map(cause_of, (free, weak)))
+    causes = tuple(map(make_cause, (free, weak)))
     found = candidates.everything(Findings(causes))
     assert [cause.source for cause in found.causes] == left
     assert asked[0] == (6, None)  # parting later is luck, too

@@ -8,7 +8,7 @@ from report.diagnoses import a_case
 
 from samerun.errors import RunError
 from samerun.experiments.check.diff import diff
-from samerun.experiments.diagnose.from_recorded import diagnosis_of, parted
+from samerun.experiments.diagnose.from_recorded import diagnose_runs, select_parted
 from samerun.experiments.diagnose.storage import save
 from samerun.runs.store import Run, Store
 
@@ -23,7 +23,7 @@ def differing(build: Builder, step: int) -> Run:
 
 
 def test_one_run_is_told_alone_and_gets_no_verdict(build: Builder, tmp_path: Path) -> None:
-    diagnosis = diagnosis_of([build(training(), steps=3)], Store(tmp_path))
+    diagnosis = diagnose_runs([build(training(), steps=3)], Store(tmp_path))
     assert diagnosis.check.verdict == "unknown"
     assert diagnosis.found == () and not diagnosis.complete
     assert diagnosis.check.losses == ({0: (1.0,), 1: (0.5,), 2: (1 / 3,)},)
@@ -33,12 +33,12 @@ def test_one_run_with_a_diagnosis_shows_that(build: Builder, tmp_path: Path) -> 
     run = build(training())
     case = a_case(tmp_path / "case")
     save(case.diagnosis, run)
-    assert diagnosis_of([run], Store(tmp_path)).to_json() == case.diagnosis.to_json()
+    assert diagnose_runs([run], Store(tmp_path)).to_json() == case.diagnosis.to_json()
 
 
 def test_equal_runs_are_the_same(build: Builder, tmp_path: Path) -> None:
     runs = [build(training()) for _ in range(3)]
-    diagnosis = diagnosis_of(runs, Store(tmp_path))
+    diagnosis = diagnose_runs(runs, Store(tmp_path))
     assert diagnosis.check.verdict == "same"
     assert diagnosis.check.verdicts == ("same", "same")
     assert diagnosis.found == ()
@@ -51,7 +51,7 @@ def test_of_several_runs_the_earliest_difference_is_told(build: Builder, tmp_pat
     assert result.verdicts == ("differs", "same", "differs")
     assert result.difference is not None and result.difference.step == 1
     assert result.pair == (str(runs[0].path), str(runs[3].path))
-    assert parted(result) == (runs[0].id, runs[3].id)
+    assert select_parted(result) == (runs[0].id, runs[3].id)
     assert len(result.losses) == 4
 
 
@@ -70,4 +70,4 @@ def test_a_damaged_manifest_is_an_error(build: Builder, tmp_path: Path) -> None:
     runs = [build(training()), build(training())]
     (runs[1].path / "manifest.json").write_text("{")
     with pytest.raises(RunError):
-        diagnosis_of([runs[0], Run(runs[1].path)], Store(tmp_path))
+        diagnose_runs([runs[0], Run(runs[1].path)], Store(tmp_path))

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from samerun.experiments.resume.compare_resumed import Killed, Resumption, resumption
-from samerun.experiments.resume.epoch_starts import Beginnings
+from samerun.experiments.resume.compare_resumed import KilledRun, Resumption, compare_resumed
+from samerun.experiments.resume.epoch_starts import EpochStarts
 from samerun.launching.run import record
 from samerun.runs.store import Run, Store
 
@@ -29,7 +29,7 @@ class Series:
 
     folder: Path
     whole: Run
-    killed: Killed
+    killed: KilledRun
 
     @classmethod
     def of(cls, folder: Path, script: str, kill_at: int) -> Series:
@@ -40,13 +40,13 @@ class Series:
         killed = _record(folder, "killed", "", stop_after=kill_at - 1)
         assert (whole.outcome, killed.outcome) == ("finished", "stopped")
         assert killed.manifest.exit_code == -9
-        return cls(folder, whole, Killed(killed, kill_at))
+        return cls(folder, whole, KilledRun(killed, kill_at))
 
     def resumed(self, words: str, within: Path) -> Resumption:
         """What comes of resuming what the killed one left."""
         shutil.copytree(self.folder / "killed", within / "resumed")
         run = _record(within, "resumed", words)
-        return resumption(self.whole, [self.killed], run)
+        return compare_resumed(self.whole, [self.killed], run)
 
 
 def _record(folder: Path, name: str, words: str, **how: int) -> Run:
@@ -66,7 +66,7 @@ def series(tmp_path_factory: pytest.TempPathFactory) -> Series:
 
 
 def test_the_whole_run_knows_its_epochs(series: Series) -> None:
-    beginnings = Beginnings(series.whole.traces()["rank0"])
+    beginnings = EpochStarts(series.whole.traces()["rank0"])
     assert [beginnings.number(step) for step in range(24)] == [*range(1, 11), *range(1, 11), *range(1, 5)]
 
 

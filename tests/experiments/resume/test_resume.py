@@ -35,7 +35,7 @@ def resumed(
 def _no_audit(monkeypatch: pytest.MonkeyPatch) -> None:
     """An audit starts a process that imports torch."""
     monkeypatch.setattr(
-        "samerun.experiments.resume.resume.audited", lambda folder, files: list(map(str, files))
+        "samerun.experiments.resume.resume.audit_files", lambda folder, files: list(map(str, files))
     )
 
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from samerun.comparing.compare_runs import compare_read
-from samerun.comparing.pairing import Recorded
+from samerun.comparing.pairing import RecordedRun
 from samerun.digest import digest_bytes
-from samerun.experiments.resume.aligned_traces import continued
-from samerun.experiments.resume.epoch_starts import Beginnings
-from samerun.experiments.resume.resume_step import Position, checkpoints, position
-from samerun.experiments.resume.second_kill import SecondKill, second_kill
+from samerun.experiments.resume.aligned_traces import align_continued
+from samerun.experiments.resume.epoch_starts import EpochStarts
+from samerun.experiments.resume.resume_step import Position, find_position, list_checkpoints
+from samerun.experiments.resume.second_kill import SecondKill, choose_second_kill
 from samerun.runs.manifest import Manifest
 from samerun.runs.reading import Trace, read_trace
 from samerun.runs.store import Run
@@ -95,37 +95,39 @@ def traces(tmp_path: Path) -> Traces:
 def test_the_weights_before_the_first_step_tell_the_position(traces: Traces) -> None:
     whole = traces(setup("w0"), *(update(step, f"w{step + 1}") for step in range(6)))
     for step in range(1, 6):
-        found = position(whole, traces(setup(f"w{step}"), update(0, "other")), None, 5)
+        found = find_position(whole, traces(setup(f"w{step}"), update(0, "other")), None, 5)
         assert found == Position(step, "weights")
 
 
 def test_weights_that_stay_the_same_leave_the_choice_to_the_checkpoint(traces: Traces) -> None:
     whole = traces(setup("w0"), *(update(step, f"w{1 + step // 4}") for step in range(12)))
     resumed = traces(setup("w2"), update(0, "other"))
-    assert position(whole, resumed, 6, 7) == Position(6, "weights")
-    assert position(whole, resumed, None, 7) == Position(7, "weights")
-    assert position(whole, resumed, None, 11).step == 8  # w2 from 5 to 8 steps
+    assert find_position(whole, resumed, 6, 7) == Position(6, "weights")
+    assert find_position(whole, resumed, None, 7) == Position(7, "weights")
+    assert find_position(whole, resumed, None, 11).step == 8  # w2 from 5 to 8 steps
 
 
 def test_the_weights_of_the_start_are_told(traces: Traces) -> None:
     whole = traces(setup("w0"), update(0, "w1"), update(1, "w2"))
-    assert position(whole, traces(setup("w0"), update(0, "w1")), None, 1) == Position(
+    assert find_position(whole, traces(setup("w0"), update(0, "w1")), None, 1) == Position(
         0, "weights", True, True
     )
-    assert position(whole, traces(setup("w0"), update(0, "x")), 1, 1) == Position(1, "weights", True, False)
+    assert find_position(whole, traces(setup("w0"), update(0, "x")), 1, 1) == Position(
+        1, "weights", True, False
+    )
 
 
 def test_weights_restored_after_they_were_first_seen_are_known_by_the_first_step(traces: Traces) -> None:
     whole = traces(setup("w0"), update(0, "w1"), update(1, "w2"), update(2, "w3"))
-    assert position(whole, traces(setup("w0"), update(0, "w3")), None, 2) == Position(2, "first step")
-    assert position(whole, traces(update(0, "w3")), None, 2) == Position(2, "first step")
+    assert find_position(whole, traces(setup("w0"), update(0, "w3")), None, 2) == Position(2, "first step")
+    assert find_position(whole, traces(update(0, "w3")), None, 2) == Position(2, "first step")
 
 
 def test_weights_that_are_nowhere_leave_the_checkpoint_then_the_kill(traces: Traces) -> None:
     whole = traces(setup("w0"), update(0, "w1"), update(1, "w2"))
     resumed = traces(setup("x"), update(0, "y"))
-    assert position(whole, resumed, 1, 2) == Position(1, "checkpoint")
-    assert position(whole, resumed, None, 2) == Position(2, "kill")
+    assert find_position(whole, resumed, 1, 2) == Position(1, "checkpoint")
+    assert find_position(whole, resumed, None, 2) == Position(2, "kill")
 
 
 def test_two_optimizers_have_to_agree(traces: Traces) -> None:
@@ -134,14 +136,14 @@ def test_two_optimizers_have_to_agree(traces: Traces) -> None:
     whole = traces(setup("a0", "A"), setup("b0", "B"), *steps)
     rest = (update(0, "x", "A"), update(1, "y", "B"))
     for a, b, step in (("a1", "b0", 1), ("a1", "b1", 2), ("a2", "b1", 3), ("a2", "b0", 4)):
-        assert position(whole, traces(setup(a, "A"), setup(b, "B"), *rest), None, 9).step == step
-    assert position(whole, traces(setup("a0", "A"), setup("b1", "B"), *rest), None, 9).by == "kill"
+        assert find_position(whole, traces(setup(a, "A"), setup(b, "B"), *rest), None, 9).step == step
+    assert find_position(whole, traces(setup("a0", "A"), setup("b1", "B"), *rest), None, 9).by == "kill"
 
 
 def test_checkpoints_are_counted_in_steps_done(traces: Traces) -> None:
     path = row(2, "forward", "written", "torch.save", None, detail="last.pt")
     trace = traces(setup("w0"), saved(0), update(0, "w1"), update(1, "w2"), path, saved(2), update(2, "w3"))
-    assert checkpoints(trace) == [(2, "last.pt"), (2, None)]
+    assert list_checkpoints(trace) == [(2, "last.pt"), (2, None)]
 
 
 # --- beginnings --------------------------------------------------------------------------------------
@@ -150,30 +152,30 @@ def test_checkpoints_are_counted_in_steps_done(traces: Traces) -> None:
 def test_a_step_begins_with_the_last_batch_before_its_first_use(traces: Traces) -> None:
     skipped = [item for number in (1, 2) for item in batch(0, f"skipped {number}", number)]
     trace = traces(*skipped, *batch(0, "used", 3), *use(0, "used"), update(0, "w"))
-    found = Beginnings(trace).of(0)
+    found = EpochStarts(trace).of(0)
     assert found is not None
     assert (found.indices, found.batch, found.use, found.start) == (4, 5, 6, 4)
-    assert Beginnings(trace).number(0) == 3
-    assert Beginnings(trace).of(1) is None
+    assert EpochStarts(trace).number(0) == 3
+    assert EpochStarts(trace).of(1) is None
 
 
 def test_the_batches_of_an_evaluation_belong_to_no_step(traces: Traces) -> None:
     """The training has no loader: what it uses is its own."""
     trace = traces(*use(0, "x"), update(0, "w1"), *evaluation(0, "test"), *use(1, "y"), update(1, "w2"))
-    found = Beginnings(trace).of(1)
+    found = EpochStarts(trace).of(1)
     assert found is not None
     assert found.batch is None
     assert trace.cell("what", found.start) == "input"
-    assert Beginnings(trace).number(1) is None
+    assert EpochStarts(trace).number(1) is None
 
 
 # --- compared from there on ----------------------------------------------------------------------------
 
 
 def verdict(whole: Trace, resumed: Trace, step: int) -> tuple[str, int | None, str | None]:
-    joined = continued(whole, resumed, step)
+    joined = align_continued(whole, resumed, step)
     assert joined is not None
-    a, b = (Recorded(Run(trace.path.parent), [trace]) for trace in (joined.whole, joined.resumed))
+    a, b = (RecordedRun(Run(trace.path.parent), [trace]) for trace in (joined.whole, joined.resumed))
     comparison = compare_read(a, b)
     found = comparison.difference
     return comparison.verdict, found and found.step, found and found.what
@@ -227,7 +229,7 @@ def test_a_checkpoint_in_the_middle_of_a_step_is_gone_on_from_there(traces: Trac
     assert verdict(whole, traces(setup("w1"), *rest, update(0, "w2"), end(1)), 1)[0] == "same"
     resumed = traces(setup("w1"), *rest, update(0, "lost"), end(1))
     assert verdict(whole, resumed, 1) == ("differs", 1, "parameters")
-    joined = continued(whole, resumed, 1)
+    joined = align_continued(whole, resumed, 1)
     assert joined is not None
     assert joined.left_out == 1
 
@@ -251,12 +253,12 @@ def test_where_the_second_kill_is(
 ) -> None:
     whole = traces(setup("w0"), *steps(0, 12))
     resumed = traces(*(update(step, step) for step in range(own)), *([saved(own)] if own < 99 else []))
-    assert second_kill(whole, resumed, 0, first, last) == expected
+    assert choose_second_kill(whole, resumed, 0, first, last) == expected
 
 
 def test_without_a_loader_no_epoch_is_known(traces: Traces) -> None:
     whole = traces(*(item for step in range(9) for item in (*use(step, step), update(step, step))))
-    assert second_kill(whole, traces(update(0, 0)), 0, 2, 8) == SecondKill(5, None)
+    assert choose_second_kill(whole, traces(update(0, 0)), 0, 2, 8) == SecondKill(5, None)
 
 
 @pytest.mark.parametrize("same", [True, False])
@@ -271,7 +273,7 @@ def test_buffers_are_compared_where_one_run_kept_no_single_digests(traces: Trace
 
     whole = traces(*step(0, "before"), *step(1, "mean"))
     resumed = traces(*step(0, "mean" if same else "another mean", parts=parts))
-    both = continued(whole, resumed, 1)
+    both = align_continued(whole, resumed, 1)
     assert both is not None
     at = [trace.is_one_of("what", {"buffers"}) for trace in (both.whole, both.resumed)]
     assert [int(rows.sum()) for rows in at] == [1, 1]

@@ -16,8 +16,8 @@ import pytest
 from samerun.errors import UsageError
 from samerun.experiments.study.result import SourceSpread, StudyResult
 from samerun.experiments.study.results_cache import FILE, Ledger
-from samerun.experiments.study.study import Asked, study
-from samerun.experiments.study.tasks import Done, Task
+from samerun.experiments.study.study import StudyRequest, study
+from samerun.experiments.study.tasks import Task, TaskResult
 
 
 @dataclass
@@ -31,17 +31,17 @@ class Luck:
     stops_after: int | None = None
     made: list[Task] = field(default_factory=list)
 
-    def carry_out(self, tasks: Sequence[Task]) -> Iterator[Done]:
+    def carry_out(self, tasks: Sequence[Task]) -> Iterator[TaskResult]:
         for task in tasks:
             if self.stops_after is not None and len(self.made) >= self.stops_after:
                 raise KeyboardInterrupt
             self.made.append(task)
             yield self._one(task)
 
-    def _one(self, task: Task) -> Done:
+    def _one(self, task: Task) -> TaskResult:
         seeds = set(task.seeds.values())
         if len(seeds) == 1 and seeds <= self.crashes:
-            return Done(task.key, None, "run", reason="exit code 1 after 3 steps")
+            return TaskResult(task.key, None, "run", reason="exit code 1 after 3 steps")
         value = 1.0 + (self.bonus if task.command[-1] == "better" else 0.0)
         drawn = []
         for source, deviation in self.deviations.items():
@@ -51,12 +51,12 @@ class Luck:
         if task.mode == "seeded" and self.kernels:
             drawn.append(("kernels", task.repeat))
             value += self.kernels * random.Random(task.repeat).gauss(0, 1)
-        return Done(task.key, value, "run", f"bits {drawn}", 1.0)
+        return TaskResult(task.key, value, "run", f"bits {drawn}", 1.0)
 
 
 def studied(luck: Luck, folder: Path, **asked: Any) -> StudyResult:
     wanted = {"command": ("python", "train.py"), "metric": "loss (.*)", **asked}
-    return study(Asked(folder=folder, root=folder / ".samerun", **wanted), luck.carry_out)
+    return study(StudyRequest(folder=folder, root=folder / ".samerun", **wanted), luck.carry_out)
 
 
 def of(result: StudyResult, source: str) -> SourceSpread:

@@ -23,9 +23,9 @@ from trainer import EXAMPLES, Trainer
 
 from samerun.experiments.study.launchers import local
 from samerun.experiments.study.result import StudyResult
-from samerun.experiments.study.study import Asked, study
-from samerun.experiments.study.tasks import Done, Task, carry_out
-from samerun.report.text.study import added
+from samerun.experiments.study.study import StudyRequest, study
+from samerun.experiments.study.tasks import Task, TaskResult, carry_out
+from samerun.report.text.study import describe_sum
 
 pytestmark = pytest.mark.timeout(3600)
 SMALL = """
@@ -87,7 +87,7 @@ def test_a_metric_in_a_file_needs_a_folder_for_each_run(trainer: Trainer) -> Non
 
 
 def studied(trainer: Trainer, *words: str, metric: str, seeds: int = 20, **asked: Any) -> StudyResult:
-    wanted = Asked(
+    wanted = StudyRequest(
         (sys.executable, *words), trainer.folder, trainer.store.root, metric, seeds, threads=1, **asked
     )
     return study(wanted, lambda tasks: local.carry_out_all(tasks, 2))
@@ -115,9 +115,9 @@ def test_the_digits_cnn_with_twenty_seeds_a_source(trainer: Trainer) -> None:
     beyond = together - sum(alone)
     assert result.total.low < beyond < result.total.high
     if result.total.low <= 0 <= result.total.high:
-        assert "add up to" in added(result)
+        assert "add up to" in describe_sum(result)
     else:
-        assert f"variance is {'more' if beyond > 0 else 'less'} than the sum of each" in added(result)
+        assert f"variance is {'more' if beyond > 0 else 'less'} than the sum of each" in describe_sum(result)
 
 
 @pytest.mark.slow
@@ -153,7 +153,7 @@ def test_a_worker_killed_in_the_middle_loses_no_result(trainer: Trainer) -> None
     tasks = [task(trainer, initialisation=seed) for seed in range(4)]
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
     try:
-        results: dict[str, Done] = {}
+        results: dict[str, TaskResult] = {}
         killed: list[int] = []
         import threading
 
@@ -235,7 +235,7 @@ def test_results_go_to_mlflow_once(server: str, trainer: Trainer) -> None:
 
     from samerun.experiments.study.mlflow import EXPERIMENT, Tracking
 
-    done = [Done(f"key {n}", 1.5 + n, f"run {n}", "bits", 2.0) for n in range(3)]
+    done = [TaskResult(f"key {n}", 1.5 + n, f"run {n}", "bits", 2.0) for n in range(3)]
     tasks = [task(trainer, initialisation=n) for n in range(3)]
     for _ in range(2):  # a second study knows what the first one sent
         tracking = Tracking(server)

@@ -10,9 +10,9 @@ import pytest
 
 from samerun.experiments.study.variance import (
     Spread,
-    expected_best,
-    luck,
-    mean_interval,
+    compute_expected_best,
+    compute_mean_interval,
+    measure_luck,
     seeds_needed,
     spread,
     sum_up,
@@ -76,22 +76,26 @@ def test_the_interval_of_a_mean_covers_it() -> None:
     rng = np.random.default_rng(5)
     held = sum(
         low <= 0.97 <= high
-        for _, low, high in (mean_interval((rng.binomial(297, 0.97, 20) / 297).tolist()) for _ in range(500))
+        for _, low, high in (
+            compute_mean_interval((rng.binomial(297, 0.97, 20) / 297).tolist()) for _ in range(500)
+        )
     )
     assert 0.92 <= held / 500 <= 0.98
 
 
 def test_the_best_of_many_is_lucky_by_a_known_amount() -> None:
     rng = np.random.default_rng(6)
-    assert expected_best(20) == pytest.approx(rng.standard_normal((20_000, 20)).max(axis=1).mean(), abs=0.02)
-    assert expected_best(2) == pytest.approx(1 / math.sqrt(math.pi))
+    assert compute_expected_best(20) == pytest.approx(
+        rng.standard_normal((20_000, 20)).max(axis=1).mean(), abs=0.02
+    )
+    assert compute_expected_best(2) == pytest.approx(1 / math.sqrt(math.pi))
 
 
 def test_luck_is_counted_in_deviations_from_the_mean() -> None:
-    found = luck([3, 5, 9], [1.0, 2.0, 6.0], 9)
+    found = measure_luck([3, 5, 9], [1.0, 2.0, 6.0], 9)
     assert (found.seed, found.value) == (9, 6.0)
     assert found.deviations == pytest.approx(3 / math.sqrt(7))
-    assert luck([1, 2, 3], [1.0, 1.0, 1.0], 2).deviations == 0.0
+    assert measure_luck([1, 2, 3], [1.0, 1.0, 1.0], 2).deviations == 0.0
 
 
 @pytest.mark.parametrize(("deviation", "precision"), [(1.0, 0.5), (0.01, 0.001), (3.0, 10.0)])

@@ -13,7 +13,7 @@ import pytest
 from samerun.errors import UsageError
 from samerun.experiments.request import Request
 from samerun.experiments.vary.result import VaryResult
-from samerun.experiments.vary.vary import Asked, changes, vary
+from samerun.experiments.vary.vary import VaryRequest, list_changes, vary
 from samerun.runs.plan import Control
 from samerun.runs.store import Store
 
@@ -26,7 +26,7 @@ def varied(
     script: Imagined, folder: Path, *factors: str, control: Control | None = None, **asked: Any
 ) -> VaryResult:
     request = Request(("python", "train.py"), folder, Store(folder / ".samerun"), control=control)
-    return vary(request, Asked(factors or FOUR, **asked), record=script.record)
+    return vary(request, VaryRequest(factors or FOUR, **asked), record=script.record)
 
 
 def verdicts(result: VaryResult) -> dict[str, set[str]]:
@@ -158,15 +158,15 @@ def test_what_does_not_fit_the_budget_is_not_tried_and_listed(tmp_path: Path) ->
 
 
 def test_the_likely_and_cheap_come_first() -> None:
-    order = [change.source for change in changes(SETTINGS)]  # type: ignore[arg-type]
+    order = [change.source for change in list_changes(SETTINGS)]  # type: ignore[arg-type]
     assert order[0] == "threads"
     assert order.index("hash-seed") < order.index("locale") < order.index("hostname") + 3
     assert order.index("threads") < order.index("compile")
 
 
 def test_random_number_generators_are_varied_only_when_named() -> None:
-    assert not {"torch-cpu", "python-random"} & {change.source for change in changes(SETTINGS)}  # type: ignore[arg-type]
-    assert [change.source for change in changes(SETTINGS, ["torch-cpu"])] == ["torch-cpu"]  # type: ignore[arg-type]
+    assert not {"torch-cpu", "python-random"} & {change.source for change in list_changes(SETTINGS)}  # type: ignore[arg-type]
+    assert [change.source for change in list_changes(SETTINGS, ["torch-cpu"])] == ["torch-cpu"]  # type: ignore[arg-type]
 
 
 def test_an_unknown_factor_is_refused_by_name(tmp_path: Path) -> None:
@@ -185,5 +185,5 @@ def test_the_number_of_processes_is_found_in_the_command(tmp_path: Path) -> None
     request = Request(
         ("torchrun", "--nproc-per-node", "2", "train.py"), tmp_path, Store(tmp_path / ".samerun")
     )
-    vary(request, Asked(("world-size",)), record=script.record)
+    vary(request, VaryRequest(("world-size",)), record=script.record)
     assert ["torchrun", "--nproc-per-node", "1", "train.py"] in [call["command"] for call in script.calls]

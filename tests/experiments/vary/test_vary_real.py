@@ -12,7 +12,7 @@ from trainer import EXAMPLES, Trainer
 
 from samerun.experiments.request import Request
 from samerun.experiments.vary.result import VaryResult
-from samerun.experiments.vary.vary import Asked, vary
+from samerun.experiments.vary.vary import VaryRequest, vary
 
 SEEDED = """
     import os, random
@@ -59,7 +59,7 @@ def script(
 
 def varied(trainer: Trainer, *factors: str, **asked: object) -> VaryResult:
     request = Request((sys.executable, "train.py"), trainer.folder, trainer.store, timeout=600)
-    return vary(request, Asked(factors, **asked))  # type: ignore[arg-type]
+    return vary(request, VaryRequest(factors, **asked))  # type: ignore[arg-type]
 
 
 def verdicts(result: VaryResult) -> Mapping[str, str]:
@@ -156,7 +156,7 @@ def test_the_examples_depend_on_their_threads_as_is_known(trainer: Trainer) -> N
     request = Request(command, trainer.folder, trainer.store, timeout=600)
     if torch.get_num_threads() != 2:
         pytest.skip("the table was measured with two threads")
-    result = vary(request, Asked(("threads",)))
+    result = vary(request, VaryRequest(("threads",)))
     assert result.verdict == "differs"
     first = result.dependences()[0].difference
     assert first is not None
@@ -231,7 +231,7 @@ def test_the_number_of_processes_changes_the_last_bits_of_the_weights(trainer: T
         "train.py",
     )
     request = Request(command, trainer.folder, trainer.store, timeout=600)
-    (effect,) = vary(request, Asked(("world-size",))).effects
+    (effect,) = vary(request, VaryRequest(("world-size",))).effects
     assert (effect.variant, effect.verdict) == ("1 process", "differs")
     assert effect.difference is not None
     assert effect.difference.what == "parameters"

@@ -11,7 +11,7 @@ import time
 
 import torch
 
-from samerun.recording.replay.call import digested, take
+from samerun.recording.replay.call import digest_all, take
 from samerun.recording.replay.fresh_processes import Fresh
 
 
@@ -27,7 +27,7 @@ def test_they_answer_though_a_fork_of_the_training_holds_their_pipes_open():
         time.sleep(100)
         os._exit(0)
     try:
-        ways, why = fresh.run(call(), digested([torch.arange(1, 5)]))
+        ways, why = fresh.run(call(), digest_all([torch.arange(1, 5)]))
     finally:
         os.kill(holder, signal.SIGKILL)
         os.waitpid(holder, 0)
@@ -38,7 +38,7 @@ def test_they_answer_though_a_fork_of_the_training_holds_their_pipes_open():
 
 
 def test_a_result_that_the_training_did_not_get_is_not_counted_as_its_own():
-    ways, why = Fresh().run(call(), digested([torch.arange(4)]))
+    ways, why = Fresh().run(call(), digest_all([torch.arange(4)]))
     assert why == ""
     assert {way["equal"] for way in ways} == {0}
 

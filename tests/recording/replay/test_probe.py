@@ -9,7 +9,7 @@ import pytest
 import torch
 from trainer import Trainer
 
-from samerun.comparing.replayed_operation import probed
+from samerun.comparing.replayed_operation import read_probe
 from samerun.runs.plan import Probe
 
 SCRIPT = """
@@ -90,7 +90,7 @@ def test_every_way_and_no_bit_of_the_training_moves(trainer, plain, name):
     probe = PROBES[name]
     run = trainer.record("train.py", tier="ops", window=(probe.step, probe.step), probe=probe)
     assert run.manifest.outcome == "finished", (run.path / "output.txt").read_text()
-    found = probed(run)
+    found = read_probe(run)
     assert (found.op, found.step, found.phase, found.call_site) == (
         probe.op,
         probe.step,
@@ -114,4 +114,4 @@ def test_every_way_and_no_bit_of_the_training_moves(trainer, plain, name):
 def test_an_operation_that_is_not_reached_leaves_nothing(trainer):
     trainer.script(SCRIPT)
     probe = Probe(9, "aten.gelu.default", "forward", "Net", line("F.gelu"))
-    assert probed(trainer.record("train.py", tier="ops", window=(0, 1), probe=probe)) is None
+    assert read_probe(trainer.record("train.py", tier="ops", window=(0, 1), probe=probe)) is None

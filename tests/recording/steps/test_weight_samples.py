@@ -12,7 +12,7 @@ import pytest
 import torch
 from trainer import Trainer
 
-from samerun.comparing.growth import growth
+from samerun.comparing.growth import measure_growth
 from samerun.recording.trace.sampled_steps import is_sampled
 
 SCRIPT = """
@@ -82,7 +82,7 @@ def test_the_elements_are_those_of_the_weights_all_over(runs):
 
 def test_how_far_one_ulp_goes(runs):
     _, found, _ = runs
-    grown = growth(found["good"], found["bad"])
+    grown = measure_growth(found["good"], found["bad"])
     assert (grown.reached_weights_at, grown.alive, grown.healed_at) == (5, True, None)
     first = grown.distances[0]
     assert (first.step, first.sampled, first.of) == (5, 65_536, WEIGHTS + 20)
@@ -95,7 +95,7 @@ def test_how_far_one_ulp_goes(runs):
 
 def test_a_difference_that_heals(runs):
     _, found, _ = runs
-    grown = growth(found["good"], found["once"])
+    grown = measure_growth(found["good"], found["once"])
     assert (grown.reached_weights_at, grown.alive, grown.healed_at) == (None, False, 6)
 
 

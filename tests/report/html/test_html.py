@@ -1,7 +1,7 @@
 """The report as a file: what it holds, what it leaves out, what it never does.
 
 Covers `causes.py`, `charts/growth.py`, `charts/losses.py`, `charts/timeline.py`, `operations.py`,
-`page.py`, `runs.py`, `settings.py`, `source_code.py` and `view.py`.
+`page.py`, `runs.py`, `build_settings.py`, `source_code.py` and `view.py`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from samerun.experiments.diagnose.result import Diagnosis
 from samerun.experiments.lookup import Lookup
 from samerun.report.html import operations, write
 from samerun.report.html.charts import timeline
-from samerun.report.html.charts.losses import losses
+from samerun.report.html.charts.losses import build_losses
 from samerun.report.html.page import render
-from samerun.report.html.settings import settings
+from samerun.report.html.settings import build_settings
 from samerun.report.html.source_code import diff as diff_lines
-from samerun.report.html.source_code import excerpt, taken_apart
+from samerun.report.html.source_code import excerpt, split_pieces
 from samerun.report.text import first_difference
 from samerun.runs.difference import Difference
 from samerun.runs.schema import NEVER_WRITTEN
@@ -261,7 +261,7 @@ def ops() -> list[Record]:
 
 
 def around(a: Run, b: Run) -> list[operations.Operation]:
-    return operations.around(read(a), read(b), Difference(0, "forward", "operation"))
+    return operations.list_around(read(a), read(b), Difference(0, "forward", "operation"))
 
 
 def test_equal_operations_have_nothing_to_show(build: Builder) -> None:
@@ -341,13 +341,13 @@ def test_an_output_that_is_never_written_is_not_held_against_it(build: Builder) 
 def test_settings_that_differ_are_told_from_those_that_do_not(build: Builder) -> None:
     a = build(training(), environment={"OMP_NUM_THREADS": "1", "LANG": "C"})
     b = build(training(), environment={"OMP_NUM_THREADS": "2"})
-    differing = {setting.name: setting.values for setting in settings([a, b]) if setting.differs}
+    differing = {setting.name: setting.values for setting in build_settings([a, b]) if setting.differs}
     assert differing == {"OMP_NUM_THREADS": ("1", "2"), "LANG": ("C", None)}
 
 
 def test_a_loss_that_is_no_number_is_a_gap_and_is_said(tmp_path: Path) -> None:
     result = replace(SAME, losses=({0: (1.0,), 1: (math.nan,), 2: (math.inf,)},) * 2)
-    found = losses(result)
+    found = build_losses(result)
     assert found is not None and found.missing
     assert found.plot["runs"] == [[1.0, None, None]] * 2
     assert "a gap is a loss that is not a number" in shown(Diagnosis(result), folder=tmp_path)
@@ -355,7 +355,7 @@ def test_a_loss_that_is_no_number_is_a_gap_and_is_said(tmp_path: Path) -> None:
 
 def test_a_plot_of_many_steps_keeps_every_step_near_the_difference() -> None:
     many = {step: (1.0,) for step in range(10_000)}
-    found = losses(replace(DIFFERS, difference=Difference(7_001, "data", "batch"), losses=(many,) * 3))
+    found = build_losses(replace(DIFFERS, difference=Difference(7_001, "data", "batch"), losses=(many,) * 3))
     assert found is not None
     steps = found.plot["steps"]
     assert len(steps) < 2_500 and steps[0] == 0 and steps[-1] == 9_999
@@ -372,9 +372,9 @@ def test_only_code_is_read(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("a = 1\n")
     (tmp_path / "secret.txt").write_text("password\n")
     (tmp_path / "train").write_text("#!/usr/bin/env python\na = 1\n")
-    assert first_difference.source("train.py:1", str(tmp_path)) == (["a = 1"], 1)
-    assert first_difference.source("train:2", str(tmp_path)) is not None
-    assert first_difference.source("secret.txt:1", str(tmp_path)) is None
+    assert first_difference.read_source("train.py:1", str(tmp_path)) == (["a = 1"], 1)
+    assert first_difference.read_source("train:2", str(tmp_path)) is not None
+    assert first_difference.read_source("secret.txt:1", str(tmp_path)) is None
     assert excerpt("secret.txt:1", str(tmp_path)) == [] == excerpt(None, str(tmp_path))
 
 
@@ -383,4 +383,4 @@ def test_code_taken_apart_is_the_same_code(tmp_path: Path) -> None:
         if not path.exists():
             path.write_text("x = '''\n  <b>\n'''\n\n  ¬ = \x00 \\\n\n")
         lines = path.read_text().splitlines()
-        assert ["".join(piece.text for piece in line) for line in taken_apart(lines)] == lines
+        assert ["".join(piece.text for piece in line) for line in split_pieces(lines)] == lines

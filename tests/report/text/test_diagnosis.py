@@ -9,17 +9,17 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from samerun.comparing.draw_ledger import Drawn
+from samerun.comparing.draw_ledger import DrawCount
 from samerun.comparing.growth import Distance, Growth
-from samerun.comparing.replayed_operation import Probed, Way
-from samerun.experiments.diagnose.result import Diagnosis, Found, Proof
+from samerun.comparing.replayed_operation import Replay, Way
+from samerun.experiments.diagnose.result import Diagnosis, FirstDifference, Proof
 from samerun.explaining.patch import Patch
 from samerun.report.text import diagnosis as report
 
 from ..results import DIFFERS, SAME
 
 assert DIFFERS.difference is not None and DIFFERS.pair is not None
-FOUND = Found(
+FOUND = FirstDifference(
     DIFFERS.difference,
     DIFFERS.pair,
     DIFFERS.causes,
@@ -29,7 +29,7 @@ FOUND = Found(
         alive=True,
         reached_weights_at=7,
     ),
-    ledger=(Drawn("python-random", 7, "rank0", "augment.py:31", "random.random", 4, 5, False, True),),
+    ledger=(DrawCount("python-random", 7, "rank0", "augment.py:31", "random.random", 4, 5, False, True),),
 )
 PATCH = Patch(
     "--- a/train.py\n+++ b/train.py\n@@ -1 +1 @@\n-x\n+y\n", {"train.py": "y\n"}, {}, True, ("e", "f")
@@ -61,7 +61,7 @@ def test_what_came_of_running_the_operation_alone_is_said_way_by_way() -> None:
         Way("1 thread", 1, 1, 0),
         Way("deterministic", 0, 0, 0, "not implemented"),
     )
-    probed = Probed("aten.put_.default", 7, "forward", None, "train.py:3", ways, "one process was lost")
+    probed = Replay("aten.put_.default", 7, "forward", None, "train.py:3", ways, "one process was lost")
     lines = [
         line.strip() for line in shown(replace(WHOLE, found=(replace(FOUND, alone=probed),))).splitlines()
     ]

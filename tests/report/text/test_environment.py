@@ -6,16 +6,16 @@ import io
 
 from rich.console import Console
 
-from samerun.experiments.describe_sources import Described
+from samerun.experiments.describe_sources import SourceDescription
 from samerun.report.text.environment import show
 
 
 def test_one_block_for_each_source() -> None:
     file = io.StringIO()
     described = [
-        Described("tf32", "setting", "Short floats", True, {"matmul": False, "mode": "high\x1b"}),
-        Described("torch-cuda", "rng", "GPUs", False),
-        Described("clock", "world", "Time", True, error="OSError: gone"),
+        SourceDescription("tf32", "setting", "Short floats", True, {"matmul": False, "mode": "high\x1b"}),
+        SourceDescription("torch-cuda", "rng", "GPUs", False),
+        SourceDescription("clock", "world", "Time", True, error="OSError: gone"),
     ]
     show(described, Console(file=file, width=80))
     assert file.getvalue() == (

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from samerun.report.text.first_difference import facts
-from samerun.runs.difference import Difference, Further, Gap, Origin
+from samerun.report.text.first_difference import list_facts
+from samerun.runs.difference import Difference, Gap, LaterDifference, Origin
 
 ORIGIN = Origin("aten.mm.default", "Net", "b.py:15", "forward", False, False, None, False, False)
 DIFFERENCE = Difference(3, "forward", "operation", op="aten.mm.default", call_site="b.py:15", origin=ORIGIN)
@@ -11,7 +11,7 @@ GAP = Gap("aten.mm.default", "b.py:15", "SGD.step", "a.py:12", tensor="fc.weight
 
 
 def said(difference: Difference, name: str) -> str | None:
-    return dict(facts(difference, None)).get(name)
+    return dict(list_facts(difference, None)).get(name)
 
 
 def test_memory_written_past_torch_is_told_between_two_lines():
@@ -29,7 +29,7 @@ def test_memory_written_past_torch_is_told_between_two_lines():
 
 def test_what_parts_later_for_a_reason_of_its_own():
     assert said(DIFFERENCE, "later") is None
-    more = Further("rng", 3, "forward", "aten.bernoulli_.float", "Net", "c.py:9")
+    more = LaterDifference("rng", 3, "forward", "aten.bernoulli_.float", "Net", "c.py:9")
     assert said(replace(DIFFERENCE, further=(more, replace(more, kind="flow"))), "later") == (
         "a second, independent difference starts at step 3, at c.py:9 (aten.bernoulli_.float): "
         "it draws from a generator whose state differs, and 1 more"

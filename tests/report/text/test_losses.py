@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from samerun.report.text.losses import loss_table, writer
+from samerun.report.text.losses import build_loss_table, choose_writer
 
 from ..results import DIFFERS
 
@@ -15,20 +15,20 @@ def rows(single: tuple[dict[int, float], ...], width: int = 100) -> list[str]:
 def rows_of(losses: tuple[dict[int, tuple[float, ...]], ...], width: int = 100) -> list[str]:
     runs = tuple(f"run-{number}" for number in range(len(losses)))
     result = replace(DIFFERS, losses=losses, runs=runs, pair=(runs[0], runs[-1]), difference=None)
-    return [line.plain for line in loss_table(result, width)]
+    return [line.plain for line in build_loss_table(result, width)]
 
 
 def test_one_bit_of_a_float32_shows() -> None:
-    assert len({writer([1.0, 1.0 + 2**-23])(value) for value in (1.0, 1.0 + 2**-23)}) == 2
+    assert len({choose_writer([1.0, 1.0 + 2**-23])(value) for value in (1.0, 1.0 + 2**-23)}) == 2
 
 
 def test_one_bit_of_a_float64_shows() -> None:
     values = (0.1, math.nextafter(0.1, 1))
-    assert len(set(map(writer(values), values))) == 2
+    assert len(set(map(choose_writer(values), values))) == 2
 
 
 def test_nan_and_infinity_are_float32() -> None:
-    assert writer([math.nan, math.inf])(math.nan) == "nan"
+    assert choose_writer([math.nan, math.inf])(math.nan) == "nan"
 
 
 def test_no_loss_no_table() -> None:

@@ -7,7 +7,7 @@ from samerun.editing.user_program import Code
 from samerun.runs.difference import Side
 from samerun.sources.edits.container_elements import are_objects
 from samerun.sources.evidence.addresses import is_hashed_by_address, takes_address
-from samerun.sources.evidence.hash_order import hashing
+from samerun.sources.evidence.hash_order import read_hashing
 
 CLASSES = [
     ("class Node:\n    pass", True),
@@ -35,7 +35,7 @@ def test_evidence_and_edits_go_by_it(text: str, expected: bool, tmp_path: Path) 
     code = Code(tmp_path, ("train.py",), {"train.py": ""})
     nodes = next(node for node in code.file("train.py").every(ast.Set))
     assert are_objects(code, (code.file("train.py"), nodes)) is expected
-    seen = hashing(Side(manifest={"cwd": str(tmp_path)}, settings={"code": {"train.py": ""}}))
+    seen = read_hashing(Side(manifest={"cwd": str(tmp_path)}, settings={"code": {"train.py": ""}}))
     assert seen is not None and bool(seen.objects) is expected
     assert bool(seen.values) is not expected
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from samerun.runs.difference import Difference, Further, Origin, Row, Side
+from samerun.runs.difference import Difference, LaterDifference, Origin, Row, Side
 from samerun.runs.plan import Control
 from samerun.sources.uninitialized_memory import UninitializedMemory
 
@@ -69,7 +69,7 @@ def test_it_is_the_reason_when_nothing_else_is(changed: dict[str, Any], strength
 
 def test_memory_that_a_library_read_first_is_named_where_the_user_meets_it() -> None:
     read = Origin("aten.clone", None, None, "setup", True, False, None, True, False)
-    met = Further("origin", 0, "forward", "aten.clamp", None, "train.py:30")
+    met = LaterDifference("origin", 0, "forward", "aten.clamp", None, "train.py:30")
     given: dict[str, Any] = {"origin": read, "further": (met,)}
     found = UninitializedMemory().recognise(Difference(0, "setup", "operation", **given))
     assert found is not None and (found.strength, found.call_site) == (1.0, "train.py:30")

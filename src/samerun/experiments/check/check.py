@@ -6,22 +6,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from samerun.comparing.compare_runs import compare_whole, earliest
+from samerun.comparing.compare_runs import compare_whole, find_earliest
 from samerun.comparing.comparison import Comparison
 from samerun.experiments import run_outcome, scope
 from samerun.experiments.check import without_steps
-from samerun.experiments.check.confirm import Proof, why
+from samerun.experiments.check.confirm import Proof, explain_and_confirm
 from samerun.experiments.check.result import CheckResult
-from samerun.experiments.check.zoom import Closer, look_closer, stop_after
-from samerun.experiments.leftover_files import left_behind
-from samerun.experiments.living import losses_of
+from samerun.experiments.check.zoom import Zoom, look_closer, stop_after
+from samerun.experiments.leftover_files import find_left_behind
+from samerun.experiments.living import list_losses
 from samerun.experiments.progress import Listener
 from samerun.experiments.request import Request
 from samerun.experiments.trials import Record, Trials
-from samerun.experiments.workspace import listed, without_new
+from samerun.experiments.workspace import copy_without_new, list_folder
 from samerun.explaining.cause import Findings
 from samerun.explaining.confirm import confirm, is_free, points
-from samerun.explaining.explain import suspects
+from samerun.explaining.explain import list_suspects
 from samerun.explaining.explained import Explained
 from samerun.health.examine import examine
 from samerun.launching.run import record as recording
@@ -38,32 +38,32 @@ def check(request: Request, listener: Listener | None = None, record: Record = r
     """
     trials = Trials(request, listener or Listener(), record)
     last = None if request.steps is None else request.steps - 1
-    before = listed(request.folder) if request.confirm and not request.scratch else None
+    before = list_folder(request.folder) if request.confirm and not request.scratch else None
     runs = trials.record("recording", request.runs, control=request.control, stop_after=last)
     comparisons = compare_whole(runs, steps=request.steps)
-    trials.plain = losses_of(comparisons)
-    result = undecided(request, runs, comparisons)
-    parted = first_parting(runs, comparisons)
+    trials.plain = list_losses(comparisons)
+    result = start_undecided(request, runs, comparisons)
+    parted = find_first_parting(runs, comparisons)
     if parted is None:
-        return agreeing(trials, result, runs, comparisons)
+        return judge_agreeing(trials, result, runs, comparisons)
     return _differs(trials, result, runs, comparisons, parted, before)
 
 
-def first_parting(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> int | None:
+def find_first_parting(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> int | None:
     """Which comparison parts first in time, other than by a crash; None when none does."""
     pairs = zip(comparisons, runs[1:], strict=True)
     uncrashed = [item for item, run in pairs if not run_outcome.is_crash(item, (runs[0], run))]
-    parted = earliest(uncrashed)
+    parted = find_earliest(uncrashed)
     return None if parted is None else comparisons.index(uncrashed[parted])
 
 
-def agreeing(
+def judge_agreeing(
     trials: Trials, result: CheckResult, runs: Sequence[Run], comparisons: Sequence[Comparison]
 ) -> CheckResult:
     """The verdict on runs that do not part: never `same` by default."""
-    if failure := run_outcome.failure(runs, parted=False):
-        return replace(result, reason=failure, output=run_outcome.last_lines(runs))
-    if scope.steps(comparisons) == 0:
+    if failure := run_outcome.explain_failure(runs, parted=False):
+        return replace(result, reason=failure, output=run_outcome.read_last_lines(runs))
+    if scope.count_steps(comparisons) == 0:
         return without_steps.check(trials, result, runs)
     unknown = next((item for item in comparisons if item.verdict != "same"), None)
     if unknown is not None:
@@ -71,7 +71,7 @@ def agreeing(
     return replace(result, verdict="same")
 
 
-def undecided(request: Request, runs: Sequence[Run], comparisons: Sequence[Comparison]) -> CheckResult:
+def start_undecided(request: Request, runs: Sequence[Run], comparisons: Sequence[Comparison]) -> CheckResult:
     """What is known before there is a verdict: it is unknown until something shows otherwise."""
     return CheckResult(
         "unknown",
@@ -79,8 +79,8 @@ def undecided(request: Request, runs: Sequence[Run], comparisons: Sequence[Compa
         command=request.command,
         folder=str(request.folder),
         steps=min(run.steps for run in runs),
-        scope=scope.phrase(comparisons),
-        losses=losses_of(comparisons),
+        scope=scope.describe_scope(comparisons),
+        losses=list_losses(comparisons),
         notes=tuple(
             dict.fromkeys((*(note for item in comparisons for note in item.notes), *examine(runs[0])))
         ),
@@ -103,13 +103,13 @@ def _differs(
     first = Explained(difference)
     pair = runs[0].id, runs[parted + 1].id
     partings = tuple(item.difference for item in comparisons if item.difference is not None)
-    left = _left_behind(trials, first, before)
+    left = _explain_left_behind(trials, first, before)
     if left is not None:
-        closer, findings = Closer(first, pair, True, None, None), left
+        closer, findings = Zoom(first, pair, True, None, None), left
     else:
-        closer, findings = _looked_closer(trials, first, pair, partings)
-    failure = run_outcome.failure(runs, parted=True)
-    notes = (*result.notes, *agreement(comparisons), closer.note, failure, *findings.notes)
+        closer, findings = _look_closer(trials, first, pair, partings)
+    failure = run_outcome.explain_failure(runs, parted=True)
+    notes = (*result.notes, *list_agreeing(comparisons), closer.note, failure, *findings.notes)
     return replace(
         result,
         verdict="differs",
@@ -120,21 +120,23 @@ def _differs(
         suspects=findings.suspects,
         ruled_out=findings.ruled_out,
         notes=tuple(dict.fromkeys(note for note in notes if note)),
-        output=run_outcome.last_lines(runs),
+        output=run_outcome.read_last_lines(runs),
     )
 
 
-def _left_behind(trials: Trials, explained: Explained, before: frozenset[Path] | None) -> Findings | None:
+def _explain_left_behind(
+    trials: Trials, explained: Explained, before: frozenset[Path] | None
+) -> Findings | None:
     """What runs, each without the files that are new since `before`, say of what one left for the other.
 
     Nothing where a race may be the reason as well: runs of it can agree by luck.
     """
     first, evidence = explained.difference, explained.evidence
-    best = left_behind(explained)
+    best = find_left_behind(explained)
     others = [item for item in evidence if item.source not in in_folder() and points(item)]
     if best is None or before is None or is_free(others):
         return None
-    with without_new(trials.request.folder, before) as start:
+    with copy_without_new(trials.request.folder, before) as start:
         if start is None:
             return None
 
@@ -155,22 +157,22 @@ def _left_behind(trials: Trials, explained: Explained, before: frozenset[Path] |
     if not any(cause.confirmed for cause in findings.causes):
         return None
     known = {item.source for item in (*findings.causes, *findings.suspects)}
-    more = suspects(first, known)
+    more = list_suspects(first, known)
     return replace(findings, suspects=(*findings.suspects, *more), notes=(*findings.notes, *explained.notes))
 
 
-def _looked_closer(
+def _look_closer(
     trials: Trials, first: Explained, pair: tuple[str, str], partings: tuple[Difference, ...]
-) -> tuple[Closer, Findings]:
+) -> tuple[Zoom, Findings]:
     request = trials.request
     closer = look_closer(trials, first, pair, request.control)
     proof = None
     if request.confirm and closer.reproduced:
         proof = Proof(trials, request.control, closer.window, closer.stop_after, partings)
-    return closer, why(closer.explained, proof)
+    return closer, explain_and_confirm(closer.explained, proof)
 
 
-def agreement(comparisons: Sequence[Comparison]) -> list[str]:
+def list_agreeing(comparisons: Sequence[Comparison]) -> list[str]:
     """Which runs agree with the first, when not all of them part."""
     agree = [str(number + 2) for number, item in enumerate(comparisons) if item.verdict == "same"]
     return [f"run 1 agrees with run {', '.join(agree)} and differs from the others"] if agree else []

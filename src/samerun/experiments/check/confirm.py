@@ -8,12 +8,12 @@ from samerun.comparing.comparison import Comparison
 from samerun.controls import is_contradicted
 from samerun.experiments.trials import Trials
 from samerun.explaining.cause import Findings
-from samerun.explaining.confirm import Trial, confirm, races
-from samerun.explaining.explain import suspects
+from samerun.explaining.confirm import Trial, confirm, is_race
+from samerun.explaining.explain import list_suspects
 from samerun.explaining.explained import Explained
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Control
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 
 
 @dataclass(frozen=True)
@@ -30,20 +30,20 @@ class Proof:
     partings: tuple[Difference, ...] = ()  # the first differences of other runs of the same command
 
 
-def why(explained: Explained, proof: Proof | None) -> Findings:
+def explain_and_confirm(explained: Explained, proof: Proof | None) -> Findings:
     """The sources behind the difference; none of them is confirmed without a proof."""
     difference, evidence = explained.difference, explained.evidence
     if proof is None:
         findings = Findings(explained.unproved().causes)
     else:
         base = proof.base
-        to_the_end = races((difference, *proof.partings), evidence)
+        to_the_end = is_race((difference, *proof.partings), evidence)
         if to_the_end:
             proof = replace(proof, stop_after=None)
         findings = confirm(
             difference,
             evidence,
-            _trial(proof),
+            _make_trial(proof),
             lambda source: _can_be_controlled(source, base),
             to_the_end=to_the_end,
         )
@@ -51,20 +51,20 @@ def why(explained: Explained, proof: Proof | None) -> Findings:
     known = {item.source for item in (*findings.causes, *findings.suspects)}
     return replace(
         findings,
-        suspects=(*findings.suspects, *suspects(difference, known)),
+        suspects=(*findings.suspects, *list_suspects(difference, known)),
         notes=(*findings.notes, *explained.notes),
     )
 
 
 def _can_be_controlled(source: str, base: Control | None) -> bool:
     """Whether a trial can tell something: it has a control, which was not on already."""
-    known = catalogue().get(source)
+    known = find_sources().get(source)
     if known is None or not known.controllable or is_contradicted(source):
         return False
     return not known.is_controlled_by(base)
 
 
-def _trial(proof: Proof) -> Trial:
+def _make_trial(proof: Proof) -> Trial:
     def trial(sources: tuple[str, ...], count: int) -> Comparison:
         base = proof.base
         control = Control(only=sources) if base is None else replace(base, extra=(*base.extra, *sources))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from samerun.comparing.compare_runs import compare_all, compare_whole, earliest
+from samerun.comparing.compare_runs import compare_all, compare_whole, find_earliest
 from samerun.comparing.comparison import Comparison
 from samerun.experiments import run_outcome, scope
-from samerun.experiments.check.confirm import why
+from samerun.experiments.check.confirm import explain_and_confirm
 from samerun.experiments.check.result import CheckResult
 from samerun.explaining.explained import Explained
 from samerun.runs.manifest import Manifest
@@ -31,7 +31,7 @@ def diff(store: Store, runs: Sequence[Run]) -> CheckResult:
         command=manifests[0].command if len({item.command for item in manifests}) == 1 else (),
         folder=manifests[0].cwd,
         steps=min(run.steps for run in runs),
-        scope=scope.phrase(comparisons),
+        scope=scope.describe_scope(comparisons),
         losses=(comparisons[0].losses[0], *(item.losses[1] for item in comparisons)),
         notes=tuple(dict.fromkeys(note for item in comparisons for note in item.notes)),
         controlled=all(manifest.mode not in _NONE for manifest in manifests),
@@ -40,12 +40,12 @@ def diff(store: Store, runs: Sequence[Run]) -> CheckResult:
     )
     pairs = list(zip(comparisons, runs[1:], strict=True))
     parted = [(item, run) for item, run in pairs if not run_outcome.is_crash(item, (runs[0], run))]
-    first = earliest([item for item, _ in parted])
-    failure = run_outcome.failure(runs, parted=first is not None)
+    first = find_earliest([item for item, _ in parted])
+    failure = run_outcome.explain_failure(runs, parted=first is not None)
     if first is not None:
         return _differs(store, result, runs[0], *parted[first], failure)
     if failure is not None:
-        return replace(result, reason=failure, output=run_outcome.last_lines(runs))
+        return replace(result, reason=failure, output=run_outcome.read_last_lines(runs))
     unknown = next((item for item in comparisons if item.verdict != "same"), None)
     if unknown is not None:
         return replace(result, reason=unknown.reason)
@@ -57,8 +57,8 @@ def _differs(
 ) -> CheckResult:
     difference = comparison.difference
     assert difference is not None
-    findings = why(Explained(difference), None)
-    notes = (*result.notes, _controls(a.manifest, b.manifest), failure, *findings.notes)
+    findings = explain_and_confirm(Explained(difference), None)
+    notes = (*result.notes, _compare_controls(a.manifest, b.manifest), failure, *findings.notes)
     return replace(
         result,
         verdict="differs",
@@ -76,11 +76,11 @@ def _name(store: Store, run: Run) -> str:
     return run.id if run.path.parent == store.runs.absolute() else str(run.path)
 
 
-def _controls(a: Manifest, b: Manifest) -> str | None:
+def _compare_controls(a: Manifest, b: Manifest) -> str | None:
     """What is to be said when the runs were not made under the same control."""
-    one, other = _control(a), _control(b)
+    one, other = _describe_control(a), _describe_control(b)
     return None if one == other else f"run A was made with {one}, run B with {other}"
 
 
-def _control(manifest: Manifest) -> str:
+def _describe_control(manifest: Manifest) -> str:
     return "no control" if manifest.mode in _NONE else f"mode {manifest.mode} and seed {manifest.seed}"

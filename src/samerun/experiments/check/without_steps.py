@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from samerun.comparing.compare_runs import compare
 from samerun.experiments import run_outcome, scope
-from samerun.experiments.check.confirm import Proof, why
+from samerun.experiments.check.confirm import Proof, explain_and_confirm
 from samerun.experiments.check.result import CheckResult
 from samerun.experiments.trials import Trials
 from samerun.explaining.explained import Explained
 from samerun.launching.marker_files import TORCH_SEEN
-from samerun.launching.why_unrecorded import unrecorded_reason
+from samerun.launching.why_unrecorded import explain_unrecorded
 from samerun.runs.store import Run
 
 
@@ -20,7 +20,7 @@ def check(trials: Trials, result: CheckResult, runs: Sequence[Run]) -> CheckResu
     """The verdict from two further runs at tier ops; `unknown` when they have nothing to compare."""
     request = trials.request
     if not (runs[0].path / TORCH_SEEN).exists():
-        return _unknown(result, runs, unrecorded_reason(runs[0].path, request.command))
+        return _make_unknown(result, runs, explain_unrecorded(runs[0].path, request.command))
     pair = trials.record("no optimizer step: recording operations", 2, control=request.control, tier="ops")
     comparison = compare(*pair)
     difference = comparison.difference
@@ -32,7 +32,7 @@ def check(trials: Trials, result: CheckResult, runs: Sequence[Run]) -> CheckResu
     )
     if difference is not None and not run_outcome.is_crash(comparison, pair):
         proof = Proof(trials, request.control, None, None) if request.confirm else None
-        findings = why(Explained(difference), proof)
+        findings = explain_and_confirm(Explained(difference), proof)
         return replace(
             result,
             verdict="differs",
@@ -43,23 +43,24 @@ def check(trials: Trials, result: CheckResult, runs: Sequence[Run]) -> CheckResu
             ruled_out=findings.ruled_out,
             notes=(*result.notes, *findings.notes),
         )
-    if failure := run_outcome.failure(pair, parted=False):
-        return replace(result, reason=failure, output=run_outcome.last_lines(pair))
+    if failure := run_outcome.explain_failure(pair, parted=False):
+        return replace(result, reason=failure, output=run_outcome.read_last_lines(pair))
     if not any(count for what, count in comparison.scope.counts.items() if what != "end"):
-        return _unknown(result, runs, unrecorded_reason(pair[0].path, request.command))
+        return _make_unknown(result, runs, explain_unrecorded(pair[0].path, request.command))
     if comparison.verdict != "same":
-        return _unknown(result, runs, comparison.reason or "the runs cannot be compared")
-    if not (run_outcome.same_output(runs) and run_outcome.same_output(pair)):
+        return _make_unknown(result, runs, comparison.reason or "the runs cannot be compared")
+    if not (run_outcome.has_same_output(runs) and run_outcome.has_same_output(pair)):
         reason = (
-            f"nothing differs in what torch did ({scope.phrase([comparison])}), but what the runs printed "
+            f"nothing differs in what torch did ({scope.describe_scope([comparison])}), but "
+            "what the runs printed "
             "differs: something outside of torch does, or they print the time or a process id"
         )
         return replace(result, reason=reason)
-    return replace(result, verdict="same", scope=scope.phrase([comparison]))
+    return replace(result, verdict="same", scope=scope.describe_scope([comparison]))
 
 
-def _unknown(result: CheckResult, runs: Sequence[Run], reason: str) -> CheckResult:
-    printed = run_outcome.same_output(runs)
+def _make_unknown(result: CheckResult, runs: Sequence[Run], reason: str) -> CheckResult:
+    printed = run_outcome.has_same_output(runs)
     said = {True: "what the runs printed is the same", False: "what the runs printed differs", None: ""}
     notes = (*result.notes, said[printed]) if said[printed] else result.notes
     return replace(result, reason=reason, notes=notes)

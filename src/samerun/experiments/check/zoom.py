@@ -18,7 +18,7 @@ _MOST_RUNS = 3  # recorded for one window: chance can make the first two agree
 
 
 @dataclass(frozen=True)
-class Closer:
+class Zoom:
     """The best-known first difference; `reproduced` when the runs recorded last part there."""
 
     explained: Explained
@@ -41,7 +41,7 @@ def look_closer(
     control: Control | None,
     *,
     is_enough: Callable[[Explained], bool] = lambda explained: False,
-) -> Closer:
+) -> Zoom:
     """The first difference as seen by further runs at tier ops around it.
 
     Runs that are not repeatable can part elsewhere the next time: the window follows them, unless what is
@@ -51,14 +51,14 @@ def look_closer(
     at = pair
     note: str | None = None
     for _ in range(_MOVES):
-        recorded = window(latest), stop_after(latest)
+        recorded = choose_window(latest), stop_after(latest)
         found, at_ = _part(trials, latest, control)
         if found is None or at_ is None:
             rare = (
                 f"the difference at step {latest.step} did not come back in {_MOST_RUNS} further runs: "
                 "it is rare, or what it came from has changed since"
             )
-            return Closer(explained, at, False, *recorded, rare)
+            return Zoom(explained, at, False, *recorded, rare)
         latest, at, explained = found, at_, Explained(found)
         if found.step >= recorded[0][0] or is_enough(explained):
             break
@@ -67,10 +67,10 @@ def look_closer(
     if latest.step != first.step and note is None:
         how = ", operation by operation," if latest.step >= recorded[0][0] else ""
         note = f"recorded again{how} they diverge at step {latest.step} already"
-    return Closer(explained, at, True, *recorded, note)
+    return Zoom(explained, at, True, *recorded, note)
 
 
-def window(difference: Difference) -> tuple[int, int]:
+def choose_window(difference: Difference) -> tuple[int, int]:
     """The steps to record at tier ops: the one before the difference, where its origin can be, and its own.
 
     Step -1 is the setup.
@@ -99,17 +99,17 @@ def _part(
             f"looking closer at step {where.step}",
             1 if runs else 2,
             tier="ops",
-            window=window(where),
+            window=choose_window(where),
             stop_after=stop_after(where),
             control=control,
         )
-        found = _first(runs, where)
+        found = _find_first(runs, where)
         if found is not None:
             return found
     return None, None
 
 
-def _first(runs: Sequence[Run], where: Difference) -> tuple[Difference, tuple[str, str]] | None:
+def _find_first(runs: Sequence[Run], where: Difference) -> tuple[Difference, tuple[str, str]] | None:
     *others, last = runs
     for other in others:
         difference = compare(other, last).difference

@@ -8,7 +8,7 @@ from typing import Any
 
 from samerun.experiments.cost.result import CONTROL, NOISE
 from samerun.runs.plan import Control, Mode, Tier
-from samerun.sources.catalogue import catalogue, labelled
+from samerun.sources.catalogue import find_sources, labelled
 
 _MODES: tuple[tuple[Mode, str], ...] = (
     ("seeded", "every random number generator seeded; kernels stay fast"),
@@ -33,12 +33,12 @@ NOTHING = Setup("off", "the command left alone")
 AGAIN = Setup(NOISE, "the command left alone once more: what the noise of this machine looks like")
 
 
-def setups(settings: Mapping[str, Mapping[str, Any]], seed: int) -> list[Setup]:
+def list_setups(settings: Mapping[str, Mapping[str, Any]], seed: int) -> list[Setup]:
     """All of them, for a command whose sources said this of themselves."""
     found = [AGAIN]
     found += [Setup(mode, f"mode: {what}", Control(mode, seed)) for mode, what in _MODES]
     for id_, what in labelled(lambda source: source.price).items():
-        if catalogue()[id_].has_price_in(settings):
+        if find_sources()[id_].has_price_in(settings):
             found.append(Setup(id_, f"{CONTROL}: {what}", Control("strict", seed, only=(id_,))))
     found.append(Setup("tier steps", "recording: every batch, loss, gradient and weight", tier="steps"))
     found.append(Setup("tier ops", "recording: every operation", tier="ops"))

@@ -11,22 +11,22 @@ from samerun.comparing.compare_runs import compare_all
 from samerun.errors import RunError
 from samerun.experiments import run_outcome, scope
 from samerun.experiments.check.result import Verdict
-from samerun.experiments.cost.configurations import NOTHING, Setup, setups
-from samerun.experiments.cost.interleave import side_by_side
-from samerun.experiments.cost.pricing import Ratio, of_pair, of_pairs
+from samerun.experiments.cost.configurations import NOTHING, Setup, list_setups
+from samerun.experiments.cost.interleave import run_in_turns
+from samerun.experiments.cost.pricing import Ratio, average_pairs, compare_pair
 from samerun.experiments.cost.result import Choice, CostResult, Price
-from samerun.experiments.cost.timed_run import Timed
+from samerun.experiments.cost.timed_run import TimedRun
 from samerun.experiments.progress import Listener
 from samerun.experiments.request import Request
 from samerun.experiments.trials import Record
-from samerun.explaining.delta_debugging import smallest
+from samerun.explaining.delta_debugging import find_smallest
 from samerun.launching.run import record as recording
 from samerun.launching.why_unrecorded import without_torch
 from samerun.recording.steps.step_timer import step_seconds
 from samerun.runs.plan import Control
-from samerun.runs.recorder_errors import why_broken
+from samerun.runs.recorder_errors import explain_broken
 from samerun.runs.store import Run
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 from samerun.sources.threads import Threads
 
 _RUNS = 3  # that must agree for a configuration to be called repeatable
@@ -81,18 +81,18 @@ class _Costing:
         request = self.request
         first = self._run(replace(NOTHING, tier="steps"), "once, to see what it uses")
         result = CostResult("unknown", request.command, place=str(request.store.runs))
-        if failure := run_outcome.failure([first], parted=False):
-            return replace(result, reason=failure, output=run_outcome.last_lines([first]))
-        if not first.steps and (why := why_broken(first.path) or without_torch(first.path)):
+        if failure := run_outcome.explain_failure([first], parted=False):
+            return replace(result, reason=failure, output=run_outcome.read_last_lines([first]))
+        if not first.steps and (why := explain_broken(first.path) or without_torch(first.path)):
             return replace(result, reason=why)
         seed = 0 if request.control is None else request.control.seed
-        ways = list(self._ways if self._ways is not None else setups(first.manifest.settings, seed))
+        ways = list(self._ways if self._ways is not None else list_setups(first.manifest.settings, seed))
         measured = self._measure(ways)
         result = replace(
             result,
             rounds=measured.rounds,
             prices=tuple(self._price(way, measured) for way in ways),
-            seconds=_median(measured.alone),
+            seconds=_compute_median(measured.alone),
         )
         if result.seconds is None:
             self.notes.append("the command makes fewer than three optimizer steps: there is nothing to time")
@@ -114,7 +114,7 @@ class _Costing:
                 self._listener.stage(f"round {number} of {self.rounds.count}")
                 self._listener.run_started(mixed.index(way) + 1, len(mixed), self.request.steps)
                 try:
-                    alone, run = side_by_side([self._timed(NOTHING), self._timed(way)], order)
+                    alone, run = run_in_turns([self._timed(NOTHING), self._timed(way)], order)
                 except RunError as error:
                     self._failed[way.name] = str(error)
                     continue
@@ -122,7 +122,7 @@ class _Costing:
                 if "interrupted" in (alone.outcome, run.outcome):
                     raise KeyboardInterrupt
                 if run.outcome not in run_outcome.WHOLE:
-                    self._failed[way.name] = f"the command fails with it: {run_outcome.how(run)}"
+                    self._failed[way.name] = f"the command fails with it: {run_outcome.describe_end(run)}"
                 else:
                     measured.add(way.name, step_seconds(run.path), step_seconds(alone.path))
             measured.rounds = number
@@ -135,11 +135,13 @@ class _Costing:
     def _price(self, way: Setup, measured: _Measured) -> Price:
         pairs = measured.ratios.get(way.name, [])
         reason = self._failed.get(way.name)
-        return Price(way.name, way.what, None if reason else of_pairs(pairs), tuple(pairs), reason=reason)
+        return Price(
+            way.name, way.what, None if reason else average_pairs(pairs), tuple(pairs), reason=reason
+        )
 
-    def _timed(self, way: Setup) -> Timed:
+    def _timed(self, way: Setup) -> TimedRun:
         request = self.request
-        return Timed(
+        return TimedRun(
             request.command,
             str(request.folder),
             str(request.store.root.absolute()),
@@ -161,7 +163,7 @@ class _Costing:
         strict = Control("strict", seed)
         repeatable = self._repeats(strict, "mode strict")
         choices.append(Choice("repeatable", "samerun run", repeatable, _RUNS, prices.get("strict")))
-        bought = {"strict": _said(fast, repeatable)}
+        bought = {"strict": _describe_verdicts(fast, repeatable)}
         if fast == "same":
             cheapest = Choice("cheapest", "the command left alone", fast, _RUNS, Ratio(1.0, 1.0, 1.0))
         elif self._repeats(Control("seeded", seed), "mode seeded") == "same":
@@ -181,15 +183,15 @@ class _Costing:
 
     def _search(self, seed: int) -> Choice:
         """The smallest set of controls beyond mode seeded, or one thread instead, whichever costs less."""
-        seeded = {source.id for source in catalogue().values() if "seeded" in source.modes}
+        seeded = {source.id for source in find_sources().values() if "seeded" in source.modes}
         kernels = [
-            id_ for id_, source in catalogue().items() if "strict" in source.modes and id_ not in seeded
+            id_ for id_, source in find_sources().items() if "strict" in source.modes and id_ not in seeded
         ]
 
         def control(ids: Sequence[str]) -> Control:
             return Control("strict", seed, only=(*sorted(seeded), *ids))
 
-        needed = smallest(
+        needed = find_smallest(
             kernels, lambda ids: self._repeats(control(ids), f"seeded + {', '.join(ids)}") == "same"
         )
         candidates = [needed]
@@ -198,7 +200,7 @@ class _Costing:
         ways = [Setup("+".join(ids), "", control(ids)) for ids in candidates]
         measured = self._measure(ways)
         prices = [self._price(way, measured).steps for way in ways]
-        best = min(range(len(ways)), key=lambda at: _ratio(prices[at]))
+        best = min(range(len(ways)), key=lambda at: _get_ratio(prices[at]))
         verdict = self._repeats(control(candidates[best]), f"{ways[best].name}, to be sure")
         listed = ", ".join(candidates[best])
         options = " ".join(f"--control {id_}" for id_ in candidates[best])
@@ -208,12 +210,12 @@ class _Costing:
     def _buys(self, price: Price, seed: int, strict: Control, fast: Verdict) -> str | None:
         """What a control that costs something gives this command; None where that was not looked for."""
         id_ = price.name
-        if id_ not in catalogue() or price.steps is None or price.steps.low <= 1.0:
+        if id_ not in find_sources() or price.steps is None or price.steps.low <= 1.0:
             return None
-        source = catalogue()[id_]
+        source = find_sources()[id_]
         if "strict" in source.modes:
             others = tuple(
-                other.id for other in catalogue().values() if "strict" in other.modes and other.id != id_
+                other.id for other in find_sources().values() if "strict" in other.modes and other.id != id_
             )
             without = self._repeats(replace(strict, only=others), f"mode strict without {id_}")
             return {
@@ -226,10 +228,10 @@ class _Costing:
         return self._independence(id_, seed)
 
     def _independence(self, id_: str, seed: int) -> str | None:
-        from samerun.experiments.vary.vary import Asked, vary
+        from samerun.experiments.vary.vary import VaryRequest, vary
 
         request = replace(self.request, control=self.request.control or Control("strict", seed))
-        found = vary(request, Asked((id_,), first=True), self._listener, self._record)
+        found = vary(request, VaryRequest((id_,), first=True), self._listener, self._record)
         if found.verdict == "differs":
             variant = found.dependences()[0].variant
             return f"independence: with {variant} the result is different"
@@ -246,7 +248,7 @@ class _Costing:
             comparisons = compare_all(runs, steps=self.request.steps)
             if any(item.verdict == "differs" for item in comparisons):
                 return "differs"
-            if scope.steps(comparisons) == 0 or any(item.verdict == "unknown" for item in comparisons):
+            if scope.count_steps(comparisons) == 0 or any(item.verdict == "unknown" for item in comparisons):
                 return "unknown"
         return "same"
 
@@ -284,13 +286,13 @@ class _Measured:
         self.alone: list[float] = []  # seconds of the steps of the command left alone
 
     def add(self, name: str, with_it: list[float], without: list[float]) -> None:
-        ratio = of_pair(with_it, without)
+        ratio = compare_pair(with_it, without)
         if ratio is not None:
             self.ratios.setdefault(name, []).append(ratio)
             self.alone += without
 
 
-def _said(fast: Verdict, strict: Verdict) -> str | None:
+def _describe_verdicts(fast: Verdict, strict: Verdict) -> str | None:
     if strict != "same":
         return None
     return {
@@ -300,9 +302,9 @@ def _said(fast: Verdict, strict: Verdict) -> str | None:
     }[fast]
 
 
-def _ratio(price: Ratio | None) -> float:
+def _get_ratio(price: Ratio | None) -> float:
     return float("inf") if price is None else price.ratio
 
 
-def _median(values: Sequence[float]) -> float | None:
+def _compute_median(values: Sequence[float]) -> float | None:
     return sorted(values)[len(values) // 2] if values else None

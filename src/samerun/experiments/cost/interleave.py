@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from samerun.errors import RunError
-from samerun.experiments.cost.timed_run import MODULE, Timed
+from samerun.experiments.cost.timed_run import MODULE, TimedRun
 from samerun.launching.watcher import watcher
 from samerun.recording.steps.step_timer import DONE, FREE, GO
 from samerun.runs.store import Run
@@ -29,7 +29,7 @@ _POLL_S = 0.2
 _SETTLE_S = 0.002  # between two turns, for a stopped process to be off the processors
 
 
-def side_by_side(commands: Sequence[Timed], order: random.Random) -> list[Run]:
+def run_in_turns(commands: Sequence[TimedRun], order: random.Random) -> list[Run]:
     """Run all of them in turns, step by step, in an order drawn anew for each step; the runs on disk.
 
     A command that ends, or makes no step, takes no more turns. Raises RunError when one cannot be made.
@@ -60,7 +60,7 @@ def side_by_side(commands: Sequence[Timed], order: random.Random) -> list[Run]:
 class _Side:
     """One of the commands: its process, and our end of its pipes."""
 
-    def __init__(self, command: Timed, folder: Path) -> None:
+    def __init__(self, command: TimedRun, folder: Path) -> None:
         folder.mkdir()
         for name in (GO, DONE):
             os.mkfifo(folder / name)

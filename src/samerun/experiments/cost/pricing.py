@@ -22,7 +22,7 @@ class Ratio:
         return self.low <= value <= self.high
 
 
-def of_pair(with_it: Sequence[float], without: Sequence[float]) -> float | None:
+def compare_pair(with_it: Sequence[float], without: Sequence[float]) -> float | None:
     """How many times as long the steps of one run took as the same steps of another; None for no steps.
 
     The median over the steps: a burst of other work on the machine, which meets some steps of one of the
@@ -37,7 +37,7 @@ def of_pair(with_it: Sequence[float], without: Sequence[float]) -> float | None:
     return float(np.exp(np.median(ratios)))
 
 
-def of_pairs(ratios: Sequence[float]) -> Ratio | None:
+def average_pairs(ratios: Sequence[float]) -> Ratio | None:
     """The geometric mean of the pairs' ratios, with Student's interval of their logarithms.
 
     None for fewer than two pairs: nothing is known of how they vary.

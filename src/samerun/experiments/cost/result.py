@@ -26,7 +26,7 @@ class Price:
         return {
             "name": self.name,
             "what": self.what,
-            "step": _ratio(self.steps),
+            "step": _convert_ratio(self.steps),
             "pairs": list(self.pairs),
             "buys": self.buys,
             "reason": self.reason,
@@ -50,7 +50,7 @@ class Choice:
             "how": self.how,
             "verdict": self.verdict,
             "runs": self.runs,
-            "step": _ratio(self.price),
+            "step": _convert_ratio(self.price),
         }
 
 
@@ -104,5 +104,5 @@ CONTROL = "control"
 NOISE = "nothing"  # the name of the command left alone once more
 
 
-def _ratio(ratio: Ratio | None) -> dict[str, float] | None:
+def _convert_ratio(ratio: Ratio | None) -> dict[str, float] | None:
     return None if ratio is None else {"ratio": ratio.ratio, "low": ratio.low, "high": ratio.high}

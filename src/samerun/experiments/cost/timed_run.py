@@ -24,7 +24,7 @@ MODULE = "samerun.experiments.cost.timed_run"
 
 
 @dataclass(frozen=True)
-class Timed:
+class TimedRun:
     """What to run: plain values."""
 
     command: tuple[str, ...]
@@ -55,7 +55,7 @@ def main() -> None:
             cwd=Path(value["folder"]),
             tier=value["tier"],
             stop_after=None if value["steps"] is None else value["steps"] - 1,
-            control=None if control is None else _control(control),
+            control=None if control is None else _read_control(control),
             timeout=value["timeout"],
             scratch=value["scratch"],
             env=value["environment"],
@@ -66,7 +66,7 @@ def main() -> None:
         print(f"error: {error}", flush=True)
 
 
-def _control(value: dict[str, object]) -> Control:
+def _read_control(value: dict[str, object]) -> Control:
     only, extra = value.pop("only"), value.pop("extra")
     assert isinstance(extra, list)
     return Control(

@@ -8,19 +8,19 @@ from dataclasses import replace
 from samerun.comparing.comparison import Comparison
 from samerun.controls import is_contradicted
 from samerun.editing.edit import NoEdit
-from samerun.experiments.check.zoom import Closer
-from samerun.experiments.diagnose.controlled_runs import Proven, Settled
+from samerun.experiments.check.zoom import Zoom
+from samerun.experiments.diagnose.controlled_runs import ControlledRuns, ProofRuns
 from samerun.explaining import line_map
-from samerun.explaining.cause import Cause, Findings, cause_of
+from samerun.explaining.cause import Cause, Findings, make_cause
 from samerun.explaining.confirm import SURE, is_free, judge, points
-from samerun.explaining.delta_debugging import smallest
-from samerun.explaining.locate import placed
+from samerun.explaining.delta_debugging import find_smallest
+from samerun.explaining.locate import locate_cause
 from samerun.explaining.patch import Patch, patch
-from samerun.launching.working_copy import root_of, scratch_copy
+from samerun.launching.working_copy import find_root, make_scratch_copy
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.store import Run
 from samerun.sources.base.system_value import World
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 from samerun.sources.source import Kind
 
 _NOT_ALL = "the runs still differ with every controllable source controlled"
@@ -36,8 +36,8 @@ class Candidates:
 
     def __init__(
         self,
-        settled: Settled,
-        closer: Closer,
+        settled: ControlledRuns,
+        closer: Zoom,
         evidence: Sequence[Evidence],
         *,
         certain: bool,
@@ -48,13 +48,13 @@ class Candidates:
         self._certain = certain  # the difference is always there: two runs without it are enough
         self._to_the_end = to_the_end  # runs that part later prove nothing
         self._evidence = {item.source: item for item in evidence}
-        self._proven: dict[frozenset[str], Proven] = {}
+        self._proven: dict[frozenset[str], ProofRuns] = {}
         self._refuted: list[Evidence] = []  # the code with a patch for one of these parts where it did
 
     def can_try(self, source: str) -> bool:
         """Whether a trial can tell something: it can be controlled, and is not yet."""
         settled = self._settled
-        known = catalogue().get(source)
+        known = find_sources().get(source)
         if known is None or source in settled.controlled():
             return False
         way, base = settled.way(source), settled.trials.request.control
@@ -79,7 +79,7 @@ class Candidates:
         """The causes among these that only a patch controls; [] when no edit can."""
         difference = self._closer.difference
         causes = [
-            (difference, cause_of(self._evidence[source]))
+            (difference, make_cause(self._evidence[source]))
             for source in sources
             if source in self._evidence and self._settled.way(source) == "patch"
         ]
@@ -94,7 +94,7 @@ class Candidates:
         likely = not self._proven or (len(sources) == 1 and self._is_short())
         return self._told(self._record(sources, count, None if likely else self._closer.stop_after))
 
-    def _told(self, proven: Proven) -> Comparison:
+    def _told(self, proven: ProofRuns) -> Comparison:
         """What runs say, at the lines of the code of now: an edit of theirs may have moved them."""
         difference, settled = proven.comparison.difference, self._settled
         if difference is None or proven.patch is None or difference.call_site is None:
@@ -108,7 +108,7 @@ class Candidates:
         text = None if now is None else now.files.get(path)
         if text is None:
             text = (folder / path).read_text("utf-8", "replace")
-        site = f"{path}:{line_map.before(int(line), text, edited)}"
+        site = f"{path}:{line_map.map_line(int(line), text, edited)}"
         return replace(proven.comparison, difference=replace(difference, call_site=site))
 
     def _is_short(self) -> bool:
@@ -121,7 +121,7 @@ class Candidates:
     def _mends(self, comparison: Comparison) -> bool:
         return judge(comparison, self._closer.difference, to_the_end=self._to_the_end) == "mended"
 
-    def _record(self, sources: Sequence[str], count: int, stop: int | None) -> Proven:
+    def _record(self, sources: Sequence[str], count: int, stop: int | None) -> ProofRuns:
         settled = self._settled
         stop = None if self._to_the_end else stop
         count = self._needed(count)
@@ -163,24 +163,26 @@ class Candidates:
             if proven is None:
                 return None
             if proven.comparison.verdict == "same":
-                return Findings((cause_of(item, confirmed=True),), (), tuple(map(cause_of, self._refuted)))
+                return Findings(
+                    (make_cause(item, confirmed=True),), (), tuple(map(make_cause, self._refuted))
+                )
             if judge(self._told(proven), self._closer.difference, to_the_end=self._to_the_end) != "still":
                 return None
             self._refuted.append(item)
         return None
 
-    def _with_patch(self, item: Evidence) -> Proven | None:
+    def _with_patch(self, item: Evidence) -> ProofRuns | None:
         """Runs of the code with the edits for a candidate and all causes before; None: that tells nothing."""
         settled, difference = self._settled, self._closer.difference
         if settled.start is None or item.source in settled.controlled():
             return None
-        wanted = [*settled.causes, (difference, cause_of(item))]
+        wanted = [*settled.causes, (difference, make_cause(item))]
         made = patch(wanted, settled.trials.request.folder, settled.by_edit())
         if made is None or not made.diff or made.cannot or self._rivalled(item, made):
             return None
-        with scratch_copy(settled.start) as copy:
+        with make_scratch_copy(settled.start) as copy:
             try:
-                made.apply(copy, root_of(copy))
+                made.apply(copy, find_root(copy))
             except NoEdit:  # a file to edit is linked to, and too large to be copied
                 return None
             settled.trials.within = copy
@@ -217,10 +219,10 @@ class Candidates:
         could tell them apart: neither has another way to be controlled than an edit of that line.
         """
         settled, difference = self._settled, self._closer.difference
-        known = catalogue()
+        known = find_sources()
         source = known[best.source]
         edited = settled.way(best.source) == "patch"
-        read = isinstance(source, World) and source.is_read_in(difference, _changed(made))
+        read = isinstance(source, World) and source.is_read_in(difference, _list_changed(made))
         for item in self._evidence.values():
             if item is best or item in self._refuted or not points(item):
                 continue
@@ -233,9 +235,9 @@ class Candidates:
                 and item.call_site == best.call_site is not None
             ):
                 continue
-            wanted = [*settled.causes, (difference, cause_of(item))]
+            wanted = [*settled.causes, (difference, make_cause(item))]
             other = patch(wanted, settled.trials.request.folder, settled.by_edit())
-            if other is not None and _changed(other) & _changed(made):
+            if other is not None and _list_changed(other) & _list_changed(made):
                 return True
         return False
 
@@ -259,7 +261,7 @@ class Candidates:
             item.strength >= Strength.SEEN for item in evidence
         ):
             return findings
-        for id_, source in catalogue().items():
+        for id_, source in find_sources().items():
             if id_ in self._evidence or not isinstance(source, World) or self._settled.way(id_) != "control":
                 continue
             reads = source.reads(self._closer.difference)
@@ -269,14 +271,14 @@ class Candidates:
                 name = reads[-1].name
                 text = f"{name} is read before the runs diverge; with it controlled, the difference is gone"
                 found = Evidence(id_, Strength.SLIGHT, text, reads[-1].call_site)
-                return replace(findings, causes=(cause_of(found, confirmed=True),))
+                return replace(findings, causes=(make_cause(found, confirmed=True),))
         return findings
 
     def everything(self, findings: Findings) -> Findings:
         """Controls all that can be controlled, then as little of it as mends the difference."""
         if findings.causes and self._evidence[findings.causes[0].source].strength >= Strength.SEEN:
             return findings  # seen directly, and there is no way to control it
-        ids = [id_ for id_ in catalogue() if self._settled.way(id_) == "control" and self.can_try(id_)]
+        ids = [id_ for id_ in find_sources() if self._settled.way(id_) == "control" and self.can_try(id_)]
         ids.sort(key=lambda id_: (id_ not in self._evidence, id_))
         if not ids or not self._all_mend(tuple(ids)):
             left = [cause for cause in findings.causes if cause.source not in ids or self._points(cause)]
@@ -287,12 +289,12 @@ class Candidates:
             for key, proven in self._proven.items()
             if len(key) == 1 and judge(self._told(proven), self._closer.difference) == "still"
         }
-        needed = smallest(ids, lambda part: self._mends(self.trial(tuple(part), 3)), fail_alone=known)
+        needed = find_smallest(ids, lambda part: self._mends(self.trial(tuple(part), 3)), fail_alone=known)
         pointed = all(id_ in self._evidence and points(self._evidence[id_]) for id_ in needed)
         if not pointed and not self._is_sure(needed):
             return replace(findings, notes=(*findings.notes, _BY_CHANCE.format(" and ".join(needed))))
         named = [
-            cause_of(
+            make_cause(
                 self._evidence.get(id_) or self._unseen(id_),
                 confirmed=True,
                 together=len(needed) > 1,
@@ -318,14 +320,14 @@ class Candidates:
 
     def _unseen(self, id_: str) -> Evidence:
         """What is known of a source that nothing pointed to: where the code reads it, or would be edited."""
-        difference, source = self._closer.difference, catalogue()[id_]
+        difference, source = self._closer.difference, find_sources()[id_]
         found = Evidence(id_, Strength.LAST_RESORT, _UNSEEN)
         reads = source.reads(difference) if isinstance(source, World) else []
         site = reads[-1].call_site if reads else None
         folder = self._settled.trials.request.folder
-        return replace(found, call_site=site or placed(difference, cause_of(found), folder))
+        return replace(found, call_site=site or locate_cause(difference, make_cause(found), folder))
 
-    def proof(self, findings: Findings) -> Proven | None:
+    def proof(self, findings: Findings) -> ProofRuns | None:
         """Whole runs with the confirmed causes controlled, in which the difference is gone."""
         ids = tuple(cause.source for cause in findings.causes if cause.confirmed)
         if not ids:
@@ -337,7 +339,7 @@ class Candidates:
         return again if self._mends(self._told(again)) else None
 
 
-def _changed(made: Patch) -> set[str]:
+def _list_changed(made: Patch) -> set[str]:
     """The lines that a patch changes or takes out, as they were."""
     return {
         line[1:] for line in made.diff.splitlines() if line.startswith("-") and not line.startswith("---")

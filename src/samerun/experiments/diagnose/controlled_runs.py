@@ -10,22 +10,22 @@ from pathlib import Path
 from samerun.comparing.compare_runs import compare_all, compare_whole
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.experiments import confidence, run_outcome
-from samerun.experiments.check.check import first_parting
-from samerun.experiments.living import if_living
+from samerun.experiments.check.check import find_first_parting
+from samerun.experiments.living import require_living
 from samerun.experiments.trials import Trials
 from samerun.explaining.cause import Cause
 from samerun.explaining.patch import Patch, patch
-from samerun.launching.working_copy import root_of, scratch_copy
+from samerun.launching.working_copy import find_root, make_scratch_copy
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Control
 from samerun.runs.store import Run
-from samerun.sources.catalogue import catalogue, in_folder
+from samerun.sources.catalogue import find_sources, in_folder
 
 _MOST_RUNS = 30  # that one proof of a rare difference may take
 
 
 @dataclass(frozen=True)
-class Proven:
+class ProofRuns:
     """Further runs, and how they compare."""
 
     comparison: Comparison
@@ -35,7 +35,7 @@ class Proven:
     patch: Patch | None = None  # the edits that the code had
 
 
-class Settled:
+class ControlledRuns:
     """The causes that were proved, and how further runs are recorded with them controlled."""
 
     def __init__(self, trials: Trials, start: Path | None, share: float | None = None) -> None:
@@ -68,7 +68,7 @@ class Settled:
 
     def way(self, source: str) -> str:
         """How a source is controlled: by its control, by a patch of the code, or by a fresh folder."""
-        known = catalogue().get(source)
+        known = find_sources().get(source)
         if source in in_folder():
             return "fresh"
         controlled = known is not None and known.controllable and source not in self.edited
@@ -88,10 +88,10 @@ class Settled:
         before = self.trials.fresh, self.trials.within, self.applied
         with contextlib.ExitStack() as stack:
             if patched:
-                base = stack.enter_context(scratch_copy(base))
+                base = stack.enter_context(make_scratch_copy(base))
                 made = patch(patched, self.trials.request.folder, self.by_edit())
                 if made is not None:
-                    made.apply(base, root_of(base))
+                    made.apply(base, find_root(base))
                     self.applied = made
             self.trials.fresh = base if fresh else None
             self.trials.within = base if patched and not fresh else None
@@ -108,7 +108,7 @@ class Settled:
         at: tuple[int, int] | None,
         stop: int | None,
         agreed: Sequence[Run] = (),
-    ) -> Proven:
+    ) -> ProofRuns:
         """Up to `count` runs, fewer when two of them part; at tier ops in the steps `at`, where given.
 
         `agreed` are runs recorded in this way before, which did not part: they count among them.
@@ -128,23 +128,23 @@ class Settled:
             )
             compared = compare_whole if stop is None else compare_all
             comparisons = compared(runs, steps=request.steps)
-            parted = first_parting(runs, comparisons)
+            parted = find_first_parting(runs, comparisons)
             if parted is not None:
                 pair = (runs[0], runs[parted + 1])
-                return Proven(comparisons[parted], pair, at, stop is None, self.applied)
-        reason = run_outcome.failure(runs, parted=False)
+                return ProofRuns(comparisons[parted], pair, at, stop is None, self.applied)
+        reason = run_outcome.explain_failure(runs, parted=False)
         if reason is not None:
             unknown = Comparison("unknown", Scope((runs[0].id, runs[-1].id)), reason)
-            return Proven(unknown, tuple(runs), at, stop is None, self.applied)
+            return ProofRuns(unknown, tuple(runs), at, stop is None, self.applied)
         chosen = next((item for item in comparisons if item.verdict == "unknown"), comparisons[0])
-        chosen = if_living(chosen, self.trials.plain)
-        return Proven(chosen, tuple(runs), at, stop is None, self.applied)
+        chosen = require_living(chosen, self.trials.plain)
+        return ProofRuns(chosen, tuple(runs), at, stop is None, self.applied)
 
     def needed(self, count: int) -> int:
         """How many runs must agree: more for a difference that is rare."""
         if self._share is None:
             return count
-        return min(max(count, confidence.runs_needed(self._share) + 1), _MOST_RUNS)
+        return min(max(count, confidence.count_runs_needed(self._share) + 1), _MOST_RUNS)
 
     def keep(self, difference: Difference, causes: Sequence[Cause]) -> str:
         """Control these, proved for a difference, from here on; how that is done."""
@@ -158,7 +158,7 @@ class Settled:
         self.causes += [(difference, cause) for cause in causes]
         return " and ".join(dict.fromkeys(ways))
 
-    def patch_of(self, proven: Proven) -> Patch | None:
+    def patch_of(self, proven: ProofRuns) -> Patch | None:
         """The patch for all causes, where these runs are of the code with no more than that."""
         request = self.trials.request
         if proven.patch is None or not proven.whole or proven.comparison.verdict != "same":

@@ -15,17 +15,17 @@ from samerun.comparing.comparison import Comparison
 from samerun.comparing.pairing import read
 from samerun.comparing.unexplained_inputs import may_agree_by_luck
 from samerun.experiments import confidence
-from samerun.experiments.check.check import agreeing, agreement, first_parting, undecided
+from samerun.experiments.check.check import find_first_parting, judge_agreeing, list_agreeing, start_undecided
 from samerun.experiments.diagnose import storage
-from samerun.experiments.diagnose.controlled_runs import Settled
+from samerun.experiments.diagnose.controlled_runs import ControlledRuns
 from samerun.experiments.diagnose.patch_trial import mend
-from samerun.experiments.diagnose.result import Diagnosis, Found
+from samerun.experiments.diagnose.result import Diagnosis, FirstDifference
 from samerun.experiments.diagnose.search import Search
-from samerun.experiments.living import losses_of
+from samerun.experiments.living import list_losses
 from samerun.experiments.progress import Listener
 from samerun.experiments.request import Request
 from samerun.experiments.trials import Record, Trials
-from samerun.experiments.workspace import beginning
+from samerun.experiments.workspace import copy_folder
 from samerun.launching.run import record as recording
 from samerun.runs.store import Run
 
@@ -56,15 +56,15 @@ def diagnose(
 
 def _diagnose(trials: Trials, rare: bool) -> Diagnosis:
     request = trials.request
-    with beginning(request.folder) as start:
-        runs = _first_runs(trials, rare)
+    with copy_folder(request.folder) as start:
+        runs = _record_first_runs(trials, rare)
         comparisons = compare_whole(runs, steps=request.steps)
-        trials.plain = losses_of(comparisons)
-        result = undecided(request, runs, comparisons)
-        parted = first_parting(runs, comparisons)
+        trials.plain = list_losses(comparisons)
+        result = start_undecided(request, runs, comparisons)
+        parted = find_first_parting(runs, comparisons)
         if parted is None:
-            result = agreeing(trials, result, runs, comparisons)
-            equal = confidence.phrase(len(result.runs)) if result.verdict == "same" else None
+            result = judge_agreeing(trials, result, runs, comparisons)
+            equal = confidence.describe_confidence(len(result.runs)) if result.verdict == "same" else None
             if result.verdict != "differs":  # without any step, further runs at tier ops have decided
                 return Diagnosis(result, confidence=equal, recorded=len(trials.recorded))
             assert result.pair is not None
@@ -72,15 +72,15 @@ def _diagnose(trials: Trials, rare: bool) -> Diagnosis:
         else:
             pair = runs[0], runs[parted + 1]
         seen_in = None if parted is None else 1 / (len(runs) - 1)  # the share of pairs that part
-        settled = Settled(trials, start, share=seen_in if rare else None)
+        settled = ControlledRuns(trials, start, share=seen_in if rare else None)
         search = Search(settled)
-        found = _all(search, pair, request.steps)
+        found = _find_all(search, pair, request.steps)
         patch = settled.patch
         if patch is None:
             patch, more = mend(trials, found, start, settled.by_edit())
             found += more
     causes = tuple(cause for item in found for cause in item.causes)
-    notes = (*result.notes, *agreement(comparisons), *(note for item in found for note in item.notes))
+    notes = (*result.notes, *list_agreeing(comparisons), *(note for item in found for note in item.notes))
     result = replace(
         result,
         verdict="differs",
@@ -97,7 +97,7 @@ def _diagnose(trials: Trials, rare: bool) -> Diagnosis:
     )
 
 
-def _first_runs(trials: Trials, rare: bool) -> list[Run]:
+def _record_first_runs(trials: Trials, rare: bool) -> list[Run]:
     request = trials.request
     last = None if request.steps is None else request.steps - 1
     record = functools.partial(
@@ -120,9 +120,9 @@ def _first_runs(trials: Trials, rare: bool) -> list[Run]:
     return runs
 
 
-def _all(search: Search, pair: tuple[Run, Run], steps: int | None) -> list[Found]:
+def _find_all(search: Search, pair: tuple[Run, Run], steps: int | None) -> list[FirstDifference]:
     """What is behind each first difference, in the order of time."""
-    found: list[Found] = []
+    found: list[FirstDifference] = []
     comparison: Comparison = compare(*pair, steps=steps)
     runs: Sequence[Run] = pair
     window: tuple[int, int] | None = FIRST_WINDOW

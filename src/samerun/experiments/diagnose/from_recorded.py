@@ -4,45 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from samerun.comparing.draw_ledger import ledger
-from samerun.comparing.growth import growth
+from samerun.comparing.draw_ledger import build_ledger
+from samerun.comparing.growth import measure_growth
 from samerun.experiments.check.diff import diff
 from samerun.experiments.check.result import CheckResult
-from samerun.experiments.diagnose.result import Diagnosis, Found
+from samerun.experiments.diagnose.result import Diagnosis, FirstDifference
 from samerun.experiments.diagnose.storage import load
 from samerun.experiments.lookup import Lookup
 from samerun.runs.store import Run, Store
 
 
-def diagnosis_of(runs: Sequence[Run], store: Store) -> Diagnosis:
+def diagnose_runs(runs: Sequence[Run], store: Store) -> Diagnosis:
     """What is known of these runs: of one alone its saved diagnosis, else how they compare.
 
     Raises SchemaError, and RunError for a damaged manifest or diagnosis.
     """
     if len(runs) == 1:
-        return load(runs[0]) or Diagnosis(_alone(runs[0]), complete=False, recorded=1)
-    return diagnosis_from(diff(store, runs), Lookup(store, runs))
+        return load(runs[0]) or Diagnosis(_describe_alone(runs[0]), complete=False, recorded=1)
+    return build_diagnosis(diff(store, runs), Lookup(store, runs))
 
 
-def diagnosis_from(result: CheckResult, lookup: Lookup) -> Diagnosis:
+def build_diagnosis(result: CheckResult, lookup: Lookup) -> Diagnosis:
     """The outcome of a check or a diff with how its difference grows, and the draws around it."""
     difference, pair = result.difference, result.pair
     if difference is None or pair is None:
         return Diagnosis(result, complete=False, recorded=len(result.runs))
-    whole, near = _both(lookup, parted(result)), _both(lookup, pair)
-    found = Found(
+    whole, near = _find_both(lookup, select_parted(result)), _find_both(lookup, pair)
+    found = FirstDifference(
         difference,
         pair,
         result.causes,
         None,
         result.ruled_out,
-        None if whole is None else growth(*whole, rank=difference.rank),
-        () if near is None else ledger(*near, rank=difference.rank),
+        None if whole is None else measure_growth(*whole, rank=difference.rank),
+        () if near is None else build_ledger(*near, rank=difference.rank),
     )
     return Diagnosis(result, (found,), complete=False, recorded=len(result.runs))
 
 
-def parted(result: CheckResult) -> tuple[str, str] | None:
+def select_parted(result: CheckResult) -> tuple[str, str] | None:
     """The two whole runs to hold against each other: those that part first, or the first two of equal ones.
 
     None for one run alone.
@@ -52,14 +52,14 @@ def parted(result: CheckResult) -> tuple[str, str] | None:
     return result.runs[0], result.runs[1]
 
 
-def _both(lookup: Lookup, names: tuple[str, str] | None) -> tuple[Run, Run] | None:
+def _find_both(lookup: Lookup, names: tuple[str, str] | None) -> tuple[Run, Run] | None:
     if names is None:
         return None
     a, b = map(lookup.find, names)
     return None if a is None or b is None else (a, b)
 
 
-def _alone(run: Run) -> CheckResult:
+def _describe_alone(run: Run) -> CheckResult:
     manifest = run.manifest
     return CheckResult(
         "unknown",
@@ -68,12 +68,12 @@ def _alone(run: Run) -> CheckResult:
         folder=manifest.cwd,
         steps=run.steps,
         reason="only one run: record another, and compare it with this one",
-        losses=(_losses(run),),
+        losses=(_read_losses(run),),
         controlled=manifest.mode not in (None, "off"),
         place=str(run.path.parent),
     )
 
 
-def _losses(run: Run) -> dict[int, tuple[float, ...]]:
+def _read_losses(run: Run) -> dict[int, tuple[float, ...]]:
     """Of the first process that has any. Raises TraceError, SchemaError."""
     return next((found for trace in run.traces().values() if (found := trace.losses())), {})

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from samerun.comparing.compare_runs import compare_all
 from samerun.comparing.comparison import Comparison
-from samerun.comparing.growth import growth
+from samerun.comparing.growth import measure_growth
 from samerun.editing.edit import NoEdit
-from samerun.experiments.diagnose.result import Found, Proof
-from samerun.experiments.living import if_living
+from samerun.experiments.diagnose.result import FirstDifference, Proof
+from samerun.experiments.living import require_living
 from samerun.experiments.trials import Trials
-from samerun.explaining.cause import cause_of
+from samerun.explaining.cause import make_cause
 from samerun.explaining.explain import explain
 from samerun.explaining.patch import Patch, patch
-from samerun.launching.working_copy import root_of, scratch_copy
+from samerun.launching.working_copy import find_root, make_scratch_copy
 from samerun.runs.difference import Evidence, Strength
 from samerun.runs.store import Run
 
@@ -25,8 +25,8 @@ _LIKELY = Strength.FAIR  # how strong the evidence for one of them must be
 
 
 def mend(
-    trials: Trials, found: Sequence[Found], start: Path | None, by_edit: Collection[str]
-) -> tuple[Patch | None, list[Found]]:
+    trials: Trials, found: Sequence[FirstDifference], start: Path | None, by_edit: Collection[str]
+) -> tuple[Patch | None, list[FirstDifference]]:
     """The patch for all causes, tried in a copy of the folder; one that does not mend is not offered.
 
     A control can reach further than an edit: that of `os-entropy` also seeds what a library makes. What
@@ -43,16 +43,16 @@ def mend(
     if made is None or not made.diff or start is None:
         return made, []
     try:
-        runs, comparison = _tried(trials, made, start)
+        runs, comparison = _run_patched(trials, made, start)
     except NoEdit:  # a file to edit is linked to, and too large to be copied
         return made, []
-    tried = _with_runs(made, runs, comparison)
-    first, more = tried, list[Found]()
+    tried = _add_runs(made, runs, comparison)
+    first, more = tried, list[FirstDifference]()
     while comparison.difference is not None and len(more) < _MOST_MORE:
-        likely = _likely(comparison, {cause.source for _, cause in causes})
+        likely = _find_likely(comparison, {cause.source for _, cause in causes})
         if likely is None:
             break
-        difference, cause = comparison.difference, cause_of(likely, confirmed=True)
+        difference, cause = comparison.difference, make_cause(likely, confirmed=True)
         causes.append((difference, cause))
         edited = frozenset(known.source for _, known in causes[:-1])
         made = patch(causes, trials.request.folder, edited)
@@ -60,25 +60,25 @@ def mend(
             break
         parted = runs
         try:
-            runs, comparison = _tried(trials, made, start)
+            runs, comparison = _run_patched(trials, made, start)
         except NoEdit:
             break
-        tried = _with_runs(made, runs, comparison)
+        tried = _add_runs(made, runs, comparison)
         controlled = tuple(dict.fromkeys(known.source for _, known in causes))
         until = None if comparison.difference is None else comparison.difference.step
         proof = Proof(tried.runs, controlled, "patch", until, min(run.steps for run in runs))
         note = f"{likely.source} came to light in the patched code: what was controlled before had reached it"
         pair = parted[0].id, parted[-1].id
-        grown = growth(parted[0], parted[-1], rank=difference.rank)
-        more.append(Found(difference, pair, (cause,), proof, growth=grown, notes=(note,)))
+        grown = measure_growth(parted[0], parted[-1], rank=difference.rank)
+        more.append(FirstDifference(difference, pair, (cause,), proof, growth=grown, notes=(note,)))
     return (tried, more) if tried.diff else (first, [])
 
 
-def _tried(trials: Trials, made: Patch, start: Path) -> tuple[list[Run], Comparison]:
+def _run_patched(trials: Trials, made: Patch, start: Path) -> tuple[list[Run], Comparison]:
     """Two runs of the patched code, and how they compare. Raises NoEdit when it cannot be written."""
     request = trials.request
-    with scratch_copy(start) as copy:
-        made.apply(copy, root_of(copy))
+    with make_scratch_copy(start) as copy:
+        made.apply(copy, find_root(copy))
         trials.within = copy
         try:
             runs = trials.record(
@@ -90,16 +90,16 @@ def _tried(trials: Trials, made: Patch, start: Path) -> tuple[list[Run], Compari
         finally:
             trials.within = None
     (comparison,) = compare_all(runs, steps=request.steps)
-    return runs, if_living(comparison, trials.plain)
+    return runs, require_living(comparison, trials.plain)
 
 
-def _with_runs(made: Patch, runs: Sequence[Run], comparison: Comparison) -> Patch:
+def _add_runs(made: Patch, runs: Sequence[Run], comparison: Comparison) -> Patch:
     same = comparison.verdict == "same"
     tried = replace(made, verified=same, runs=tuple(run.id for run in runs))
     return tried if same else replace(tried, diff="", files={})
 
 
-def _likely(comparison: Comparison, known: Collection[str]) -> Evidence | None:
+def _find_likely(comparison: Comparison, known: Collection[str]) -> Evidence | None:
     assert comparison.difference is not None
     best = next((item for item in explain(comparison.difference)[0] if item.source not in known), None)
     return best if best is not None and best.strength >= _LIKELY else None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from samerun.comparing.draw_ledger import Drawn
+from samerun.comparing.draw_ledger import DrawCount
 from samerun.comparing.growth import Growth
-from samerun.comparing.replayed_operation import Probed
+from samerun.comparing.replayed_operation import Replay
 from samerun.experiments.check.result import CheckResult, place_of
 from samerun.explaining.cause import Cause
 from samerun.explaining.patch import Patch
@@ -26,7 +26,7 @@ class Proof:
 
 
 @dataclass(frozen=True)
-class Found:
+class FirstDifference:
     """One first difference, and the source behind it: as many as were found one after the other."""
 
     difference: Difference
@@ -35,9 +35,9 @@ class Found:
     proof: Proof | None
     ruled_out: tuple[Cause, ...] = ()
     growth: Growth | None = None
-    ledger: tuple[Drawn, ...] = ()  # the draws around the difference, those that differ first
+    ledger: tuple[DrawCount, ...] = ()  # the draws around the difference, those that differ first
     notes: tuple[str, ...] = ()
-    alone: Probed | None = None  # the operation of equal inputs and other outputs, run again by itself
+    alone: Replay | None = None  # the operation of equal inputs and other outputs, run again by itself
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Diagnosis:
     """Every reason for which runs of one command differ."""
 
     check: CheckResult  # of the first runs: verdict, scope, losses, notes; its causes are all that were found
-    found: tuple[Found, ...] = ()  # in the order of time
+    found: tuple[FirstDifference, ...] = ()  # in the order of time
     complete: bool = True  # with every cause controlled, the runs agree to their end
     patch: Patch | None = None
     confidence: str | None = None  # what so many equal runs prove, in words
@@ -55,7 +55,7 @@ class Diagnosis:
         """The values of `--json`: those of a check, then what a diagnosis adds."""
         return {
             **self.check.to_json(),
-            "found": [_found(item) for item in self.found],
+            "found": [_convert_found(item) for item in self.found],
             "complete": self.complete,
             "patch": None if self.patch is None else self.patch.to_json(),
             "confidence": self.confidence,
@@ -63,7 +63,7 @@ class Diagnosis:
         }
 
 
-def _found(found: Found) -> dict[str, Any]:
+def _convert_found(found: FirstDifference) -> dict[str, Any]:
     return {
         "difference": place_of(found.difference),
         "pair": list(found.pair),

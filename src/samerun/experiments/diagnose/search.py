@@ -6,24 +6,24 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from samerun.comparing.compare_runs import compare
-from samerun.comparing.draw_ledger import ledger
-from samerun.comparing.growth import growth
-from samerun.comparing.replayed_operation import Probed, aim, probed
+from samerun.comparing.draw_ledger import build_ledger
+from samerun.comparing.growth import measure_growth
+from samerun.comparing.replayed_operation import Replay, aim, read_probe
 from samerun.experiments import confidence
-from samerun.experiments.check.zoom import Closer, look_closer, stop_after, window
+from samerun.experiments.check.zoom import Zoom, choose_window, look_closer, stop_after
 from samerun.experiments.diagnose.candidates import Candidates
-from samerun.experiments.diagnose.controlled_runs import Proven, Settled
-from samerun.experiments.diagnose.result import Found, Proof
-from samerun.experiments.leftover_files import left_behind
+from samerun.experiments.diagnose.controlled_runs import ControlledRuns, ProofRuns
+from samerun.experiments.diagnose.result import FirstDifference, Proof
+from samerun.experiments.leftover_files import find_left_behind
 from samerun.explaining import opened_files
-from samerun.explaining.cause import Cause, Findings, cause_of
-from samerun.explaining.confirm import confirm, is_not_after, judge, races
-from samerun.explaining.explain import suspects
+from samerun.explaining.cause import Cause, Findings, make_cause
+from samerun.explaining.confirm import confirm, is_not_after, is_race, judge
+from samerun.explaining.explain import list_suspects
 from samerun.explaining.explained import Explained
-from samerun.explaining.locate import placed
+from samerun.explaining.locate import locate_cause
 from samerun.runs.difference import Difference
 from samerun.runs.store import Run
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 from samerun.sources.source import Kind
 
 _AGAIN = 3  # runs that a difference may take to come back
@@ -32,18 +32,18 @@ _AGAIN = 3  # runs that a difference may take to come back
 class Search:
     """Explains one first difference after the other."""
 
-    def __init__(self, settled: Settled) -> None:
+    def __init__(self, settled: ControlledRuns) -> None:
         self.complete = False
         self._settled = settled
         self._trials = settled.trials
-        self._proof: Proven | None = None
+        self._proof: ProofRuns | None = None
         self._last: Difference | None = None
         self._partings: list[Difference] = []  # where runs with all that was found controlled part
         self._refuted: tuple[Cause, ...] = ()  # what did not explain the difference without a closer look
 
     def explain(
         self, difference: Difference, pair: tuple[Run, Run], recorded: tuple[int, int] | None
-    ) -> tuple[Found, Proven | None]:
+    ) -> tuple[FirstDifference, ProofRuns | None]:
         """What is behind a first difference of this pair, and the runs that prove it (None: nothing does).
 
         `recorded` are the steps that the pair holds at tier ops.
@@ -57,7 +57,7 @@ class Search:
         closer = self._closer(explained, pair, recorded)
         if not closer.reproduced:
             closer = self._again(closer)
-        closer = _without(closer, self._refuted)
+        closer = _leave_out(closer, self._refuted)
         if not closer.reproduced:
             return self._found(closer, pair, (closer.explained.unproved(), None))
         certain = self._always_parts(pair, closer, difference)
@@ -66,16 +66,16 @@ class Search:
             with self._settled.prepared():  # what was seen did not explain it
                 again = look_closer(self._trials, closer.explained, closer.pair, self._settled.control())
             if again.reproduced:
-                closer = _without(again, self._refuted)
+                closer = _leave_out(again, self._refuted)
                 outcome = self._held(closer, certain=certain)
         return self._found(closer, pair, outcome)
 
     def _at_once(
         self, explained: Explained, pair: tuple[str, str], recorded: tuple[int, int] | None
-    ) -> tuple[Closer, tuple[Findings, Proven | None]] | None:
+    ) -> tuple[Zoom, tuple[Findings, ProofRuns | None]] | None:
         """What is known without looking closer, where that would cost runs and tell no more."""
         at = recorded if _is_within(explained.difference, recorded) else None
-        seen = Closer(explained, pair, True, at, None)
+        seen = Zoom(explained, pair, True, at, None)
         left = self._left_behind(explained, recorded)
         if left is not None:
             return seen, left
@@ -91,13 +91,13 @@ class Search:
         return None
 
     def _held(
-        self, closer: Closer, *, certain: bool, best_only: bool = False
-    ) -> tuple[Findings, Proven | None]:
+        self, closer: Zoom, *, certain: bool, best_only: bool = False
+    ) -> tuple[Findings, ProofRuns | None]:
         """What further runs say of the candidates for a difference that comes back."""
         evidence, notes = closer.explained.evidence, closer.explained.notes
         if best_only:
             evidence = evidence[:1]
-        to_the_end = races((*self._partings, closer.difference), evidence)
+        to_the_end = is_race((*self._partings, closer.difference), evidence)
         attempts = Candidates(self._settled, closer, evidence, certain=certain, to_the_end=to_the_end)
         findings = attempts.patched() or confirm(
             closer.difference,
@@ -107,18 +107,18 @@ class Search:
             to_the_end=to_the_end,
         )
         if best_only or _is_confirmed(findings):
-            return _with_notes(findings, notes), attempts.proof(findings)
+            return _add_notes(findings, notes), attempts.proof(findings)
         findings = attempts.edited(findings)
-        fewer = _without(closer, findings.ruled_out)
+        fewer = _leave_out(closer, findings.ruled_out)
         if not _is_confirmed(findings) and fewer.explained.points_elsewhere(evidence):
             again, proven = self._held(fewer, certain=False)
             return replace(again, ruled_out=(*findings.ruled_out, *again.ruled_out)), proven
         for more in (attempts.read, attempts.everything):
             if not _is_confirmed(findings):
                 findings = more(findings)
-        return _with_notes(findings, notes), attempts.proof(findings)
+        return _add_notes(findings, notes), attempts.proof(findings)
 
-    def _race(self, closer: Closer) -> tuple[Closer, tuple[Findings, Proven | None]] | None:
+    def _race(self, closer: Zoom) -> tuple[Zoom, tuple[Findings, ProofRuns | None]] | None:
         """A race with a patch for it; where no edit ends one, what all controls together leave of it."""
         best, notes = closer.explained.evidence[0], closer.explained.notes
         attempts = Candidates(self._settled, closer, [best], certain=False, to_the_end=True)
@@ -127,12 +127,12 @@ class Search:
             if findings is None:
                 return None
         else:
-            findings = attempts.everything(Findings((cause_of(best),)))
-        return closer, (_with_notes(findings, notes), attempts.proof(findings))
+            findings = attempts.everything(Findings((make_cause(best),)))
+        return closer, (_add_notes(findings, notes), attempts.proof(findings))
 
     def _found(
-        self, closer: Closer, pair: tuple[Run, Run], outcome: tuple[Findings, Proven | None]
-    ) -> tuple[Found, Proven | None]:
+        self, closer: Zoom, pair: tuple[Run, Run], outcome: tuple[Findings, ProofRuns | None]
+    ) -> tuple[FirstDifference, ProofRuns | None]:
         findings, proven = outcome
         difference = self._last = closer.difference
         seen = tuple(self._trials.recorded[run] for run in closer.pair)
@@ -151,16 +151,16 @@ class Search:
             )
             self._proof = proven
             self._settled.patch = self._settled.patch or self._settled.patch_of(proven)
-        opened = None if proof is not None else opened_files.told(difference)
+        opened = None if proof is not None else opened_files.describe_opened(difference)
         notes = (*(note for note in (closer.note, opened) if note), *findings.notes)
-        found = Found(
+        found = FirstDifference(
             difference,
             closer.pair,
             tuple(self._placed(difference, cause) for cause in confirmed or findings.causes),
             proof,
-            _ruled_out(findings, self._refuted),
-            growth(*pair, rank=difference.rank),
-            ledger(seen[0], seen[1], rank=difference.rank),
+            _collect_ruled_out(findings, self._refuted),
+            measure_growth(*pair, rank=difference.rank),
+            build_ledger(seen[0], seen[1], rank=difference.rank),
             notes,
             alone,
         )
@@ -170,9 +170,9 @@ class Search:
         """With the line that an edit would change, or that draws, where no record has one."""
         if cause.call_site or difference.call_site:
             return cause
-        return replace(cause, call_site=placed(difference, cause, self._trials.request.folder))
+        return replace(cause, call_site=locate_cause(difference, cause, self._trials.request.folder))
 
-    def _alone(self, difference: Difference, run: Run) -> Probed | None:
+    def _alone(self, difference: Difference, run: Run) -> Replay | None:
         """The operation that put out something else of equal inputs, run again by itself in a further run."""
         origin = difference.origin
         if origin is None or not origin.inputs_equal or origin.draws:
@@ -186,23 +186,21 @@ class Search:
                 1,
                 control=self._settled.control(),
                 tier="ops",
-                window=window(difference),
+                window=choose_window(difference),
                 stop_after=stop_after(difference),
                 probe=probe,
             )
-        return probed(again, difference.rank)
+        return read_probe(again, difference.rank)
 
-    def _closer(
-        self, explained: Explained, pair: tuple[Run, Run], recorded: tuple[int, int] | None
-    ) -> Closer:
+    def _closer(self, explained: Explained, pair: tuple[Run, Run], recorded: tuple[int, int] | None) -> Zoom:
         difference, ids = explained.difference, (pair[0].id, pair[1].id)
         # What is not seen directly must show again first: any control seems to mend what is rare.
         if _is_within(difference, recorded) and (
             explained.is_seen or self._parts_from_both(difference, pair)
         ):
-            return Closer(explained, ids, True, window(difference), stop_after(difference))
+            return Zoom(explained, ids, True, choose_window(difference), stop_after(difference))
         if difference.what == "batch" and difference.in_workers and explained.is_seen:
-            return Closer(explained, ids, True, None, None)  # no operation of this process made it
+            return Zoom(explained, ids, True, None, None)  # no operation of this process made it
         with self._settled.prepared():
             return look_closer(
                 self._trials, explained, ids, self._settled.control(), is_enough=lambda seen: seen.is_seen
@@ -216,12 +214,12 @@ class Search:
                 1,
                 control=self._settled.control(),
                 tier="ops",
-                window=window(difference),
+                window=choose_window(difference),
                 stop_after=stop_after(difference),
             )
         return all([self._parts(run, third, difference) for run in pair])
 
-    def _always_parts(self, pair: tuple[Run, Run], closer: Closer, where: Difference) -> bool:
+    def _always_parts(self, pair: tuple[Run, Run], closer: Zoom, where: Difference) -> bool:
         """Whether no two of the runs that are there agree, so that two that do are no luck."""
         near = [self._trials.recorded[run] for run in closer.pair]
         if not closer.reproduced or closer.explained.is_seen:
@@ -237,20 +235,20 @@ class Search:
             self._partings.append(found)
         return found is not None and is_not_after(found, where)
 
-    def _again(self, closer: Closer) -> Closer:
+    def _again(self, closer: Zoom) -> Zoom:
         """Recording every operation takes time: what depends on the clock may show only without it."""
         with self._settled.prepared():
             proven = self._settled.further("recording again", _AGAIN, self._settled.control(), None, None)
         found = proven.comparison.difference
         if found is None:
             return closer
-        return Closer(Explained(found), (proven.runs[0].id, proven.runs[-1].id), True, None, None, None)
+        return Zoom(Explained(found), (proven.runs[0].id, proven.runs[-1].id), True, None, None, None)
 
     def _left_behind(
         self, explained: Explained, recorded: tuple[int, int] | None
-    ) -> tuple[Findings, Proven] | None:
+    ) -> tuple[Findings, ProofRuns] | None:
         """What further runs, each from the folder as it was, say of what one run left for the other."""
-        best = left_behind(explained)
+        best = find_left_behind(explained)
         if best is None or self._settled.start is None or self._settled.fresh:
             return None
         with self._settled.prepared((best.source,)):
@@ -263,36 +261,36 @@ class Search:
             )
         if judge(proven.comparison, explained.difference) != "mended":
             return None
-        return Findings((cause_of(best, confirmed=True),)), proven
+        return Findings((make_cause(best, confirmed=True),)), proven
 
     def suspects(self, known: Collection[str]) -> tuple[Cause, ...]:
         """RNGs that also part, where the search ended before all was found."""
-        return () if self.complete or self._last is None else tuple(suspects(self._last, set(known)))
+        return () if self.complete or self._last is None else tuple(list_suspects(self._last, set(known)))
 
     def confidence(self) -> str | None:
         """What the runs with everything controlled prove, None when they do not agree."""
         if not self.complete or self._proof is None:
             return None
-        return confidence.phrase(len(self._proof.runs))
+        return confidence.describe_confidence(len(self._proof.runs))
 
 
 def _is_confirmed(findings: Findings) -> bool:
     return any(cause.confirmed for cause in findings.causes)
 
 
-def _with_notes(findings: Findings, notes: Sequence[str]) -> Findings:
+def _add_notes(findings: Findings, notes: Sequence[str]) -> Findings:
     return replace(findings, notes=(*findings.notes, *notes))
 
 
-def _ruled_out(findings: Findings, before: Sequence[Cause]) -> tuple[Cause, ...]:
+def _collect_ruled_out(findings: Findings, before: Sequence[Cause]) -> tuple[Cause, ...]:
     """With what was ruled out before the closer look, unless that is a cause after all."""
     known = {cause.source for cause in (*findings.causes, *findings.ruled_out)}
     return (*findings.ruled_out, *(cause for cause in before if cause.source not in known))
 
 
-def _without(closer: Closer, refuted: Sequence[Cause]) -> Closer:
+def _leave_out(closer: Zoom, refuted: Sequence[Cause]) -> Zoom:
     """The difference without the generators among these, so that other sources say what they see in it."""
-    generators = {cause.source for cause in refuted if catalogue()[cause.source].kind is Kind.RNG}
+    generators = {cause.source for cause in refuted if find_sources()[cause.source].kind is Kind.RNG}
     return replace(closer, explained=closer.explained.without(generators))
 
 

@@ -35,13 +35,13 @@ def load(run: Run) -> Diagnosis | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise _damaged(path, error) from None
+        raise _make_damaged_error(path, error) from None
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise _damaged(path, error) from None
+        raise _make_damaged_error(path, error) from None
     if not isinstance(value, dict):
-        raise _damaged(path, f"a JSON {type(value).__name__} instead of an object")
+        raise _make_damaged_error(path, f"a JSON {type(value).__name__} instead of an object")
     if value.get("schema") != SCHEMA:
         raise SchemaError(
             f"The diagnosis {path} has schema {value.get('schema')!r}; this samerun knows {SCHEMA}. "
@@ -67,20 +67,20 @@ def _read(path: Path, value: Mapping[str, Any], run: Run) -> Diagnosis:
         "patch": {**patch, "files": {}} if isinstance(patch, Mapping) else patch,
     }
     try:
-        whole["check"]["losses"] = [_losses(of_run) for of_run in value.get("losses", [])]
+        whole["check"]["losses"] = [_read_losses(of_run) for of_run in value.get("losses", [])]
         diagnosis = msgspec.convert(whole, Diagnosis)
     except (msgspec.ValidationError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise _damaged(path, error) from None
+        raise _make_damaged_error(path, error) from None
     runs, losses = len(diagnosis.check.runs), len(diagnosis.check.losses)
     if not runs or losses not in (0, runs):
-        raise _damaged(path, f"{runs} runs, and losses of {losses}")
+        raise _make_damaged_error(path, f"{runs} runs, and losses of {losses}")
     return diagnosis
 
 
-def _losses(of_run: Mapping[str, Any]) -> dict[int, list[float]]:
+def _read_losses(of_run: Mapping[str, Any]) -> dict[int, list[float]]:
     """The losses of each step; JSON has no word for nan and inf, so they are strings there."""
     return {int(step): [float(loss) for loss in losses] for step, losses in of_run.items()}
 
 
-def _damaged(path: Path, found: object) -> RunError:
+def _make_damaged_error(path: Path, found: object) -> RunError:
     return RunError(f"The diagnosis {path} is damaged ({found}). Run `samerun diagnose` again.")

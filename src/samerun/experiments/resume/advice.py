@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from samerun.sources.base.rng import Rng
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 
 EVERYTHING = "everything"
 WEIGHTS = "weights"
@@ -63,18 +63,18 @@ checkpoint["epoch"], checkpoint["step"] = epoch, step  # and the best score, whe
 OTHER_ADVICE = _ALL
 
 
-def generators(sources: Sequence[str]) -> str:
+def advise_generators(sources: Sequence[str]) -> str:
     """The lines that save and restore the state of these RNG sources."""
     lines = []
     for source in sources:
-        rng = catalogue().get(source)
+        rng = find_sources().get(source)
         get, put = rng.save_lines if isinstance(rng, Rng) else Rng.save_lines
         kept = f'checkpoint["{source}"]'
         lines += [f"{kept} = {get}", put.format(kept)]
     return "\n".join([*lines, "# last before the first step: making a loader's iterator draws numbers too"])
 
 
-def samples(sources: Sequence[str]) -> str:
+def advise_samples(sources: Sequence[str]) -> str:
     """The lines for samples that are made with random numbers, drawn from these sources where known."""
     keyed = "loader = samerun.data.DataLoader(data, seed=seed, ...)  # draws by (seed, epoch, sample)"
-    return f"{keyed}\n# or:\n{generators(sources)}" if sources else keyed
+    return f"{keyed}\n# or:\n{advise_generators(sources)}" if sources else keyed

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from samerun.experiments.resume.epoch_starts import Beginning, Beginnings
-from samerun.experiments.tensor_digests import named
+from samerun.experiments.resume.epoch_starts import EpochStarts, Start
+from samerun.experiments.tensor_digests import read_named
 from samerun.runs import columns
 from samerun.runs.reading import Trace
 from samerun.runs.schema import COMPARED
@@ -20,7 +20,7 @@ _BEFORE = frozenset({"indices", "rng", "draw", "seed"})  # would mislead when ol
 
 
 @dataclass(frozen=True)
-class Continued:
+class AlignedTraces:
     """Two traces whose steps are counted alike, from where the resumed process began.
 
     `left_out`: how many losses of the first step the whole run had before that, where the checkpoint was
@@ -33,43 +33,43 @@ class Continued:
     left_out: int = 0
 
 
-def continued(whole: Trace, resumed: Trace, step: int) -> Continued | None:
+def align_continued(whole: Trace, resumed: Trace, step: int) -> AlignedTraces | None:
     """`whole` from `step` on, and `resumed` from its first step on, as that one.
 
     None when one of them has nothing there.
     """
-    a, b = Beginnings(whole).of(step), Beginnings(resumed).of(0)
+    a, b = EpochStarts(whole).of(step), EpochStarts(resumed).of(0)
     if a is None or b is None:
         return None
     if a.batch is None or b.batch is None:
         a, b = replace(a, batch=None, indices=None), replace(b, batch=None, indices=None)
-    start, left_out = _in_step(whole, a, resumed, b, step)
-    one, other = _without_lone_buffers(
-        _from(whole, start, a.use, step, moved=0), _from(resumed, b.start, b.use, step, moved=step)
+    start, left_out = _find_in_step(whole, a, resumed, b, step)
+    one, other = _drop_lone_buffers(
+        _cut_from(whole, start, a.use, step, moved=0), _cut_from(resumed, b.start, b.use, step, moved=step)
     )
-    return Continued(one, other, step, left_out)
+    return AlignedTraces(one, other, step, left_out)
 
 
-def _without_lone_buffers(whole: Trace, resumed: Trace) -> tuple[Trace, Trace]:
+def _drop_lone_buffers(whole: Trace, resumed: Trace) -> tuple[Trace, Trace]:
     """Both without records of buffers that say only which modules had been called so far.
 
     After a step the buffers of all modules called until then are recorded, in the order of their first calls.
     One that is called now and then, such as averaged weights in an evaluation, the resumed process may not
     have met yet, or may have met first.
     """
-    one, other = _buffers(whole), _buffers(resumed)
+    one, other = _find_buffers(whole), _find_buffers(resumed)
     lone = [*(one.keys() ^ other.keys())]
     for at in one.keys() & other.keys():
-        a, b = named(whole, one[at]), named(resumed, other[at])
+        a, b = read_named(whole, one[at]), read_named(resumed, other[at])
         # Where a long run kept no single digests, those of the group are all there is to compare.
         if a and b and list(a) != list(b) and all(a[name] == b[name] for name in a.keys() & b.keys()):
             lone.append(at)
     rows = ([of[at] for at in lone if at in of] for of in (one, other))
-    without = [_without(trace, some) for trace, some in zip((whole, resumed), rows, strict=True)]
+    without = [_drop_rows(trace, some) for trace, some in zip((whole, resumed), rows, strict=True)]
     return without[0], without[1]
 
 
-def _buffers(trace: Trace) -> dict[tuple[int, int], int]:
+def _find_buffers(trace: Trace) -> dict[tuple[int, int], int]:
     """Where the records of buffers after a step are: by the step, and their number in it."""
     import numpy as np
 
@@ -83,18 +83,18 @@ def _buffers(trace: Trace) -> dict[tuple[int, int], int]:
     return found
 
 
-def _without(trace: Trace, rows: list[int]) -> Trace:
+def _drop_rows(trace: Trace, rows: list[int]) -> Trace:
     import numpy as np
 
     if not rows:
         return trace
     kept = np.ones(len(trace), dtype=bool)
     kept[rows] = False
-    table = trace.table.filter(columns.of_truths(kept)).unify_dictionaries().combine_chunks()
+    table = trace.table.filter(columns.build_truths(kept)).unify_dictionaries().combine_chunks()
     return Trace(trace.path, trace.meta, table, trace.complete)
 
 
-def _in_step(whole: Trace, a: Beginning, resumed: Trace, b: Beginning, step: int) -> tuple[int, int]:
+def _find_in_step(whole: Trace, a: Start, resumed: Trace, b: Start, step: int) -> tuple[int, int]:
     """(where in `whole` the resumed process went on, the losses of the step before that).
 
     That is later in the step than its beginning when the resumed process's first data is found there.
@@ -120,7 +120,7 @@ def _in_step(whole: Trace, a: Beginning, resumed: Trace, b: Beginning, step: int
     return (at, int(losses.sum())) if losses.any() else (a.start, 0)
 
 
-def _from(trace: Trace, start: int, use: int, step: int, moved: int) -> Trace:
+def _cut_from(trace: Trace, start: int, use: int, step: int, moved: int) -> Trace:
     """The records that decide from `start` on, and all the evidence; steps are `moved` on."""
     import numpy as np
 
@@ -131,21 +131,21 @@ def _from(trace: Trace, start: int, use: int, step: int, moved: int) -> Trace:
     wanted &= ~trace.is_one_of("phase", {"setup"})
     # Whether the checkpoint gone on from is written again does not matter.
     wanted &= ~(trace.is_one_of("what", {"saved"}) & (at < use))
-    states = _latest_states(trace, start)
+    states = _mark_latest_states(trace, start)
     wanted |= ~decides & (~trace.is_one_of("what", _BEFORE) | (at >= start) | states)
     steps = trace.steps + moved
     steps[states] = step
     ends = wanted & trace.is_one_of("what", {"end"})
-    table = trace.table.set_column(0, "step", columns.of_numbers(steps.astype("int32")))
+    table = trace.table.set_column(0, "step", columns.build_numbers(steps.astype("int32")))
     digest = _end_digests(trace, ends, moved)
     if digest is not None:
         number = table.schema.get_field_index("digest")
         table = table.set_column(number, table.schema.field(number), digest)
-    table = table.filter(columns.of_truths(wanted)).unify_dictionaries().combine_chunks()
+    table = table.filter(columns.build_truths(wanted)).unify_dictionaries().combine_chunks()
     return Trace(trace.path, trace.meta, table, trace.complete)
 
 
-def _latest_states(trace: Trace, start: int) -> Bools:
+def _mark_latest_states(trace: Trace, start: int) -> Bools:
     """bool[n]: the last record of each generator's state before `start`."""
     import numpy as np
 
@@ -170,4 +170,4 @@ def _end_digests(trace: Trace, ends: Bools, moved: int) -> pa.Array | None:
     words[found, 1] = 0
     there[found] = True
     values = [row.tobytes() if known else None for row, known in zip(words, there.tolist(), strict=True)]
-    return columns.of_digests(values)
+    return columns.build_digests(values)

@@ -10,7 +10,7 @@ from typing import Any
 
 from samerun.experiments.progress import Listener
 from samerun.experiments.trials import Record
-from samerun.launching.working_copy import scratch_copy
+from samerun.launching.working_copy import make_scratch_copy
 from samerun.runs.plan import Control
 from samerun.runs.store import Run, Store
 
@@ -77,7 +77,7 @@ class Attempts:
 
 
 @contextlib.contextmanager
-def folder_like(folder: Path) -> Iterator[Path]:
+def copy_folder(folder: Path) -> Iterator[Path]:
     """A copy of `folder` as it is now, removed at the end. Raises UsageError when it cannot be copied."""
-    with scratch_copy(folder, "move data out of the folder and leave a link to it") as copy:
+    with make_scratch_copy(folder, "move data out of the folder and leave a link to it") as copy:
         yield copy

@@ -31,7 +31,7 @@ for path in sys.argv[1:]:
 """
 
 
-def audited(folder: Path, files: Iterable[Path]) -> list[str]:
+def audit_files(folder: Path, files: Iterable[Path]) -> list[str]:
     """One line for each file that can be audited; [] when none can."""
     command = [sys.executable, "-c", _PROGRAM, *map(str, list(files)[:_MOST])]
     try:

@@ -9,17 +9,17 @@ from samerun.comparing.compare_runs import compare_read
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.comparing.pairing import pair, read
 from samerun.experiments import run_outcome
-from samerun.experiments.resume.aligned_traces import Continued, continued
+from samerun.experiments.resume.aligned_traces import AlignedTraces, align_continued
 from samerun.experiments.resume.evidence import Case
-from samerun.experiments.resume.missing_state import Lack, lacking
-from samerun.experiments.resume.preconditions import failed
-from samerun.experiments.resume.resume_step import Position, checkpoints, has_trained, position
+from samerun.experiments.resume.missing_state import Lack, find_missing
+from samerun.experiments.resume.preconditions import describe_failed
+from samerun.experiments.resume.resume_step import Position, find_position, has_trained, list_checkpoints
 from samerun.runs.reading import Trace
 from samerun.runs.store import Run
 
 
 @dataclass(frozen=True)
-class Killed:
+class KilledRun:
     """A run that was killed: before step `at` of the whole run, having begun at step `began`."""
 
     run: Run
@@ -43,7 +43,9 @@ class Resumption:
         return max(self.comparison.scope.steps - began, 0)
 
 
-def resumption(whole: Run, killed: Sequence[Killed], resumed: Run, steps: int | None = None) -> Resumption:
+def compare_resumed(
+    whole: Run, killed: Sequence[KilledRun], resumed: Run, steps: int | None = None
+) -> Resumption:
     """Compare `resumed`, which goes on from the `killed` runs, with `whole`, below `steps` where given.
 
     The verdict is unknown when nothing was resumed, or nothing of it can be compared.
@@ -51,16 +53,16 @@ def resumption(whole: Run, killed: Sequence[Killed], resumed: Run, steps: int | 
     a, b = read(whole), read(resumed)
     pairs, only_a, only_b = pair(*(list(filter(has_trained, side.compared)) for side in (a, b)))
     if not pairs:
-        return _unknown(whole, resumed, None, _untrained(resumed))
-    at = last_checkpoint(killed)
-    found = _position(pairs, None if at is None else at[0], killed[-1].at)
-    if reason := _nothing_resumed(found, killed, at):
-        return _unknown(whole, resumed, found, reason)
-    joined = [(one, other, continued(one, other, found.step)) for one, other in pairs]
+        return _make_unknown(whole, resumed, None, _explain_untrained(resumed))
+    at = find_last_checkpoint(killed)
+    found = _find_position(pairs, None if at is None else at[0], killed[-1].at)
+    if reason := _explain_nothing_resumed(found, killed, at):
+        return _make_unknown(whole, resumed, found, reason)
+    joined = [(one, other, align_continued(one, other, found.step)) for one, other in pairs]
     kept = [(one, other, item) for one, other, item in joined if item is not None]
     if not kept:
         text = f"it went on from step {found.step}, of which the whole run has no record"
-        return _unknown(whole, resumed, found, text)
+        return _make_unknown(whole, resumed, found, text)
     comparison = compare_read(
         replace(a, compared=[item.whole for _, _, item in kept] + only_a),
         replace(b, compared=[item.resumed for _, _, item in kept] + only_b),
@@ -68,29 +70,29 @@ def resumption(whole: Run, killed: Sequence[Killed], resumed: Run, steps: int | 
     )
     result = Resumption(resumed, comparison, found)
     if comparison.difference is None and comparison.verdict == "same" and not result.steps:
-        return _unknown(whole, resumed, found, "no step that it made after the resume could be compared")
+        return _make_unknown(whole, resumed, found, "no step that it made after the resume could be compared")
     return replace(result, lacks=_lacks(result, found, kept))
 
 
-def last_checkpoint(killed: Sequence[Killed]) -> tuple[int, str | None] | None:
+def find_last_checkpoint(killed: Sequence[KilledRun]) -> tuple[int, str | None] | None:
     """(steps of the whole run done, path where known) at the last torch.save before the kill, if any."""
     for item in reversed(killed):
         for trace in filter(has_trained, read(item.run).compared):
-            if found := checkpoints(trace):
+            if found := list_checkpoints(trace):
                 step = item.began + found[-1][0]
                 path = next((path for done, path in reversed(found) if path is not None), None)
                 return step, path
     return None
 
 
-def _position(pairs: Sequence[tuple[Trace, Trace]], checkpoint: int | None, killed_at: int) -> Position:
+def _find_position(pairs: Sequence[tuple[Trace, Trace]], checkpoint: int | None, killed_at: int) -> Position:
     """As the first process tells whose weights are found."""
-    found = [position(one, other, checkpoint, killed_at) for one, other in pairs]
+    found = [find_position(one, other, checkpoint, killed_at) for one, other in pairs]
     return next((item for item in found if item.by in ("weights", "first step")), found[0])
 
 
-def _nothing_resumed(
-    found: Position, killed: Sequence[Killed], checkpoint: tuple[int, str | None] | None
+def _explain_nothing_resumed(
+    found: Position, killed: Sequence[KilledRun], checkpoint: tuple[int, str | None] | None
 ) -> str | None:
     """Why the run does not go on from what the killed one left, None when it does."""
     if found.fresh and checkpoint is None:
@@ -108,23 +110,23 @@ def _nothing_resumed(
     return None
 
 
-def _untrained(resumed: Run) -> str:
+def _explain_untrained(resumed: Run) -> str:
     if resumed.outcome not in run_outcome.WHOLE:
-        return failed(resumed)
+        return describe_failed(resumed)
     return "the resumed command made no optimizer step, so there is nothing to compare"
 
 
 def _lacks(
-    result: Resumption, found: Position, kept: Sequence[tuple[Trace, Trace, Continued]]
+    result: Resumption, found: Position, kept: Sequence[tuple[Trace, Trace, AlignedTraces]]
 ) -> tuple[Lack, ...]:
     difference = result.comparison.difference
     if difference is None or run_outcome.is_crash(result.comparison, [result.run]):
         return ()
     for one, other, item in kept:
         if difference.process in (one.stem, other.stem):
-            return lacking(Case(difference, found, one, other, item))
+            return find_missing(Case(difference, found, one, other, item))
     return ()
 
 
-def _unknown(whole: Run, resumed: Run, found: Position | None, reason: str) -> Resumption:
+def _make_unknown(whole: Run, resumed: Run, found: Position | None, reason: str) -> Resumption:
     return Resumption(resumed, Comparison("unknown", Scope((whole.id, resumed.id)), reason), found)

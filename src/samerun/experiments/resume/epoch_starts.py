@@ -17,7 +17,7 @@ _TRAINING = frozenset({"data", "forward", "backward", "optimizer"})
 
 
 @dataclass(frozen=True)
-class Beginning:
+class Start:
     """Positions in the trace; `batch` and `indices` are None where no loader made what was used."""
 
     use: int  # the first record of the step that used data
@@ -30,7 +30,7 @@ class Beginning:
         return min(at for at in (self.use, self.batch, self.indices) if at is not None)
 
 
-class Beginnings:
+class EpochStarts:
     """The beginnings of the steps of one trace.
 
     Batches that are loaded and not used (to skip to a position in the epoch) and those of an evaluation do
@@ -40,7 +40,7 @@ class Beginnings:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
 
-    def of(self, step: int) -> Beginning | None:
+    def of(self, step: int) -> Start | None:
         """The beginning of `step`, None when nothing of it was recorded."""
         import numpy as np
 
@@ -49,15 +49,15 @@ class Beginnings:
         if found == len(steps) or steps[found] != step:
             return None
         use = int(uses[found])
-        batch = _last_before(self._batches, use)
-        between = _last_before(self._evaluations, use)
+        batch = _find_last_before(self._batches, use)
+        between = _find_last_before(self._evaluations, use)
         if batch is None or int(self._trace.steps[batch]) != step or (between or -1) > batch:
-            return Beginning(use, None, None)
-        indices = _last_before(self._indices, batch)
-        before = _last_before(self._batches, batch)
+            return Start(use, None, None)
+        indices = _find_last_before(self._indices, batch)
+        before = _find_last_before(self._batches, batch)
         if indices is not None and (before is None or before < indices):
-            return Beginning(use, batch, indices)
-        return Beginning(use, batch, None)
+            return Start(use, batch, indices)
+        return Start(use, batch, None)
 
     def number(self, step: int) -> int | None:
         """Which batch of its epoch the step began with, counted from 1; None when that is not known."""
@@ -112,7 +112,7 @@ class Beginnings:
         return np.flatnonzero(self._trace.is_one_of(column, {word}))
 
 
-def _last_before(positions: Ints, at: int) -> int | None:
+def _find_last_before(positions: Ints, at: int) -> int | None:
     import numpy as np
 
     found = int(np.searchsorted(positions, at))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from samerun.experiments.resume.aligned_traces import Continued
-from samerun.experiments.resume.epoch_starts import Beginnings
+from samerun.experiments.resume.aligned_traces import AlignedTraces
+from samerun.experiments.resume.epoch_starts import EpochStarts
 from samerun.experiments.resume.resume_step import Position
-from samerun.experiments.tensor_digests import named
+from samerun.experiments.tensor_digests import read_named
 from samerun.runs.difference import Difference
 from samerun.runs.reading import Trace
 
@@ -22,7 +22,7 @@ class Case:
     position: Position
     whole: Trace  # as recorded, from its first step on
     resumed: Trace
-    continued: Continued
+    continued: AlignedTraces
 
     def found_elsewhere(self, what: str) -> int | None:
         """The step, another one, at which the whole run had the resumed run's data of the difference.
@@ -30,7 +30,7 @@ class Case:
         `what` is "indices", "batch" or "input". The latest before the difference, else the first after it.
         """
         step = self.difference.step
-        beginning = Beginnings(self.resumed).of(step - self.continued.step)
+        beginning = EpochStarts(self.resumed).of(step - self.continued.step)
         if beginning is None:
             return None
         at = {"indices": beginning.indices, "batch": beginning.batch}.get(what, beginning.use)
@@ -47,37 +47,37 @@ class Case:
         """The tensors of each group that both runs have after `step`: the whole run's, the resumed one's."""
         both: list[dict[str, Named]] = []
         for trace in (self.continued.whole, self.continued.resumed):
-            rows = [at for at in rows_of(trace, what, "optimizer") if trace.steps[at] == step]
-            both.append({trace.cell("name", at): named(trace, at) for at in rows})
+            rows = [at for at in find_rows(trace, what, "optimizer") if trace.steps[at] == step]
+            both.append({trace.cell("name", at): read_named(trace, at) for at in rows})
         return [(both[0][label], both[1][label]) for label in both[0] if label in both[1]]
 
     def before_first(self) -> list[tuple[Named, Named]]:
         """The parameters of each optimizer before the resumed run's first step, likewise."""
         whole = self.whole
         groups = []
-        for at in rows_of(self.resumed, "parameters", "setup"):
+        for at in find_rows(self.resumed, "parameters", "setup"):
             label = self.resumed.cell("name", at)
             same = [
                 row
-                for row in rows_of(whole, "parameters", "optimizer")
+                for row in find_rows(whole, "parameters", "optimizer")
                 if whole.steps[row] < self.position.step and whole.cell("name", row) == label
             ]
             if same:
-                groups.append((named(whole, same[-1]), named(self.resumed, at)))
+                groups.append((read_named(whole, same[-1]), read_named(self.resumed, at)))
         return groups
 
     def buffers_before_first(self) -> tuple[Named, Named]:
         """The buffers before the resumed run's first step that both runs have, likewise."""
         whole = self.whole
         known: Named = {}
-        for row in rows_of(whole, "buffers", "optimizer"):
+        for row in find_rows(whole, "buffers", "optimizer"):
             if whole.steps[row] < self.continued.step:
-                known = named(whole, row)
+                known = read_named(whole, row)
         found = {
             f"{self.resumed.cell('name', at)}.{name}": value
-            for at in rows_of(self.resumed, "buffers", "setup")
+            for at in find_rows(self.resumed, "buffers", "setup")
             if self.resumed.steps[at] == 0  # and not of a module that was called for the first time later
-            for name, value in named(self.resumed, at).items()
+            for name, value in read_named(self.resumed, at).items()
         }
         shared = [name for name in known if name in found]
         return {name: known[name] for name in shared}, {name: found[name] for name in shared}
@@ -109,7 +109,7 @@ class Case:
         ]
 
 
-def rows_of(trace: Trace, what: str, phase: str) -> list[int]:
+def find_rows(trace: Trace, what: str, phase: str) -> list[int]:
     """Where the records of one kind and phase are."""
     import numpy as np
 

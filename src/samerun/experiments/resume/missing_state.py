@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from samerun.experiments.resume import advice
-from samerun.experiments.resume.epoch_starts import Beginnings
+from samerun.experiments.resume.epoch_starts import EpochStarts
 from samerun.experiments.resume.evidence import Case, Named
-from samerun.experiments.tensor_digests import unequal
+from samerun.experiments.tensor_digests import list_unequal
 from samerun.runs.difference import Difference
 
 _SHOWN = 3
@@ -25,20 +25,20 @@ class Lack:
     advice: str
 
 
-def lacking(case: Case) -> tuple[Lack, ...]:
+def find_missing(case: Case) -> tuple[Lack, ...]:
     """What the checkpoint lacked, the reason of the first difference first.
 
     More is named only where it shows by itself, whatever else was lost.
     """
     difference = case.difference
-    if _from_scratch(case):
-        text = f"the resumed command started from scratch: {_of_start(case)}"
+    if _began_from_scratch(case):
+        text = f"the resumed command started from scratch: {_describe_start(case)}"
         return (Lack(advice.EVERYTHING, text, advice.LOAD),)
-    found = _weights(case)
+    found = _explain_weights(case)
     if not found or difference.what in _DATA:
         course = difference.kind in ("flow", "ended")
-        found += (_course if course else _BY_RECORD.get(difference.what, _course))(case)
-    more = (_optimizer_counters(case), _buffers(case), _loader_position(case))
+        found += (_explain_course if course else _BY_RECORD.get(difference.what, _explain_course))(case)
+    more = (_explain_optimizer_counters(case), _explain_buffers(case), _explain_loader_position(case))
     once: dict[str, Lack] = {}
     for lack in (*found, *more):
         if lack is not None:
@@ -46,7 +46,7 @@ def lacking(case: Case) -> tuple[Lack, ...]:
     return tuple(once.values())
 
 
-def _from_scratch(case: Case) -> bool:
+def _began_from_scratch(case: Case) -> bool:
     """Whether all of it began anew: the data too, not the weights alone."""
     what = "indices" if case.difference.indices_equal is False else case.difference.what
     data_anew = case.difference.what in _DATA and case.found_elsewhere(what) == 0
@@ -56,39 +56,39 @@ def _from_scratch(case: Case) -> bool:
 # --- by the first record that differs ---------------------------------------------------------------
 
 
-def _data(case: Case) -> list[Lack]:
+def _explain_data(case: Case) -> list[Lack]:
     difference = case.difference
     if difference.indices_equal is False:
         return _order(case)
-    if difference.indices_equal is None and (lack := _elsewhere(case, difference.what)):
+    if difference.indices_equal is None and (lack := _explain_elsewhere(case, difference.what)):
         return [lack]
     generators = case.generators()
     where = "in worker processes" if difference.in_workers else "in the training process"
     same = "the sample indices are equal" if difference.indices_equal else "no indices are known"
     text = f"{same}, and what came of the samples is not (they were made {where})"
     if generators and not difference.in_workers:
-        text += f"; the state of {_listed(generators)} was not the whole run's"
-    return [Lack(advice.SAMPLES, text, advice.samples(generators))]
+        text += f"; the state of {_list_names(generators)} was not the whole run's"
+    return [Lack(advice.SAMPLES, text, advice.advise_samples(generators))]
 
 
 def _order(case: Case) -> list[Lack]:
     """Other samples: the position in the epoch, or the order itself."""
-    position = _loader_position(case) or _elsewhere(case, "indices")
+    position = _explain_loader_position(case) or _explain_elsewhere(case, "indices")
     if position is not None and case.found_elsewhere("indices") is not None:
         return [position]
     step = case.difference.step
-    begins = ", where an epoch begins" if Beginnings(case.whole).number(step) == 1 else ""
+    begins = ", where an epoch begins" if EpochStarts(case.whole).number(step) == 1 else ""
     text = f"the order of the samples at step {step}{begins} is one that the whole run never had"
     if generators := case.generators():
-        text += f"; the state of {_listed(generators)} was not the whole run's"
+        text += f"; the state of {_list_names(generators)} was not the whole run's"
     order = Lack(advice.ORDER, text, advice.ORDER_ADVICE)
     return [order] if position is None else [position, order]
 
 
-def _forward(case: Case) -> list[Lack]:
+def _explain_forward(case: Case) -> list[Lack]:
     difference = case.difference
     if difference.phase == "evaluation":
-        return _evaluation(case)
+        return _explain_evaluation(case)
     if difference.what == "loss" and case.losses_equal():
         text = (
             f"the loss of step {difference.step} is equal, and the loss scaled for its backward pass is not"
@@ -98,10 +98,13 @@ def _forward(case: Case) -> list[Lack]:
     if generators:
         text = (
             f"with equal weights and equal data, {_record(difference)} differs (dropout, noise), and at step "
-            f"{difference.rng_first[generators[0]]} the state of {_listed(generators)} is not the whole run's"
+            f"{difference.rng_first[generators[0]]} the state of {_list_names(generators)} is "
+            "not the whole run's"
         )
-        return [Lack(f"{advice.RNG} of {_listed(generators)}", text, advice.generators(generators))]
-    if lack := _buffers(case):
+        return [
+            Lack(f"{advice.RNG} of {_list_names(generators)}", text, advice.advise_generators(generators))
+        ]
+    if lack := _explain_buffers(case):
         return [lack]
     text = (
         f"with equal trained weights, equal data and equal generators of torch, {_record(difference)} differs"
@@ -109,8 +112,8 @@ def _forward(case: Case) -> list[Lack]:
     return [Lack(advice.OTHER, text, advice.OTHER_ADVICE)]
 
 
-def _evaluation(case: Case) -> list[Lack]:
-    if lack := _buffers(case):
+def _explain_evaluation(case: Case) -> list[Lack]:
+    if lack := _explain_buffers(case):
         return [lack]
     text = (
         f"every step up to {case.difference.step} is equal, and an evaluation after it is not: averaged "
@@ -119,7 +122,7 @@ def _evaluation(case: Case) -> list[Lack]:
     return [Lack(advice.AVERAGES, text, advice.AVERAGES_ADVICE)]
 
 
-def _gradients(case: Case) -> list[Lack]:
+def _explain_gradients(case: Case) -> list[Lack]:
     step, left_out = case.difference.step, case.continued.left_out
     if left_out and step == case.continued.step:
         text = (
@@ -135,12 +138,12 @@ def _update(case: Case) -> list[Lack]:
     """Equal gradients, other weights: the optimizer's state, else what its groups hold."""
     step = case.difference.step
     states = case.after_step("optimizer", step)
-    differing = [name for one, other in states for name in unequal(one, other)]
+    differing = [name for one, other in states for name in list_unequal(one, other)]
     if differing:
         total = sum(len(one) for one, _ in states)
         text = (
             f"with equal gradients at step {step}, {len(differing)} of {total} tensors of the optimizer's "
-            f"state are not the whole run's: {_some(differing)}"
+            f"state are not the whole run's: {_list_some(differing)}"
         )
         return [Lack(advice.OPTIMIZER, text, advice.OPTIMIZER_ADVICE)]
     state = "and equal optimizer state" if states else "(the optimizer keeps no other state)"
@@ -148,15 +151,15 @@ def _update(case: Case) -> list[Lack]:
     return [Lack(advice.RATE, text, advice.RATE_ADVICE)]
 
 
-def _after_update(case: Case) -> list[Lack]:
+def _explain_after_update(case: Case) -> list[Lack]:
     if case.difference.what == "buffers":
         step = case.difference.step
         text = f"after step {step} the weights are equal, and buffers are not"
-        return [_of_buffers(case, _shared_unequal(case.after_step("buffers", step)), text)]
+        return [_describe_buffers(case, _list_shared_unequal(case.after_step("buffers", step)), text)]
     return _update(case)
 
 
-def _saved(case: Case) -> list[Lack]:
+def _explain_saved(case: Case) -> list[Lack]:
     text = (
         f"up to step {case.difference.step} the training is equal, and what it saves in "
         f"{case.difference.name} is not: averaged weights, generators' states, counters"
@@ -164,7 +167,7 @@ def _saved(case: Case) -> list[Lack]:
     return [Lack(advice.AVERAGES, text, advice.AVERAGES_ADVICE)]
 
 
-def _course(case: Case) -> list[Lack]:
+def _explain_course(case: Case) -> list[Lack]:
     """Only one of the runs has the record: a condition in the script went the other way."""
     difference = case.difference
     if difference.kind == "ended" or difference.what == "end":
@@ -175,90 +178,93 @@ def _course(case: Case) -> list[Lack]:
 
 
 _BY_RECORD: dict[str, Callable[[Case], list[Lack]]] = {
-    "batch": _data,
-    "input": _data,
-    "output": _forward,
-    "loss": _forward,
-    "gradients": _gradients,
+    "batch": _explain_data,
+    "input": _explain_data,
+    "output": _explain_forward,
+    "loss": _explain_forward,
+    "gradients": _explain_gradients,
     "parameters": _update,
-    "optimizer": _after_update,
-    "buffers": _after_update,
-    "saved": _saved,
+    "optimizer": _explain_after_update,
+    "buffers": _explain_after_update,
+    "saved": _explain_saved,
 }
 
 
 # --- what shows by itself ----------------------------------------------------------------------------
 
 
-def _weights(case: Case) -> list[Lack]:
+def _explain_weights(case: Case) -> list[Lack]:
     """The weights, where they are those of the start or of no step of the whole run."""
     if case.position.fresh:
-        return [Lack(advice.WEIGHTS, _of_start(case), advice.WEIGHTS_ADVICE)]
+        return [Lack(advice.WEIGHTS, _describe_start(case), advice.WEIGHTS_ADVICE)]
     if case.position.by in ("weights", "first step"):
         return []
     step = case.position.step
     differing, total = [], 0
     for one, other in case.before_first():
         total += len(one)
-        differing += unequal(one, other)
+        differing += list_unequal(one, other)
     if not differing:  # they were not seen before the first step
         return []
     text = "its weights before its first step are those of no step of the whole run"
     held = f"compared with those after step {step - 1}, {len(differing)} of {total} tensors differ"
-    return [Lack(advice.WEIGHTS, f"{text}; {held}: {_some(differing)}", advice.WEIGHTS_ADVICE)]
+    return [Lack(advice.WEIGHTS, f"{text}; {held}: {_list_some(differing)}", advice.WEIGHTS_ADVICE)]
 
 
-def _of_start(case: Case) -> str:
+def _describe_start(case: Case) -> str:
     written = f"though a checkpoint was written after step {case.position.step - 1}"
     return f"its weights before its first step are those of the very start, {written}"
 
 
-def _optimizer_counters(case: Case) -> Lack | None:
+def _explain_optimizer_counters(case: Case) -> Lack | None:
     """An optimizer that counts its steps, and counted anew."""
     step = case.continued.step
     for one, other in case.after_step("optimizer", step):
-        counters = [name for name in unequal(one, other) if name.endswith(_COUNTERS)]
+        counters = [name for name in list_unequal(one, other) if name.endswith(_COUNTERS)]
         if counters:
             text = (
-                f"the optimizer's count of steps is not the whole run's after step {step}: {_some(counters)}"
+                f"the optimizer's count of steps is not the whole run's after step {step}: "
+                f"{_list_some(counters)}"
             )
             return Lack(advice.OPTIMIZER, text, advice.OPTIMIZER_ADVICE)
     return None
 
 
-def _buffers(case: Case) -> Lack | None:
+def _explain_buffers(case: Case) -> Lack | None:
     """Buffers that were not the whole run's before the first step, nor after it."""
     step = case.continued.step
-    after = _shared_unequal(case.after_step("buffers", step))
-    wrong = [name for name in unequal(*case.buffers_before_first()) if name in after]
+    after = _list_shared_unequal(case.after_step("buffers", step))
+    wrong = [name for name in list_unequal(*case.buffers_before_first()) if name in after]
     if not wrong:
         return None
-    return _of_buffers(
+    return _describe_buffers(
         case, wrong, f"buffers before its first step are not the whole run's after step {step - 1}"
     )
 
 
-def _of_buffers(case: Case, names: Sequence[str], text: str) -> Lack:
+def _describe_buffers(case: Case, names: Sequence[str], text: str) -> Lack:
     """Buffers that are not the whole run's: the model's, or those of a model beside it."""
     beside = case.evaluated_only()
     trained = [name for name in names if name.partition(".")[0] not in beside]
     if names and not trained:
-        text += f": {_some(names)}, of a model that only evaluations call"
+        text += f": {_list_some(names)}, of a model that only evaluations call"
         return Lack(advice.AVERAGES, text, advice.AVERAGES_ADVICE)
-    named = _some(trained) if trained else case.difference.name
+    named = _list_some(trained) if trained else case.difference.name
     return Lack(advice.BUFFERS, f"{text}: {named}", advice.BUFFERS_ADVICE)
 
 
-def _shared_unequal(pairs: Sequence[tuple[Named, Named]]) -> list[str]:
-    return [name for one, other in pairs for name in unequal(one, other) if name in one and name in other]
+def _list_shared_unequal(pairs: Sequence[tuple[Named, Named]]) -> list[str]:
+    return [
+        name for one, other in pairs for name in list_unequal(one, other) if name in one and name in other
+    ]
 
 
-def _loader_position(case: Case) -> Lack | None:
+def _explain_loader_position(case: Case) -> Lack | None:
     """A loader that began its epoch anew, where the whole run was in the midst of it."""
     if case.difference.indices_equal is not False or case.difference.step != case.continued.step:
         return None
     step = case.continued.step
-    whole, resumed = Beginnings(case.whole), Beginnings(case.resumed)
+    whole, resumed = EpochStarts(case.whole), EpochStarts(case.resumed)
     there, here = whole.number(step), resumed.number(0)
     if there is None or here is None or there == here:
         return None
@@ -271,7 +277,7 @@ def _loader_position(case: Case) -> Lack | None:
     return Lack(advice.POSITION, text, advice.POSITION_ADVICE)
 
 
-def _elsewhere(case: Case, what: str) -> Lack | None:
+def _explain_elsewhere(case: Case, what: str) -> Lack | None:
     """Data that the whole run had at another step."""
     found = case.found_elsewhere(what)
     if found is None:
@@ -288,10 +294,10 @@ def _record(difference: Difference) -> str:
     return f"{difference.what} {difference.name or ''}".strip()
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     return " and ".join(names)
 
 
-def _some(names: Sequence[str]) -> str:
+def _list_some(names: Sequence[str]) -> str:
     more = ", …" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more

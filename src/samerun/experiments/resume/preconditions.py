@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from samerun.experiments import run_outcome
 from samerun.experiments.resume.attempts import ResumeRequest
-from samerun.launching.why_unrecorded import unrecorded_reason
+from samerun.launching.why_unrecorded import explain_unrecorded
 from samerun.runs.store import Run
 
 
-def unfit(whole: Run, request: ResumeRequest) -> str | None:
+def explain_unfit(whole: Run, request: ResumeRequest) -> str | None:
     """Why nothing can be held against the run that was never stopped, None when something can."""
     at, steps = request.kill_at, whole.steps
     if whole.outcome not in run_outcome.WHOLE:
-        return f"the command failed when it was not stopped: {run_outcome.how(whole)}"
+        return f"the command failed when it was not stopped: {run_outcome.describe_end(whole)}"
     if not steps:
-        return unrecorded_reason(whole.path, request.command)
+        return explain_unrecorded(whole.path, request.command)
     if at < steps:
         return None
     made = f"the command makes {steps} optimizer step{'' if steps == 1 else 's'}, up to step {steps - 1}"
@@ -24,14 +24,14 @@ def unfit(whole: Run, request: ResumeRequest) -> str | None:
     return f"{made}: it cannot be killed before step {at}; {better}"
 
 
-def not_stopped(run: Run, at: int) -> str | None:
+def explain_not_stopped(run: Run, at: int) -> str | None:
     """Why a run that was to be killed was not, None when it was."""
     if run.outcome == "stopped":
         return None
-    ended = "ended by itself" if run.outcome == "finished" else f"failed ({run_outcome.how(run)})"
+    ended = "ended by itself" if run.outcome == "finished" else f"failed ({run_outcome.describe_end(run)})"
     return f"when it was to be killed at step {at}, the command {ended} before"
 
 
-def failed(resumed: Run) -> str:
+def describe_failed(resumed: Run) -> str:
     """How a resumed run that did not end as it should ended."""
-    return f"the resumed command failed: {run_outcome.how(resumed)}"
+    return f"the resumed command failed: {run_outcome.describe_end(resumed)}"

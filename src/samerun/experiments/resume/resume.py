@@ -11,21 +11,21 @@ from samerun.comparing.compare_runs import compare
 from samerun.comparing.comparison import Comparison
 from samerun.comparing.pairing import read
 from samerun.experiments import run_outcome, scope
-from samerun.experiments.check.confirm import why
+from samerun.experiments.check.confirm import explain_and_confirm
 from samerun.experiments.check.zoom import stop_after
-from samerun.experiments.leftover_files import files_left
+from samerun.experiments.leftover_files import list_files_left
 from samerun.experiments.progress import Listener
-from samerun.experiments.resume.attempts import Attempts, ResumeRequest, folder_like
-from samerun.experiments.resume.audit import audited
-from samerun.experiments.resume.compare_resumed import Killed, Resumption, resumption
+from samerun.experiments.resume.attempts import Attempts, ResumeRequest, copy_folder
+from samerun.experiments.resume.audit import audit_files
+from samerun.experiments.resume.compare_resumed import KilledRun, Resumption, compare_resumed
 from samerun.experiments.resume.missing_state import Lack
-from samerun.experiments.resume.preconditions import failed, not_stopped, unfit
+from samerun.experiments.resume.preconditions import describe_failed, explain_not_stopped, explain_unfit
 from samerun.experiments.resume.result import ResumeResult
 from samerun.experiments.resume.resume_step import has_trained
-from samerun.experiments.resume.second_kill import second_kill
+from samerun.experiments.resume.second_kill import choose_second_kill
 from samerun.experiments.trials import Record
 from samerun.explaining.cause import Cause
-from samerun.explaining.confirm import position
+from samerun.explaining.confirm import find_position
 from samerun.explaining.explained import Explained
 from samerun.launching.run import record as recording
 from samerun.runs.difference import Difference
@@ -57,30 +57,30 @@ class _Experiment:
     roles: list[str] = field(default_factory=list)
     losses: list[Mapping[int, tuple[float, ...]]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    killed: list[Killed] = field(default_factory=list)
+    killed: list[KilledRun] = field(default_factory=list)
     resumptions: list[Resumption] = field(default_factory=list)  # those that were not killed again
 
     def run(self) -> ResumeResult:
         request = self.request
         last = None if request.steps is None else request.steps - 1
-        with folder_like(request.folder) as folder:
+        with copy_folder(request.folder) as folder:
             whole = self.attempts.record("never stopped", request.command, folder, stop_after=last)
             self._told(whole, "never stopped", {})
-            if reason := unfit(whole, request):
+            if reason := explain_unfit(whole, request):
                 return self._unknown(reason, whole)
-        with folder_like(request.folder) as folder:
+        with copy_folder(request.folder) as folder:
             at = request.kill_at
             stage = f"killed at step {at}"
             killed = self.attempts.record(stage, request.command, folder, stop_after=at - 1)
             comparison = compare(whole, killed, steps=request.steps)
             self.losses[0] = comparison.losses[0]
             self._told(killed, stage, comparison.losses[1])
-            if reason := self._not_repeatable(comparison) or not_stopped(killed, at):
+            if reason := self._not_repeatable(comparison) or explain_not_stopped(killed, at):
                 return self._unknown(reason, killed)
             if comparison.verdict != "same":
                 return self._unknown(f"the killed run: {comparison.reason}", killed)
-            self.killed.append(Killed(killed, at))
-            with folder_like(folder) as as_left:
+            self.killed.append(KilledRun(killed, at))
+            with copy_folder(folder) as as_left:
                 return self._once(whole, folder, as_left)
 
     def _once(self, whole: Run, folder: Path, as_left: Path) -> ResumeResult:
@@ -88,7 +88,7 @@ class _Experiment:
         request = self.request
         resumed = self.attempts.record("resumed", request.resume_with, folder, stop_after=self._last())
         back = self._held(whole, resumed, "resumed")
-        found = files_left(resumed, as_left, whole)
+        found = list_files_left(resumed, as_left, whole)
         outside = [path for path in found if path.is_absolute()]
         if outside:
             self.notes.append(
@@ -100,7 +100,7 @@ class _Experiment:
             return self._same() if outside else self._twice(whole, back, as_left)
         if result.verdict != "differs":
             return result
-        return replace(result, notes=(*result.notes, *audited(as_left, found)))
+        return replace(result, notes=(*result.notes, *audit_files(as_left, found)))
 
     def _twice(self, whole: Run, once: Resumption, folder: Path) -> ResumeResult:
         """Resume in `folder`, kill again, and resume again; the first resume gave the same."""
@@ -108,7 +108,7 @@ class _Experiment:
         last = min(whole.steps, request.steps or whole.steps) - 1
         began = 0 if once.position is None else once.position.step
         traces = [next(filter(has_trained, read(run).compared)) for run in (whole, once.run)]
-        second = second_kill(traces[0], traces[1], began, request.kill_at, last)
+        second = choose_second_kill(traces[0], traces[1], began, request.kill_at, last)
         if second is None:
             self.notes.append(
                 f"not killed a second time: no step is left after step {request.kill_at}; kill it earlier"
@@ -125,17 +125,17 @@ class _Experiment:
         back = self._held(whole, again, stage)
         if result := self._verdict(whole, back):
             return result
-        if reason := not_stopped(again, second.step):
+        if reason := explain_not_stopped(again, second.step):
             return self._unknown(reason, again)
         self.resumptions.pop()  # it stands for the part up to the kill alone
         began = 0 if back.position is None else back.position.step
-        self.killed.append(Killed(again, second.step, began))
+        self.killed.append(KilledRun(again, second.step, began))
         final = self.attempts.record("resumed again", request.resume_with, folder, stop_after=self._last())
         return self._verdict(whole, self._held(whole, final, "resumed again")) or self._same()
 
     def _held(self, whole: Run, run: Run, role: str) -> Resumption:
         """The run held against the whole one."""
-        back = resumption(whole, self.killed, run, self.request.steps)
+        back = compare_resumed(whole, self.killed, run, self.request.steps)
         self.resumptions.append(back)
         where = "" if back.position is None else f", from step {back.position.step}"
         if back.position is not None and back.position.by == "kill":
@@ -160,7 +160,7 @@ class _Experiment:
         difference = comparison.difference
         if difference is None or run_outcome.is_crash(comparison, self.runs):
             return None
-        causes = why(Explained(difference), None).causes[:_CAUSES]
+        causes = explain_and_confirm(Explained(difference), None).causes[:_CAUSES]
         self.notes += [f"likely cause: {cause.source}, {cause.evidence}" for cause in causes]
         return (
             f"two runs diverge even without a resume, at step {difference.step}, in {difference.phase}: "
@@ -175,7 +175,7 @@ class _Experiment:
             return self._differs(whole, back, comparison.difference)
         if back.run.outcome not in run_outcome.WHOLE:
             agrees = f"; its {back.steps} steps agree with the whole run's" if back.steps else ""
-            return self._unknown(failed(back.run) + agrees, back.run)
+            return self._unknown(describe_failed(back.run) + agrees, back.run)
         if comparison.verdict != "same":
             return self._unknown(comparison.reason or "the runs cannot be compared", back.run)
         return None
@@ -194,11 +194,11 @@ class _Experiment:
             difference=difference,
             pair=(whole.id, back.run.id),
             lacked=back.lacks,
-            causes=tuple(_cause(lack, confirmed) for lack in back.lacks),
-            output=run_outcome.last_lines([back.run]),
+            causes=tuple(_make_cause(lack, confirmed) for lack in back.lacks),
+            output=run_outcome.read_last_lines([back.run]),
         )
         if back.run.outcome not in run_outcome.WHOLE:
-            return replace(result, notes=(*result.notes, failed(back.run)))
+            return replace(result, notes=(*result.notes, describe_failed(back.run)))
         return result
 
     def _confirmed(self, whole: Run, difference: Difference) -> bool | None:
@@ -207,24 +207,27 @@ class _Experiment:
         The run that was killed tells for all that it reached, and so does a first resume that gave the same.
         """
         request = self.request
-        if len(self.resumptions) > 1 or position(difference) < (request.kill_at, PHASES.index("optimizer")):
+        if len(self.resumptions) > 1 or find_position(difference) < (
+            request.kill_at,
+            PHASES.index("optimizer"),
+        ):
             return True
         if not request.confirm:
             return False
         stops = [stop for stop in (stop_after(difference), self._last()) if stop is not None]
-        with folder_like(request.folder) as folder:
+        with copy_folder(request.folder) as folder:
             stop = min(stops, default=None)
             again = self.attempts.record("confirming", request.command, folder, stop_after=stop)
         comparison = compare(whole, again, steps=request.steps)
         if comparison.difference is None:
             return comparison.verdict == "same"
-        return None if position(comparison.difference) <= position(difference) else True
+        return None if find_position(comparison.difference) <= find_position(difference) else True
 
     def _same(self) -> ResumeResult:
         return replace(self._result(), verdict="same")
 
     def _unknown(self, reason: str, run: Run) -> ResumeResult:
-        return replace(self._result(), reason=reason, output=run_outcome.last_lines([run]))
+        return replace(self._result(), reason=reason, output=run_outcome.read_last_lines([run]))
 
     def _result(self) -> ResumeResult:
         """What is known whatever the verdict; it is unknown until something shows otherwise."""
@@ -235,7 +238,7 @@ class _Experiment:
                 replace(back.comparison, scope=replace(back.comparison.scope, steps=back.steps))
                 for back in self.resumptions
             ]
-            told = {"scope": scope.phrase(compared), "steps": self.resumptions[-1].steps}
+            told = {"scope": scope.describe_scope(compared), "steps": self.resumptions[-1].steps}
         began = [item.began for item in self.killed[1:]]
         if self.resumptions and (found := self.resumptions[-1].position) is not None:
             began.append(found.step)
@@ -256,5 +259,5 @@ class _Experiment:
         )
 
 
-def _cause(lack: Lack, confirmed: bool) -> Cause:
+def _make_cause(lack: Lack, confirmed: bool) -> Cause:
     return Cause(ResumeState.id, confirmed, lack.advice, f"{lack.what}: {lack.evidence}")

@@ -31,15 +31,15 @@ class Position:
     anew: bool = False
 
 
-def position(whole: Trace, resumed: Trace, checkpoint: int | None, killed_at: int) -> Position:
+def find_position(whole: Trace, resumed: Trace, checkpoint: int | None, killed_at: int) -> Position:
     """The position of `resumed` in `whole`.
 
     `checkpoint` is after how many steps the last checkpoint before the kill was written, None when no
     writing was seen.
     """
-    of_whole, of_resumed = _weights(whole), _weights(resumed)
-    held = _held(of_whole, of_resumed)
-    stepped = _stepped(of_whole, of_resumed)
+    of_whole, of_resumed = _read_weights(whole), _read_weights(resumed)
+    held = _find_held(of_whole, of_resumed)
+    stepped = _find_stepped(of_whole, of_resumed)
     if 0 in held and stepped and 0 not in stepped:
         return Position(_choose(stepped, checkpoint, killed_at), "first step")  # restored later than seen
     if held - {0}:
@@ -53,11 +53,11 @@ def position(whole: Trace, resumed: Trace, checkpoint: int | None, killed_at: in
     return Position(killed_at, "kill")
 
 
-def checkpoints(trace: Trace) -> list[tuple[int, str | None]]:
+def list_checkpoints(trace: Trace) -> list[tuple[int, str | None]]:
     """For each torch.save once a step was done: (optimizer steps done, path where it is known), in order."""
     import numpy as np
 
-    made = np.flatnonzero(_updates(trace))
+    made = np.flatnonzero(_mark_updates(trace))
     paths = trace.is_one_of("what", {"written"}) & trace.is_one_of("name", {"torch.save"})
     contents = trace.is_one_of("what", {"saved"})
     found: list[tuple[int, str | None]] = []
@@ -71,13 +71,13 @@ def checkpoints(trace: Trace) -> list[tuple[int, str | None]]:
 
 def has_trained(trace: Trace) -> bool:
     """Whether the process made an optimizer step."""
-    return bool(_updates(trace).any())
+    return bool(_mark_updates(trace).any())
 
 
 _History = list[tuple[int, bytes]]  # (steps done, digest of a group's parameters from then on)
 
 
-def _weights(trace: Trace) -> dict[str, _History]:
+def _read_weights(trace: Trace) -> dict[str, _History]:
     """The parameters of each optimizer that steps: at the start, where seen, and after each of its steps."""
     import numpy as np
 
@@ -94,7 +94,7 @@ def _weights(trace: Trace) -> dict[str, _History]:
     return found
 
 
-def _held(whole: dict[str, _History], resumed: dict[str, _History]) -> set[int]:
+def _find_held(whole: dict[str, _History], resumed: dict[str, _History]) -> set[int]:
     """After which numbers of steps the whole run had the weights that the resumed process began with."""
     last = max((history[-1][0] for history in whole.values()), default=0)
     found: set[int] | None = None
@@ -113,17 +113,17 @@ def _held(whole: dict[str, _History], resumed: dict[str, _History]) -> set[int]:
     return found or set()
 
 
-def _stepped(whole: dict[str, _History], resumed: dict[str, _History]) -> set[int]:
+def _find_stepped(whole: dict[str, _History], resumed: dict[str, _History]) -> set[int]:
     """Before which steps the whole run's next weights are those after the resumed process's first step."""
-    firsts = [(history[0], label) for label, history in _after_steps(resumed).items() if history]
+    firsts = [(history[0], label) for label, history in _drop_starts(resumed).items() if history]
     if not firsts:
         return set()
     (done, digest), label = min(firsts)
-    history = _after_steps(whole).get(label, [])
+    history = _drop_starts(whole).get(label, [])
     return {step - done for step, found in history if found == digest}
 
 
-def _after_steps(weights: dict[str, _History]) -> dict[str, _History]:
+def _drop_starts(weights: dict[str, _History]) -> dict[str, _History]:
     return {label: [item for item in history if item[0]] for label, history in weights.items()}
 
 
@@ -134,5 +134,5 @@ def _choose(steps: set[int], checkpoint: int | None, killed_at: int) -> int:
     return max((step for step in steps if step <= killed_at), default=min(steps))
 
 
-def _updates(trace: Trace) -> Bools:
+def _mark_updates(trace: Trace) -> Bools:
     return trace.is_one_of("what", {"parameters"}) & trace.is_one_of("phase", {"optimizer"})

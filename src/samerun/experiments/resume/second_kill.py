@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from samerun.experiments.resume.epoch_starts import Beginnings
-from samerun.experiments.resume.resume_step import checkpoints
+from samerun.experiments.resume.epoch_starts import EpochStarts
+from samerun.experiments.resume.resume_step import list_checkpoints
 from samerun.runs.reading import Trace
 
 _LATER = 3  # steps after the first kill, where nothing asks for more
@@ -19,7 +19,7 @@ class SecondKill:
     same_epoch: bool | None  # None: no epochs are known
 
 
-def second_kill(whole: Trace, resumed: Trace, began: int, first: int, last: int) -> SecondKill | None:
+def choose_second_kill(whole: Trace, resumed: Trace, began: int, first: int, last: int) -> SecondKill | None:
     """The step to kill at again after `first`, at most `last`; None when there is none between.
 
     `resumed` is a run that went on from step `began` to the end: what it saved tells when there is a
@@ -27,17 +27,17 @@ def second_kill(whole: Trace, resumed: Trace, began: int, first: int, last: int)
     """
     if last <= first:
         return None
-    own = [began + done for done, _ in checkpoints(resumed)]
+    own = [began + done for done, _ in list_checkpoints(resumed)]
     wanted = max(first + _LATER, min(own, default=0))
-    beginnings = Beginnings(whole)
+    beginnings = EpochStarts(whole)
     known = beginnings.number(first) is not None
-    end = _epoch_end(beginnings, first, min(wanted, last))
+    end = _find_epoch_end(beginnings, first, min(wanted, last))
     if end > first:
         return SecondKill(end, True if known else None)
     return SecondKill(min(first + _LATER, last), False)
 
 
-def _epoch_end(beginnings: Beginnings, first: int, most: int) -> int:
+def _find_epoch_end(beginnings: EpochStarts, first: int, most: int) -> int:
     """The last step, up to `most`, of the epoch that `first` belongs to; `most` when no epochs are known."""
     number = beginnings.number(first)
     for step in range(first + 1, most + 1):

@@ -14,7 +14,7 @@ _PACKAGES = ("torch", "numpy")
 _LARGEST = 8 << 20  # bytes of a file named in the command; beyond that it is data, known by its size and time
 
 
-def code_of(command: Sequence[str], folder: Path) -> str:
+def digest_code(command: Sequence[str], folder: Path) -> str:
     """A digest over the state of git, the files that the command names, and the versions that matter.
 
     A module that the command imports counts where git follows it.

@@ -37,7 +37,7 @@ def check(metric: str) -> None:
         )
 
 
-def in_file(metric: str) -> bool:
+def is_in_file(metric: str) -> bool:
     """Whether it is in a file that the command writes, so that runs side by side need their own folders."""
     return metric.startswith((_JSON, _FILE))
 
@@ -49,23 +49,23 @@ def read(metric: str, printed: str, folder: Path) -> float:
     """
     if metric.startswith(_JSON):
         name, _, key = metric[len(_JSON) :].rpartition(":")
-        return _number(metric, _value(metric, _json(metric, folder / name), key))
+        return _number(metric, _find_value(metric, _read_json(metric, folder / name), key))
     if metric.startswith(_FILE):
-        return _number(metric, _text(metric, folder / metric[len(_FILE) :]))
+        return _number(metric, _read_text(metric, folder / metric[len(_FILE) :]))
     found = re.findall(metric, printed)
     if not found:
         raise RunError(f"the metric {metric!r} matches nothing that the command printed")
     return _number(metric, found[-1])
 
 
-def _json(metric: str, path: Path) -> Any:
+def _read_json(metric: str, path: Path) -> Any:
     try:
-        return json.loads(_text(metric, path))
+        return json.loads(_read_text(metric, path))
     except ValueError as error:
         raise RunError(f"the metric {metric}: {path.name} is not JSON ({error})") from None
 
 
-def _value(metric: str, value: Any, key: str) -> Any:
+def _find_value(metric: str, value: Any, key: str) -> Any:
     for part in key.split("."):
         if isinstance(value, Mapping) and part in value:
             value = value[part]
@@ -76,7 +76,7 @@ def _value(metric: str, value: Any, key: str) -> Any:
     return value
 
 
-def _text(metric: str, path: Path) -> str:
+def _read_text(metric: str, path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8").strip()
     except OSError as error:

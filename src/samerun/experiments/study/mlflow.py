@@ -6,7 +6,7 @@ import shlex
 from typing import Any
 
 from samerun.errors import RunError, UsageError
-from samerun.experiments.study.tasks import Done, Task
+from samerun.experiments.study.tasks import Task, TaskResult
 
 EXPERIMENT = "samerun study"
 _KEY = "samerun.key"
@@ -32,7 +32,7 @@ class Tracking:
             said = str(error).strip().splitlines() or [type(error).__name__]
             raise UsageError(f"--mlflow {uri} does not answer as MLflow does: {said[0][:200]}") from None
 
-    def log(self, task: Task, done: Done) -> None:
+    def log(self, task: Task, done: TaskResult) -> None:
         """Keep one result. Raises RunError when the server does not take it."""
         if done.key in self._known or done.value is None:
             return

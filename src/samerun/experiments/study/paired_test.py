@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from samerun.experiments.study.variance import LEVEL, mean_interval
+from samerun.experiments.study.variance import LEVEL, compute_mean_interval
 
 _RESAMPLES = 9999  # of signs; with few pairs all of them are tried, and the test is exact
 
 
 @dataclass(frozen=True)
-class Paired:
+class PairedTest:
     """Differences A - B over the seeds."""
 
     count: int
@@ -36,7 +36,7 @@ class Paired:
         return {**asdict(self), "differs": self.differs}
 
 
-def paired(a: Sequence[float], b: Sequence[float], higher_is_better: bool = True) -> Paired:
+def compare_paired(a: Sequence[float], b: Sequence[float], higher_is_better: bool = True) -> PairedTest:
     """Compare two commands by the pairs of their metrics for the same seeds, at least two.
 
     The test flips the signs of the differences, and so needs no distribution; it keeps its rate of false
@@ -47,7 +47,7 @@ def paired(a: Sequence[float], b: Sequence[float], higher_is_better: bool = True
 
     differences = np.asarray(a, dtype=float) - np.asarray(b, dtype=float)
     count = len(differences)
-    mean, low, high = mean_interval(differences.tolist())
+    mean, low, high = compute_mean_interval(differences.tolist())
     if not differences.any():
         p = 1.0
     else:
@@ -64,10 +64,10 @@ def paired(a: Sequence[float], b: Sequence[float], higher_is_better: bool = True
     better = differences > 0 if higher_is_better else differences < 0
     ties = int((differences == 0).sum())
     share = (float(better.sum()) + ties / 2) / count
-    return Paired(count, mean, low, high, p, share, *_wilson(share, count), ties)
+    return PairedTest(count, mean, low, high, p, share, *_compute_wilson(share, count), ties)
 
 
-def _wilson(share: float, count: int) -> tuple[float, float]:
+def _compute_wilson(share: float, count: int) -> tuple[float, float]:
     """Wilson's interval for a share of `count`."""
     from scipy import stats
 

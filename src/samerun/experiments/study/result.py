@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from samerun.experiments.study.paired_test import Paired
+from samerun.experiments.study.paired_test import PairedTest
 from samerun.experiments.study.variance import Luck, Spread, Sum
 from samerun.runs.schema import SCHEMA
 
@@ -49,7 +49,7 @@ class StudyResult:
     worst: Luck | None = None
     needed: tuple[tuple[float, int | None], ...] = ()  # (precision of the mean, seeds that give it)
     against: tuple[str, ...] = ()
-    paired: Paired | None = None
+    paired: PairedTest | None = None
     needed_for_difference: int | None = None  # seeds that would tell the difference seen from none
     higher_is_better: bool = True
     made: int = 0  # runs that were carried out

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from samerun.errors import RunError
-from samerun.experiments.study.tasks import Done, Task
+from samerun.experiments.study.tasks import Task, TaskResult
 
 FILE = "studies.jsonl"
 
@@ -19,11 +19,11 @@ class Ledger:
         self._path = root / FILE
         self._known = self._read()
 
-    def get(self, task: Task) -> Done | None:
+    def get(self, task: Task) -> TaskResult | None:
         """The result of this very task, None when it has not finished yet."""
         return self._known.get(task.key)
 
-    def add(self, task: Task, done: Done) -> None:
+    def add(self, task: Task, done: TaskResult) -> None:
         """Keep a result, on disk before this returns. Raises RunError when the disk does not take it."""
         line = json.dumps({"task": json.loads(task.to_json()), "done": json.loads(done.to_json())})
         try:
@@ -44,7 +44,7 @@ class Ledger:
             ) from None
         self._known[task.key] = done
 
-    def _read(self) -> dict[str, Done]:
+    def _read(self) -> dict[str, TaskResult]:
         try:
             text = self._path.read_text(encoding="utf-8", errors="replace")
         except OSError:
@@ -52,7 +52,7 @@ class Ledger:
         known = {}
         for line in text.splitlines():
             try:
-                done = Done.from_json(json.dumps(json.loads(line)["done"]))
+                done = TaskResult.from_json(json.dumps(json.loads(line)["done"]))
             except (ValueError, KeyError, TypeError):
                 continue
             if done.value is not None:

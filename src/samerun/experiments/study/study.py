@@ -9,22 +9,29 @@ from pathlib import Path
 from samerun.errors import UsageError
 from samerun.experiments.progress import Listener
 from samerun.experiments.study import metric
-from samerun.experiments.study.code_version import code_of
-from samerun.experiments.study.paired_test import Paired, paired
+from samerun.experiments.study.code_version import digest_code
+from samerun.experiments.study.paired_test import PairedTest, compare_paired
 from samerun.experiments.study.result import SourceSpread, StudyResult
 from samerun.experiments.study.results_cache import Ledger
-from samerun.experiments.study.tasks import Done, Task
-from samerun.experiments.study.variance import LEAST, luck, mean_interval, seeds_needed, spread, sum_up
+from samerun.experiments.study.tasks import Task, TaskResult
+from samerun.experiments.study.variance import (
+    LEAST,
+    compute_mean_interval,
+    measure_luck,
+    seeds_needed,
+    spread,
+    sum_up,
+)
 from samerun.sources.catalogue import labelled
 
 KERNELS = "kernels"
 _PROBES = 2  # other seeds that must give the same bits for a source to count as not in play
 
-CarryOut = Callable[[Sequence[Task]], Iterator[Done]]
+CarryOut = Callable[[Sequence[Task]], Iterator[TaskResult]]
 
 
 @dataclass(frozen=True)
-class Asked:
+class StudyRequest:
     """What a study is asked for."""
 
     command: tuple[str, ...]
@@ -44,10 +51,10 @@ class Asked:
 
 
 def study(
-    asked: Asked,
+    asked: StudyRequest,
     carry_out: CarryOut,
     listener: Listener | None = None,
-    logged: Callable[[Task, Done], None] | None = None,
+    logged: Callable[[Task, TaskResult], None] | None = None,
 ) -> StudyResult:
     """Vary the seed of each source alone and of all together; `carry_out` runs the tasks.
 
@@ -78,10 +85,10 @@ class _Study:
 
     def __init__(
         self,
-        asked: Asked,
+        asked: StudyRequest,
         carry_out: CarryOut,
         listener: Listener,
-        logged: Callable[[Task, Done], None] | None,
+        logged: Callable[[Task, TaskResult], None] | None,
     ) -> None:
         self.asked = asked
         self.notes: list[str] = []
@@ -125,7 +132,7 @@ class _Study:
 
     # --- each source alone ---------------------------------------------------------------------------
 
-    def _alone(self, base: Done) -> list[SourceSpread]:
+    def _alone(self, base: TaskResult) -> list[SourceSpread]:
         wanted = self.asked.sources or (*self._ids, KERNELS)
         probes = {id_: [self._varied(id_, seed) for seed in range(1, _PROBES + 1)] for id_ in wanted}
         done = self._all([task for tasks in probes.values() for task in tasks], "which sources are in play")
@@ -182,10 +189,10 @@ class _Study:
             precisions = [self.asked.precision]
         return replace(
             result,
-            mean=mean_interval(together.values),
+            mean=compute_mean_interval(together.values),
             total=sum_up(known, together.spread) if whole else None,
-            best=luck(together.seeds, together.values, ranked[0][1]),
-            worst=luck(together.seeds, together.values, ranked[-1][1]),
+            best=measure_luck(together.seeds, together.values, ranked[0][1]),
+            worst=measure_luck(together.seeds, together.values, ranked[-1][1]),
             needed=tuple((precision, seeds_needed(deviation, precision)) for precision in precisions),
         )
 
@@ -201,12 +208,12 @@ class _Study:
         ]
         if len(pairs) < 2:
             return replace(result, reason="fewer than two pairs of runs gave a metric")
-        found = paired([a for a, _ in pairs], [b for _, b in pairs], self.asked.higher_is_better)
+        found = compare_paired([a for a, _ in pairs], [b for _, b in pairs], self.asked.higher_is_better)
         return replace(result, paired=found, needed_for_difference=_needed(found, pairs))
 
     # --- tasks ---------------------------------------------------------------------------------------
 
-    def _task(self, seeds: Mapping[str, int], asked: Asked | None = None, repeat: int = 0) -> Task:
+    def _task(self, seeds: Mapping[str, int], asked: StudyRequest | None = None, repeat: int = 0) -> Task:
         asked = asked or self.asked
         return Task(
             asked.command,
@@ -217,7 +224,7 @@ class _Study:
             asked.mode,
             asked.steps,
             asked.timeout,
-            asked.scratch or metric.in_file(asked.metric),
+            asked.scratch or metric.is_in_file(asked.metric),
             asked.threads,
             self._code(asked.command),
             repeat,
@@ -225,7 +232,7 @@ class _Study:
 
     def _code(self, command: tuple[str, ...]) -> str:
         if command not in self._codes:
-            self._codes[command] = code_of(command, self.asked.folder)
+            self._codes[command] = digest_code(command, self.asked.folder)
         return self._codes[command]
 
     def _varied(self, id_: str, seed: int) -> Task:
@@ -234,10 +241,10 @@ class _Study:
             return self._task({id_: seed})
         return self._task({}, replace(self.asked, mode="seeded"), repeat=seed)
 
-    def _together(self, seed: int, asked: Asked | None = None) -> Task:
+    def _together(self, seed: int, asked: StudyRequest | None = None) -> Task:
         return self._task(dict.fromkeys(self._ids, seed), asked)
 
-    def _all(self, tasks: Sequence[Task], stage: str) -> list[Done]:
+    def _all(self, tasks: Sequence[Task], stage: str) -> list[TaskResult]:
         """What became of each task, in their order; only those that are not known are carried out."""
         found = {task.key: done for task in tasks if (done := self._ledger.get(task)) is not None}
         by_key = {task.key: task for task in tasks}
@@ -259,12 +266,12 @@ class _Study:
         self._seen |= found.keys()
         return [found[task.key] for task in tasks]
 
-    def _tell(self, task: Task, done: Done) -> None:
+    def _tell(self, task: Task, done: TaskResult) -> None:
         if self._logged is not None:
             self._logged(task, done)
 
 
-def _needed(found: Paired, pairs: Sequence[tuple[float, float]]) -> int | None:
+def _needed(found: PairedTest, pairs: Sequence[tuple[float, float]]) -> int | None:
     """How many seeds would make the interval of the difference exclude zero, if it is as large as seen."""
     import numpy as np
 

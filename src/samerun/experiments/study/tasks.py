@@ -14,9 +14,9 @@ from samerun.digest import digest_bytes
 from samerun.errors import SamerunError
 from samerun.experiments import run_outcome
 from samerun.experiments.study import metric
-from samerun.experiments.varied_runs import without
+from samerun.experiments.varied_runs import leave_alone
 from samerun.launching.run import record
-from samerun.launching.working_copy import scratch_copy
+from samerun.launching.working_copy import make_scratch_copy
 from samerun.runs.plan import Control
 from samerun.runs.schema import COMPARED, only_helps
 from samerun.runs.store import Run, Store
@@ -57,7 +57,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Done:
+class TaskResult:
     """What became of a task: its metric, or why there is none."""
 
     key: str
@@ -73,16 +73,16 @@ class Done:
         return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod
-    def from_json(cls, text: str) -> Done:
+    def from_json(cls, text: str) -> TaskResult:
         """The value that `to_json` wrote. Raises ValueError or TypeError for anything else."""
         return cls(**json.loads(text))
 
 
-def carry_out(task: Task) -> Done:
+def carry_out(task: Task) -> TaskResult:
     """Run the command with these seeds and read its metric. Never raises for what the command does."""
     folder = Path(task.folder)
-    control = without(Control(task.mode, 0), list(task.seeds))  # type: ignore[arg-type]
-    alone = scratch_copy(folder) if task.scratch else contextlib.nullcontext(None)
+    control = leave_alone(Control(task.mode, 0), list(task.seeds))  # type: ignore[arg-type]
+    alone = make_scratch_copy(folder) if task.scratch else contextlib.nullcontext(None)
     with alone as copy:
         run = record(
             list(task.command),
@@ -97,22 +97,22 @@ def carry_out(task: Task) -> Done:
         )
         if run.outcome == "interrupted":
             raise KeyboardInterrupt
-        return _done(task, run, copy or folder)
+        return _describe_done(task, run, copy or folder)
 
 
-def _done(task: Task, run: Run, folder: Path) -> Done:
-    if failure := run_outcome.failure([run], parted=False):
-        last = run_outcome.last_lines([run])
-        return Done(task.key, None, run.id, reason=f"{failure}{f': {last[-1]}' if last else ''}")
+def _describe_done(task: Task, run: Run, folder: Path) -> TaskResult:
+    if failure := run_outcome.explain_failure([run], parted=False):
+        last = run_outcome.read_last_lines([run])
+        return TaskResult(task.key, None, run.id, reason=f"{failure}{f': {last[-1]}' if last else ''}")
     printed = (run.path / "output.txt").read_text(encoding="utf-8", errors="replace")
     try:
         value = metric.read(task.metric, printed, folder)
-        return Done(task.key, value, run.id, fingerprint(run), run.duration_s, run.steps)
+        return TaskResult(task.key, value, run.id, digest_run(run), run.duration_s, run.steps)
     except SamerunError as error:
-        return Done(task.key, None, run.id, reason=str(error))
+        return TaskResult(task.key, None, run.id, reason=str(error))
 
 
-def fingerprint(run: Run) -> str:
+def digest_run(run: Run) -> str:
     """32 hex digits over all that `check` compares, "" for a run without records."""
     words = []
     for stem, trace in sorted(run.traces().items()):
@@ -130,7 +130,7 @@ def main() -> None:
     try:
         done = carry_out(task)
     except SamerunError as error:
-        done = Done(task.key, None, reason=str(error))
+        done = TaskResult(task.key, None, reason=str(error))
     except KeyboardInterrupt:
         sys.exit(130)
     print(done.to_json(), flush=True)

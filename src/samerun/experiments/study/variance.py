@@ -89,7 +89,7 @@ class Luck:
     expected: float  # how many the best of so many normal values has on average, by luck alone
 
 
-def luck(seeds: Sequence[int], values: Sequence[float], seed: int) -> Luck:
+def measure_luck(seeds: Sequence[int], values: Sequence[float], seed: int) -> Luck:
     """How far the value of one of the seeds is from the mean of all."""
     import numpy as np
 
@@ -97,10 +97,10 @@ def luck(seeds: Sequence[int], values: Sequence[float], seed: int) -> Luck:
     value = float(x[list(seeds).index(seed)])
     deviation = float(x.std(ddof=1))
     far = (value - float(x.mean())) / deviation if deviation else 0.0
-    return Luck(seed, value, far, expected_best(len(x)))
+    return Luck(seed, value, far, compute_expected_best(len(x)))
 
 
-def expected_best(count: int) -> float:
+def compute_expected_best(count: int) -> float:
     """The mean of the largest of `count` standard normal values."""
     from scipy import integrate, stats
 
@@ -111,7 +111,7 @@ def expected_best(count: int) -> float:
     return float(integrate.quad(weighted, -10, 10)[0])
 
 
-def mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
+def compute_mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
     """(mean, low, high): Student's interval at 95 % confidence. Two values or more."""
     import numpy as np
     from scipy import stats

@@ -6,7 +6,7 @@ import math
 import struct
 from collections.abc import Mapping
 
-from samerun.comparing.growth import growth
+from samerun.comparing.growth import measure_growth
 from samerun.experiments.vary.result import Size
 from samerun.runs.schema import only_helps
 from samerun.runs.store import Run
@@ -14,10 +14,10 @@ from samerun.runs.store import Run
 Losses = Mapping[int, tuple[float, ...]]
 
 
-def size(base: Run, run: Run) -> Size:
+def measure_size(base: Run, run: Run) -> Size:
     """Of the losses, and of the weights where their values were sampled in both."""
-    measured = of_losses(_losses(base), _losses(run))
-    grown = growth(base, run)
+    measured = measure_losses(_read_losses(base), _read_losses(run))
+    grown = measure_growth(base, run)
     ulps = [item.largest_ulps for item in grown.distances if item.largest_ulps] if grown else []
     return Size(
         measured.loss_step,
@@ -27,7 +27,7 @@ def size(base: Run, run: Run) -> Size:
     )
 
 
-def of_losses(one: Losses, other: Losses) -> Size:
+def measure_losses(one: Losses, other: Losses) -> Size:
     """The first loss that differs, and the last losses of the last step that both have."""
     shared = sorted(one.keys() & other.keys())
     if not shared:
@@ -36,18 +36,18 @@ def of_losses(one: Losses, other: Losses) -> Size:
     for step in shared:
         for a, b in zip(one[step], other[step], strict=False):
             if a != b and not (math.isnan(a) and math.isnan(b)):
-                return Size(step, ulps(a, b), finals)
+                return Size(step, count_ulps(a, b), finals)
     return Size(final_losses=finals)
 
 
-def ulps(one: float, other: float) -> float | None:
+def count_ulps(one: float, other: float) -> float | None:
     """How many float32 numbers lie between two; None when one of them is none."""
     if not (math.isfinite(one) and math.isfinite(other)):
         return None
-    return float(abs(_ordinal(one) - _ordinal(other)))
+    return float(abs(_compute_ordinal(one) - _compute_ordinal(other)))
 
 
-def _ordinal(value: float) -> int:
+def _compute_ordinal(value: float) -> int:
     """The place of the nearest float32 among all of them; 0.0 and -0.0 share one."""
     try:
         bits: int = struct.unpack("<i", struct.pack("<f", value))[0]
@@ -56,7 +56,7 @@ def _ordinal(value: float) -> int:
     return bits if bits >= 0 else -(bits & 0x7FFFFFFF)
 
 
-def _losses(run: Run) -> Losses:
+def _read_losses(run: Run) -> Losses:
     for stem, trace in sorted(run.traces().items()):
         if not only_helps(stem) and (losses := trace.losses()):
             return losses

@@ -9,23 +9,30 @@ from dataclasses import dataclass, replace
 from samerun.comparing.compare_runs import compare, compare_all
 from samerun.errors import UsageError
 from samerun.experiments import run_outcome, scope
-from samerun.experiments.check.zoom import stop_after, window
+from samerun.experiments.check.zoom import choose_window, stop_after
 from samerun.experiments.progress import Listener
 from samerun.experiments.request import Request
 from samerun.experiments.trials import Record
-from samerun.experiments.varied_runs import Change, Held, Varied, hold, in_play, misfit
-from samerun.experiments.vary.magnitude import size
+from samerun.experiments.varied_runs import (
+    BaseComparison,
+    Change,
+    VariedRuns,
+    explain_misfit,
+    hold,
+    is_in_play,
+)
+from samerun.experiments.vary.magnitude import measure_size
 from samerun.experiments.vary.result import Effect, VaryResult
-from samerun.explaining.delta_debugging import smallest
+from samerun.explaining.delta_debugging import find_smallest
 from samerun.launching.run import record as recording
 from samerun.runs.plan import Control
 from samerun.runs.store import Run
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 from samerun.sources.source import Kind
 
 
 @dataclass(frozen=True)
-class Asked:
+class VaryRequest:
     """What `vary` is asked to try, and when to stop."""
 
     factors: tuple[str, ...] = ()  # ids of sources; (): every one that is no random number generator
@@ -35,7 +42,7 @@ class Asked:
 
 def vary(
     request: Request,
-    asked: Asked = Asked(),
+    asked: VaryRequest = VaryRequest(),
     listener: Listener | None = None,
     record: Record = recording,
 ) -> VaryResult:
@@ -46,21 +53,21 @@ def vary(
     KeyboardInterrupt after Ctrl-C.
     """
     _check(asked.factors)
-    return _Varying(Varied(request, listener or Listener(), record), asked).result()
+    return _Varying(VariedRuns(request, listener or Listener(), record), asked).result()
 
 
 def _check(factors: Sequence[str]) -> None:
-    known = catalogue()
+    known = find_sources()
     for id_ in factors:
         if id_ not in known:
             raise UsageError(f"--factors {id_}: there is no such source; known: {', '.join(known)}")
 
 
-def changes(settings: dict[str, dict[str, object]], factors: Collection[str] = ()) -> list[Change]:
+def list_changes(settings: dict[str, dict[str, object]], factors: Collection[str] = ()) -> list[Change]:
     """What can be changed, the cheapest and most telling first."""
     found = [
         Change(source.id, variant)
-        for source in catalogue().values()
+        for source in find_sources().values()
         if (source.id in factors if factors else source.kind is not Kind.RNG)
         for variant in source.variants(settings)
     ]
@@ -70,7 +77,7 @@ def changes(settings: dict[str, dict[str, object]], factors: Collection[str] = (
 class _Varying:
     """One `vary` at work."""
 
-    def __init__(self, varied: Varied, asked: Asked) -> None:
+    def __init__(self, varied: VariedRuns, asked: VaryRequest) -> None:
         self.varied = varied
         self.asked = asked
         self.started = time.monotonic()
@@ -130,13 +137,13 @@ class _Varying:
             request.command,
             str(request.folder),
             None if self.varied.control is None else self.varied.control.mode,
-            scope.steps(comparisons),
-            scope.phrase(comparisons),
+            scope.count_steps(comparisons),
+            scope.describe_scope(comparisons),
             notes=tuple(self.notes),
             place=str(request.store.runs),
         )
-        if failure := run_outcome.failure(runs, parted=False):
-            return replace(result, reason=failure, output=run_outcome.last_lines(runs))
+        if failure := run_outcome.explain_failure(runs, parted=False):
+            return replace(result, reason=failure, output=run_outcome.read_last_lines(runs))
         comparison = comparisons[0]
         if comparison.verdict == "same" and result.steps == 0:
             return replace(result, reason="no optimizer step was recorded: there is no result to compare")
@@ -160,7 +167,7 @@ class _Varying:
 
     def _plan(self, base: Run) -> list[Change]:
         settings = {id_: dict(said) for id_, said in base.manifest.settings.items()}
-        plan = changes(settings, self.asked.factors)
+        plan = list_changes(settings, self.asked.factors)
         command = self.varied.request.command
         kept = [
             change
@@ -185,17 +192,17 @@ class _Varying:
             *change.name,
             "unknown",
             (run.id,),
-            in_play=in_play(run, change),
+            in_play=is_in_play(run, change),
             weights_only=change.variant.compares == "weights",
         )
         held = hold(base, run, [change], self.varied.request.steps)
-        if held.reason is None and (reason := misfit(run, change)):
-            held = Held(reason=reason)
+        if held.reason is None and (reason := explain_misfit(run, change)):
+            held = BaseComparison(reason=reason)
         if held.reason is not None:
             return replace(effect, reason=held.reason)
         if held.difference is None:
             return self._equal(effect, change)
-        effect = replace(effect, difference=held.difference, size=size(base, run))
+        effect = replace(effect, difference=held.difference, size=measure_size(base, run))
         return self._confirmed(base, run, change, effect)
 
     def _equal(self, effect: Effect, change: Change) -> Effect:
@@ -210,19 +217,19 @@ class _Varying:
         difference = effect.difference
         assert difference is not None
         if not effect.weights_only:
-            near = window(difference)
+            near = choose_window(difference)
             last = stop_after(difference)
             again = self.varied.run(label, [change], tier="ops", window=near, stop_after=last)
             closer = compare(self._left_alone(near, last), again).difference
             if closer is not None and closer.step <= difference.step:
-                repeats = _alike(run, again, difference.step + 1)
+                repeats = _is_alike(run, again, difference.step + 1)
                 runs = (*effect.runs, again.id)
                 return replace(effect, verdict="differs", difference=closer, repeats=repeats, runs=runs)
         again = self.varied.run(label, [change])
         held = hold(base, again, [change], self.varied.request.steps)
         effect = replace(effect, runs=(*effect.runs, again.id))
         if held.difference is not None:
-            return replace(effect, verdict="differs", repeats=_alike(run, again, None))
+            return replace(effect, verdict="differs", repeats=_is_alike(run, again, None))
         reason = "it differed once and not again: chance, not this source; samerun diagnose finds it"
         return replace(effect, reason=reason, difference=None)
 
@@ -253,13 +260,13 @@ class _Varying:
 
         if not does(several):
             return ()
-        found = smallest(several, does, several)
+        found = find_smallest(several, does, several)
         return tuple(change.name for change in found)
 
     def _differs(self, base: Run, some: list[Change], stage: str) -> bool:
         run = self.varied.run(stage, some)
         held = hold(base, run, some, self.varied.request.steps)
-        fits = all(misfit(run, change) is None for change in some)
+        fits = all(explain_misfit(run, change) is None for change in some)
         return held.difference is not None and held.reason is None and fits
 
     # --- the end -------------------------------------------------------------------------------------
@@ -285,7 +292,7 @@ class _Varying:
         return replace(result, verdict="same")
 
 
-def _alike(one: Run, other: Run, steps: int | None) -> bool | None:
+def _is_alike(one: Run, other: Run, steps: int | None) -> bool | None:
     """Whether two runs agree in their first `steps` steps; None when that cannot be told."""
     comparison = compare(one, other, steps=steps)
     return {"same": True, "differs": False, "unknown": None}[comparison.verdict]

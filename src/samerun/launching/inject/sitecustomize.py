@@ -38,7 +38,7 @@ def _complain(plan: str, text: str, name: str) -> None:
         pass
 
 
-def _chain() -> None:
+def _run_next() -> None:
     """Run the `sitecustomize` that this one stands in front of, as the module of that name."""
     import importlib.machinery
     import importlib.util
@@ -62,4 +62,4 @@ except SystemExit as stop:
 except Exception as failure:
     _complain(os.environ["SAMERUN_PLAN"], f"The recorder did not start: {failure!r}", "recording-error.txt")
 finally:
-    _chain()
+    _run_next()

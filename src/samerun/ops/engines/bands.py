@@ -41,13 +41,13 @@ class Band:
     def table(self) -> torch.Tensor:
         """int32[taps, inputs]: the output of each tap, -1 where there is none. There must be taps."""
         rows = [one.output if one.none is None else one.output.masked_fill(one.none, -1) for one in self.taps]
-        return _stacked(rows).int()
+        return _stack_rows(rows).int()
 
     @functools.cached_property
     def weights(self) -> torch.Tensor | None:
         """float[taps, inputs], 0 where there is no tap; None: every weight is 1."""
         rows = [one.weight for one in self.taps if one.weight is not None]
-        return _stacked(rows) if rows else None
+        return _stack_rows(rows) if rows else None
 
     def gather(self, t: torch.Tensor, dim: int) -> torch.Tensor:
         """The transposed map along a dimension of t: from [..., outputs, ...] to [..., inputs, ...]."""
@@ -68,7 +68,7 @@ class Band:
         return total
 
 
-def band(
+def build_band(
     outputs: torch.Tensor,
     inputs: torch.Tensor,
     size: int,
@@ -95,7 +95,7 @@ def band(
         return Band(size, tuple(taps))
 
 
-def _stacked(rows: list[torch.Tensor]) -> torch.Tensor:
+def _stack_rows(rows: list[torch.Tensor]) -> torch.Tensor:
     with torch.inference_mode(False):
         return torch.stack(rows)
 
@@ -109,7 +109,7 @@ def gather(t: torch.Tensor, bands: Sequence[Band], cells: Cells = None) -> torch
         from samerun.ops.engines import bands_triton
 
         return bands_triton.gather(t, bands, cells)
-    total = divided(t, cells, t.dim() - len(bands))
+    total = divide_by_cells(t, cells, t.dim() - len(bands))
     for back, one in enumerate(reversed(bands), start=1):
         total = one.gather(total, total.dim() - back)
     return total.to(t.dtype)
@@ -124,7 +124,7 @@ def gather_named(t: torch.Tensor, bands: Sequence[Band], names: torch.Tensor) ->
     inputs = [one.inputs for one in bands]
     first = t.dim() - len(bands)
     place = torch.arange(math.prod(inputs), device=t.device).view(inputs)
-    grad = accumulated_in(t)
+    grad = convert_to_sum_dtype(t)
     total = grad.new_zeros((*t.shape[:first], *inputs))
     for taps in itertools.product(*(one.taps for one in bands)):
         named, value = names, grad
@@ -137,9 +137,9 @@ def gather_named(t: torch.Tensor, bands: Sequence[Band], names: torch.Tensor) ->
     return total.to(t.dtype)
 
 
-def divided(t: torch.Tensor, cells: Cells, first: int) -> torch.Tensor:
+def divide_by_cells(t: torch.Tensor, cells: Cells, first: int) -> torch.Tensor:
     """t in the dtype in which it is added up, divided by the product of the cells of its dimensions."""
-    t = accumulated_in(t)
+    t = convert_to_sum_dtype(t)
     if cells is None:
         return t
     product = t.new_ones(())
@@ -153,6 +153,6 @@ def sum_dtype(t: torch.Tensor) -> torch.dtype:
     return torch.float32 if t.dtype in (torch.float16, torch.bfloat16) else t.dtype
 
 
-def accumulated_in(t: torch.Tensor) -> torch.Tensor:
+def convert_to_sum_dtype(t: torch.Tensor) -> torch.Tensor:
     """t in the dtype in which its values are added."""
     return t.to(sum_dtype(t))

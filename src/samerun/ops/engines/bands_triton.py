@@ -16,8 +16,8 @@ import torch
 import triton
 import triton.language as tl
 
-from samerun.ops.engines.bands import Band, Cells, divided
-from samerun.ops.engines.triton_probe import on
+from samerun.ops.engines.bands import Band, Cells, divide_by_cells
+from samerun.ops.engines.triton_probe import launch_on
 
 _BLOCK = 256  # results of a program
 _MOST = 64  # taps of all dimensions together; with more it is faster to go dimension by dimension
@@ -25,7 +25,7 @@ _MOST = 64  # taps of all dimensions together; with more it is faster to go dime
 
 # The sizes change with each layer: a variant for each of them would be compiled.
 @triton.jit(do_not_specialize=["count", "I0", "I1", "I2", "O0", "O1", "O2"])
-def _kernel(
+def _gather_taps(
     source,
     result,
     names,
@@ -109,13 +109,13 @@ def gather(
 ) -> torch.Tensor:
     """What _bands.gather and, with names, _bands.gather_named give; channels last from what has them last."""
     dims = len(bands)
-    last = t.dim() == dims + 2 and not t.is_contiguous() and _channels_last(t)
+    last = t.dim() == dims + 2 and not t.is_contiguous() and _is_channels_last(t)
     if last:
         t, names = t.movedim(1, -1), None if names is None else names.movedim(1, -1)
     t, names = t.contiguous(), None if names is None else names.contiguous()
     first = t.dim() - dims - last  # the first dimension that has a band
     if names is None and dims > 1 and math.prod(len(one.taps) for one in bands) > _MOST:
-        dtype, t = t.dtype, divided(t, cells, first)
+        dtype, t = t.dtype, divide_by_cells(t, cells, first)
         for dim in range(first + dims - 1, first - 1, -1):
             t = _pass(t, dim, bands[dim - first : dim - first + 1], t.dtype if dim > first else dtype)
     else:
@@ -140,12 +140,12 @@ def _pass(
         return result.zero_()
     exact = torch.float64 if t.dtype == torch.float64 else torch.float32
     missing = 3 - len(bands)
-    none, one = _alone(t.device, torch.int32, 0), _alone(t.device, exact, 1)
+    none, one = _make_single_table(t.device, torch.int32, 0), _make_single_table(t.device, exact, 1)
     outs = [none] * missing + [band.table for band in bands]
     weights = [band.weights for band in bands]
     known = [weight for weight in weights if weight is not None]
-    with on(t.device):
-        _kernel[(-(-count // _BLOCK),)](
+    with launch_on(t.device):
+        _gather_taps[(-(-count // _BLOCK),)](
             t,
             result,
             t if names is None else names,
@@ -170,12 +170,12 @@ def _pass(
 
 
 @functools.lru_cache(maxsize=64)
-def _alone(device: torch.device, dtype: torch.dtype, value: int) -> torch.Tensor:
+def _make_single_table(device: torch.device, dtype: torch.dtype, value: int) -> torch.Tensor:
     """The table of a dimension of one cell: [1, 1]."""
     with torch.inference_mode(False):
         return torch.full((1, 1), value, dtype=dtype, device=device)
 
 
-def _channels_last(t: torch.Tensor) -> bool:
+def _is_channels_last(t: torch.Tensor) -> bool:
     formats = {4: torch.channels_last, 5: torch.channels_last_3d}
     return t.dim() in formats and t.is_contiguous(memory_format=formats[t.dim()])

@@ -57,14 +57,16 @@ class Reads:
     weight: torch.Tensor
 
 
-def joined(at: Points, bins: tuple[int, int], cell: torch.Tensor, weight: torch.Tensor, cells: int) -> Reads:
+def join_reads(
+    at: Points, bins: tuple[int, int], cell: torch.Tensor, weight: torch.Tensor, cells: int
+) -> Reads:
     """The reads of points of bins [rows, columns]: what a bin reads of a cell more than once is added.
 
     cell and weight are [reads of a point, points]; a cell's number is below `cells`.
     """
     rows, columns = bins
     start = ((at.roi * rows + at.row) * columns + at.column) * cells
-    found = segments.segments((start + cell).view(-1))
+    found = segments.find_segments((start + cell).view(-1))
     place = found.keys // cells
     return Reads(
         place // (rows * columns),
@@ -75,17 +77,17 @@ def joined(at: Points, bins: tuple[int, int], cell: torch.Tensor, weight: torch.
     )
 
 
-def scaled(rois: torch.Tensor, spatial_scale: float) -> torch.Tensor:
+def scale_regions(rois: torch.Tensor, spatial_scale: float) -> torch.Tensor:
     """[K, 4]: left, top, right and bottom of regions [K, 5], in cells."""
     return rois[:, 1:] * rois.new_full((), spatial_scale)  # which is rounded to the dtype first
 
 
-def image(rois: torch.Tensor) -> torch.Tensor:
+def read_image(rois: torch.Tensor) -> torch.Tensor:
     """int64[rois]: the number of the image that a region is of."""
     return rois[:, 0].long()
 
 
-def of_every_channel(
+def compute_every_channel(
     grad: torch.Tensor, rois: torch.Tensor, reads: Reads, shape: tuple[int, int, int, int]
 ) -> torch.Tensor:
     """The gradient of an input of [N, C, H, W], whose channels are pooled each by itself.
@@ -94,13 +96,13 @@ def of_every_channel(
     """
     count, channels, height, width = shape
     cells = height * width
-    keys = image(rois).index_select(0, reads.roi) * cells + reads.cell
+    keys = read_image(rois).index_select(0, reads.roi) * cells + reads.cell
     values = grad.permute(0, 2, 3, 1)[reads.roi, reads.row, reads.column] * reads.weight.unsqueeze(1)
     sums = segments.add(keys, values, count * cells)
     return sums.view(count, cells, channels).transpose(1, 2).contiguous().view(shape)
 
 
-def of_mapped_channels(
+def compute_mapped_channels(
     grad: torch.Tensor,
     rois: torch.Tensor,
     mapping: torch.Tensor,
@@ -115,7 +117,7 @@ def of_mapped_channels(
     cells = height * width
     bins = reads.roi, reads.row, reads.column
     channel = mapping.long().permute(0, 2, 3, 1)[bins]
-    start = (image(rois).index_select(0, reads.roi).unsqueeze(1) * channels + channel) * cells
+    start = (read_image(rois).index_select(0, reads.roi).unsqueeze(1) * channels + channel) * cells
     values = grad.permute(0, 2, 3, 1)[bins] * reads.weight.unsqueeze(1)
     keys = start + reads.cell.unsqueeze(1)
     return segments.add(keys.reshape(-1), values.reshape(-1), count * channels * cells).view(shape)

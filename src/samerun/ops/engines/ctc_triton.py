@@ -8,20 +8,20 @@ import torch
 import triton
 import triton.language as tl
 
-from samerun.ops.engines.triton_probe import on
+from samerun.ops.engines.triton_probe import launch_on
 
 MOST = 4096  # states of a sample that one program holds
 
 
 @triton.jit
-def _both(a, b):
+def _add_logs(a, b):
     """log(exp(a) + exp(b)), also of -inf."""
     most = tl.maximum(a, b)
     return tl.where(most == float("-inf"), most, most + tl.log(1.0 + tl.exp(-tl.abs(a - b))))
 
 
 @triton.jit(do_not_specialize=["longest", "count", "states"])
-def _kernel(emitted, jumps, last, ends, result, longest, count, states, BLOCK: tl.constexpr):
+def _compute_beta(emitted, jumps, last, ends, result, longest, count, states, BLOCK: tl.constexpr):
     """result[T, B, states], from emitted of that shape, jumps: int8[B, states], last, ends: int64[B]."""
     sample = tl.program_id(0).to(tl.int64)
     state = tl.arange(0, BLOCK)
@@ -40,7 +40,7 @@ def _kernel(emitted, jumps, last, ends, result, longest, count, states, BLOCK: t
         stay = tl.load(after, mask=later, other=float("-inf"))
         go = tl.load(after + 1, mask=later & (state + 1 < states), other=float("-inf"))
         skip = tl.load(after + 2, mask=later & (state + 2 < states) & jump, other=float("-inf"))
-        came = _both(_both(stay, go), skip)
+        came = _add_logs(_add_logs(stay, go), skip)
         came = tl.where(step == end - 1, begun, came)
         alive = inside & (state <= tl.where(step < end, last_state, -1))
         own = tl.load(emitted + row, mask=alive, other=0.0)
@@ -48,14 +48,16 @@ def _kernel(emitted, jumps, last, ends, result, longest, count, states, BLOCK: t
         tl.debug_barrier()  # the next step reads what its neighbours have stored
 
 
-def beta(emitted: torch.Tensor, jumps: torch.Tensor, last: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
-    """What ctc_loss._beta gives, from float64[T, B, states], bool[B, states] and int64[B]."""
+def compute_beta(
+    emitted: torch.Tensor, jumps: torch.Tensor, last: torch.Tensor, ends: torch.Tensor
+) -> torch.Tensor:
+    """What ctc_loss._compute_beta gives, from float64[T, B, states], bool[B, states] and int64[B]."""
     emitted = emitted.contiguous()
     result = torch.empty_like(emitted)
     longest, count, states = emitted.shape
     if result.numel():
-        with on(emitted.device):
-            _kernel[(count,)](
+        with launch_on(emitted.device):
+            _compute_beta[(count,)](
                 emitted,
                 jumps.to(torch.int8).contiguous(),
                 last.contiguous(),

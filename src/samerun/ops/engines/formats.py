@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 
 
-def like(grad: torch.Tensor, self: torch.Tensor) -> torch.Tensor:
+def format_like(grad: torch.Tensor, self: torch.Tensor) -> torch.Tensor:
     """The gradient in the memory format of what it is the gradient of: channels last, or contiguous."""
-    return grad.contiguous(memory_format=suggested(self))
+    return grad.contiguous(memory_format=suggest_format(self))
 
 
-def suggested(t: torch.Tensor) -> torch.memory_format:
+def suggest_format(t: torch.Tensor) -> torch.memory_format:
     """What torch's own kernels take a tensor to be laid out as."""
     if t.dim() == 4 and not t.is_contiguous() and t.is_contiguous(memory_format=torch.channels_last):
         return torch.channels_last

@@ -70,43 +70,43 @@ def add_to_cells(grad: torch.Tensor, taps: Sequence[Tap], cells: int) -> torch.T
     return result.copy_(sums[:outside].view(count, cells, channels).transpose(1, 2))
 
 
-def samples(at: torch.Tensor, size: int, mode: int, padding: int, align_corners: bool) -> list[Sample]:
+def find_samples(at: torch.Tensor, size: int, mode: int, padding: int, align_corners: bool) -> list[Sample]:
     """The cells of a dimension of `size` that places at these coordinates (-1 … 1, or beyond) read."""
     if align_corners:
         scale, x = (size - 1) / 2, (at + 1) / 2 * (size - 1)
     else:
         scale, x = size / 2, ((at + 1) * size - 1) / 2
     if mode == _CUBIC:
-        return _cubic(x, scale, size, padding, align_corners)
-    x, sign = _padded(x, size, padding, align_corners)
+        return _read_cubic(x, scale, size, padding, align_corners)
+    x, sign = _pad(x, size, padding, align_corners)
     if mode == _NEAREST:
-        return [_sample(_numbered(x).round(), size, torch.ones_like(x), torch.zeros_like(x))]
-    return linear(x, size, sign * scale)
+        return [_sample(_replace_unnumbered(x).round(), size, torch.ones_like(x), torch.zeros_like(x))]
+    return read_linear(x, size, sign * scale)
 
 
-def linear(x: torch.Tensor, size: int, steep: torch.Tensor) -> list[Sample]:
+def read_linear(x: torch.Tensor, size: int, steep: torch.Tensor) -> list[Sample]:
     """The two cells of a dimension of `size` that places x, in cells, lie between.
 
     steep is how x changes with the coordinate as the user gives it.
     """
-    x = _numbered(x)
+    x = _replace_unnumbered(x)
     low = x.floor()
     return [_sample(low, size, low + 1 - x, -steep), _sample(low + 1, size, x - low, steep)]
 
 
-def _cubic(x: torch.Tensor, scale: float, size: int, padding: int, align_corners: bool) -> list[Sample]:
+def _read_cubic(x: torch.Tensor, scale: float, size: int, padding: int, align_corners: bool) -> list[Sample]:
     low = x.floor()
     t = x - low
-    weights = (_outer(t + 1), _inner(t), _inner(1 - t), _outer(2 - t))
-    slopes = (_outer_slope(t + 1), _inner_slope(t), -_inner_slope(1 - t), -_outer_slope(2 - t))
+    weights = (_weigh_outer(t + 1), _weigh_inner(t), _weigh_inner(1 - t), _weigh_outer(2 - t))
+    slopes = (_derive_outer(t + 1), _derive_inner(t), -_derive_inner(1 - t), -_derive_outer(2 - t))
     taken = []
     for step, (weight, slope) in enumerate(zip(weights, slopes, strict=True), start=-1):
-        cell, _ = _padded(low + step, size, padding, align_corners)
-        taken.append(_sample(_numbered(cell), size, weight, slope * scale))
+        cell, _ = _pad(low + step, size, padding, align_corners)
+        taken.append(_sample(_replace_unnumbered(cell), size, weight, slope * scale))
     return taken
 
 
-def _numbered(x: torch.Tensor) -> torch.Tensor:
+def _replace_unnumbered(x: torch.Tensor) -> torch.Tensor:
     """Places outside for those that have no number of a cell."""
     return torch.where(x.isfinite() & (x.abs() < 2**31 - 1), x, -100.0)
 
@@ -116,20 +116,18 @@ def _sample(cell: torch.Tensor, size: int, weight: torch.Tensor, slope: torch.Te
     return Sample(number, (number >= 0) & (number < size), weight, slope)
 
 
-def _padded(
-    x: torch.Tensor, size: int, padding: int, align_corners: bool
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _pad(x: torch.Tensor, size: int, padding: int, align_corners: bool) -> tuple[torch.Tensor, torch.Tensor]:
     """The coordinate brought inside, and the sign with which it moves: 1, -1, or 0 where it stands still."""
     sign = torch.ones_like(x)
     if padding == _ZEROS:
         return x, sign
     if padding == _REFLECTION:
-        x, sign = _reflected(x, *((0.0, size - 1.0) if align_corners else (-0.5, size - 0.5)))
+        x, sign = _reflect(x, *((0.0, size - 1.0) if align_corners else (-0.5, size - 0.5)))
     still = (x <= 0) | (x >= size - 1)
     return x.clamp(0, size - 1), sign.masked_fill(still, 0)
 
 
-def _reflected(x: torch.Tensor, low: float, high: float) -> tuple[torch.Tensor, torch.Tensor]:
+def _reflect(x: torch.Tensor, low: float, high: float) -> tuple[torch.Tensor, torch.Tensor]:
     if low == high:
         return torch.zeros_like(x), torch.zeros_like(x)
     span = high - low
@@ -141,17 +139,17 @@ def _reflected(x: torch.Tensor, low: float, high: float) -> tuple[torch.Tensor, 
     return torch.where(even, extra + low, span - extra + low), torch.where(even, sign, -sign)
 
 
-def _inner(x: torch.Tensor) -> torch.Tensor:
+def _weigh_inner(x: torch.Tensor) -> torch.Tensor:
     return ((_A + 2) * x - (_A + 3)) * x * x + 1
 
 
-def _outer(x: torch.Tensor) -> torch.Tensor:
+def _weigh_outer(x: torch.Tensor) -> torch.Tensor:
     return ((_A * x - 5 * _A) * x + 8 * _A) * x - 4 * _A
 
 
-def _inner_slope(x: torch.Tensor) -> torch.Tensor:
+def _derive_inner(x: torch.Tensor) -> torch.Tensor:
     return (3 * (_A + 2) * x - 2 * (_A + 3)) * x
 
 
-def _outer_slope(x: torch.Tensor) -> torch.Tensor:
+def _derive_outer(x: torch.Tensor) -> torch.Tensor:
     return (3 * _A * x - 10 * _A) * x + 8 * _A

@@ -42,7 +42,9 @@ class Resampling:
         at = self._places(cubic=True)
         low = at.floor()
         t = at - low
-        weights = torch.stack([_outer(t + 1), _inner(t), _inner(1 - t), _outer(2 - t)], 1)
+        weights = torch.stack(
+            [_weigh_outer(t + 1), _weigh_inner(t), _weigh_inner(1 - t), _weigh_outer(2 - t)], 1
+        )
         reads = low.long()[:, None] + torch.arange(-1, 3)
         return self._taps(reads.clamp(0, self.inputs - 1), weights)
 
@@ -89,9 +91,9 @@ class Resampling:
         return torch.tensor(value, dtype=self.dtype)
 
 
-def _inner(x: torch.Tensor) -> torch.Tensor:
+def _weigh_inner(x: torch.Tensor) -> torch.Tensor:
     return ((-0.75 + 2) * x - (-0.75 + 3)) * x * x + 1
 
 
-def _outer(x: torch.Tensor) -> torch.Tensor:
+def _weigh_outer(x: torch.Tensor) -> torch.Tensor:
     return ((-0.75 * x - 5 * -0.75) * x + 8 * -0.75) * x - 4 * -0.75

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import torch
 
-from samerun.ops.engines.bands import accumulated_in
+from samerun.ops.engines.bands import convert_to_sum_dtype
 from samerun.ops.engines.triton_probe import works_on
 
 Join = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
@@ -52,7 +52,7 @@ class Segments:
 
             levels = self._levels(segments_triton.PIECE)
             return segments_triton.reduce(values, rows, weights, self.lengths, levels, join is torch.mul)
-        return self._reduce_in_pairs(accumulated_in(values), join, rows, weights)
+        return self._reduce_in_pairs(convert_to_sum_dtype(values), join, rows, weights)
 
     def _reduce_in_pairs(
         self, values: torch.Tensor, join: Join, rows: torch.Tensor, weights: torch.Tensor | None
@@ -105,7 +105,7 @@ class Segments:
 _FUSED = (torch.add, torch.mul)
 
 
-def segments(keys: torch.Tensor) -> Segments:
+def find_segments(keys: torch.Tensor) -> Segments:
     """The segments of int64[n] keys."""
     ordered, order = torch.sort(keys, stable=True)
     distinct, lengths = torch.unique_consecutive(ordered, return_counts=True)
@@ -121,8 +121,8 @@ def add(
 ) -> torch.Tensor:
     """Sums [size, ...] by key, as `Segments.reduce` has them; 0 where a key does not occur."""
     if not keys.numel():
-        return accumulated_in(values.new_zeros((size, *values.shape[1:])))
-    found = segments(keys)
+        return convert_to_sum_dtype(values.new_zeros((size, *values.shape[1:])))
+    found = find_segments(keys)
     sums = found.reduce(values, torch.add, rows, weights)
     # Each place looks for its sum: index_copy_ would sort once more where it must be deterministic.
     place = torch.arange(size, device=keys.device)
@@ -131,7 +131,7 @@ def add(
     return sums.index_select(0, at).masked_fill_(none.view(-1, *[1] * (values.dim() - 1)), 0)
 
 
-def last_of_equal(keys: torch.Tensor) -> torch.Tensor:
+def find_last_of_equal(keys: torch.Tensor) -> torch.Tensor:
     """The position of the last of each of the keys (int64[n], n > 0), in the order of the keys."""
     ordered, order = torch.sort(keys, stable=True)
     return order[torch.cat([ordered[1:] != ordered[:-1], ordered.new_ones(1, dtype=torch.bool)])]

@@ -15,14 +15,14 @@ import torch
 import triton
 import triton.language as tl
 
-from samerun.ops.engines.triton_probe import on
+from samerun.ops.engines.triton_probe import launch_on
 
 PIECE = 32  # values
 _TILE = 256  # sums of a program
 
 
 @triton.jit(do_not_specialize=["pieces", "longest"])
-def _kernel(
+def _reduce_pieces(
     values,
     rows,
     weights,
@@ -105,8 +105,8 @@ def reduce(
         width = min(triton.next_power_of_2(max(columns, 1)), 128)
         high = _TILE // width
         if result.numel():
-            with on(values.device):
-                _kernel[(-(-pieces // high), -(-columns // width))](
+            with launch_on(values.device):
+                _reduce_pieces[(-(-pieces // high), -(-columns // width))](
                     values,
                     rows,
                     rows if weights is None else weights,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 
-def total(t: torch.Tensor) -> torch.Tensor:
+def sum_all(t: torch.Tensor) -> torch.Tensor:
     """The sum of the values, as a tensor without dimensions.
 
     On CUDA torch's own, which repeats itself. On the CPU its order depends on the number of threads: there

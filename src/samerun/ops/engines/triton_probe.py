@@ -23,11 +23,11 @@ def _works(number: int) -> bool:
         from samerun.ops.engines.bands_triton import gather
     except ImportError:  # no Triton
         return False
-    from samerun.ops.engines.bands import band
+    from samerun.ops.engines.bands import build_band
 
     device = torch.device("cuda", number)
     try:
-        one = band(torch.tensor([0, 1]), torch.tensor([0, 0]), 1, device)
+        one = build_band(torch.tensor([0, 1]), torch.tensor([0, 0]), 1, device)
         found = gather(torch.tensor([[1.0, 2.0]], device=device), [one]).item()
     except Exception as error:  # of whatever kind: a compiler that is not there, a driver that is too old
         warnings.warn(
@@ -39,6 +39,6 @@ def _works(number: int) -> bool:
     return found == 3.0
 
 
-def on(device: torch.device) -> AbstractContextManager[object]:
+def launch_on(device: torch.device) -> AbstractContextManager[object]:
     """A context in which kernels are launched on this device: Triton launches on the current one."""
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()

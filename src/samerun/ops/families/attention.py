@@ -13,19 +13,19 @@ from typing import Any
 
 import torch
 
-from samerun.ops.example_inputs import normal
+from samerun.ops.example_inputs import draw_normal
 from samerun.ops.implementation import Implementation
 from samerun.ops.torch_hooks import original_kernels
 
 
 def backward(overload: str, grad_output: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
     """What torch's own kernel gives where deterministic algorithms are demanded."""
-    with _demanded():
+    with _demand_deterministic():
         return original_kernels.call(overload, grad_output.device, grad_output, *args, **kwargs)
 
 
 @contextmanager
-def _demanded() -> Iterator[None]:
+def _demand_deterministic() -> Iterator[None]:
     """Deterministic algorithms, and no memory fill that was not asked for."""
     # Not torch.use_deterministic_algorithms, which tells the compiler, too, and imports it for that.
     switch = torch._C._set_deterministic_algorithms
@@ -42,16 +42,16 @@ def _demanded() -> Iterator[None]:
         memory.fill_uninitialized_memory = fill
 
 
-def _flash(device: torch.device) -> tuple[Any, ...]:
-    query, key, value, grad = _four(device)
+def _make_flash_example(device: torch.device) -> tuple[Any, ...]:
+    query, key, value, grad = _draw_four(device)
     found = torch.ops.aten._scaled_dot_product_flash_attention(query, key, value)
     output, logsumexp, ends_q, ends_k, most_q, most_k, seed, offset, _ = found
     kept = output, logsumexp, ends_q, ends_k, most_q, most_k
     return grad, query, key, value, *kept, 0.0, False, seed, offset
 
 
-def _efficient(device: torch.device) -> tuple[Any, ...]:
-    query, key, value, grad = _four(device)
+def _make_efficient_example(device: torch.device) -> tuple[Any, ...]:
+    query, key, value, grad = _draw_four(device)
     output, logsumexp, seed, offset = torch.ops.aten._scaled_dot_product_efficient_attention(
         query, key, value, None, True
     )
@@ -59,11 +59,11 @@ def _efficient(device: torch.device) -> tuple[Any, ...]:
     return grad, query, key, value, None, output, logsumexp, seed, offset, 0.0, mask
 
 
-def _four(device: torch.device) -> list[torch.Tensor]:
-    return [normal((2, 4, 1024, 64), device, seed).half() for seed in range(4)]
+def _draw_four(device: torch.device) -> list[torch.Tensor]:
+    return [draw_normal((2, 4, 1024, 64), device, seed).half() for seed in range(4)]
 
 
-def _implementation(kind: str, example: Any) -> Implementation:
+def _make_implementation(kind: str, example: Any) -> Implementation:
     names = f"_scaled_dot_product_{kind}_attention_backward", f"_{kind}_attention_backward"
     return Implementation(
         name=names[0],
@@ -76,4 +76,7 @@ def _implementation(kind: str, example: Any) -> Implementation:
     )
 
 
-IMPLEMENTATIONS = (_implementation("flash", _flash), _implementation("efficient", _efficient))
+IMPLEMENTATIONS = (
+    _make_implementation("flash", _make_flash_example),
+    _make_implementation("efficient", _make_efficient_example),
+)

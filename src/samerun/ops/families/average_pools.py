@@ -9,8 +9,8 @@ import torch
 
 from samerun.ops.engines import windows
 from samerun.ops.engines.bands import gather, sum_dtype
-from samerun.ops.engines.formats import like
-from samerun.ops.example_inputs import normal
+from samerun.ops.engines.formats import format_like
+from samerun.ops.example_inputs import draw_normal
 from samerun.ops.implementation import Implementation
 
 
@@ -25,29 +25,29 @@ def avg_pool3d_backward(
     divisor_override: int | None,
 ) -> torch.Tensor:
     """The gradient of self, from grad_output [N?, C, D, H, W]."""
-    kernel, pads = _three(kernel_size), _three(padding)
-    strides = _three(stride) if len(stride) else kernel
+    kernel, pads = _repeat_three(kernel_size), _repeat_three(padding)
+    strides = _repeat_three(stride) if len(stride) else kernel
     geometry = list(zip(self.shape[-3:], grad_output.shape[-3:], kernel, strides, pads, strict=True))
     dtype = sum_dtype(grad_output)
     if divisor_override:
         cells = [torch.ones(out, dtype=dtype, device=self.device) for out in grad_output.shape[-3:]]
         cells[0] *= divisor_override
     else:
-        cells = [_counts(*one, count_include_pad, dtype, self.device) for one in geometry]
-    bands = [windows.sliding(*one, 1, self.device) for one in geometry]
+        cells = [_count_cells(*one, count_include_pad, dtype, self.device) for one in geometry]
+    bands = [windows.build_sliding(*one, 1, self.device) for one in geometry]
     return gather(grad_output, bands, cells).contiguous()
 
 
 def adaptive_avg_pool_backward(dims: int, grad_output: torch.Tensor, self: torch.Tensor) -> torch.Tensor:
     """The gradient of self, from grad_output [N?, C, *dims]."""
     geometry = list(zip(self.shape[-dims:], grad_output.shape[-dims:], strict=True))
-    cells = [_widths(*one, sum_dtype(grad_output), self.device) for one in geometry]
-    result = gather(grad_output, [windows.adaptive(*one, self.device) for one in geometry], cells)
-    return like(result, self) if dims == 2 else result.contiguous()
+    cells = [_compute_widths(*one, sum_dtype(grad_output), self.device) for one in geometry]
+    result = gather(grad_output, [windows.build_adaptive(*one, self.device) for one in geometry], cells)
+    return format_like(result, self) if dims == 2 else result.contiguous()
 
 
 @functools.lru_cache(maxsize=256)
-def _counts(
+def _count_cells(
     inputs: int,
     outputs: int,
     kernel: int,
@@ -67,13 +67,13 @@ def _counts(
 
 
 @functools.lru_cache(maxsize=256)
-def _widths(inputs: int, outputs: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+def _compute_widths(inputs: int, outputs: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     with torch.inference_mode(False):
-        starts, ends = windows.adaptive_bounds(inputs, outputs)
+        starts, ends = windows.compute_adaptive_bounds(inputs, outputs)
         return (ends - starts).to(device, dtype)
 
 
-def _three(sizes: Sequence[int]) -> list[int]:
+def _repeat_three(sizes: Sequence[int]) -> list[int]:
     return list(sizes) if len(sizes) == 3 else [sizes[0]] * 3
 
 
@@ -86,8 +86,8 @@ IMPLEMENTATIONS = (
         name="avg_pool3d_backward",
         kernels={"avg_pool3d_backward": avg_pool3d_backward},
         example=lambda device: (
-            normal((4, 16, 13, 27, 27), device),
-            normal((4, 16, 14, 28, 28), device),
+            draw_normal((4, 16, 13, 27, 27), device),
+            draw_normal((4, 16, 14, 28, 28), device),
             [2, 2, 2],
             [1, 1, 1],
             [0, 0, 0],
@@ -104,7 +104,7 @@ IMPLEMENTATIONS = (
     Implementation(
         name="_adaptive_avg_pool2d_backward",
         kernels={"_adaptive_avg_pool2d_backward": functools.partial(adaptive_avg_pool_backward, 2)},
-        example=lambda device: (normal((8, 64, 7, 7), device), normal((8, 64, 30, 30), device)),
+        example=lambda device: (draw_normal((8, 64, 7, 7), device), draw_normal((8, 64, 30, 30), device)),
         why=_WHY,
         how=_HOW,
         source="torch's avg_pool2d_backward on CUDA, which gathers",
@@ -114,7 +114,10 @@ IMPLEMENTATIONS = (
     Implementation(
         name="_adaptive_avg_pool3d_backward",
         kernels={"_adaptive_avg_pool3d_backward": functools.partial(adaptive_avg_pool_backward, 3)},
-        example=lambda device: (normal((4, 16, 3, 7, 7), device), normal((4, 16, 8, 30, 30), device)),
+        example=lambda device: (
+            draw_normal((4, 16, 3, 7, 7), device),
+            draw_normal((4, 16, 8, 30, 30), device),
+        ),
         why=_WHY,
         how=_HOW,
         source="torch's avg_pool2d_backward on CUDA, which gathers",

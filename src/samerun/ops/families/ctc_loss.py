@@ -12,7 +12,7 @@ import torch
 
 from samerun.ops.engines import segments
 from samerun.ops.engines.triton_probe import works_on
-from samerun.ops.example_inputs import integers, normal
+from samerun.ops.example_inputs import draw_integers, draw_normal
 from samerun.ops.implementation import Implementation
 
 
@@ -33,13 +33,13 @@ def ctc_loss_backward(
     log_probs, log_alpha, neg_log_likelihood = (
         t.double() for t in (log_probs, log_alpha, neg_log_likelihood)
     )
-    times, states = _lengths(input_lengths), _lengths(target_lengths)
+    times, states = _list_lengths(input_lengths), _list_lengths(target_lengths)
     longest, labels = log_probs.shape[0], log_probs.shape[2]
     word = _Words(targets, states, blank, log_alpha.shape[2], device)
     ends = torch.tensor(times, device=device)
     # [T, B, states]: each state's log probability, then that of the paths from it to the end
     emitted = log_probs.gather(2, word.label.expand(longest, -1, -1))
-    beta = _beta(emitted, word, ends)
+    beta = _compute_beta(emitted, word, ends)
     alpha = log_alpha.transpose(0, 1)
     steps = torch.arange(longest, device=device).view(-1, 1)
     alive = (steps < ends).unsqueeze(2) & word.exists
@@ -47,7 +47,7 @@ def ctc_loss_backward(
     joint = torch.where(alive, alpha + beta, float("-inf"))
     # The states of one label meet: rows of (sample, state), each with all its times.
     samples = torch.arange(log_probs.shape[1], device=device).view(-1, 1)
-    found = segments.segments((word.label + samples * labels).reshape(-1))
+    found = segments.find_segments((word.label + samples * labels).reshape(-1))
     met = found.reduce(joint.permute(1, 2, 0).reshape(-1, longest), torch.logaddexp)
     paths = log_probs.new_full((log_probs.shape[1] * labels, longest), float("-inf"))
     paths = paths.index_copy_(0, found.keys, met).view(-1, labels, longest).permute(2, 0, 1)
@@ -87,14 +87,14 @@ class _Words:
         self.jumps = torch.nn.functional.pad(jump, (0, min(2, states))) & (number + 2 <= self.last)
 
 
-def _beta(emitted: torch.Tensor, word: _Words, ends: torch.Tensor) -> torch.Tensor:
+def _compute_beta(emitted: torch.Tensor, word: _Words, ends: torch.Tensor) -> torch.Tensor:
     """[T, B, states]: the log probability of all that follows from each state on, itself included."""
     longest, count, states = emitted.shape
     if works_on(emitted.device):
         from samerun.ops.engines import ctc_triton
 
         if states <= ctc_triton.MOST:
-            return ctc_triton.beta(emitted, word.jumps, word.last, ends)
+            return ctc_triton.compute_beta(emitted, word.jumps, word.last, ends)
     none = emitted.new_full((count, states), float("-inf"))
     number = torch.arange(states, device=emitted.device)
     final = (number == word.last) | (number == word.last - 1)
@@ -112,13 +112,13 @@ def _beta(emitted: torch.Tensor, word: _Words, ends: torch.Tensor) -> torch.Tens
     return beta
 
 
-def _lengths(given: Sequence[int] | torch.Tensor) -> list[int]:
+def _list_lengths(given: Sequence[int] | torch.Tensor) -> list[int]:
     return [int(length) for length in (given.tolist() if isinstance(given, torch.Tensor) else given)]
 
 
-def _example(device: torch.device) -> tuple[Any, ...]:
-    log_probs = normal((60, 16, 30), device).log_softmax(2)
-    targets = 1 + integers(29, (16, 20), device)
+def _make_example(device: torch.device) -> tuple[Any, ...]:
+    log_probs = draw_normal((60, 16, 30), device).log_softmax(2)
+    targets = 1 + draw_integers(29, (16, 20), device)
     lengths = [60 - i for i in range(16)], [20 - i for i in range(16)]
     loss, alpha = torch.ops.aten._ctc_loss(log_probs, targets, *lengths, 0)
     return torch.ones(16, device=device), log_probs, targets, *lengths, loss, alpha, 0
@@ -128,7 +128,7 @@ IMPLEMENTATIONS = (
     Implementation(
         name="_ctc_loss_backward",
         kernels={"_ctc_loss_backward": ctc_loss_backward, "_ctc_loss_backward.Tensor": ctc_loss_backward},
-        example=_example,
+        example=_make_example,
         why="the paths through equal labels are added atomically",
         how="the backward recursion, then the states of each label by stable sort and a balanced tree",
         source="https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/LossCTC.cpp",

@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from samerun.ops.engines.bands import accumulated_in
-from samerun.ops.engines.grid_samples import Tap, add_to_cells, linear
-from samerun.ops.example_inputs import normal
+from samerun.ops.engines.bands import convert_to_sum_dtype
+from samerun.ops.engines.grid_samples import Tap, add_to_cells, read_linear
+from samerun.ops.example_inputs import draw_normal
 from samerun.ops.implementation import Implementation
 
 _BLOCK = 2**26  # samples of all channels that are computed together, if they are of several images
@@ -45,16 +45,16 @@ def backward(
     mask [N, offset_groups * kernel, *places]; without use_mask it is not read, and its gradient is 0.
     """
     geometry = (stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w)
-    at = _undisturbed(weight.shape[2:], grad.shape[2:], *geometry, device=offset.device)
+    at = _compute_undisturbed(weight.shape[2:], grad.shape[2:], *geometry, device=offset.device)
     at = at.to(offset.dtype)  # in which the forward pass adds the offset, and rounds
-    wide = [accumulated_in(t) for t in (grad, input, weight, mask)]
+    wide = [convert_to_sum_dtype(t) for t in (grad, input, weight, mask)]
     grad_input, grad_weight, grad_mask = (t.new_zeros(t.shape) for t in wide[1:])
     grad_offset = wide[0].new_zeros(offset.shape)
     images = max(1, _BLOCK // max(1, input.shape[1] * at[:, 0].numel()))
     for begin in range(0, input.shape[0], images):
         part = slice(begin, begin + images)
         samples = _Samples(wide[1][part], offset[part], at, offset_groups)
-        back = _through(wide[2], wide[0][part], groups).view_as(samples.values)
+        back = _compute_sample_gradient(wide[2], wide[0][part], groups).view_as(samples.values)
         seen = samples.values
         if use_mask:
             grad_mask[part] = (seen * back).sum(1).view_as(grad_mask[part])
@@ -62,7 +62,7 @@ def backward(
             back, seen = back * factor, seen * factor
         grad_input[part] = samples.of_input(back).view_as(grad_input[part])
         grad_offset[part] = samples.of_offset(back, weight.shape[2:].numel()).view_as(grad_offset[part])
-        grad_weight += _of_weight(wide[0][part], seen, groups).view_as(grad_weight)
+        grad_weight += _compute_weight_gradient(wide[0][part], seen, groups).view_as(grad_weight)
     return (
         grad_input.to(input.dtype),
         grad_weight.to(weight.dtype),
@@ -78,9 +78,9 @@ class _Samples:
     def __init__(self, input: torch.Tensor, offset: torch.Tensor, at: torch.Tensor, groups: int) -> None:
         count, channels, *sizes = input.shape
         self.cells = input.reshape(count * groups, channels // groups, -1)
-        moved = accumulated_in(offset.reshape(count * groups, *at.shape) + at)
+        moved = convert_to_sum_dtype(offset.reshape(count * groups, *at.shape) + at)
         y, x = (part.flatten(1) for part in moved.unbind(2))
-        both = (linear(one, size, torch.ones_like(one)) for one, size in zip((y, x), sizes, strict=True))
+        both = (read_linear(one, size, torch.ones_like(one)) for one, size in zip((y, x), sizes, strict=True))
         self.taps = [Tap(pair, sizes) for pair in itertools.product(*both)]
         self.values = self.cells.new_zeros((*self.cells.shape[:2], y.shape[1]))
         for tap in self.taps:
@@ -104,13 +104,13 @@ class _Samples:
         return self.cells.gather(2, cell).masked_fill_(~tap.inside.unsqueeze(1), 0)
 
 
-def _through(weight: torch.Tensor, grad: torch.Tensor, groups: int) -> torch.Tensor:
+def _compute_sample_gradient(weight: torch.Tensor, grad: torch.Tensor, groups: int) -> torch.Tensor:
     """The gradient of the samples [N, groups, channels of each * kernel, places], from [N, O, *places]."""
     matrix = weight.reshape(groups, weight.shape[0] // groups, -1)
     return torch.matmul(matrix.transpose(1, 2), grad.reshape(grad.shape[0], groups, matrix.shape[1], -1))
 
 
-def _of_weight(grad: torch.Tensor, samples: torch.Tensor, groups: int) -> torch.Tensor:
+def _compute_weight_gradient(grad: torch.Tensor, samples: torch.Tensor, groups: int) -> torch.Tensor:
     """The gradient of the weights [groups, outputs, channels of each * kernel], from [N, O, *places]."""
     count, outputs = grad.shape[:2]
     places = grad.shape[2:].numel()
@@ -119,7 +119,7 @@ def _of_weight(grad: torch.Tensor, samples: torch.Tensor, groups: int) -> torch.
     return torch.bmm(rows, read)
 
 
-def _undisturbed(
+def _compute_undisturbed(
     kernel: Sequence[int],
     places: Sequence[int],
     stride: Sequence[int],
@@ -138,11 +138,14 @@ def _undisturbed(
     return torch.stack(grid, 2).reshape(kernel[0] * kernel[1], 2, -1)
 
 
-def _example(device: torch.device) -> tuple[Any, ...]:
-    offset, mask = normal((2, 2 * 18, 20, 20), device, 3), normal((2, 2 * 9, 20, 20), device, 4).sigmoid()
-    input, weight = normal((2, 8, 20, 20), device, 1), normal((6, 4, 3, 3), device, 2)
+def _make_example(device: torch.device) -> tuple[Any, ...]:
+    offset, mask = (
+        draw_normal((2, 2 * 18, 20, 20), device, 3),
+        draw_normal((2, 2 * 9, 20, 20), device, 4).sigmoid(),
+    )
+    input, weight = draw_normal((2, 8, 20, 20), device, 1), draw_normal((6, 4, 3, 3), device, 2)
     return (
-        *(normal((2, 6, 20, 20), device), input, weight, offset, mask, normal((6,), device)),
+        *(draw_normal((2, 6, 20, 20), device), input, weight, offset, mask, draw_normal((6,), device)),
         *(1, 1, 1, 1, 1, 1, 2, 2, True),
     )
 
@@ -151,7 +154,7 @@ IMPLEMENTATIONS = (
     Implementation(
         name="_deform_conv2d_backward",
         kernels={"_deform_conv2d_backward": backward},
-        example=_example,
+        example=_make_example,
         why="samples add to the cells that they lie between, atomically",
         how="stable sort of the samples by cell, then a balanced tree over the gradients of each",
         source="https://github.com/pytorch/vision/blob/main/torchvision/csrc/ops; "

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from samerun.ops.engines import segments
-from samerun.ops.example_inputs import integers, normal
+from samerun.ops.example_inputs import draw_integers, draw_normal
 from samerun.ops.implementation import Implementation
 from samerun.ops.torch_hooks import original_kernels
 
@@ -52,11 +52,11 @@ def embedding_bag_dense_backward(
     return sums.view(num_weights + 1, width)[:num_weights].to(grad.dtype)
 
 
-def _example(device: torch.device) -> tuple[Any, ...]:
-    weights, indices = normal((200, 32), device), integers(200, (20_000,), device)
+def _make_example(device: torch.device) -> tuple[Any, ...]:
+    weights, indices = draw_normal((200, 32), device), draw_integers(200, (20_000,), device)
     offsets = torch.arange(0, 20_000, 10, device=device)
     output, bags, sizes, maxima = torch.ops.aten._embedding_bag(weights, indices, offsets, False, _MAX)
-    grad = normal(tuple(output.shape), device, 2)
+    grad = draw_normal(tuple(output.shape), device, 2)
     return grad, indices, bags, sizes, maxima, 200, False, _MAX, None
 
 
@@ -64,7 +64,7 @@ IMPLEMENTATIONS = (
     Implementation(
         name="_embedding_bag_dense_backward",
         kernels={"_embedding_bag_dense_backward": embedding_bag_dense_backward},
-        example=_example,
+        example=_make_example,
         why="bags with the same maximum add to it atomically",
         how="stable sort by row and column, then a balanced tree over the gradients of each",
         source="samerun.ops.engines.segments",

@@ -13,9 +13,9 @@ from typing import Any
 
 import torch
 
-from samerun.ops.engines.bands import accumulated_in
-from samerun.ops.engines.grid_samples import Tap, add_to_cells, samples
-from samerun.ops.example_inputs import normal
+from samerun.ops.engines.bands import convert_to_sum_dtype
+from samerun.ops.engines.grid_samples import Tap, add_to_cells, find_samples
+from samerun.ops.example_inputs import draw_normal
 from samerun.ops.implementation import Implementation
 
 
@@ -31,14 +31,14 @@ def grid_sampler_backward(
     """The gradients of input [N, C, *cells] and grid [N, *places, dims], from grad_output [N, C, *places]."""
     count, channels, *sizes = input.shape
     dims = len(sizes)
-    places = accumulated_in(grid).reshape(count, -1, dims)
+    places = convert_to_sum_dtype(grid).reshape(count, -1, dims)
     per_dim = [
-        samples(places[..., dims - 1 - dim], size, interpolation_mode, padding_mode, align_corners)
+        find_samples(places[..., dims - 1 - dim], size, interpolation_mode, padding_mode, align_corners)
         for dim, size in enumerate(sizes)
     ]
-    grad = accumulated_in(grad_output).reshape(count, channels, -1)
+    grad = convert_to_sum_dtype(grad_output).reshape(count, channels, -1)
     cells = input.shape[2:].numel()
-    values = accumulated_in(input).reshape(count, channels, cells)
+    values = convert_to_sum_dtype(input).reshape(count, channels, cells)
     taps = [Tap(taken, sizes) for taken in itertools.product(*per_dim)]
     grad_input = None
     if output_mask[0]:
@@ -63,15 +63,23 @@ def cudnn_grid_sampler_backward(
 _LINEAR, _NEAREST = 0, 1
 
 
-def _example(device: torch.device, dims: int) -> tuple[Any, ...]:
+def _make_example(device: torch.device, dims: int) -> tuple[Any, ...]:
     cells = {2: (40, 40), 3: (10, 16, 16)}[dims]
     places = {2: (48, 48), 3: (12, 20, 20)}[dims]
-    grid = normal((2, *places, dims), device) / 2
-    return normal((2, 16, *places), device), normal((2, 16, *cells), device), grid, 0, 0, False, [True, True]
+    grid = draw_normal((2, *places, dims), device) / 2
+    return (
+        draw_normal((2, 16, *places), device),
+        draw_normal((2, 16, *cells), device),
+        grid,
+        0,
+        0,
+        False,
+        [True, True],
+    )
 
 
-def _example_of_cudnn(device: torch.device) -> tuple[Any, ...]:
-    grad, self, grid, *_ = _example(device, 2)
+def _make_cudnn_example(device: torch.device) -> tuple[Any, ...]:
+    grad, self, grid, *_ = _make_example(device, 2)
     return self, grid, grad
 
 
@@ -87,7 +95,7 @@ IMPLEMENTATIONS = (
     Implementation(
         name="grid_sampler_2d_backward",
         kernels={"grid_sampler_2d_backward": grid_sampler_backward},
-        example=lambda device: _example(device, 2),
+        example=lambda device: _make_example(device, 2),
         why=_WHY,
         how=_HOW,
         source=_SOURCE,
@@ -97,7 +105,7 @@ IMPLEMENTATIONS = (
     Implementation(
         name="grid_sampler_3d_backward",
         kernels={"grid_sampler_3d_backward": grid_sampler_backward},
-        example=lambda device: _example(device, 3),
+        example=lambda device: _make_example(device, 3),
         why=_WHY,
         how=_HOW,
         source=_SOURCE,
@@ -107,7 +115,7 @@ IMPLEMENTATIONS = (
     Implementation(
         name="cudnn_grid_sampler_backward",
         kernels={"cudnn_grid_sampler_backward": cudnn_grid_sampler_backward},
-        example=_example_of_cudnn,
+        example=_make_cudnn_example,
         why=_WHY,
         how=_HOW,
         source=_SOURCE,

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from samerun.ops.engines import segments
-from samerun.ops.engines.bands import accumulated_in
-from samerun.ops.example_inputs import integers, normal
+from samerun.ops.engines.bands import convert_to_sum_dtype
+from samerun.ops.example_inputs import draw_integers, draw_normal
 from samerun.ops.implementation import Implementation
 from samerun.ops.torch_hooks import original_kernels
 
@@ -20,22 +20,22 @@ def histc(self: torch.Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> to
         return result
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    low, high = _range(self, min, max)
+    low, high = _find_range(self, min, max)
     # As torch computes a bin: in float32 for the narrower types, and in this order.
     values = self.reshape(-1)
-    wide = accumulated_in(values)
+    wide = convert_to_sum_dtype(values)
     at = ((wide - low) * bins / (high - low)).long().clamp_(max=bins - 1)
     inside = (values >= low) & (values <= high)  # nor is what is no number
-    return counted(torch.where(inside, at, bins), bins + 1)[:bins].to(self.dtype)
+    return count_values(torch.where(inside, at, bins), bins + 1)[:bins].to(self.dtype)
 
 
-def counted(at: torch.Tensor, bins: int) -> torch.Tensor:
+def count_values(at: torch.Tensor, bins: int) -> torch.Tensor:
     """How often each of 0 … bins - 1 is in int64[n]: integers, whose sum has no order."""
     result: torch.Tensor = original_kernels.call("bincount", at.device, at, None, bins)
     return result
 
 
-def _range(self: torch.Tensor, min: Any, max: Any) -> tuple[float, float]:
+def _find_range(self: torch.Tensor, min: Any, max: Any) -> tuple[float, float]:
     low, high = float(min), float(max)
     if low == high and self.numel():
         low, high = (float(extreme) for extreme in self.aminmax())
@@ -69,7 +69,7 @@ IMPLEMENTATIONS = (
     Implementation(
         name="histc",
         kernels={"histc": histc},
-        example=lambda device: (normal((1 << 18,), device), 100, -3, 3),
+        example=lambda device: (draw_normal((1 << 18,), device), 100, -3, 3),
         why="counts are added atomically, as floating-point numbers",
         how="counts are added as integers",
         source="https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/cuda/SummaryOps.cu",
@@ -79,7 +79,7 @@ IMPLEMENTATIONS = (
     Implementation(
         name="bincount",
         kernels={"bincount": bincount},
-        example=lambda device: (integers(300, (1 << 18,), device), normal((1 << 18,), device)),
+        example=lambda device: (draw_integers(300, (1 << 18,), device), draw_normal((1 << 18,), device)),
         why="weights are added to their bins atomically",
         how="stable sort by bin, then a balanced tree over each bin's weights",
         source="samerun.ops.engines.segments",

@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from samerun.ops.argument_checks import type_name
+from samerun.ops.argument_checks import name_dtype
 from samerun.ops.engines import segments
-from samerun.ops.example_inputs import integers, normal
+from samerun.ops.example_inputs import draw_integers, draw_normal
 from samerun.ops.implementation import Implementation
 from samerun.ops.torch_hooks import original_kernels
 
@@ -106,10 +106,10 @@ class _Rows:
         shape = _broadcast(given)
         if shape is None:
             return None
-        rest = target.numel() // max(1, _product(target.shape[dim] for dim in dims))
+        rest = target.numel() // max(1, _multiply_sizes(target.shape[dim] for dim in dims))
         if one_loop and 1 < rest < _PARALLEL:
             return None
-        if _product(shape) * rest < _ONE_LOOP or _shares_memory(target, values, given):
+        if _multiply_sizes(shape) * rest < _ONE_LOOP or _shares_memory(target, values, given):
             return None
         wrapped = []
         for dim, part in zip(dims, given, strict=True):
@@ -137,7 +137,7 @@ class _Rows:
         for size, index in zip(sizes[1:], self.indices[1:], strict=True):
             row = row * size + index
         values = self.values.flatten(at, at + row.dim() - 1) if row.dim() else self.values.unsqueeze(at)
-        merged = (*target.shape[:at], _product(sizes), *target.shape[at + count :])
+        merged = (*target.shape[:at], _multiply_sizes(sizes), *target.shape[at + count :])
         try:
             _add(target.view(merged), at, row.reshape(-1), values)
         except RuntimeError:  # its memory cannot be seen as rows
@@ -150,7 +150,7 @@ class _Rows:
         row = self.indices[0].reshape(-1)
         for dim, index in zip(self.dims[1:], self.indices[1:], strict=True):
             row = row * self.target.shape[dim] + index.reshape(-1)
-        kept = segments.last_of_equal(row)
+        kept = segments.find_last_of_equal(row)
         indices: list[torch.Tensor | None] = [None] * (self.dims[-1] + 1)
         for dim, index in zip(self.dims, self.indices, strict=True):
             indices[dim] = index.reshape(-1)[kept]
@@ -190,7 +190,7 @@ def _broadcast(given: list[torch.Tensor]) -> tuple[int, ...] | None:
     return tuple(shape)
 
 
-def _product(sizes: Any) -> int:
+def _multiply_sizes(sizes: Any) -> int:
     product = 1
     for size in sizes:
         product *= size
@@ -212,7 +212,7 @@ def put(
     row, values = index.reshape(-1), source.reshape(-1)
     if not row.numel():
         return self
-    row = _wrapped(row, self.numel())
+    row = _wrap_places(row, self.numel())
     flat = self.view(-1) if self.is_contiguous() else self.reshape(-1)
     if self.device.type == "cpu":  # of one row: loops
         (flat.scatter_add_ if accumulate else flat.scatter_)(0, row, values)
@@ -227,11 +227,11 @@ def put(
 
 def put_last(flat: torch.Tensor, row: torch.Tensor, values: torch.Tensor) -> None:
     """Write values [n] to the places [n] of a row; of several for one place, the last."""
-    kept = segments.last_of_equal(row)
+    kept = segments.find_last_of_equal(row)
     flat.index_copy_(0, row[kept], values[kept])
 
 
-def _wrapped(row: torch.Tensor, size: int) -> torch.Tensor:
+def _wrap_places(row: torch.Tensor, size: int) -> torch.Tensor:
     """The places, counted from the front; torch's error for one that does not exist."""
     if row.device.type != "cpu":
         torch._assert_async(((row >= -size) & (row < size)).all())
@@ -246,11 +246,11 @@ def _wrapped(row: torch.Tensor, size: int) -> torch.Tensor:
 def _check(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor) -> None:
     """Refuse what torch refuses, in its words."""
     if index.dtype != torch.int64:
-        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {type_name(index)}")
+        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {name_dtype(index)}")
     if self.dtype != source.dtype:
         raise RuntimeError(
             "put_(): self and source expected to have the same dtype, but got "
-            f"self.dtype = {type_name(self)} and source.dtype = {type_name(source)}"
+            f"self.dtype = {name_dtype(self)} and source.dtype = {name_dtype(source)}"
         )
     if index.numel() != source.numel():
         raise IndexError(
@@ -266,16 +266,16 @@ def _check(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor) -> Non
         )
 
 
-def _example(device: torch.device) -> tuple[Any, ...]:
-    rows = integers(500, (40_000,), device)
-    return torch.zeros(500, 8, device=device), [rows], normal((40_000, 8), device), True
+def _make_example(device: torch.device) -> tuple[Any, ...]:
+    rows = draw_integers(500, (40_000,), device)
+    return torch.zeros(500, 8, device=device), [rows], draw_normal((40_000, 8), device), True
 
 
 IMPLEMENTATIONS = (
     Implementation(
         name="_index_put_impl_",
         kernels={"_index_put_impl_": index_put},
-        example=_example,
+        example=_make_example,
         why="threads add to, or store in, the same place; x[index] does it in its backward pass",
         how="indices become row numbers; the rows are added in the order of the indices",
         source="torch's index_add_ and scatter_add_ on the CPU",
@@ -287,8 +287,8 @@ IMPLEMENTATIONS = (
         kernels={"put_": put},
         example=lambda device: (
             torch.zeros(100, 50, device=device),
-            integers(5000, (200_000,), device),
-            normal((200_000,), device),
+            draw_integers(5000, (200_000,), device),
+            draw_normal((200_000,), device),
             True,
         ),
         why="threads add to, or store in, the same place",

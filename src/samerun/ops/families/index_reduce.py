@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import torch
 
-from samerun.ops.argument_checks import check_dim, type_name
+from samerun.ops.argument_checks import check_dim, name_dtype
 from samerun.ops.engines import segments
-from samerun.ops.engines.bands import accumulated_in
-from samerun.ops.example_inputs import integers, normal
+from samerun.ops.engines.bands import convert_to_sum_dtype
+from samerun.ops.example_inputs import draw_integers, draw_normal
 from samerun.ops.implementation import Implementation
 
 _JOINS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
@@ -40,11 +40,11 @@ def index_reduce(
     if index.device.type == "cpu" and not 0 <= int(index.min()) <= int(index.max()) < whole.shape[dim]:
         raise IndexError("index out of range in self")
     join = _JOINS[reduce]
-    found = segments.segments(index.reshape(-1).long())
+    found = segments.find_segments(index.reshape(-1).long())
     slices = found.reduce(source.movedim(dim, 0), join)
     counts = found.lengths.view(-1, *[1] * (slices.dim() - 1))
     if include_self:
-        slices = join(accumulated_in(whole.movedim(dim, 0).index_select(0, found.keys)), slices)
+        slices = join(convert_to_sum_dtype(whole.movedim(dim, 0).index_select(0, found.keys)), slices)
         counts = counts + 1
     if reduce == "mean":
         slices = slices / counts if slices.is_floating_point() else slices.div(counts, rounding_mode="floor")
@@ -62,15 +62,15 @@ def _check(self: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tens
     if index.dim() > 1:
         raise IndexError(
             f"index_reduce_(): Index is supposed to be a vector, but got dim: {index.dim()} "
-            f"with type: {type_name(index)} and size: {list(index.shape)}"
+            f"with type: {name_dtype(index)} and size: {list(index.shape)}"
         )
     if index.dtype not in (torch.int64, torch.int32):
         raise RuntimeError(
-            f"index_reduce_(): Expected dtype int32/int64 for index but got: {type_name(index)}"
+            f"index_reduce_(): Expected dtype int32/int64 for index but got: {name_dtype(index)}"
         )
     if self.dtype != source.dtype:
         raise RuntimeError(
-            f"index_reduce_(): self ({type_name(self)}) and source ({type_name(source)}) "
+            f"index_reduce_(): self ({name_dtype(self)}) and source ({name_dtype(source)}) "
             "must have the same scalar type"
         )
     along = source.shape[dim] if source.dim() else 1
@@ -93,10 +93,10 @@ IMPLEMENTATIONS = (
         name="index_reduce",
         kernels={"index_reduce": index_reduce},
         example=lambda device: (
-            normal((300, 32), device),
+            draw_normal((300, 32), device),
             0,
-            integers(300, (20_000,), device),
-            normal((20_000, 32), device, 2),
+            draw_integers(300, (20_000,), device),
+            draw_normal((20_000, 32), device, 2),
             "mean",
         ),
         why="slices are added or multiplied in whatever order their threads finish",

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from samerun.ops.engines.bands import Band, band, gather, sum_dtype
-from samerun.ops.engines.formats import suggested
+from samerun.ops.engines.bands import Band, build_band, gather, sum_dtype
+from samerun.ops.engines.formats import suggest_format
 from samerun.ops.engines.resampling import Resampling
-from samerun.ops.example_inputs import normal
+from samerun.ops.example_inputs import draw_normal
 from samerun.ops.implementation import Implementation
 
 Taps = Callable[[Resampling], tuple[torch.Tensor, torch.Tensor, torch.Tensor]]
@@ -38,13 +38,13 @@ def backward(
             "Expected grad_output to have the same shape as output; "
             f"output.size({at}) = {wanted[at]} but got grad_output.size({at}) = {grad_output.shape[at]}"
         )
-    if wanted == list(input_size) and taps not in (_smooth_linear, _smooth_cubic):
+    if wanted == list(input_size) and taps not in (_resample_smooth_linear, _resample_smooth_cubic):
         return grad_output.clone(memory_format=_format(taps, grad_output))
     given = [*scales, *[None] * (len(output_size) - len(scales))]
     geometry = zip(input_size[2:], output_size, given, strict=True)
     by_dimension = grad_output.device.type == "cpu"  # torch copies a dimension; on CUDA only the whole
     bands = [
-        _band(
+        _build_band(
             taps,
             Resampling(i, o, align_corners, s, sum_dtype(grad_output), by_dimension and i == o),
             grad_output.device,
@@ -56,29 +56,33 @@ def backward(
 
 def _format(taps: Taps, grad_output: torch.Tensor) -> torch.memory_format:
     """Only the linear ones keep channels last."""
-    return suggested(grad_output) if taps in (_linear, _smooth_linear) else torch.contiguous_format
+    return (
+        suggest_format(grad_output)
+        if taps in (_resample_linear, _resample_smooth_linear)
+        else torch.contiguous_format
+    )
 
 
 @functools.lru_cache(maxsize=256)
-def _band(taps: Taps, one: Resampling, device: torch.device) -> Band:
+def _build_band(taps: Taps, one: Resampling, device: torch.device) -> Band:
     with torch.inference_mode(False):
         outputs, inputs, weights = taps(one)
-        return band(outputs, inputs, one.inputs, device, weights)
+        return build_band(outputs, inputs, one.inputs, device, weights)
 
 
-def _linear(one: Resampling) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _resample_linear(one: Resampling) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return one.linear()
 
 
-def _cubic(one: Resampling) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _resample_cubic(one: Resampling) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return one.cubic()
 
 
-def _smooth_linear(one: Resampling) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _resample_smooth_linear(one: Resampling) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return one.antialiased(2, lambda x: (1 - x).clamp(min=0))
 
 
-def _smooth_cubic(one: Resampling) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _resample_smooth_cubic(one: Resampling) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     def keys(x: torch.Tensor) -> torch.Tensor:
         near = ((-0.5 + 2) * x - (-0.5 + 3)) * x * x + 1
         far = (((x - 5) * x + 8) * x - 4) * -0.5
@@ -87,11 +91,11 @@ def _smooth_cubic(one: Resampling) -> tuple[torch.Tensor, torch.Tensor, torch.Te
     return one.antialiased(4, keys)
 
 
-def _implementation(name: str, dims: int, taps: Taps, alert: str) -> Implementation:
+def _make_implementation(name: str, dims: int, taps: Taps, alert: str) -> Implementation:
     def example(device: torch.device) -> tuple[object, ...]:
         sizes = {1: [200], 2: [48, 48], 3: [10, 20, 20]}[dims]
         outputs = [math.floor(size * 1.7) for size in sizes]
-        grad = normal((4, 16, *outputs), device)
+        grad = draw_normal((4, 16, *outputs), device)
         return grad, outputs, [4, 16, *sizes], False, *[None] * dims
 
     return Implementation(
@@ -107,14 +111,28 @@ def _implementation(name: str, dims: int, taps: Taps, alert: str) -> Implementat
 
 
 IMPLEMENTATIONS = (
-    _implementation("upsample_linear1d_backward", 1, _linear, "upsample_linear1d_backward_out_cuda"),
-    _implementation("upsample_bilinear2d_backward", 2, _linear, "upsample_bilinear2d_backward_out_cuda"),
-    _implementation("upsample_trilinear3d_backward", 3, _linear, "upsample_trilinear3d_backward_out_cuda"),
-    _implementation("upsample_bicubic2d_backward", 2, _cubic, "upsample_bicubic2d_backward_out_cuda"),
-    _implementation(
-        "_upsample_bilinear2d_aa_backward", 2, _smooth_linear, "upsample_bilinear2d_aa_backward_out_cuda"
+    _make_implementation(
+        "upsample_linear1d_backward", 1, _resample_linear, "upsample_linear1d_backward_out_cuda"
     ),
-    _implementation(
-        "_upsample_bicubic2d_aa_backward", 2, _smooth_cubic, "upsample_bicubic2d_aa_backward_out_cuda"
+    _make_implementation(
+        "upsample_bilinear2d_backward", 2, _resample_linear, "upsample_bilinear2d_backward_out_cuda"
+    ),
+    _make_implementation(
+        "upsample_trilinear3d_backward", 3, _resample_linear, "upsample_trilinear3d_backward_out_cuda"
+    ),
+    _make_implementation(
+        "upsample_bicubic2d_backward", 2, _resample_cubic, "upsample_bicubic2d_backward_out_cuda"
+    ),
+    _make_implementation(
+        "_upsample_bilinear2d_aa_backward",
+        2,
+        _resample_smooth_linear,
+        "upsample_bilinear2d_aa_backward_out_cuda",
+    ),
+    _make_implementation(
+        "_upsample_bicubic2d_aa_backward",
+        2,
+        _resample_smooth_cubic,
+        "upsample_bicubic2d_aa_backward_out_cuda",
     ),
 )

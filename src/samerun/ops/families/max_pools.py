@@ -9,8 +9,8 @@ import torch
 
 from samerun.ops.engines import windows
 from samerun.ops.engines.bands import gather_named
-from samerun.ops.engines.formats import like
-from samerun.ops.example_inputs import normal
+from samerun.ops.engines.formats import format_like
+from samerun.ops.example_inputs import draw_normal
 from samerun.ops.implementation import Implementation
 
 
@@ -25,11 +25,11 @@ def max_pool3d_with_indices_backward(
     indices: torch.Tensor,
 ) -> torch.Tensor:
     """The gradient of self, from grad_output and the places of the maxima, [N?, C, D, H, W] each."""
-    kernel, pads, steps = _three(kernel_size), _three(padding), _three(dilation)
-    strides = _three(stride) if len(stride) else kernel
+    kernel, pads, steps = _repeat_three(kernel_size), _repeat_three(padding), _repeat_three(dilation)
+    strides = _repeat_three(stride) if len(stride) else kernel
     geometry = zip(self.shape[-3:], grad_output.shape[-3:], kernel, strides, pads, steps, strict=True)
-    bands = [windows.sliding(*one, self.device) for one in geometry]
-    return like(gather_named(grad_output, bands, indices), self)
+    bands = [windows.build_sliding(*one, self.device) for one in geometry]
+    return format_like(gather_named(grad_output, bands, indices), self)
 
 
 def adaptive_max_pool_backward(
@@ -37,27 +37,27 @@ def adaptive_max_pool_backward(
 ) -> torch.Tensor:
     """The gradient of self, from grad_output and the places of the maxima, [N?, C, *dims] each."""
     geometry = zip(self.shape[-dims:], grad_output.shape[-dims:], strict=True)
-    bands = [windows.adaptive(*one, self.device) for one in geometry]
+    bands = [windows.build_adaptive(*one, self.device) for one in geometry]
     result = gather_named(grad_output, bands, indices)
-    return like(result, self) if dims == 2 else result.contiguous()
+    return format_like(result, self) if dims == 2 else result.contiguous()
 
 
-def _three(sizes: Sequence[int]) -> list[int]:
+def _repeat_three(sizes: Sequence[int]) -> list[int]:
     return list(sizes) if len(sizes) == 3 else [sizes[0]] * 3
 
 
-def _example(device: torch.device, dims: int) -> tuple[torch.Tensor, ...]:
-    self = normal((4, 16, 10, 28, 28)[: 2 + dims], device)
+def _make_example(device: torch.device, dims: int) -> tuple[torch.Tensor, ...]:
+    self = draw_normal((4, 16, 10, 28, 28)[: 2 + dims], device)
     pool = torch.nn.functional.adaptive_max_pool2d if dims == 2 else torch.nn.functional.adaptive_max_pool3d
     output, indices = pool(self, (7, 12, 12)[-dims:], return_indices=True)
-    return normal(tuple(output.shape), device), self, indices
+    return draw_normal(tuple(output.shape), device), self, indices
 
 
-def _example_of_sliding(device: torch.device) -> tuple[object, ...]:
-    self = normal((2, 16, 10, 20, 20), device)
+def _make_sliding_example(device: torch.device) -> tuple[object, ...]:
+    self = draw_normal((2, 16, 10, 20, 20), device)
     geometry = [3, 3, 3], [1, 1, 1], [1, 1, 1], [1, 1, 1], False
     output, indices = torch.ops.aten.max_pool3d_with_indices(self, *geometry)
-    return normal(tuple(output.shape), device), self, *geometry, indices
+    return draw_normal(tuple(output.shape), device), self, *geometry, indices
 
 
 _WHY = "windows that overlap add to the same maximum, atomically"
@@ -69,7 +69,7 @@ IMPLEMENTATIONS = (
     Implementation(
         name="max_pool3d_with_indices_backward",
         kernels={"max_pool3d_with_indices_backward": max_pool3d_with_indices_backward},
-        example=_example_of_sliding,
+        example=_make_sliding_example,
         why=_WHY,
         how=_HOW,
         source=_SOURCE,
@@ -79,7 +79,7 @@ IMPLEMENTATIONS = (
     Implementation(
         name="adaptive_max_pool2d_backward",
         kernels={"adaptive_max_pool2d_backward": functools.partial(adaptive_max_pool_backward, 2)},
-        example=functools.partial(_example, dims=2),
+        example=functools.partial(_make_example, dims=2),
         why=_WHY,
         how=_HOW,
         source=_SOURCE,
@@ -89,7 +89,7 @@ IMPLEMENTATIONS = (
     Implementation(
         name="adaptive_max_pool3d_backward",
         kernels={"adaptive_max_pool3d_backward": functools.partial(adaptive_max_pool_backward, 3)},
-        example=functools.partial(_example, dims=3),
+        example=functools.partial(_make_example, dims=3),
         why="windows that overlap add to the same maximum, atomically, and torch does not say so",
         how=_HOW,
         source=_SOURCE,

@@ -8,17 +8,17 @@ from collections.abc import Sequence
 
 import torch
 
-from samerun.ops.argument_checks import type_name
-from samerun.ops.engines.formats import like
-from samerun.ops.example_inputs import integers, normal
+from samerun.ops.argument_checks import name_dtype
+from samerun.ops.engines.formats import format_like
+from samerun.ops.example_inputs import draw_integers, draw_normal
 from samerun.ops.implementation import Implementation
 
 
 def max_unpool2d(self: torch.Tensor, indices: torch.Tensor, output_size: Sequence[int]) -> torch.Tensor:
     """[N?, C, *output_size] with the values of self at the places `indices` of their plane, 0 elsewhere."""
     _check(self, indices, output_size, 2)
-    placed = _placed(self, indices, output_size)
-    return like(placed, self) if self.device.type == "cpu" else placed
+    placed = _place(self, indices, output_size)
+    return format_like(placed, self) if self.device.type == "cpu" else placed
 
 
 def max_unpool3d(
@@ -38,10 +38,10 @@ def max_unpool3d(
             )
     if any(step <= 0 for step in stride):
         raise RuntimeError(f"strides should be greater than zero, but got stride: {list(stride)}")
-    return _placed(self, indices, output_size)
+    return _place(self, indices, output_size)
 
 
-def _placed(self: torch.Tensor, indices: torch.Tensor, output_size: Sequence[int]) -> torch.Tensor:
+def _place(self: torch.Tensor, indices: torch.Tensor, output_size: Sequence[int]) -> torch.Tensor:
     dims = len(output_size)
     lead = self.shape[:-dims]
     cells = math.prod(output_size)
@@ -77,7 +77,7 @@ def place_last(placed: torch.Tensor, places: torch.Tensor, values: torch.Tensor)
 def _check(self: torch.Tensor, indices: torch.Tensor, output_size: Sequence[int], dims: int) -> None:
     """Refuse what torch refuses, in its words."""
     if indices.dtype != torch.int64:
-        got = f" but got: {type_name(indices)}" if dims == 2 else ""
+        got = f" but got: {name_dtype(indices)}" if dims == 2 else ""
         raise RuntimeError(f"elements in indices should be type int64{got}")
     if self.dim() not in (dims + 1, dims + 2):
         raise RuntimeError(
@@ -102,11 +102,11 @@ def _check(self: torch.Tensor, indices: torch.Tensor, output_size: Sequence[int]
             )
 
 
-def _example(device: torch.device, dims: int) -> tuple[object, ...]:
+def _make_example(device: torch.device, dims: int) -> tuple[object, ...]:
     shape, output_size = {2: ((8, 32, 28, 28), [30, 30]), 3: ((4, 16, 8, 14, 14), [9, 15, 15])}[dims]
-    places = integers(math.prod(output_size), shape, device)
+    places = draw_integers(math.prod(output_size), shape, device)
     geometry = ([1, 1, 1], [0, 0, 0]) if dims == 3 else ()
-    return normal(shape, device), places, output_size, *geometry
+    return draw_normal(shape, device), places, output_size, *geometry
 
 
 _WHY = "of several values for one place, whichever is stored last"
@@ -118,7 +118,7 @@ IMPLEMENTATIONS = (
     Implementation(
         name="max_unpool2d",
         kernels={"max_unpool2d": max_unpool2d},
-        example=functools.partial(_example, dims=2),
+        example=functools.partial(_make_example, dims=2),
         why=_WHY,
         how=_HOW,
         source=_SOURCE,
@@ -129,7 +129,7 @@ IMPLEMENTATIONS = (
     Implementation(
         name="max_unpool3d",
         kernels={"max_unpool3d": max_unpool3d},
-        example=functools.partial(_example, dims=3),
+        example=functools.partial(_make_example, dims=3),
         why=_WHY,
         how=_HOW,
         source=_SOURCE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from samerun.ops.argument_checks import check_dim
-from samerun.ops.example_inputs import integers
+from samerun.ops.example_inputs import draw_integers
 from samerun.ops.implementation import Implementation
 
 
@@ -13,7 +13,7 @@ def median(self: torch.Tensor, dim: int, keepdim: bool = False) -> tuple[torch.T
     """The lower median along a dimension and where it first is; a NaN, if there is one, is the median."""
     if self.dim() == 0:
         return self.clone(), torch.zeros_like(self, dtype=torch.int64)
-    dim = _checked(self, dim)
+    dim = _check(self, dim)
     middle = (self.shape[dim] + 1) // 2
     values = self.kthvalue(middle, dim, keepdim=True).values
     found = self == values
@@ -22,7 +22,7 @@ def median(self: torch.Tensor, dim: int, keepdim: bool = False) -> tuple[torch.T
         any_missing = missing.any(dim, keepdim=True)
         values = values.masked_fill(any_missing, float("nan"))
         found = torch.where(any_missing, missing, found)
-    return _first(values, found, dim, keepdim)
+    return _find_first(values, found, dim, keepdim)
 
 
 def nanmedian(self: torch.Tensor, dim: int, keepdim: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
@@ -31,30 +31,30 @@ def nanmedian(self: torch.Tensor, dim: int, keepdim: bool = False) -> tuple[torc
         return self.clone(), torch.zeros_like(self, dtype=torch.int64)
     if not self.is_floating_point():
         return median(self, dim, keepdim)
-    dim = _checked(self, dim)
+    dim = _check(self, dim)
     missing = self.isnan()
     numbers = self.shape[dim] - missing.sum(dim, keepdim=True)
     middle = ((numbers - 1) // 2).clamp_(min=0)
     values = self.sort(dim).values.gather(dim, middle)  # NaN comes last
-    return _first(values, torch.where(numbers == 0, missing, self == values), dim, keepdim)
+    return _find_first(values, torch.where(numbers == 0, missing, self == values), dim, keepdim)
 
 
-def _first(
+def _find_first(
     values: torch.Tensor, found: torch.Tensor, dim: int, keepdim: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
     at = found.to(torch.uint8).argmax(dim, keepdim=True)
     return (values, at) if keepdim else (values.squeeze(dim), at.squeeze(dim))
 
 
-def _checked(self: torch.Tensor, dim: int) -> int:
+def _check(self: torch.Tensor, dim: int) -> int:
     check_dim(dim, self.dim())
     if not self.shape[dim]:
         raise IndexError(f"median(): Expected reduction dim {dim} to have non-zero size.")
     return dim % self.dim()
 
 
-def _example(device: torch.device) -> tuple[torch.Tensor, int]:
-    return integers(50, (600, 501), device).float(), 1
+def _make_example(device: torch.device) -> tuple[torch.Tensor, int]:
+    return draw_integers(50, (600, 501), device).float(), 1
 
 
 _WHY = "of several equal medians, the index of whichever a thread finds first"
@@ -63,7 +63,7 @@ IMPLEMENTATIONS = (
     Implementation(
         name="median",
         kernels={"median.dim": median},
-        example=_example,
+        example=_make_example,
         why=_WHY,
         how="kthvalue, then the first place that equals it",
         source="https://github.com/pytorch/pytorch/pull/165762 (kthvalue repeats itself)",
@@ -73,7 +73,7 @@ IMPLEMENTATIONS = (
     Implementation(
         name="nanmedian",
         kernels={"nanmedian.dim": nanmedian},
-        example=_example,
+        example=_make_example,
         why=_WHY,
         how="a sort, in which NaN comes last, then the first place that equals the middle one",
         source="the definition",

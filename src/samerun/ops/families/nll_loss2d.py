@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from samerun.ops.engines.bands import accumulated_in
-from samerun.ops.engines.tree_sum import total
-from samerun.ops.example_inputs import integers, normal
+from samerun.ops.engines.bands import convert_to_sum_dtype
+from samerun.ops.engines.tree_sum import sum_all
+from samerun.ops.example_inputs import draw_integers, draw_normal
 from samerun.ops.implementation import Implementation
 
 _NONE, _MEAN = 0, 1
@@ -24,21 +24,21 @@ def nll_loss2d_forward(
         if low < 0 or high >= self.shape[1]:
             raise IndexError(f"Target {int(low if low < 0 else high)} is out of bounds.")
     if not self.numel():
-        return _of_nothing(self, target, reduction)
-    values = accumulated_in(self).gather(1, classes.unsqueeze(1)).squeeze(1)
-    weights = None if weight is None else accumulated_in(weight)[classes].masked_fill_(ignored, 0)
+        return _reduce_nothing(self, target, reduction)
+    values = convert_to_sum_dtype(self).gather(1, classes.unsqueeze(1)).squeeze(1)
+    weights = None if weight is None else convert_to_sum_dtype(weight)[classes].masked_fill_(ignored, 0)
     losses = -values if weights is None else -values * weights
     losses = losses.masked_fill_(ignored, 0)
     if reduction == _NONE:
         return losses.to(self.dtype), self.new_zeros(())
-    whole = total((~ignored).to(losses.dtype) if weights is None else weights)
-    loss = total(losses)
+    whole = sum_all((~ignored).to(losses.dtype) if weights is None else weights)
+    loss = sum_all(losses)
     if reduction == _MEAN:
         loss = loss / whole
     return loss.to(self.dtype), whole.to(self.dtype)
 
 
-def _of_nothing(
+def _reduce_nothing(
     self: torch.Tensor, target: torch.Tensor, reduction: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
     if reduction == _NONE:
@@ -68,8 +68,8 @@ IMPLEMENTATIONS = (
         name="nll_loss2d_forward",
         kernels={"nll_loss2d_forward": nll_loss2d_forward},
         example=lambda device: (
-            normal((8, 21, 96, 96), device).log_softmax(1),
-            integers(21, (8, 96, 96), device),
+            draw_normal((8, 21, 96, 96), device).log_softmax(1),
+            draw_integers(21, (8, 96, 96), device),
             None,
             _MEAN,
             -100,

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from samerun.ops.engines.bands import accumulated_in
-from samerun.ops.engines.formats import like
-from samerun.ops.example_inputs import normal
+from samerun.ops.engines.bands import convert_to_sum_dtype
+from samerun.ops.engines.formats import format_like
+from samerun.ops.example_inputs import draw_normal
 from samerun.ops.implementation import Implementation
 
 Fold = Callable[[torch.Tensor, torch.Tensor, int, int, int], None]
@@ -19,18 +19,19 @@ def _pad_backward(
     fold: Fold, dims: int, grad_output: torch.Tensor, self: torch.Tensor, padding: Sequence[int]
 ) -> torch.Tensor:
     """The gradient of self, from grad_output [N?, C, *dims]; padding as F.pad has it, last dim first."""
-    if list(grad_output.shape) != _padded(self, padding):
+    if list(grad_output.shape) != _compute_padded(self, padding):
         raise RuntimeError(
-            f"grad_output has the shape {list(grad_output.shape)}; padding makes {_padded(self, padding)}"
+            f"grad_output has the shape {list(grad_output.shape)}; padding makes "
+            f"{_compute_padded(self, padding)}"
         )
-    grad = accumulated_in(grad_output)
+    grad = convert_to_sum_dtype(grad_output)
     for back in range(dims):
         before, after = padding[2 * back], padding[2 * back + 1]
-        grad = _folded(fold, grad, grad.dim() - 1 - back, before, after)
-    return like(grad.to(self.dtype), self)
+        grad = _fold(fold, grad, grad.dim() - 1 - back, before, after)
+    return format_like(grad.to(self.dtype), self)
 
 
-def _folded(fold: Fold, grad: torch.Tensor, dim: int, before: int, after: int) -> torch.Tensor:
+def _fold(fold: Fold, grad: torch.Tensor, dim: int, before: int, after: int) -> torch.Tensor:
     """One dimension without its borders, added where they came from; a negative pad cut cells off."""
     size = grad.shape[dim] - before - after
     core = grad.narrow(dim, max(before, 0), grad.shape[dim] - max(before, 0) - max(after, 0))
@@ -44,7 +45,7 @@ def _folded(fold: Fold, grad: torch.Tensor, dim: int, before: int, after: int) -
     return core
 
 
-def _reflected(core: torch.Tensor, grad: torch.Tensor, dim: int, before: int, after: int) -> None:
+def _fold_reflected(core: torch.Tensor, grad: torch.Tensor, dim: int, before: int, after: int) -> None:
     size, end = core.shape[dim], grad.shape[dim]
     if before > 0:
         core.narrow(dim, 1, before).add_(grad.narrow(dim, 0, before).flip(dim))
@@ -52,7 +53,7 @@ def _reflected(core: torch.Tensor, grad: torch.Tensor, dim: int, before: int, af
         core.narrow(dim, size - 1 - after, after).add_(grad.narrow(dim, end - after, after).flip(dim))
 
 
-def _replicated(core: torch.Tensor, grad: torch.Tensor, dim: int, before: int, after: int) -> None:
+def _fold_replicated(core: torch.Tensor, grad: torch.Tensor, dim: int, before: int, after: int) -> None:
     """The strip of a border is added up by its neighbour, from the inside out.
 
     Not by torch.sum, whose order on the CPU may depend on the number of threads.
@@ -73,7 +74,7 @@ def _strip(t: torch.Tensor, dim: int) -> torch.Tensor:
     return t
 
 
-def _padded(self: torch.Tensor, padding: Sequence[int]) -> list[int]:
+def _compute_padded(self: torch.Tensor, padding: Sequence[int]) -> list[int]:
     sizes = list(self.shape)
     for back in range(len(padding) // 2):
         sizes[-1 - back] += padding[2 * back] + padding[2 * back + 1]
@@ -85,11 +86,13 @@ _SOURCE = "the transposed map of the forward pass, separable by dimensions"
 _COST = "reads each gradient once, and the borders once more for each dimension"
 
 
-def _implementation(kind: str, fold: Fold, dims: int, pads: tuple[int, int], *alerts: str) -> Implementation:
+def _make_implementation(
+    kind: str, fold: Fold, dims: int, pads: tuple[int, int], *alerts: str
+) -> Implementation:
     def example(device: torch.device) -> tuple[object, ...]:
-        self = normal(_SHAPES[dims], device)
+        self = draw_normal(_SHAPES[dims], device)
         padding = [*pads] * dims
-        return normal(tuple(_padded(self, padding)), device, 2), self, padding
+        return draw_normal(tuple(_compute_padded(self, padding)), device, 2), self, padding
 
     name = f"{kind}_pad{dims}d_backward"
     return Implementation(
@@ -105,20 +108,20 @@ def _implementation(kind: str, fold: Fold, dims: int, pads: tuple[int, int], *al
 
 
 IMPLEMENTATIONS = (
-    _implementation("reflection", _reflected, 1, (7, 9), "reflection_pad1d_backward_out_cuda"),
-    _implementation("reflection", _reflected, 3, (3, 4), "reflection_pad3d_backward_out_cuda"),
-    _implementation("replication", _replicated, 1, (30, 31), "replication_pad1d_backward_cuda"),
-    _implementation(
+    _make_implementation("reflection", _fold_reflected, 1, (7, 9), "reflection_pad1d_backward_out_cuda"),
+    _make_implementation("reflection", _fold_reflected, 3, (3, 4), "reflection_pad3d_backward_out_cuda"),
+    _make_implementation("replication", _fold_replicated, 1, (30, 31), "replication_pad1d_backward_cuda"),
+    _make_implementation(
         "replication",
-        _replicated,
+        _fold_replicated,
         2,
         (8, 9),
         "replication_pad2d_backward_cuda",
         "replication_pad2d_backward_out_cuda",
     ),
-    _implementation(
+    _make_implementation(
         "replication",
-        _replicated,
+        _fold_replicated,
         3,
         (4, 5),
         "replication_pad3d_backward_cuda",

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from samerun.ops.engines import bins as _bins
-from samerun.ops.engines.bands import accumulated_in
-from samerun.ops.example_inputs import channels_of_bins, normal, regions
+from samerun.ops.engines.bands import convert_to_sum_dtype
+from samerun.ops.example_inputs import draw_normal, draw_regions, number_channels
 from samerun.ops.implementation import Implementation
 
 
@@ -31,7 +31,7 @@ def roi_align_backward(
         return grad.new_zeros(shape)
     bins = (pooled_height, pooled_width)
     reads = _reads(rois, spatial_scale, bins, (height, width), sampling_ratio, aligned)
-    return _bins.of_every_channel(accumulated_in(grad), rois, reads, shape).to(grad.dtype)
+    return _bins.compute_every_channel(convert_to_sum_dtype(grad), rois, reads, shape).to(grad.dtype)
 
 
 def ps_roi_align_backward(
@@ -53,8 +53,8 @@ def ps_roi_align_backward(
         return grad.new_zeros(shape)
     bins = (pooled_height, pooled_width)
     reads = _reads(rois, spatial_scale, bins, (height, width), sampling_ratio, aligned=True)
-    wide = accumulated_in(grad)
-    return _bins.of_mapped_channels(wide, rois, channel_mapping, reads, shape).to(grad.dtype)
+    wide = convert_to_sum_dtype(grad)
+    return _bins.compute_mapped_channels(wide, rois, channel_mapping, reads, shape).to(grad.dtype)
 
 
 def _reads(
@@ -66,7 +66,7 @@ def _reads(
     aligned: bool,
 ) -> _bins.Reads:
     """What the bins [rows, columns] of regions [K, 5] read of images of these sizes [H, W]."""
-    left, top, right, bottom = (_bins.scaled(rois, spatial_scale) - (0.5 if aligned else 0)).unbind(1)
+    left, top, right, bottom = (_bins.scale_regions(rois, spatial_scale) - (0.5 if aligned else 0)).unbind(1)
     down = _Samples.of(top, bottom, bins[0], sampling_ratio, aligned)
     across = _Samples.of(left, right, bins[1], sampling_ratio, aligned)
     grid = torch.Size((rois.shape[0], *bins))
@@ -77,11 +77,11 @@ def _reads(
     at, y, x = at.take(kept), y.index_select(0, kept), x.index_select(0, kept)
     share = 1 / (down.count * across.count).index_select(0, at.roi).to(y.dtype)
     cells, weights = [], []
-    for row, row_weight in _neighbours(y, sizes[0]):
-        for column, column_weight in _neighbours(x, sizes[1]):
+    for row, row_weight in _find_neighbours(y, sizes[0]):
+        for column, column_weight in _find_neighbours(x, sizes[1]):
             cells.append(row * sizes[1] + column)
             weights.append(row_weight * column_weight * share)
-    return _bins.joined(at, bins, torch.stack(cells), torch.stack(weights), sizes[0] * sizes[1])
+    return _bins.join_reads(at, bins, torch.stack(cells), torch.stack(weights), sizes[0] * sizes[1])
 
 
 class _Samples:
@@ -111,25 +111,25 @@ class _Samples:
         start, size = self.start.index_select(0, roi), self.size.index_select(0, roi)
         count = self.count.index_select(0, roi).to(size.dtype)
         at = start + which.to(size.dtype) * size + (number.to(size.dtype) + 0.5) * size / count
-        return accumulated_in(at).clamp(0, cells - 1), (at >= -1) & (at <= cells)
+        return convert_to_sum_dtype(at).clamp(0, cells - 1), (at >= -1) & (at <= cells)
 
 
-def _neighbours(at: torch.Tensor, cells: int) -> tuple[tuple[torch.Tensor, torch.Tensor], ...]:
+def _find_neighbours(at: torch.Tensor, cells: int) -> tuple[tuple[torch.Tensor, torch.Tensor], ...]:
     """The two cells that places inside lie between, and their weights; at the end, the last cell twice."""
     low = at.long()
     part = at - low
     return (low, 1 - part), ((low + 1).clamp(max=cells - 1), part)
 
 
-def _example(device: torch.device) -> tuple[Any, ...]:
-    rois = regions(64, 2, 40, device)
-    return normal((64, 16, 7, 7), device), rois, 1.0, 7, 7, 2, 16, 40, 40, 0, True
+def _make_example(device: torch.device) -> tuple[Any, ...]:
+    rois = draw_regions(64, 2, 40, device)
+    return draw_normal((64, 16, 7, 7), device), rois, 1.0, 7, 7, 2, 16, 40, 40, 0, True
 
 
-def _ps_example(device: torch.device) -> tuple[Any, ...]:
-    rois = regions(64, 2, 40, device)
-    mapping = channels_of_bins(64, 4, 3, device)
-    return normal((64, 4, 3, 3), device), rois, mapping, 1.0, 3, 3, 0, 2, 36, 40, 40
+def _make_ps_example(device: torch.device) -> tuple[Any, ...]:
+    rois = draw_regions(64, 2, 40, device)
+    mapping = number_channels(64, 4, 3, device)
+    return draw_normal((64, 4, 3, 3), device), rois, mapping, 1.0, 3, 3, 0, 2, 36, 40, 40
 
 
 _WHY = "samples add to the cells that they lie between, atomically"
@@ -140,7 +140,7 @@ IMPLEMENTATIONS = (
     Implementation(
         name="_roi_align_backward",
         kernels={"_roi_align_backward": roi_align_backward},
-        example=_example,
+        example=_make_example,
         why=_WHY,
         how=_HOW,
         source=_SOURCE,
@@ -151,7 +151,7 @@ IMPLEMENTATIONS = (
     Implementation(
         name="_ps_roi_align_backward",
         kernels={"_ps_roi_align_backward": ps_roi_align_backward},
-        example=_ps_example,
+        example=_make_ps_example,
         why=_WHY,
         how=_HOW,
         source=_SOURCE,

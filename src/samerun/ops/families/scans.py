@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from samerun.ops.example_inputs import normal
+from samerun.ops.example_inputs import draw_normal
 from samerun.ops.implementation import Implementation
 from samerun.ops.torch_hooks import original_kernels
 
@@ -29,7 +29,7 @@ def cumprod(self: torch.Tensor, dim: int, *, dtype: torch.dtype | None = None) -
         result: torch.Tensor = original_kernels.call("cumprod", self.device, self, dim, dtype=dtype)
         return result
     rows: Rows = lambda t: original_kernels.call("cumprod", t.device, t, 1)  # noqa: E731
-    return _scanned(whole.reshape(-1), 1.0, rows, torch.mul).view(whole.shape)
+    return _scan(whole.reshape(-1), 1.0, rows, torch.mul).view(whole.shape)
 
 
 def logcumsumexp(self: torch.Tensor, dim: int) -> torch.Tensor:
@@ -38,7 +38,7 @@ def logcumsumexp(self: torch.Tensor, dim: int) -> torch.Tensor:
         result: torch.Tensor = original_kernels.call("_logcumsumexp", self.device, self, dim)
         return result
     rows: Rows = lambda t: original_kernels.call("_logcumsumexp", t.device, t, 1)  # noqa: E731
-    return _scanned(self.reshape(-1), float("-inf"), rows, torch.logaddexp).view(self.shape)
+    return _scan(self.reshape(-1), float("-inf"), rows, torch.logaddexp).view(self.shape)
 
 
 def _is_one_row(t: torch.Tensor, dim: int) -> bool:
@@ -46,14 +46,14 @@ def _is_one_row(t: torch.Tensor, dim: int) -> bool:
     return not exact and t.numel() > 1 and -t.dim() <= dim < t.dim() and t.shape[dim] == t.numel()
 
 
-def _scanned(t: torch.Tensor, neutral: float, rows: Rows, join: Join) -> torch.Tensor:
+def _scan(t: torch.Tensor, neutral: float, rows: Rows, join: Join) -> torch.Tensor:
     """The scan of [n]: of each block by itself, then of the blocks' last elements, then both joined."""
     blocks = max(2, -(-t.numel() // _BLOCK))  # one row alone would be scanned as what this replaces
     block = torch.cat([t, t.new_full((blocks * _BLOCK - t.numel(),), neutral)]).view(blocks, _BLOCK)
     within = rows(block)
     if t.numel() <= _BLOCK:
         return within[0, : t.numel()].clone()
-    before = _scanned(within[:-1, -1], neutral, rows, join)
+    before = _scan(within[:-1, -1], neutral, rows, join)
     after = join(before.unsqueeze(1), within[1:])
     return torch.cat([within[0], after.reshape(-1)])[: t.numel()]
 
@@ -63,15 +63,15 @@ _SOURCE = "Blelloch, Prefix Sums and Their Applications, 1990"
 _COST = "three passes where torch's own is one"
 
 
-def _example(device: torch.device) -> tuple[Any, ...]:
-    return 1 + normal((200_000,), device) / 1000, 0
+def _make_example(device: torch.device) -> tuple[Any, ...]:
+    return 1 + draw_normal((200_000,), device) / 1000, 0
 
 
 IMPLEMENTATIONS = (
     Implementation(
         name="cumprod",
         kernels={"cumprod": cumprod},
-        example=_example,
+        example=_make_example,
         why="one long row is grouped by which blocks are ready, and torch does not say so",
         how=_HOW,
         source=_SOURCE,
@@ -80,7 +80,7 @@ IMPLEMENTATIONS = (
     Implementation(
         name="_logcumsumexp",
         kernels={"_logcumsumexp": logcumsumexp},
-        example=_example,
+        example=_make_example,
         why="one long row is grouped by which blocks are ready, and torch does not say so",
         how=_HOW,
         source=_SOURCE,

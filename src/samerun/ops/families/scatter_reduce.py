@@ -8,7 +8,7 @@ import torch
 
 from samerun.ops.argument_checks import check, check_bounds, check_scatter
 from samerun.ops.engines import segments
-from samerun.ops.example_inputs import integers, normal
+from samerun.ops.example_inputs import draw_integers, draw_normal
 from samerun.ops.implementation import Implementation
 from samerun.ops.torch_hooks import original_kernels
 
@@ -30,7 +30,7 @@ def scatter_reduce(
         return result
     check_scatter(self, dim, index, src)
     check(torch.ops.aten.scatter_reduce.two, self, dim, index, src, reduce, include_self=include_self)
-    return _multiplied(self, dim, index, src, include_self)
+    return _multiply(self, dim, index, src, include_self)
 
 
 def scatter(
@@ -44,10 +44,10 @@ def scatter(
         return result
     check_scatter(self, dim, index, src)
     check(torch.ops.aten.scatter.reduce, self, dim, index, src, reduce=reduce)
-    return _multiplied(self, dim, index, src, include_self=True)
+    return _multiply(self, dim, index, src, include_self=True)
 
 
-def _multiplied(
+def _multiply(
     self: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor, include_self: bool
 ) -> torch.Tensor:
     whole = self.clone(memory_format=torch.contiguous_format)
@@ -56,7 +56,7 @@ def _multiplied(
     dim %= whole.dim()
     check_bounds(index, whole.shape[dim], dim)
     factors = src[tuple(slice(size) for size in index.shape)]
-    found = segments.segments(_places(whole, dim, index).reshape(-1))
+    found = segments.find_segments(_find_places(whole, dim, index).reshape(-1))
     products = found.reduce(factors.reshape(-1), torch.mul)
     flat = whole.view(-1)
     if include_self:
@@ -65,7 +65,7 @@ def _multiplied(
     return whole.view(self.shape)
 
 
-def _places(whole: torch.Tensor, dim: int, index: torch.Tensor) -> torch.Tensor:
+def _find_places(whole: torch.Tensor, dim: int, index: torch.Tensor) -> torch.Tensor:
     """Where each element of the index points to, in the memory of a contiguous tensor."""
     places = index.long() * whole.stride(dim)
     for other, size in enumerate(index.shape):
@@ -75,16 +75,16 @@ def _places(whole: torch.Tensor, dim: int, index: torch.Tensor) -> torch.Tensor:
     return places
 
 
-def _example(device: torch.device) -> tuple[Any, ...]:
-    self, index = normal((300, 30), device), integers(300, (3000, 30), device)
-    return self, 0, index, 1 + normal((3000, 30), device, 2) / 100
+def _make_example(device: torch.device) -> tuple[Any, ...]:
+    self, index = draw_normal((300, 30), device), draw_integers(300, (3000, 30), device)
+    return self, 0, index, 1 + draw_normal((3000, 30), device, 2) / 100
 
 
 IMPLEMENTATIONS = (
     Implementation(
         name="scatter_reduce",
         kernels={"scatter_reduce.two": scatter_reduce},
-        example=lambda device: (*_example(device), "prod"),
+        example=lambda device: (*_make_example(device), "prod"),
         why="factors are multiplied in whatever order their threads finish",
         how="stable sort by place, then a balanced tree over the factors of each",
         source="samerun.ops.engines.segments",
@@ -94,7 +94,7 @@ IMPLEMENTATIONS = (
     Implementation(
         name="scatter",
         kernels={"scatter.reduce": scatter},
-        example=_example,
+        example=_make_example,
         options={"reduce": "multiply"},
         why="factors are multiplied in whatever order their threads finish",
         how="stable sort by place, then a balanced tree over the factors of each",

@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
-from samerun.import_hook import once_imported
-from samerun.wrapping import Around, all_of, around
+from samerun.import_hook import call_once_imported
+from samerun.wrapping import Around, undo_all, wrap_attribute
 
 _ROI_ALIGN = "torchvision.ops.roi_align"
 _LINEAR = {1: "upsample_linear1d", 2: "upsample_bilinear2d", 3: "upsample_trilinear3d"}
@@ -28,7 +28,7 @@ def direct(names: frozenset[str]) -> Callable[[], None]:
         if "_roi_align_backward" in names:
             detour = _Detour()
             stack.callback(detour.undo)
-            stack.callback(once_imported(_ROI_ALIGN, detour.avoid))
+            stack.callback(call_once_imported(_ROI_ALIGN, detour.avoid))
         return stack.pop_all().close
 
 
@@ -36,9 +36,9 @@ def _direct_torch(names: frozenset[str]) -> Callable[[], None]:
     # torch._decomp takes a second to import; where nothing needs it here, nothing is redirected either.
     straight: dict[str, Any] = {}
     if "upsample_bilinear2d_backward" in names:
-        straight["_upsample_linear_vec"] = _upsample_linear
+        straight["_upsample_linear_vec"] = _call_upsample_linear
     if "replication_pad2d_backward" in names:
-        straight["_replication_pad"] = _replication_pad
+        straight["_replication_pad"] = _call_replication_pad
     if not straight:
         return lambda: None
     import torch._decomp.decompositions as decompositions
@@ -48,10 +48,10 @@ def _direct_torch(names: frozenset[str]) -> Callable[[], None]:
     def going(function: Any) -> Around:
         return lambda original, args, kwargs: function(*args, **kwargs)
 
-    return all_of([around(module, name, going(function)) for name, function in straight.items()])
+    return undo_all([wrap_attribute(module, name, going(function)) for name, function in straight.items()])
 
 
-def _upsample_linear(
+def _call_upsample_linear(
     input: torch.Tensor, output_size: Any, align_corners: bool, scale_factors: Any
 ) -> torch.Tensor:
     upsample = getattr(torch._C._nn, _LINEAR[input.dim() - 2])
@@ -59,7 +59,7 @@ def _upsample_linear(
     return result
 
 
-def _replication_pad(input: torch.Tensor, pad: Any) -> torch.Tensor:
+def _call_replication_pad(input: torch.Tensor, pad: Any) -> torch.Tensor:
     result: torch.Tensor = torch._C._nn.pad(input, pad, "replicate", None)
     return result
 
@@ -75,7 +75,7 @@ class _Detour:
         module: Any = sys.modules[_ROI_ALIGN]
         before = getattr(module, "_roi_align", None)  # older releases have none
         if before is not None and hasattr(torch.ops.torchvision, "roi_align"):
-            self._undo = around(module, "_roi_align", self._roi_align)
+            self._undo = wrap_attribute(module, "_roi_align", self._roi_align)
 
     def undo(self) -> None:
         """Have the detour taken again."""

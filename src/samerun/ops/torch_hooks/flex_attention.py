@@ -17,16 +17,16 @@ from typing import Any
 
 import torch
 
-from samerun.import_hook import changed
-from samerun.wrapping import around
+from samerun.import_hook import change_once_imported
+from samerun.wrapping import wrap_attribute
 
 _FLEX = "torch._higher_order_ops.flex_attention"
 _SCORES = 1 << 28  # elements of the scores held at a time: 1 GiB in float32, and as much a few times over
 
 
-def without_atomic_gradients() -> Callable[[], None]:
+def avoid_atomic_gradients() -> Callable[[], None]:
     """Have the backward pass of FlexAttention make none, once it is imported; return what puts it back."""
-    return changed(_FLEX, _divert)
+    return change_once_imported(_FLEX, _divert)
 
 
 def _divert() -> Callable[[], None]:
@@ -71,17 +71,19 @@ def _divert() -> Callable[[], None]:
         for start in range(0, rows, at_a_time):
             count = min(at_a_time, rows - start)
             some = [tensor if tensor is None else tensor.narrow(2, start, count) for tensor in given]
-            mask = (*block_mask[:-1], _from(block_mask[-1], 2, start))
-            parts.append(dense(some, (_from(fw_graph, 3, start), _from(joint_graph, 3, start), mask)))
-        return _together(parts)
+            mask = (*block_mask[:-1], _shift_query(block_mask[-1], 2, start))
+            parts.append(
+                dense(some, (_shift_query(fw_graph, 3, start), _shift_query(joint_graph, 3, start), mask))
+            )
+        return _join_gradients(parts)
 
     def called(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return diverted(*args, **kwargs)
 
-    return around(operator, "__call__", called)
+    return wrap_attribute(operator, "__call__", called)
 
 
-def _from(function: Any, position: int, start: int) -> Any:
+def _shift_query(function: Any, position: int, start: int) -> Any:
     """The same function of (…, index of the query, …), where index 0 stands for `start`."""
     if function is None:
         return None
@@ -92,7 +94,7 @@ def _from(function: Any, position: int, start: int) -> Any:
     return moved
 
 
-def _together(parts: Sequence[Any]) -> Any:
+def _join_gradients(parts: Sequence[Any]) -> Any:
     """The gradients of all queries from those of stretches of them."""
     queries = torch.cat([part[0] for part in parts], dim=2)
     keys, values = (functools.reduce(torch.add, [part[n] for part in parts]) for n in (1, 2))

@@ -11,21 +11,21 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from samerun.import_hook import changed
+from samerun.import_hook import change_once_imported
 
 _IR = "torch._inductor.ir"
 
 
-def without_split_scans() -> Callable[[], None]:
+def avoid_split_scans() -> Callable[[], None]:
     """Have the compiler make none, once it is imported; return what puts it back."""
-    return changed(_IR, _whole_scans)
+    return change_once_imported(_IR, _keep_scans_whole)
 
 
 class _Split(Exception):
     """A scan would be split."""
 
 
-def _whole_scans() -> Callable[[], None]:
+def _keep_scans_whole() -> Callable[[], None]:
     """Leave what would be a split scan to the operation; where it cannot be, make it one block's."""
     Scan: Any = sys.modules[_IR].Scan
     create, num_splits = Scan.create.__func__, Scan.num_splits.__func__

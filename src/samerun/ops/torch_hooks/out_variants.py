@@ -12,35 +12,35 @@ import torch
 from samerun.ops.implementation import Kernel
 
 
-def variants(namespace: str, overload: str, kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
+def list_variants(namespace: str, overload: str, kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
     """The overload and its kernel, then each variant of it and what computes that.
 
     Nothing for an overload that this torch does not have.
     """
     name, _, kind = overload.partition(".")
-    schema = _schema(namespace, name, kind)
+    schema = _find_schema(namespace, name, kind)
     if schema is None:
         return
     yield overload, kernel
-    inputs = _inputs(schema)
+    inputs = _list_inputs(schema)
     for other in getattr(getattr(torch.ops, namespace), name).overloads():
-        sibling = _schema(namespace, name, "" if other == "default" else other)
+        sibling = _find_schema(namespace, name, "" if other == "default" else other)
         if sibling is None:
             continue
         outs = [argument.name for argument in sibling.arguments if argument.is_out]
-        if outs and _inputs(sibling) == inputs:
-            yield f"{name}.{other}", _into(kernel, outs)
-    in_place = _schema(namespace, f"{name}_", kind)
-    if in_place is not None and _inputs(in_place) == inputs:
-        yield f"{name}_.{kind}".rstrip("."), _in_place(kernel)
+        if outs and _list_inputs(sibling) == inputs:
+            yield f"{name}.{other}", _write_into(kernel, outs)
+    in_place = _find_schema(namespace, f"{name}_", kind)
+    if in_place is not None and _list_inputs(in_place) == inputs:
+        yield f"{name}_.{kind}".rstrip("."), _write_in_place(kernel)
 
 
-def _inputs(schema: Any) -> list[tuple[str, str]]:
+def _list_inputs(schema: Any) -> list[tuple[str, str]]:
     """The names and types of what an overload reads: some differ in the types alone."""
     return [(argument.name, str(argument.type)) for argument in schema.arguments if not argument.is_out]
 
 
-def _schema(namespace: str, name: str, kind: str) -> Any:
+def _find_schema(namespace: str, name: str, kind: str) -> Any:
     """What torch declares of an overload; None when it has none of that name."""
     packet = getattr(getattr(torch.ops, namespace), name, None)
     if packet is None or (kind or "default") not in packet.overloads():
@@ -48,7 +48,7 @@ def _schema(namespace: str, name: str, kind: str) -> Any:
     return getattr(packet, kind or "default")._schema
 
 
-def _into(kernel: Kernel, outs: list[str]) -> Kernel:
+def _write_into(kernel: Kernel, outs: list[str]) -> Kernel:
     @functools.wraps(kernel)
     def with_out(*args: Any, **kwargs: Any) -> Any:
         targets = [kwargs.pop(name) for name in outs if name in kwargs]
@@ -84,7 +84,7 @@ def _name(t: torch.Tensor) -> str:
     return str(t.dtype).removeprefix("torch.")
 
 
-def _in_place(kernel: Kernel) -> Kernel:
+def _write_in_place(kernel: Kernel) -> Kernel:
     @functools.wraps(kernel)
     def in_place(self: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
         return self.copy_(kernel(self, *args, **kwargs))

@@ -7,14 +7,14 @@ from typing import Any
 
 import torch._prims_common as common
 
-from samerun.wrapping import Parameter, around
+from samerun.wrapping import Parameter, wrap_attribute
 
 
-def silenced(names: frozenset[str]) -> Callable[[], None]:
+def silence_refusals(names: frozenset[str]) -> Callable[[], None]:
     """Refuse no more what is called by these names; return what puts the refusals back."""
     caller = Parameter("caller", 0)
 
     def alert(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return None if caller.of(args, kwargs) in names else original(*args, **kwargs)
 
-    return around(common, "alert_not_deterministic", alert)
+    return wrap_attribute(common, "alert_not_deterministic", alert)

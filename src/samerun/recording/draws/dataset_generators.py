@@ -49,7 +49,7 @@ class State(NamedTuple):
         return False
 
 
-class Own(NamedTuple):
+class DatasetGenerator(NamedTuple):
     """One generator of a dataset's."""
 
     name: str  # a source id, then where it is: "numpy-generator:Noisy.rng"
@@ -76,32 +76,32 @@ class Own(NamedTuple):
         return State(whole, words=(*inner["key"].tolist(), inner["pos"])) if "pos" in inner else State(whole)
 
 
-def find(dataset: Any) -> list[Own]:
+def find(dataset: Any) -> list[DatasetGenerator]:
     """Those in its attributes, in what these hold, and among the globals of the module of its class."""
     name = type(dataset).__name__
-    found: dict[int, Own] = {}
+    found: dict[int, DatasetGenerator] = {}
     seen = {id(dataset)}
     waiting: deque[tuple[str, Any, int]] = deque([(name, dataset, 0)])
     while waiting and len(seen) < _MOST:
         path, value, depth = waiting.popleft()
-        for key, item in _items(path, value):
+        for key, item in _walk_items(path, value):
             if issubclass(type(item), _LEAVES) or id(item) in seen:
                 continue
             seen.add(id(item))
-            kind = _kind(item)
+            kind = _classify(item)
             if kind is not None:
-                found[id(item)] = Own(f"{kind}:{key}", key, item)
+                found[id(item)] = DatasetGenerator(f"{kind}:{key}", key, item)
             elif depth < _DEEP:
                 waiting.append((key, item, depth + 1))
     module = sys.modules.get(type(dataset).__module__)
     for key, item in list(getattr(module, "__dict__", {}).items()):
-        kind = _kind(item)
+        kind = _classify(item)
         if kind is not None:
-            found.setdefault(id(item), Own(f"{kind}:{key}", key, item))
+            found.setdefault(id(item), DatasetGenerator(f"{kind}:{key}", key, item))
     return list(found.values())
 
 
-def _items(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _walk_items(path: str, value: Any) -> Iterator[tuple[str, Any]]:
     """What it holds, by where that is; nothing of the script's is run to find out."""
     if isinstance(value, Mapping):
         if type(value) is dict:
@@ -121,7 +121,7 @@ def _items(path: str, value: Any) -> Iterator[tuple[str, Any]]:
             yield f"{path}.{key}", item
 
 
-def _kind(value: Any) -> str | None:
+def _classify(value: Any) -> str | None:
     """The source id of a generator, None of what is none."""
     kind = type(value)  # isinstance would ask a lazy object for what it stands for
     if issubclass(kind, torch.Generator):

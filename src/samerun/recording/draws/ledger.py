@@ -32,7 +32,7 @@ _MOST = 100_000  # rows of one process
 _Key = tuple[str, str, types.CodeType, int, int, str]
 
 
-class _Drawn:
+class _DrawCount:
     """What one line drew from one generator in one step."""
 
     __slots__ = ("before", "came", "count", "site")
@@ -56,7 +56,7 @@ class Draws:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._pending: dict[_Key, _Drawn] = {}
+        self._pending: dict[_Key, _DrawCount] = {}
         self._inside = threading.local()  # a draw that draws itself counts once
         self._written = 0
 
@@ -81,23 +81,23 @@ class Draws:
         finally:
             self._inside.busy = False
 
-    def _meet(self, generator: Generator, function: str, caller: types.FrameType) -> _Drawn | None:
+    def _meet(self, generator: Generator, function: str, caller: types.FrameType) -> _DrawCount | None:
         try:
-            frame = callsite.user_frame(3)
+            frame = callsite.find_user_frame(3)
             if frame is None or callsite.is_samerun(caller):
                 return None
             step, phase = self._journal.where()
             key = (generator.name, function, frame.f_code, frame.f_lineno, step, phase)
             drawn = self._pending.get(key)
             if drawn is None and self._written + len(self._pending) < _MOST:
-                drawn = _Drawn(callsite.call_site(frame), generator.state())
+                drawn = _DrawCount(callsite.call_site(frame), generator.state())
                 self._pending[key] = drawn
             return drawn
         except Exception as error:
             self._journal.fail(error)
             return None
 
-    def _count(self, drawn: _Drawn, value: Any) -> None:
+    def _count(self, drawn: _DrawCount, value: Any) -> None:
         try:
             drawn.count += 1
             drawn.came.update(_digest(value))
@@ -148,13 +148,15 @@ def observe_random(draws: Draws, module: types.ModuleType) -> None:
     hidden: random.Random = random._inst
     for name, function in list(vars(module).items()):
         if _draws(name) and callable(function) and getattr(function, "__self__", None) is hidden:
-            wrapping.around(module, name, _function(draws, shared, f"random.{name}"))
+            wrapping.wrap_attribute(module, name, _wrap_function(draws, shared, f"random.{name}"))
     for name in dir(random.Random):
         if _draws(name) and callable(getattr(random.Random, name)):
-            wrapping.around(random.Random, name, _method(draws, f"random.Random.{name}", _of_random))
+            wrapping.wrap_attribute(
+                random.Random, name, _wrap_method(draws, f"random.Random.{name}", _make_generator)
+            )
 
 
-def _of_random(self: random.Random) -> Generator | None:
+def _make_generator(self: random.Random) -> Generator | None:
     if self is random._inst or isinstance(self, random.SystemRandom) or not isinstance(self, random.Random):
         return None  # the system's entropy has no state
     return Generator(f"{PythonRandom.id}:generator", lambda: digest.digest_value(self.getstate()))
@@ -182,7 +184,7 @@ def observe_numpy(draws: Draws, module: types.ModuleType) -> None:
             return rng
         return recording(rng.bit_generator)
 
-    wrapping.around(module, "default_rng", made)
+    wrapping.wrap_attribute(module, "default_rng", made)
 
 
 def _observe_shared(draws: Draws, module: types.ModuleType, shared: Generator, recording: Any) -> None:
@@ -206,7 +208,7 @@ def _observe_shared(draws: Draws, module: types.ModuleType, shared: Generator, r
     for (place, name), function in functions.items():
         function = getattr(super(recording, mtrand._rand), name) if mtrand._rand is not hidden else function
         if _draws(name):
-            function = wrapping.wrap(function, _function(draws, shared, f"numpy.random.{name}"), place)
+            function = wrapping.wrap(function, _wrap_function(draws, shared, f"numpy.random.{name}"), place)
         if function is not vars(place)[name]:
             wrapping.replace(place, name, function)
 
@@ -231,10 +233,10 @@ def _observe_class(
             return None
         if shared is not None and self is module.mtrand._rand:
             return shared
-        return Generator(source, lambda: digest.digest_value(_state(self)))
+        return Generator(source, lambda: digest.digest_value(_read_state(self)))
 
     methods = {
-        key: wrapping.wrap(getattr(base, key), _method(draws, f"numpy.random.{name}.{key}", generator))
+        key: wrapping.wrap(getattr(base, key), _wrap_method(draws, f"numpy.random.{name}.{key}", generator))
         for key in dir(base)
         if _draws(key) and callable(getattr(base, key))
     }
@@ -245,7 +247,7 @@ def _observe_class(
     return recording
 
 
-def _state(generator: Any) -> Any:
+def _read_state(generator: Any) -> Any:
     """The state of a NumPy generator, as numbers and arrays."""
     if hasattr(generator, "get_state"):
         return generator.get_state(legacy=False)
@@ -259,7 +261,7 @@ def _draws(name: str) -> bool:
     return not name.startswith("_") and name not in _NO_DRAWS and name != "VERSION"
 
 
-def _function(draws: Draws, generator: Generator, label: str) -> Around:
+def _wrap_function(draws: Draws, generator: Generator, label: str) -> Around:
     def drawn(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return draws.through(
             generator,
@@ -272,7 +274,7 @@ def _function(draws: Draws, generator: Generator, label: str) -> Around:
     return drawn
 
 
-def _method(draws: Draws, label: str, generator: Callable[[Any], Generator | None]) -> Around:
+def _wrap_method(draws: Draws, label: str, generator: Callable[[Any], Generator | None]) -> Around:
     def drawn(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         of = generator(args[0]) if args else None
         if of is None:
@@ -288,4 +290,4 @@ def _method(draws: Draws, label: str, generator: Callable[[Any], Generator | Non
     return drawn
 
 
-wrapping.unseen(Draws.through)
+wrapping.hide_frames(Draws.through)

@@ -14,14 +14,14 @@ from typing import Any
 from samerun import digest
 from samerun.ranks import rank
 from samerun.recording import process_identity
-from samerun.recording.draws.dataset_generators import Own, State, find
+from samerun.recording.draws.dataset_generators import DatasetGenerator, State, find
 from samerun.recording.recorder import Recorder
 
 _BATCHES = 4  # of a worker that are looked at
 _MOST_WORKERS = 8  # with the same number and of the same rank, one after the other, that leave such rows
 
 
-class Begun:
+class FirstBatches:
     """Follows the first batches of one worker."""
 
     def __init__(self, recorder: Recorder) -> None:
@@ -29,7 +29,7 @@ class Begun:
         self._pid = 0
         self._batches = 0
         self._told: set[str] = set()
-        self._own: list[Own] = []
+        self._own: list[DatasetGenerator] = []
         self._before: dict[str, State] = {}
         self._seedings: int = 0
 
@@ -76,5 +76,5 @@ class Begun:
 
     def _is_late(self) -> bool:
         """Whether workers of this number have left such rows often enough: each leaves a file."""
-        stem = f"rank{rank()}.{process_identity.role()}.{_MOST_WORKERS}"
+        stem = f"rank{rank()}.{process_identity.find_role()}.{_MOST_WORKERS}"
         return (self._recorder.run / f"{stem}.trace.arrow").exists()

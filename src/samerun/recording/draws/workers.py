@@ -17,11 +17,11 @@ from torch.utils.data._utils import fetch
 from samerun import digest
 from samerun.recording import dynamo_skip
 from samerun.recording.draws.ledger import Draws, Generator
-from samerun.recording.draws.worker_states import Begun
+from samerun.recording.draws.worker_states import FirstBatches
 from samerun.recording.ops.op_schema import own_generator
 from samerun.recording.recorder import Recorder
-from samerun.sources.per_sample.keying import Handed
-from samerun.wrapping import SELF, Parameter, around
+from samerun.sources.per_sample.keying import HandedIndices
+from samerun.wrapping import SELF, Parameter, wrap_attribute
 
 _INDEX = Parameter("possibly_batched_index", 1)
 
@@ -82,7 +82,7 @@ class _Worker:
         self._recorder = recorder
         self._batches = 0
         self._mode: _TorchDraws | None = None
-        self._begun = Begun(recorder)
+        self._begun = FirstBatches(recorder)
 
     def begins(self, dataset: Any) -> None:
         """A batch is about to be made."""
@@ -121,7 +121,7 @@ def _wrap(fetcher: Any, begins: Callable[[Any], Any], ended: Callable[[Any], Any
         dataset = fetching.dataset
         if getattr(dataset, "samerun_keyed", False):  # a view: what it shows is meant
             dataset = dataset.dataset
-        if isinstance(index, Handed):
+        if isinstance(index, HandedIndices):
             index = index.indices
         begins(dataset)
         try:
@@ -129,4 +129,4 @@ def _wrap(fetcher: Any, begins: Callable[[Any], Any], ended: Callable[[Any], Any
         finally:
             ended(index)
 
-    around(fetcher, "fetch", fetched)
+    wrap_attribute(fetcher, "fetch", fetched)

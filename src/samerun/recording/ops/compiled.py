@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatc
 
 from samerun.recording.ops.dispatch_mode import Operations
 from samerun.recording.ops.op_schema import Operation
-from samerun.wrapping import Parameter, around
+from samerun.wrapping import Parameter, wrap_attribute
 
 _NAME = "torch._inductor.output_code"
 # Before this (torch 2.9) a dispatch mode has torch.compile run everything in eager mode.
@@ -31,28 +31,28 @@ def observe(mode: Operations) -> None:
     if IS_COMPILED:
         _modes.append(mode)
         if _NAME in sys.modules:
-            imported()
+            wrap_graphs()
 
 
-def imported() -> None:
+def wrap_graphs() -> None:
     """Inductor was just imported."""
     for mode in _modes:
-        around(sys.modules[_NAME].CompiledFxGraph, "__call__", _around(mode))
+        wrap_attribute(sys.modules[_NAME].CompiledFxGraph, "__call__", _run_under(mode))
     _modes.clear()
 
 
-def _around(mode: Operations) -> Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]:
+def _run_under(mode: Operations) -> Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]:
     def run(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if mode not in _get_current_dispatch_mode_stack():
             return original(*args, **kwargs)
         inputs = tuple(_given.of(args, kwargs, ()))  # the list itself is emptied by what is called
         call = functools.partial(original, *args, **kwargs)
-        return mode.compiled(_operation(args[0], inputs, call), inputs)
+        return mode.compiled(_describe_graph(args[0], inputs, call), inputs)
 
     return run
 
 
-def _operation(graph: Any, inputs: tuple[Any, ...], call: Callable[..., Any]) -> Operation:
+def _describe_graph(graph: Any, inputs: tuple[Any, ...], call: Callable[..., Any]) -> Operation:
     """What is known of a compiled graph; it may draw, and says which of its inputs it writes to."""
     part = "backward" if getattr(graph, "fx_kwargs", {}).get("is_backward") else "forward"
     written = tuple(

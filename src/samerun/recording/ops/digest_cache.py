@@ -15,9 +15,9 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from xxhash import xxh3_128_digest
 
-from samerun.digest.host import digest_memory, function_mode_is_on, plain_device, storage_address
-from samerun.digest.same_layout import Like
-from samerun.digest.unobserved import quiet
+from samerun.digest.host import digest_memory, find_plain_device, function_mode_is_on, storage_address
+from samerun.digest.same_layout import Layout
+from samerun.digest.unobserved import hide_ops
 from samerun.interruption import is_the_scripts
 from samerun.recording.trace import tensor_digests as digests
 from samerun.recording.trace.tensor_digests import Slot, Tensors
@@ -39,7 +39,7 @@ _View = tuple[Any, torch.Size, tuple[int, ...]]
 _Kind = tuple[type, torch.dtype, torch.Size]
 
 
-class _Known:
+class _Entry:
     """What was left at an address, true as long as nothing is written there.
 
     One is made for each tensor that a step puts out, and serves in all steps: to make it anew each time would
@@ -48,7 +48,7 @@ class _Known:
 
     __slots__ = ("digest", "hold", "like", "nbytes", "shape", "stride", "version")
 
-    def __init__(self, like: Like | None, nbytes: int, shape: torch.Size, stride: tuple[int, ...]) -> None:
+    def __init__(self, like: Layout | None, nbytes: int, shape: torch.Size, stride: tuple[int, ...]) -> None:
         self.like = like  # None where only a tensor's size and strides tell whether it is the same
         self.nbytes = nbytes
         self.shape = shape
@@ -57,7 +57,7 @@ class _Known:
         self.hold = 0  # the number of the hold on its storage
         self.digest: bytes | Slot = b""
 
-    def says(self, version: int, hold: int, digest: bytes | Slot) -> _Known:
+    def says(self, version: int, hold: int, digest: bytes | Slot) -> _Entry:
         """That this digest was left, when the version counter was there."""
         self.version, self.hold, self.digest = version, hold, digest
         return self
@@ -74,16 +74,16 @@ class Memory:
 
     def __init__(self, tensors: Tensors) -> None:
         self._tensors = tensors
-        self._known: dict[int, _Known] = {}
+        self._known: dict[int, _Entry] = {}
         # Weak references, by name, each with a number of its own: an address is used anew by memory that
         # comes past the dispatcher.
         self._held: dict[int, int] = {}
         self._holds = 0
         self._touched: list[int] = []  # names of the storages of the last operation
         self._views: dict[_View, bytes] = {}
-        self._likes: dict[_Kind, Like] = {}
+        self._likes: dict[_Kind, Layout] = {}
         self._learnt: Counter[_Kind] = Counter()
-        self._expected: list[_Known] = []  # of the tensors that were put out, in the order of the last step
+        self._expected: list[_Entry] = []  # of the tensors that were put out, in the order of the last step
         self._places = itertools.count()  # in this step: threads must not share one
         self.unwritten: dict[int, torch.UntypedStorage] = {}  # kept alive: its address stays its own
         self._workspaces: dict[int, torch.UntypedStorage] = {}  # likewise
@@ -92,8 +92,8 @@ class Memory:
         """At the end of a step."""
         self.doubt()
         self._places = itertools.count()
-        self.unwritten = _in_use(self.unwritten)
-        self._workspaces = _in_use(self._workspaces)
+        self.unwritten = _select_in_use(self.unwritten)
+        self._workspaces = _select_in_use(self._workspaces)
 
     def doubt(self) -> None:
         """Know no digest any more: memory may have been written, or used anew, past the dispatcher."""
@@ -154,9 +154,9 @@ class Memory:
             and known.hold == self._held.get(storage._cdata)
         ):
             return known.digest
-        if nbytes == tensor.nbytes and not tensor.is_contiguous() and plain_device(tensor) == "cpu":
+        if nbytes == tensor.nbytes and not tensor.is_contiguous() and find_plain_device(tensor) == "cpu":
             digest = digest_memory(address, nbytes)
-            known = _Known(None, nbytes, torch.Size([nbytes]), (1,))
+            known = _Entry(None, nbytes, torch.Size([nbytes]), (1,))
             self._known[address] = known.says(tensor._version, self._hold(storage), digest)
             return digest
         return None
@@ -186,13 +186,13 @@ class Memory:
 
     def storage(self, storage: torch.UntypedStorage) -> bytes | Slot:
         """The digest of all the bytes of a storage that an operation is given, whatever wrote them."""
-        if storage.device.type == "meta" or not _address(storage) or not storage.nbytes():
+        if storage.device.type == "meta" or not _get_address(storage) or not storage.nbytes():
             return digests.NOTHING
         if storage.data_ptr() in self.unwritten:
             return _GARBAGE
         if storage.device.type == "cpu":
             return digest_memory(storage.data_ptr(), storage.nbytes())
-        with quiet():
+        with hide_ops():
             whole = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
             return self._tensors.digest(whole)
 
@@ -218,21 +218,21 @@ class Memory:
             pass
         digest = self._tensors.digest(tensor)
         try:
-            known = _Known(None, tensor.nbytes, tensor.shape, tensor.stride())
+            known = _Entry(None, tensor.nbytes, tensor.shape, tensor.stride())
             known.says(tensor._version + bumps, self._hold(tensor.untyped_storage()), digest)
             self._known[tensor.data_ptr()] = known
         except (RuntimeError, NotImplementedError):
             pass
         return digest
 
-    def _expect(self, tensor: torch.Tensor, at: int) -> _Known | None:
+    def _expect(self, tensor: torch.Tensor, at: int) -> _Entry | None:
         """How to read a plain tensor, the one of this number in this step, when one like it is known."""
         kind = type(tensor), tensor.dtype, tensor.shape
         like = self._likes.get(kind)
         if like is None or not like.check(tensor):
             self._learn(tensor, kind)
             return None
-        known = _Known(like, like.nbytes, like.shape, like.stride)
+        known = _Entry(like, like.nbytes, like.shape, like.stride)
         if at < len(self._expected):
             self._expected[at] = known
         elif at < _MOST_LIKES:
@@ -246,7 +246,7 @@ class Memory:
             self._learnt.clear()
         self._learnt[kind] += 1
         if self._learnt[kind] <= _MOST_TIMES and digests.is_on_host(tensor):
-            like = Like.of(tensor)
+            like = Layout.of(tensor)
             if like is not None:
                 self._likes[kind] = like
 
@@ -255,26 +255,26 @@ class Memory:
         for storages in (self.unwritten, self._workspaces):
             if storages:
                 for tensor in tensors:
-                    if (storage := storage_of(tensor)) is not None:
+                    if (storage := get_storage(tensor)) is not None:
                         storages.pop(storage.data_ptr(), None)
 
     def left_unwritten(self, tensor: torch.Tensor, workspace: bool = False) -> None:
         """An operation put this tensor out and did not write all of it; a `workspace` is read with care."""
-        storage = storage_of(tensor)
+        storage = get_storage(tensor)
         if storage is not None and tensor.numel():
             self._known.pop(tensor.data_ptr(), None)
             (self._workspaces if workspace else self.unwritten)[storage.data_ptr()] = storage
 
     def overwrites(self, storage: torch.UntypedStorage) -> None:
         """A copy is about to be made into all of it: what it holds until then is nobody's."""
-        if storage.device.type != "meta" and _address(storage) and storage.nbytes():
+        if storage.device.type != "meta" and _get_address(storage) and storage.nbytes():
             self.lose(storage)
             self.unwritten[storage.data_ptr()] = storage
 
     def overwritten(self, storage: torch.UntypedStorage) -> None:
         """That copy was made, or refused."""
         if storage.device.type != "meta":
-            self.unwritten.pop(_address(storage), None)
+            self.unwritten.pop(_get_address(storage), None)
 
     def lose(self, storage: torch.UntypedStorage) -> None:
         """Something else wrote there: know nothing of it."""
@@ -289,7 +289,7 @@ class Memory:
         return _is_in(self.unwritten, tensor)
 
 
-def storage_of(tensor: torch.Tensor) -> torch.UntypedStorage | None:
+def get_storage(tensor: torch.Tensor) -> torch.UntypedStorage | None:
     """What holds the bytes of a tensor; None for those that are sparse, fake and the like."""
     try:
         storage = tensor.untyped_storage()
@@ -301,7 +301,7 @@ def storage_of(tensor: torch.Tensor) -> torch.UntypedStorage | None:
         return None
 
 
-def _address(storage: torch.UntypedStorage) -> int:
+def _get_address(storage: torch.UntypedStorage) -> int:
     """Where it begins, 0 where it is nowhere: that of a fake tensor."""
     try:
         return storage.data_ptr()
@@ -310,11 +310,11 @@ def _address(storage: torch.UntypedStorage) -> int:
 
 
 def _is_in(storages: dict[int, torch.UntypedStorage], tensor: torch.Tensor) -> bool:
-    storage = storage_of(tensor)
+    storage = get_storage(tensor)
     return storage is not None and storage.data_ptr() in storages
 
 
-def _in_use(storages: dict[int, torch.UntypedStorage]) -> dict[int, torch.UntypedStorage]:
+def _select_in_use(storages: dict[int, torch.UntypedStorage]) -> dict[int, torch.UntypedStorage]:
     """Those that anything but us still holds."""
     count: Callable[[int], int] = torch._C._storage_Use_Count
     return {address: storage for address, storage in storages.items() if count(storage._cdata) > 1}

@@ -16,9 +16,9 @@ from samerun import callsite
 from samerun.recording import dynamo_skip
 from samerun.recording.ops.digest_cache import Memory
 from samerun.recording.ops.external_writes import Place, Read, Watch
-from samerun.recording.ops.op_schema import TENSORS, Operation, came_of, learn, own_generator, tensors_in
-from samerun.recording.ops.uninitialized import Unwritten
-from samerun.recording.ops.wrapped_numbers import as_tensors
+from samerun.recording.ops.op_schema import TENSORS, Operation, learn, list_tensors, make_came, own_generator
+from samerun.recording.ops.uninitialized import UnwrittenMemory
+from samerun.recording.ops.wrapped_numbers import convert_to_tensors
 from samerun.recording.recorder import Recorder
 from samerun.recording.replay.probe import Prober
 from samerun.recording.trace.tensor_digests import Slot
@@ -58,7 +58,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._operations: dict[Any, Operation] = {}  # not by id(), which tells all audit hooks each time
         self._apart: Callable[..., Any] | None = None  # itself, out of the compiler's sight
         self._sites: dict[tuple[CodeType, int], str] = {}
-        self.unwritten = Unwritten(self.memory, recorder, lambda: self._place()[1])
+        self.unwritten = UnwrittenMemory(self.memory, recorder, lambda: self._place()[1])
         self._made: dict[int, tuple[str | None, str | None]] = {}  # autograd node → where its forward ran
 
     def forget(self) -> None:
@@ -191,7 +191,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _probe(self, func: Any, before: _Before, args: Any, kwargs: dict[str, Any], result: Any) -> None:
         assert self.prober is not None
-        said = self.prober.after(func, came_of(func), args, kwargs, result)
+        said = self.prober.after(func, make_came(func), args, kwargs, result)
         name = self._operations[func].name
         self.recorder.row("probe", name, module=before[3], call_site=before[4], detail=said)
 
@@ -275,7 +275,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         elif operation.unwritten:
             flags |= schema.NEVER_WRITTEN
             line = self._line_inside() or site
-            for tensor in tensors_in(result):
+            for tensor in list_tensors(result):
                 self.unwritten.made(tensor, line)
         elif operation.moves and memory.unwritten and memory.is_unwritten(args[0]):
             flags |= schema.NEVER_WRITTEN
@@ -286,14 +286,14 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             for tensor in put_out:
                 parts.append(memory.output(tensor, 1))  # autograd counts the write after it has returned
             for number in operation.new:
-                for tensor in tensors_in(result[number] if isinstance(result, (list, tuple)) else result):
+                for tensor in list_tensors(result[number] if isinstance(result, (list, tuple)) else result):
                     put_out.append(tensor)
                     parts.append(memory.output(tensor))
         elif isinstance(result, torch.Tensor):
             put_out = [result]
             parts = [memory.output(result)]
         else:
-            for number, tensor in enumerate(tensors_in(result)):
+            for number, tensor in enumerate(list_tensors(result)):
                 if number == operation.workspace:
                     memory.left_unwritten(tensor, workspace=True)
                     continue
@@ -302,7 +302,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if isinstance(result, (int, float, bool)):
                 parts.append(xxh3_128_digest(repr(result).encode()))
         for number in operation.unsaid:
-            for tensor in tensors_in(args[number]) if number < len(args) else ():
+            for tensor in list_tensors(args[number]) if number < len(args) else ():
                 put_out.append(tensor)
                 parts.append(memory.output(tensor))
         if self.watch is not None and watched is not None:
@@ -331,7 +331,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         for tensor, digest in zip(put_out, parts, strict=False):  # a number is a part too, the last one
             watch.wrote(tensor, digest, here)
         if operation.unwritten:
-            for tensor in tensors_in(result):
+            for tensor in list_tensors(result):
                 watch.left_unwritten(tensor, here)
         if put_out:
             known = set(map(id, put_out))
@@ -343,17 +343,17 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Another thread is at work on all of these tensors."""
         if self.watch is not None:
             for value in values:
-                for tensor in tensors_in(list(value.values()) if isinstance(value, dict) else value):
+                for tensor in list_tensors(list(value.values()) if isinstance(value, dict) else value):
                     self.watch.hold(tensor)
 
     def _line_inside(self) -> str | None:
         """The user's line that runs now, where the line of the record is that of an optimizer's step."""
-        frame = None if self.recorder.site is None else callsite.user_frame(2)
+        frame = None if self.recorder.site is None else callsite.find_user_frame(2)
         return None if frame is None else callsite.call_site(frame)
 
     def _site(self) -> str | None:
         """The line of the user's code that asked for this operation."""
-        frame = callsite.user_frame(5)
+        frame = callsite.find_user_frame(5)
         if frame is None:
             return None
         key = frame.f_code, frame.f_lasti  # cheaper than the number of the line
@@ -366,7 +366,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Write the state that is about to be drawn from; that of the script's own generator."""
         generator = own_generator(kwargs)
         if generator is None:
-            self.recorder.rng(f"torch-{_device(args, kwargs)}")
+            self.recorder.rng(f"torch-{_find_device(args, kwargs)}")
             return None
         state = self.recorder.tensors.digest(generator.get_state())
         self.recorder.row("rng", _own(generator), parts=[state])
@@ -389,16 +389,16 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 def _call_with_tensors(operation: Operation, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Once more after a RuntimeError, where numbers stood for tensors; else that error goes on."""
-    given = as_tensors(func, args)
+    given = convert_to_tensors(func, args)
     if given is None:
         raise
     return operation.call(*given, **kwargs)
 
 
-def _device(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def _find_device(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     """The type of the device that an operation is about to draw on."""
     for value in (*args, *kwargs.values()):  # out=, too
-        for tensor in tensors_in(value):
+        for tensor in list_tensors(value):
             return tensor.device.type
     return torch.device(kwargs.get("device") or "cpu").type
 
@@ -412,7 +412,7 @@ def _is_on_its_way(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -
     if not isinstance(result, torch.Tensor) or not result.is_cpu:
         return False
     waits = not (kwargs.get("non_blocking") or (len(args) > 2 and args[2] is True))
-    return not waits and any(not tensor.is_cpu for tensor in tensors_in(list(args)))
+    return not waits and any(not tensor.is_cpu for tensor in list_tensors(list(args)))
 
 
 if _compiling is not None:

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from samerun.digest.host import digest_memory, plain_device
-from samerun.digest.keyed import tensor_seed
+from samerun.digest.host import digest_memory, find_plain_device
+from samerun.digest.keyed import make_tensor_seed
 from samerun.recording.ops.digest_cache import Memory, weakly
 from samerun.recording.trace import tensor_digests as digests
 from samerun.recording.trace.tensor_digests import FINGERPRINT, Slot, Tensors
@@ -38,7 +38,7 @@ class Place(NamedTuple):
     step: int
 
 
-class Met(NamedTuple):
+class ExternalWrite(NamedTuple):
     """A gap, on its way to the trace; `apart` are digests on a device: it is none when they are equal."""
 
     place: Place
@@ -47,7 +47,7 @@ class Met(NamedTuple):
     apart: tuple[bytes | Slot, bytes | Slot] | None = None
 
 
-class _Seen:
+class _Snapshot:
     """A tensor as it was when last seen."""
 
     __slots__ = ("blocks", "digest", "end", "raw", "seed", "start")
@@ -55,13 +55,13 @@ class _Seen:
     def __init__(self, tensor: torch.Tensor, digest: bytes | Slot) -> None:
         self.digest = digest
         self.start = tensor.data_ptr()
-        self.end = self.start + _span(tensor)
+        self.end = self.start + _measure_span(tensor)
         self.raw: bytes | None = None  # the digest of its bytes as they lie, under `seed`; None: not known
         self.seed = 0
         self.blocks: list[bytes] | None = None
         if isinstance(digest, bytes):
             if tensor.is_contiguous():
-                self.raw, self.seed = digest, tensor_seed(tensor.dtype, tensor.shape)
+                self.raw, self.seed = digest, make_tensor_seed(tensor.dtype, tensor.shape)
             elif self.end - self.start == tensor.nbytes:
                 self.raw = digest_memory(self.start, tensor.nbytes)
 
@@ -92,7 +92,7 @@ class _History:
     def __init__(self, storage: torch.UntypedStorage) -> None:
         self._ref = weakly(storage)  # while it is there, no other storage has the address of this one
         self.address = storage.data_ptr()
-        self.views: dict[_Key, _Seen] = {}
+        self.views: dict[_Key, _Snapshot] = {}
         self.written: Place | None = None  # the operation that last put it out
         self.seen: Place | None = None  # the one that last found it as it was
         self.gap: dict[str, Any] | None = None  # what was met last, until the memory is written anew
@@ -107,7 +107,7 @@ class _History:
         """Whether it has other memory than before (share_memory_, resize_)."""
         return storage.data_ptr() != self.address
 
-    def cover(self, start: int, end: int) -> _Seen | None:
+    def cover(self, start: int, end: int) -> _Snapshot | None:
         """A tensor that these bytes are a part of, the smallest one known."""
         found = [seen for seen in self.views.values() if seen.raw and seen.start <= start and end <= seen.end]
         return min(found, key=lambda seen: seen.end - seen.start, default=None)
@@ -126,7 +126,7 @@ class Watch:
         self._names = names
         self._histories: dict[int, _History] = {}
         self._at: dict[int, list[_History]] = {}  # by address: NumPy's memory can be brought in twice
-        self._met: list[Met] = []
+        self._met: list[ExternalWrite] = []
         self._called: dict[int, str] | None = None  # names by storage; on a device, as of the last record
         self._turn = 1  # counts operations
         self._count = 0
@@ -135,7 +135,7 @@ class Watch:
 
     def read(self, tensor: torch.Tensor, here: Place) -> bytes | Slot | None:
         """An operation is about to read this; its digest, None where it has no memory of its own."""
-        if not plain_device(tensor) or not tensor.numel():
+        if not find_plain_device(tensor) or not tensor.numel():
             return None
         history, key = self._history(tensor)
         fresh = self._tensors.digest(tensor)
@@ -152,7 +152,7 @@ class Watch:
             if not self._covered(history, tensor):
                 self._gap(history, tensor, here, fresh)
         elif isinstance(fresh, Slot) or isinstance(known.digest, Slot):
-            self._met.append(Met(here, None, self._detail(history, tensor), (known.digest, fresh)))
+            self._met.append(ExternalWrite(here, None, self._detail(history, tensor), (known.digest, fresh)))
         elif known.digest != fresh:
             self._gap(history, tensor, here, fresh)
         if history.gap is not None and history.met != self._turn:  # by another operation than the first
@@ -160,7 +160,7 @@ class Watch:
             self._note(here, fresh, history.gap)
         history.seen = here
         if known is not None or len(history.views) < _VIEWS:
-            history.views[key] = _Seen(tensor, fresh)
+            history.views[key] = _Snapshot(tensor, fresh)
         return fresh
 
     def left(self, read: Iterable[Read], here: Place, may_write: bool) -> None:
@@ -177,14 +177,14 @@ class Watch:
                 self.wrote(tensor, fresh, here)
             else:
                 self._gap(history, tensor, here, fresh)
-                history.views[key] = _Seen(tensor, fresh)
+                history.views[key] = _Snapshot(tensor, fresh)
 
     def wrote(self, tensor: torch.Tensor, digest: bytes | Slot, here: Place) -> None:
         """An operation put this tensor out, or wrote to it."""
-        if not plain_device(tensor) or not tensor.numel():
+        if not find_plain_device(tensor) or not tensor.numel():
             return
         history, key = self._history(tensor)
-        start, end = key[0], key[0] + _span(tensor)
+        start, end = key[0], key[0] + _measure_span(tensor)
         for other in self._at[history.address]:
             if other.views:
                 views = other.views.items()
@@ -193,11 +193,11 @@ class Watch:
                 other.gap = None
             other.written = other.seen = here
         if not history.held and digest != FINGERPRINT:
-            history.views[key] = _Seen(tensor, digest)
+            history.views[key] = _Snapshot(tensor, digest)
 
     def left_unwritten(self, tensor: torch.Tensor, here: Place) -> None:
         """An operation put this tensor out and wrote nothing to it: what it holds now is what it held."""
-        if digests.is_on_host(tensor) and plain_device(tensor) and tensor.nbytes <= _UNWRITTEN:
+        if digests.is_on_host(tensor) and find_plain_device(tensor) and tensor.nbytes <= _UNWRITTEN:
             self.wrote(tensor, self._tensors.digest(tensor), here)
 
     def enters(self, tensor: torch.Tensor, here: Place) -> None:
@@ -217,17 +217,17 @@ class Watch:
         """An optimizer's step, the last one before the window, left these tensors so."""
         if self._next:
             for tensor in tensors:
-                if plain_device(tensor):
+                if find_plain_device(tensor):
                     self.wrote(tensor, self._tensors.digest(tensor), Place(name, None, site, step))
 
     def hold(self, tensor: torch.Tensor) -> None:
         """Another thread carries out an operation on this memory, to the end of the step at the latest."""
-        if plain_device(tensor) and tensor.numel():
+        if find_plain_device(tensor) and tensor.numel():
             history, _ = self._history(tensor)
             history.held = True
             history.views.clear()
 
-    def take(self) -> list[Met]:
+    def take(self) -> list[ExternalWrite]:
         """The gaps met by an operation; the next one begins."""
         met, self._met = self._met, []
         self._turn += 1
@@ -264,7 +264,7 @@ class Watch:
         if not digests.is_on_host(tensor):
             return True
         start = tensor.data_ptr()
-        end = start + _span(tensor)
+        end = start + _measure_span(tensor)
         cover = history.cover(start, end)
         if cover is None:
             return True
@@ -286,7 +286,7 @@ class Watch:
     def _note(self, here: Place, fresh: bytes | Slot, detail: dict[str, Any]) -> None:
         self._count += 1
         if self._count <= _MOST and isinstance(fresh, bytes):
-            self._met.append(Met(here, fresh, detail))
+            self._met.append(ExternalWrite(here, fresh, detail))
 
     def _detail(self, history: _History, tensor: torch.Tensor) -> dict[str, Any]:
         written, seen = history.written, history.seen
@@ -308,12 +308,12 @@ class Watch:
                 known.untyped_storage()._cdata: name
                 for named in reversed(self._names)
                 for name, known in named()
-                if plain_device(known)
+                if find_plain_device(known)
             }
         return self._called.get(storage)
 
 
-def _span(tensor: torch.Tensor) -> int:
+def _measure_span(tensor: torch.Tensor) -> int:
     """Bytes from the first element to the last."""
     if tensor.is_contiguous():
         return tensor.nbytes

@@ -13,7 +13,7 @@ import torch
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from samerun.recording.ops.dispatch_mode import Operations
-from samerun.wrapping import around
+from samerun.wrapping import wrap_attribute
 
 _TRACERS = {
     torch._C: (
@@ -43,4 +43,4 @@ def observe(mode: Operations) -> None:
     for owner, names in _TRACERS.items():
         for name in names:
             if hasattr(owner, name):  # not in every version of torch
-                around(owner, name, traced)
+                wrap_attribute(owner, name, traced)

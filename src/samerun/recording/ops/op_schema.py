@@ -73,7 +73,7 @@ class Operation:
         found: list[torch.Tensor] = []
         for position, name in zip(self.written, self.written_names, strict=True):
             value = args[position] if position < len(args) else kwargs.get(name)
-            found += tensors_in(value)
+            found += list_tensors(value)
         return found
 
 
@@ -121,12 +121,12 @@ def learn(func: Any) -> Operation:
     )
 
 
-def came_of(func: Any) -> Callable[[Sequence[Any], dict[str, Any], Any], list[Any]]:
+def make_came(func: Any) -> Callable[[Sequence[Any], dict[str, Any], Any], list[Any]]:
     """What an operation put out, of (arguments, keywords, result): tensors and numbers."""
     operation = learn(func)
 
     def came(args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> list[Any]:
-        results = tensors_in(result)
+        results = list_tensors(result)
         found: list[Any] = [t for number, t in enumerate(results) if number != operation.workspace]
         found += operation.writes_to(tuple(args), kwargs)
         return found if found else [result]
@@ -149,10 +149,10 @@ def own_generator(kwargs: dict[str, Any]) -> torch.Generator | None:
     return None if any(given._cdata == one._cdata for one in defaults) else given
 
 
-def tensors_in(value: Any) -> list[torch.Tensor]:
+def list_tensors(value: Any) -> list[torch.Tensor]:
     """A tensor, or those in lists and tuples, as operations take and give them."""
     if isinstance(value, torch.Tensor):
         return [value]
     if isinstance(value, (list, tuple)):
-        return [tensor for item in value for tensor in tensors_in(item)]
+        return [tensor for item in value for tensor in list_tensors(item)]
     return []

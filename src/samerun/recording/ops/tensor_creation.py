@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 from samerun import callsite
 from samerun.recording.ops.dispatch_mode import Operations
 from samerun.recording.ops.external_writes import Place
-from samerun.wrapping import around
+from samerun.wrapping import wrap_attribute
 
 
 def observe(mode: Operations) -> None:
@@ -27,7 +27,7 @@ def _observe_entry(mode: Operations, name: str) -> None:
 
     def enter(tensor: torch.Tensor) -> None:
         if mode in _get_current_dispatch_mode_stack():
-            frame = callsite.user_frame(4)
+            frame = callsite.find_user_frame(4)
             site = None if frame is None else callsite.call_site(frame)
             module = mode.path()
             if mode.watch is not None:
@@ -42,7 +42,7 @@ def _observe_entry(mode: Operations, name: str) -> None:
         guarded(tensor)
         return tensor
 
-    around(torch, name, made)
+    wrap_attribute(torch, name, made)
 
 
 def _observe_copies_of_storages(mode: Operations) -> None:
@@ -60,4 +60,4 @@ def _observe_copies_of_storages(mode: Operations) -> None:
         finally:
             ends(args[0])
 
-    around(torch.UntypedStorage, "copy_", copied)
+    wrap_attribute(torch.UntypedStorage, "copy_", copied)

@@ -7,12 +7,12 @@ from typing import Any
 
 import torch
 
-from samerun.recording.ops.digest_cache import Memory, storage_of
-from samerun.recording.ops.op_schema import Operation, tensors_in
+from samerun.recording.ops.digest_cache import Memory, get_storage
+from samerun.recording.ops.op_schema import Operation, list_tensors
 from samerun.recording.recorder import Recorder
 
 
-class Unwritten:
+class UnwrittenMemory:
     """Knows the line behind the memory that `memory` holds for unwritten."""
 
     def __init__(self, memory: Memory, recorder: Recorder, site: Callable[[], str | None]) -> None:
@@ -29,18 +29,18 @@ class Unwritten:
     def made(self, tensor: torch.Tensor, site: str | None) -> None:
         """An operation at this line allocated it, or more of it, and wrote nothing there."""
         self._memory.left_unwritten(tensor)
-        if (storage := storage_of(tensor)) is not None:
+        if (storage := get_storage(tensor)) is not None:
             self._lines[storage.data_ptr()] = site
 
     def told_of_growth(self, call: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
         """A resize that knows whether there is memory now that nothing has written."""
 
         def measure(tensor: torch.Tensor) -> tuple[torch.UntypedStorage, int] | None:
-            storage = storage_of(tensor)
+            storage = get_storage(tensor)
             return None if storage is None else (storage, storage.nbytes())
 
         def compare(tensor: torch.Tensor, before: torch.UntypedStorage, nbytes: int) -> None:
-            if storage_of(tensor) is before and before.nbytes() > nbytes:
+            if get_storage(tensor) is before and before.nbytes() > nbytes:
                 self.made(tensor, self._site())
 
         measured, compared = self._recorder.guard(measure), self._recorder.guard(compare)
@@ -66,10 +66,10 @@ class Unwritten:
 
     def made_at(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
         """The line that allocated the memory which an operation read though nothing had written it."""
-        given = [tensor for value in (*args, *kwargs.values()) for tensor in tensors_in(value)]
+        given = [tensor for value in (*args, *kwargs.values()) for tensor in list_tensors(value)]
         # else it was written by the operation itself, which computed with what was there
         among = [tensor for tensor in given if self._memory.is_unwritten(tensor)] or given
-        storages = (storage_of(tensor) for tensor in among)
+        storages = (get_storage(tensor) for tensor in among)
         lines = (self._lines.get(storage.data_ptr()) for storage in storages if storage is not None)
         return next((line for line in lines if line is not None), None)
 
@@ -80,5 +80,5 @@ class Unwritten:
         return any(
             id(tensor) not in written and self._memory.is_unwritten(tensor)
             for value in (*args, *kwargs.values())
-            for tensor in tensors_in(value)
+            for tensor in list_tensors(value)
         )

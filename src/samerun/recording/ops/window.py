@@ -12,7 +12,7 @@ from samerun.recording.ops import compiled, jit_trace, tensor_creation
 from samerun.recording.ops.dispatch_mode import Operations
 from samerun.recording.ops.external_writes import Watch
 from samerun.recording.recorder import Recorder
-from samerun.wrapping import around
+from samerun.wrapping import wrap_attribute
 
 
 class Window:
@@ -55,11 +55,11 @@ def observe(recorder: Recorder, path: Callable[[], str | None]) -> None:
 
     compiled.observe(window.mode)
     if not compiled.IS_COMPILED:
-        around(torch, "compile", _in_eager_mode(recorder))
+        wrap_attribute(torch, "compile", _run_eagerly(recorder))
     jit_trace.observe(window.mode)
 
 
-def _in_eager_mode(
+def _run_eagerly(
     recorder: Recorder,
 ) -> Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]:
     """torch.compile as an older torch has it under a dispatch mode."""

@@ -14,7 +14,7 @@ import torch
 _KINDS = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
 
 
-def as_tensors(func: Any, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+def convert_to_tensors(func: Any, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """The arguments with tensors where the schema has one and a number was given; None without such."""
     schema = getattr(func, "_schema", None)
     if schema is None:

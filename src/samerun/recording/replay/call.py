@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import torch
 
 from samerun import digest
-from samerun.digest.host import plain_device
-from samerun.digest.unobserved import quiet
+from samerun.digest.host import find_plain_device
+from samerun.digest.unobserved import hide_ops
 from samerun.errors import UsageError
 
 _MOST = 256 << 20  # bytes of all inputs
@@ -61,29 +61,29 @@ class Call(NamedTuple):
 
         The default generators are left where the operation leaves them.
         """
-        tensors = copies(self.tensors)
-        for generator, state in zip(_defaults(), self.defaults, strict=False):
+        tensors = copy_tensors(self.tensors)
+        for generator, state in zip(_list_defaults(), self.defaults, strict=False):
             generator.set_state(state)
         generators = [torch.Generator(device) for device in self.devices]
         for generator, state in zip(generators, self.given, strict=True):
             generator.set_state(state)
-        args, kwargs = (_rebuilt(spec, tensors, generators) for spec in (self.args, self.kwargs))
-        with quiet():
+        args, kwargs = (_rebuild(spec, tensors, generators) for spec in (self.args, self.kwargs))
+        with hide_ops():
             result = function(*args, **kwargs)
-            return digested(came(args, kwargs, result))
+            return digest_all(came(args, kwargs, result))
 
 
 def take(op: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Call:
     """The call as it is about to be made. Raises UsageError for arguments that cannot be copied."""
     tensors: list[torch.Tensor] = []
     generators: list[torch.Generator] = []
-    positional, named = (_spec(value, tensors, generators) for value in (list(args), kwargs))
+    positional, named = (_take_apart(value, tensors, generators) for value in (list(args), kwargs))
     return Call(
         op,
         positional,
         named,
-        copies(tensors),
-        [generator.get_state() for generator in _defaults()],
+        copy_tensors(tensors),
+        [generator.get_state() for generator in _list_defaults()],
         [generator.get_state() for generator in generators],
         [str(generator.device) for generator in generators],
     )
@@ -94,8 +94,8 @@ class Generators:
 
     def __init__(self, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         given: list[torch.Generator] = []
-        _spec([list(args), kwargs], [], given)
-        self._all = [*_defaults(), *given]
+        _take_apart([list(args), kwargs], [], given)
+        self._all = [*_list_defaults(), *given]
         self._states = [generator.get_state() for generator in self._all]
 
     def restore(self) -> None:
@@ -104,7 +104,7 @@ class Generators:
             generator.set_state(state)
 
 
-def digested(tensors: Sequence[Any]) -> bytes:
+def digest_all(tensors: Sequence[Any]) -> bytes:
     """16 bytes over tensors and numbers."""
     return digest.combine(
         digest.digest_tensor(item) if isinstance(item, torch.Tensor) else digest.digest_value(item)
@@ -112,11 +112,11 @@ def digested(tensors: Sequence[Any]) -> bytes:
     )
 
 
-def copies(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+def copy_tensors(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """Copies with the strides, offsets and shared memory of the originals."""
     storages: dict[int, torch.UntypedStorage] = {}
     found = []
-    with quiet():
+    with hide_ops():
         for tensor in tensors:
             storage = tensor.untyped_storage()
             if storage._cdata not in storages:
@@ -129,23 +129,23 @@ def copies(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     return found
 
 
-def _defaults() -> list[torch.Generator]:
+def _list_defaults() -> list[torch.Generator]:
     """The default generators that are in use."""
     return [torch.default_generator, *torch.cuda.default_generators]  # none before CUDA is in use
 
 
-def _storage(tensor: torch.Tensor) -> tuple[int, int]:
+def _identify_storage(tensor: torch.Tensor) -> tuple[int, int]:
     """Which it is, and its bytes."""
     storage = tensor.untyped_storage()
     return storage._cdata, storage.nbytes()
 
 
-def _spec(value: Any, tensors: list[torch.Tensor], generators: list[torch.Generator]) -> Any:
+def _take_apart(value: Any, tensors: list[torch.Tensor], generators: list[torch.Generator]) -> Any:
     """The value without its tensors and generators, which are added to these."""
     if isinstance(value, torch.Tensor):
-        if not plain_device(value):
+        if not find_plain_device(value):
             raise UsageError(f"an input is a {type(value).__name__} that is no plain dense tensor")
-        storages = {id_: nbytes for id_, nbytes in map(_storage, [*tensors, value])}
+        storages = {id_: nbytes for id_, nbytes in map(_identify_storage, [*tensors, value])}
         if sum(storages.values()) > _MOST:
             raise UsageError(f"its inputs are larger than {_MOST >> 20} MiB")
         tensors.append(value)
@@ -160,17 +160,17 @@ def _spec(value: Any, tensors: list[torch.Tensor], generators: list[torch.Genera
     if isinstance(value, (list, tuple)):
         return [
             "tuple" if isinstance(value, tuple) else "list",
-            [_spec(item, tensors, generators) for item in value],
+            [_take_apart(item, tensors, generators) for item in value],
         ]
     if isinstance(value, dict):
-        return ["dict", {key: _spec(item, tensors, generators) for key, item in value.items()}]
+        return ["dict", {key: _take_apart(item, tensors, generators) for key, item in value.items()}]
     kind = type(value).__name__
     if kind in _NAMED:
         return [kind, str(value).removeprefix("torch.")]
     raise UsageError(f"an argument is a {kind}")
 
 
-def _rebuilt(spec: Any, tensors: Sequence[torch.Tensor], generators: Sequence[torch.Generator]) -> Any:
+def _rebuild(spec: Any, tensors: Sequence[torch.Tensor], generators: Sequence[torch.Generator]) -> Any:
     kind, *rest = spec
     if kind == "tensor":
         return tensors[rest[0]]
@@ -181,8 +181,8 @@ def _rebuilt(spec: Any, tensors: Sequence[torch.Tensor], generators: Sequence[to
     if kind == "complex":
         return complex(*rest)
     if kind == "dict":
-        return {key: _rebuilt(item, tensors, generators) for key, item in rest[0].items()}
+        return {key: _rebuild(item, tensors, generators) for key, item in rest[0].items()}
     if kind in _NAMED:
         return _NAMED[kind](rest[0])
-    items = [_rebuilt(item, tensors, generators) for item in rest[0]]
+    items = [_rebuild(item, tensors, generators) for item in rest[0]]
     return tuple(items) if kind == "tuple" else items

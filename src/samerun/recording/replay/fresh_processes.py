@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from samerun.recording.replay.call import Call
-from samerun.recording.replay.worker_main import PROGRAM, Way, framed
+from samerun.recording.replay.worker_main import PROGRAM, Way, frame_data
 
 _PROCESSES = 3
 _PATIENCE = 30.0  # seconds for each of them, side by side: they may still be importing torch
@@ -39,9 +39,9 @@ class Fresh:
         atexit.register(self._end)
         try:
             for _ in range(_PROCESSES):
-                self._processes.append(_started())
+                self._processes.append(_start())
         except OSError as error:
-            self._why = _no_process(error)
+            self._why = _describe_no_process(error)
 
     def _end(self) -> None:
         """The training ends, and did not need them."""
@@ -56,17 +56,17 @@ class Fresh:
         processes, self._processes = self._processes, []
         if self._why:
             return [], self._why
-        said = json.dumps({"settings": _settings(), "trained": trained.hex()}).encode()
-        sent = framed(said) + framed(call.to_bytes())
+        said = json.dumps({"settings": _collect_settings(), "trained": trained.hex()}).encode()
+        sent = frame_data(said) + frame_data(call.to_bytes())
         try:
             with ThreadPoolExecutor(len(processes)) as pool:
                 found = list(pool.map(lambda process: _answer(process, sent), processes))
         except (OSError, ValueError, subprocess.SubprocessError) as error:
-            return [], _no_process(error)
-        return _joined(found), ""
+            return [], _describe_no_process(error)
+        return _join(found), ""
 
 
-def _started() -> subprocess.Popen[bytes]:
+def _start() -> subprocess.Popen[bytes]:
     process = subprocess.Popen(
         [sys.executable, "-I", "-c", PROGRAM],
         stdin=subprocess.PIPE,
@@ -74,7 +74,7 @@ def _started() -> subprocess.Popen[bytes]:
         stderr=subprocess.DEVNULL,
     )
     assert process.stdin is not None
-    process.stdin.write(framed(json.dumps(sys.path).encode()))
+    process.stdin.write(frame_data(json.dumps(sys.path).encode()))
     process.stdin.flush()
     return process
 
@@ -91,11 +91,11 @@ def _answer(process: subprocess.Popen[bytes], sent: bytes) -> list[dict[str, Any
     return found
 
 
-def _no_process(error: Exception) -> str:
+def _describe_no_process(error: Exception) -> str:
     return f"no fresh process could run it ({type(error).__name__})"
 
 
-def _joined(found: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+def _join(found: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
     """The same ways of several processes as one."""
     joined = []
     for same in zip(*found, strict=True):
@@ -112,7 +112,7 @@ def _joined(found: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
     return joined
 
 
-def _settings() -> dict[str, Any]:
+def _collect_settings() -> dict[str, Any]:
     """What a fresh process must set to compute as this one."""
     return {
         "threads": torch.get_num_threads(),

@@ -17,9 +17,9 @@ from typing import Any
 import torch
 
 from samerun.errors import UsageError
-from samerun.recording.replay.call import Call, Generators, digested, take
+from samerun.recording.replay.call import Call, Generators, digest_all, take
 from samerun.recording.replay.fresh_processes import Fresh
-from samerun.recording.replay.worker_main import several
+from samerun.recording.replay.worker_main import run_several
 from samerun.runs.plan import Probe
 
 _clock = time.perf_counter  # taken now: a script (or the clock source) may replace it
@@ -60,13 +60,13 @@ class Prober:
         if call is None:
             return json.dumps({"why": self._why, "ways": []})
         generators = Generators(args, kwargs)
-        trained = digested(came(args, kwargs, result))
+        trained = digest_all(came(args, kwargs, result))
         again = functools.partial(call.run, function, came)
         try:
-            ways = [several("as it is", again, trained, _clock)]
+            ways = [run_several("as it is", again, trained, _clock)]
             for name, fill in (("deterministic", False), ("deterministic, memory filled", True)):
-                with _deterministic(fill):
-                    ways.append(several(name, again, trained, _clock))
+                with _set_deterministic(fill):
+                    ways.append(run_several(name, again, trained, _clock))
         finally:
             generators.restore()
         fresh, why = self._fresh.run(call, trained)
@@ -74,7 +74,7 @@ class Prober:
 
 
 @contextlib.contextmanager
-def _deterministic(fill: bool) -> Iterator[None]:
+def _set_deterministic(fill: bool) -> Iterator[None]:
     """torch's deterministic mode, which refuses operations that have no such implementation."""
     before = (
         torch._C._get_deterministic_algorithms(),

@@ -26,7 +26,7 @@ _RUNS = 10
 _SECONDS = 1.0  # for one way: at least twice, then as often as there is time
 
 
-def framed(data: bytes) -> bytes:
+def frame_data(data: bytes) -> bytes:
     """As PROGRAM reads it."""
     return len(data).to_bytes(8, "little") + data
 
@@ -41,15 +41,15 @@ class Way(NamedTuple):
     error: str | None  # why it could not be run
 
 
-def several(
+def run_several(
     name: str, again: Callable[[], bytes], trained: bytes, clock: Callable[[], float] = time.perf_counter
 ) -> Way:
     """Run it a few times."""
-    results, error = _results(again, _RUNS, clock)
+    results, error = _collect_results(again, _RUNS, clock)
     return Way(name, len(results), len(set(results)), results.count(trained), error)
 
 
-def _results(
+def _collect_results(
     again: Callable[[], bytes], most: int, clock: Callable[[], float]
 ) -> tuple[list[bytes], str | None]:
     results: list[bytes] = []
@@ -66,7 +66,7 @@ def main(sent: Callable[[], bytes]) -> None:
     """Import torch, then wait for a call to be sent; write what came of it, in each way, as JSON."""
     import torch
 
-    from samerun.recording.ops.op_schema import came_of
+    from samerun.recording.ops.op_schema import make_came
     from samerun.recording.replay.call import Call
 
     text = sent()
@@ -79,22 +79,22 @@ def main(sent: Callable[[], bytes]) -> None:
 
     def again() -> bytes:
         function = call.function()
-        return call.run(function, came_of(function))
+        return call.run(function, make_came(function))
 
     told = [
-        _told("first call of a process", again, 1),
-        _told(f"later calls, {threads} thread{'' if threads == 1 else 's'}", again, _RUNS),
+        _report_way("first call of a process", again, 1),
+        _report_way(f"later calls, {threads} thread{'' if threads == 1 else 's'}", again, _RUNS),
     ]
     if threads > 1:
         torch.set_num_threads(1)
-        told.append(_told("later calls, 1 thread", again, _RUNS))
+        told.append(_report_way("later calls, 1 thread", again, _RUNS))
     for way in told:
         way["equal"] = way["results"].count(said["trained"])
     print(json.dumps(told))
 
 
-def _told(name: str, again: Callable[[], bytes], most: int) -> dict[str, Any]:
-    results, error = _results(again, most, time.perf_counter)
+def _report_way(name: str, again: Callable[[], bytes], most: int) -> dict[str, Any]:
+    results, error = _collect_results(again, most, time.perf_counter)
     return {"way": name, "runs": len(results), "results": [one.hex() for one in results], "error": error}
 
 

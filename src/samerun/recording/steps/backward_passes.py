@@ -14,7 +14,7 @@ import torch
 from samerun.recording.recorder import Recorder
 from samerun.recording.steps.modules import Modules
 from samerun.recording.steps.weight_samples import Values
-from samerun.recording.trace.tensor_digests import tensors_of
+from samerun.recording.trace.tensor_digests import walk_tensors
 
 _LABEL = "backward"
 _MOST_NODES = 100_000  # of a graph that are followed to its leaves
@@ -52,18 +52,20 @@ class Passes:
         named = self._modules.parameters()
         gradients: Sequence[torch.Tensor | None]
         if inputs is None:
-            leaves = named if any(p.grad is not None for _, p in named) else _numbered(_leaves_of(roots))
+            leaves = (
+                named if any(p.grad is not None for _, p in named) else _number_tensors(_find_leaves(roots))
+            )
             gradients = [leaf.grad for _, leaf in leaves]
         else:
-            given = list(tensors_of(inputs))
-            leaves = _called(given, named)
-            gradients = list(tensors_of(result)) if result is not None else [leaf.grad for leaf in given]
+            given = list(walk_tensors(inputs))
+            leaves = _name_inputs(given, named)
+            gradients = list(walk_tensors(result)) if result is not None else [leaf.grad for leaf in given]
             if not leaves or len(gradients) != len(leaves):
                 return
         if not leaves:
             return
         # Kept alive: whether they still are in a moment can depend on when garbage is collected.
-        self._leaves = [(name, _behind(leaf)) for name, leaf in leaves]
+        self._leaves = [(name, _unwrap(leaf)) for name, leaf in leaves]
         recorder.phase = "optimizer"
         self._modules.group_of("gradients", _LABEL, [name for name, _ in leaves], gradients)
         recorder.completes = self._complete
@@ -80,29 +82,29 @@ class Passes:
         recorder.end_step()
 
 
-def _called(given: Sequence[torch.Tensor], named: _Leaves) -> _Leaves:
+def _name_inputs(given: Sequence[torch.Tensor], named: _Leaves) -> _Leaves:
     """These inputs by their names; none of them, where they are not what is trained.
 
     That is what a model's own parameters are, where it has any: gradients of its input explain, or attack.
     """
     if any(map(_is_transformed, given)):
-        return _numbered(given)
+        return _number_tensors(given)
     names = {id(parameter): name for name, parameter in named}
     if named and not any(id(tensor) in names for tensor in given):
         return []
     if not any(tensor.is_leaf and tensor.requires_grad for tensor in given):
         return []
-    return [(names.get(id(tensor), name), tensor) for name, tensor in _numbered(given)]
+    return [(names.get(id(tensor), name), tensor) for name, tensor in _number_tensors(given)]
 
 
-def _numbered(tensors: Iterable[torch.Tensor]) -> _Leaves:
+def _number_tensors(tensors: Iterable[torch.Tensor]) -> _Leaves:
     return [(f"parameter{number}", tensor) for number, tensor in enumerate(tensors)]
 
 
 def _is_transformed(roots: Any) -> bool:
     """Whether torch.func takes these derivatives, as the outermost of what it does."""
     functorch = torch._C._functorch
-    tensors = list(tensors_of(roots))
+    tensors = list(walk_tensors(roots))
     return bool(tensors) and all(
         functorch.is_gradtrackingtensor(tensor)
         and not functorch.is_functorch_wrapped_tensor(functorch.get_unwrapped(tensor))
@@ -110,15 +112,15 @@ def _is_transformed(roots: Any) -> bool:
     )
 
 
-def _behind(tensor: torch.Tensor) -> torch.Tensor:
+def _unwrap(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor itself, once torch.func no longer transforms it."""
     behind: torch.Tensor = torch._C._functorch.get_unwrapped(tensor) if _is_transformed(tensor) else tensor
     return behind
 
 
-def _leaves_of(roots: Any) -> list[torch.Tensor]:
+def _find_leaves(roots: Any) -> list[torch.Tensor]:
     """The tensors whose gradients a backward pass from these roots adds up, in an order that stays."""
-    waiting: list[Any] = [tensor.grad_fn for tensor in tensors_of(roots)]
+    waiting: list[Any] = [tensor.grad_fn for tensor in walk_tensors(roots)]
     seen: set[Any] = {None}
     leaves = []
     while waiting and len(seen) < _MOST_NODES:

@@ -14,16 +14,16 @@ from samerun import digest
 from samerun.recording.draws import workers
 from samerun.recording.recorder import Recorder
 from samerun.recording.steps.loader_passes import Passes
-from samerun.recording.trace.tensor_digests import tensors_of
-from samerun.sources.per_sample.keying import Handed
-from samerun.wrapping import SELF, around
+from samerun.recording.trace.tensor_digests import walk_tensors
+from samerun.sources.per_sample.keying import HandedIndices
+from samerun.wrapping import SELF, wrap_attribute
 
 _Iterator = dataloader._BaseDataLoaderIter
 
 
 def observe(recorder: Recorder) -> None:
     """Hook the iterators of every DataLoader."""
-    batch = recorder.guard(functools.partial(_batch, recorder, Passes()))
+    batch = recorder.guard(functools.partial(_record_batch, recorder, Passes()))
     remember = recorder.guard(_remember)
     begin = recorder.guard(recorder.begin)
 
@@ -49,8 +49,8 @@ def observe(recorder: Recorder) -> None:
         return index
 
     workers.observe(recorder)
-    around(_Iterator, "__next__", next_)
-    around(_Iterator, "_next_index", next_index)
+    wrap_attribute(_Iterator, "__next__", next_)
+    wrap_attribute(_Iterator, "_next_index", next_index)
 
 
 def _remember(iterator: Any, index: Any) -> None:
@@ -61,7 +61,7 @@ def _remember(iterator: Any, index: Any) -> None:
     iterator._samerun_sent[sent] = index
 
 
-def _batch(recorder: Recorder, passes: Passes, iterator: Any, data: Any) -> None:
+def _record_batch(recorder: Recorder, passes: Passes, iterator: Any, data: Any) -> None:
     dataset = iterator._dataset
     if getattr(dataset, "samerun_keyed", False):  # a view: its name is that of what it shows
         dataset = dataset.dataset
@@ -69,16 +69,16 @@ def _batch(recorder: Recorder, passes: Passes, iterator: Any, data: Any) -> None
     sent: dict[int, Any] = getattr(iterator, "_samerun_sent", {})
     awaited = getattr(iterator, "_task_info", {})
     for number in [number for number in sent if number not in awaited][:1]:
-        _indices(recorder, name, sent.pop(number), iterator)
-    recorder.watched("batch", tensors_of(data))
+        _record_indices(recorder, name, sent.pop(number), iterator)
+    recorder.watched("batch", walk_tensors(data))
     loader = passes.of(recorder, name, iterator)
     recorder.row("batch", name, parts=recorder.tensors.parts(data), detail=loader)
     for act in recorder.after_batch:
         act()
 
 
-def _indices(recorder: Recorder, name: str, index: Any, iterator: Any) -> None:
-    if isinstance(index, Handed):
+def _record_indices(recorder: Recorder, name: str, index: Any, iterator: Any) -> None:
+    if isinstance(index, HandedIndices):
         index = index.indices
     indices = index if isinstance(index, list) else [index]
     if not indices or indices[0] is None:  # an iterable dataset has none

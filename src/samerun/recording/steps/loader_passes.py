@@ -32,7 +32,7 @@ class Passes:
         return f'{{"loader": {loader}, "pass": {self._passes.get(loader, 0)}, "batch": {batch}}}'
 
     def _begins(self, recorder: Recorder, name: str, loader: int, iterator: Any) -> None:
-        frame = callsite.user_frame(2)
+        frame = callsite.find_user_frame(2)
         pids = [worker.pid for worker in getattr(iterator, "_workers", ())]
         of = {
             "loader": loader,

@@ -19,13 +19,13 @@ from samerun.interruption import is_the_scripts
 from samerun.recording import dynamo_skip
 from samerun.recording.by_identity import ByIdentity
 from samerun.recording.recorder import Recorder
-from samerun.recording.trace.tensor_digests import tensors_of
-from samerun.wrapping import dressed, replace, unseen
+from samerun.recording.trace.tensor_digests import walk_tensors
+from samerun.wrapping import dress, hide_frames, replace
 
 _ROOTS_A_STEP = 32  # a script that calls its layers one by one must not pay for hashing every activation
 
 
-class _Running(threading.local):
+class _CallStack(threading.local):
     """The modules whose forward is running in this thread."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Modules:
         self._paths: ByIdentity[nn.Module, str] = ByIdentity()
         self._buffered: ByIdentity[nn.Module, set[str]] = ByIdentity()  # names of those in `_buffers`
         self._buffers: list[tuple[weakref.ref[nn.Module], str, str]] = []
-        self.running = _Running()
+        self.running = _CallStack()
         self._step = -1
         self._calls = 0
         self._named: dict[str, list[str]] = {}
@@ -62,7 +62,7 @@ class Modules:
     def parameter_names(self) -> dict[int, str]:
         """Names of the parameters of every root module seen, by the id of the tensor."""
         names: dict[int, str] = {}
-        roots = [(label, _named(root, "named_parameters")) for root, label in self.roots.items()]
+        roots = [(label, _list_named(root, "named_parameters")) for root, label in self.roots.items()]
         several = sum(1 for _, named in roots if named) > 1
         for label, named in roots:
             for name, parameter in named:
@@ -74,7 +74,7 @@ class Modules:
         names = self.parameter_names()
         found: dict[int, tuple[str, torch.Tensor]] = {}
         for root in self.roots:
-            for _, parameter in _named(root, "named_parameters"):
+            for _, parameter in _list_named(root, "named_parameters"):
                 if parameter.requires_grad:
                     found.setdefault(id(parameter), (names[id(parameter)], parameter))
         return list(found.values())
@@ -83,7 +83,7 @@ class Modules:
         """The buffers of every root module seen, as they are now."""
         for reference, key, name in self._buffers:
             module = reference()
-            if module is None or key not in (known := _buffers_of(module)):
+            if module is None or key not in (known := _get_buffers(module)):
                 continue
             if (buffer := known[key]) is not None:
                 yield name, buffer
@@ -99,7 +99,7 @@ class Modules:
         """Parameters, their gradients and buffers, by name."""
         names = self.parameter_names()
         for root in self.roots:
-            for _, parameter in _named(root, "named_parameters"):
+            for _, parameter in _list_named(root, "named_parameters"):
                 name = names[id(parameter)]
                 yield name, parameter
                 if parameter.grad is not None:
@@ -144,13 +144,13 @@ class Modules:
             else next(k for n in range(1, 10**6) if (k := f"{kind}#{n}") not in taken)
         )
         self.roots[root] = label
-        for name, module in _named(root, "named_modules"):
+        for name, module in _list_named(root, "named_modules"):
             if module not in self._paths:
                 self._paths[module] = f"{label}.{name}" if name else label
             known = self._buffered.get(module)
             if known is None:
                 known = self._buffered[module] = set()
-            for key in _buffers_of(module).keys():  # noqa: SIM118  # a scripted module's are no dict
+            for key in _get_buffers(module).keys():  # noqa: SIM118  # a scripted module's are no dict
                 if key not in known:
                     known.add(key)
                     path = f"{label}.{name}.{key}" if name else f"{label}.{key}"
@@ -158,8 +158,8 @@ class Modules:
         recorder = self.recorder
         phase, recorder.phase = recorder.phase, "setup"
         try:
-            self.group("parameters", label, _named(root, "named_parameters"))
-            self.group("buffers", label, _named(root, "named_buffers"))
+            self.group("parameters", label, _list_named(root, "named_parameters"))
+            self.group("buffers", label, _list_named(root, "named_buffers"))
         finally:
             recorder.phase = phase
 
@@ -188,7 +188,7 @@ class Modules:
         if self._counts(leaving=True):
             if keywords:
                 self._input(f"{self.roots[root]}(…)", keywords)
-            recorder.watched("output", tensors_of(result))
+            recorder.watched("output", walk_tensors(result))
             recorder.row("output", self.roots[root], parts=recorder.tensors.parts(result))
         self.left()
 
@@ -201,7 +201,7 @@ class Modules:
         """What goes into a model is data, whoever made it; of an evaluation, it is part of that."""
         recorder = self.recorder
         phase = "data" if recorder.phase == "forward" else None
-        recorder.watched("input", tensors_of(value))
+        recorder.watched("input", walk_tensors(value))
         recorder.row("input", label, parts=recorder.tensors.parts(value), phase=phase)
 
     def _counts(self, leaving: bool = False) -> bool:
@@ -214,7 +214,7 @@ class Modules:
         return self._calls <= _ROOTS_A_STEP
 
 
-def _named(root: nn.Module, kind: str) -> list[tuple[str, Any]]:
+def _list_named(root: nn.Module, kind: str) -> list[tuple[str, Any]]:
     """What one of a module's methods such as `named_parameters` gives; torch's own where that fails."""
     torchs: Callable[[nn.Module], Any] = getattr(nn.Module, kind)
     for method in (lambda module: getattr(module, kind)(), torchs):
@@ -226,7 +226,7 @@ def _named(root: nn.Module, kind: str) -> list[tuple[str, Any]]:
     return []
 
 
-def _buffers_of(module: nn.Module) -> Any:
+def _get_buffers(module: nn.Module) -> Any:
     """Its own buffers by name, of which those of a scripted module are no dict."""
     try:
         return module._buffers
@@ -260,7 +260,7 @@ def _wrap_call(modules: Modules, with_paths: bool) -> None:
     With torch's hooks for all modules, every layer takes the long way through a call, in both tiers.
     """
     original: Callable[..., Any] = nn.Module.__call__
-    inside = _with_path(modules, original) if with_paths else original
+    inside = _keep_path(modules, original) if with_paths else original
     running = modules.running
     is_compiling = torch.compiler.is_dynamo_compiling
 
@@ -289,8 +289,8 @@ def _wrap_call(modules: Modules, with_paths: bool) -> None:
         return result
 
     for function in (call_root, inside):
-        unseen(function)
-    replace(nn.Module, "__call__", dressed(__call__, original))
+        hide_frames(function)
+    replace(nn.Module, "__call__", dress(__call__, original))
     # torch.compile, when it is imported, takes it for torch's own. That takes a second, and many processes
     # (workers, launchers) never do.
     never_compiled: Callable[..., Any] = torch._compile._disable_dynamo
@@ -303,7 +303,7 @@ def _wrap_call(modules: Modules, with_paths: bool) -> None:
         dynamo_skip.skip(function.__code__)
 
 
-def _with_path(modules: Modules, original: Callable[..., Any]) -> Callable[..., Any]:
+def _keep_path(modules: Modules, original: Callable[..., Any]) -> Callable[..., Any]:
     """The same call, of which `Modules.path` knows."""
     running, path_of = modules.running, modules.path_of
 

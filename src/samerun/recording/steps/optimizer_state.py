@@ -13,7 +13,7 @@ _EMPTY: Mapping[str, Any] = {}
 _TENSOR = frozenset({torch.Tensor})
 
 
-class Found(NamedTuple):
+class StateTensors(NamedTuple):
     """What was found, in the order of the parameters."""
 
     names: list[str]  # of the tensors: the parameter's and the key
@@ -22,9 +22,9 @@ class Found(NamedTuple):
     states: list[Any]  # the mapping of each parameter that has one
 
 
-def find(states: Mapping[Any, Any], parameters: Sequence[torch.Tensor], names: Sequence[str]) -> Found:
+def find(states: Mapping[Any, Any], parameters: Sequence[torch.Tensor], names: Sequence[str]) -> StateTensors:
     """The tensors and numbers of an optimizer's state."""
-    found = Found([], [], [], [])
+    found = StateTensors([], [], [], [])
     for name, parameter in zip(names, parameters, strict=True):
         state = states.get(parameter, _EMPTY)
         if state is not _EMPTY:
@@ -42,7 +42,7 @@ class State:
     """Where the state of one optimizer lies, as long as nothing comes or goes."""
 
     def __init__(
-        self, names: list[str], of_parts: list[str], states: Mapping[Any, Any], found: Found
+        self, names: list[str], of_parts: list[str], states: Mapping[Any, Any], found: StateTensors
     ) -> None:
         self.names = names  # of the parameters
         self.of_parts = of_parts

@@ -13,7 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from samerun import callsite
 from samerun.recording.recorder import Recorder
-from samerun.wrapping import SELF, around
+from samerun.wrapping import SELF, wrap_attribute
 
 
 class Replicas:
@@ -26,7 +26,7 @@ class Replicas:
 
     def made(self, module: Any) -> None:
         """A module was wrapped."""
-        frame = callsite.user_frame(2)
+        frame = callsite.find_user_frame(2)
         self._made.append((weakref.ref(module), None if frame is None else callsite.call_site(frame)))
 
     def stepped(self, label: str, parameters: Sequence[torch.Tensor]) -> None:
@@ -66,5 +66,5 @@ def observe(recorder: Recorder) -> Replicas:
         made(SELF.of(args, kwargs))
         return result
 
-    around(DistributedDataParallel, "__init__", init)
+    wrap_attribute(DistributedDataParallel, "__init__", init)
     return replicas

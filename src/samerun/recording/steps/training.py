@@ -20,7 +20,7 @@ from torch.optim.optimizer import (
 )
 
 from samerun import callsite, digest, wrapping
-from samerun.callsite import shown
+from samerun.callsite import show_path
 from samerun.digest.room import room
 from samerun.recording.recorder import Recorder
 from samerun.recording.steps import replicas
@@ -28,7 +28,7 @@ from samerun.recording.steps.backward_passes import Passes
 from samerun.recording.steps.modules import Modules
 from samerun.recording.steps.optimizer_state import State, find
 from samerun.recording.steps.weight_samples import Values
-from samerun.recording.trace.tensor_digests import number_of, tensors_of
+from samerun.recording.trace.tensor_digests import number_of, walk_tensors
 from samerun.wrapping import Parameter
 
 _gradient: Callable[[torch.Tensor], torch.Tensor | None] = attrgetter("grad")
@@ -48,7 +48,7 @@ _CALLS = {
 }
 
 
-class _Stepping(threading.local):
+class _OptimizerStep(threading.local):
     """The optimizers in a step of this thread: one may wrap another, and the outermost counts."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Training:
         )
         self._states: weakref.WeakKeyDictionary[Optimizer, State] = weakref.WeakKeyDictionary()
         self._made: list[weakref.ref[Optimizer]] = []
-        self._stepping = _Stepping()
+        self._stepping = _OptimizerStep()
         self._phase = "forward"
         self._replicas = replicas.observe(recorder)
         self._values = Values(recorder) if recorder.plan.values else None
@@ -84,7 +84,7 @@ class Training:
         recorder.loss_made()
         if self._passes.count:
             recorder.stop_if_due()
-        for tensor in tensors_of(roots):  # of a generator none, which only torch may empty
+        for tensor in walk_tensors(roots):  # of a generator none, which only torch may empty
             value = number_of(tensor)
             if self._unscaled is not None and self._unscaled[0]() is tensor:
                 value = self._unscaled[1]
@@ -126,7 +126,7 @@ class Training:
         """
         for reference in self._made:
             if (optimizer := reference()) is not None:
-                parameters, label = _parameters(optimizer), self._label(optimizer)
+                parameters, label = _list_parameters(optimizer), self._label(optimizer)
                 parts = self.recorder.tensors.group(f"parameters:{label}", parameters)
                 self.recorder.watched("parameters", parameters)
                 self.recorder.row("parameters", label, parts=parts, keep_parts=True)
@@ -138,7 +138,7 @@ class Training:
         recorder = self.recorder
         stepping = self._stepping.optimizers
         if stepping:
-            stepping[:] = _still_stepping(
+            stepping[:] = _select_stepping(
                 stepping
             )  # one that raised in the middle of a step left itself here
         if stepping and optimizer not in stepping:
@@ -152,7 +152,7 @@ class Training:
         recorder.phase = "optimizer"
         recorder.local.closure = _has_closure(arguments, keywords)
         if not recorder.local.closure:
-            frame = callsite.user_frame(2)
+            frame = callsite.find_user_frame(2)
             recorder.site = None if frame is None else callsite.call_site(frame)
             self._gradients(optimizer)
 
@@ -167,7 +167,7 @@ class Training:
         recorder.phase = "optimizer"
         if _has_closure(arguments, keywords):
             self._gradients(optimizer)
-        label, parameters = self._label(optimizer), _parameters(optimizer)
+        label, parameters = self._label(optimizer), _list_parameters(optimizer)
         names = self._name(optimizer, parameters)
         self.modules.group_of("parameters", label, names, parameters, label)
         self._state(optimizer, label, names, parameters)
@@ -178,7 +178,7 @@ class Training:
         recorder.end_step()
 
     def _gradients(self, optimizer: Optimizer) -> None:
-        parameters = _parameters(optimizer)
+        parameters = _list_parameters(optimizer)
         names, gradients = self._name(optimizer, parameters), list(map(_gradient, parameters))
         self.modules.group_of("gradients", self._label(optimizer), names, gradients)
 
@@ -203,7 +203,7 @@ class Training:
     def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
         """The states of the optimizers, by name."""
         for optimizer, label in list(self._labels.items()):
-            parameters = _parameters(optimizer)
+            parameters = _list_parameters(optimizer)
             for name, parameter in zip(self._name(optimizer, parameters), parameters, strict=True):
                 for key, value in optimizer.state.get(parameter, {}).items():
                     if isinstance(value, torch.Tensor):
@@ -234,8 +234,8 @@ class Training:
         """What torch.save is about to write: its tensors, since the rest may tell the time of day."""
         path = os.fsdecode(file) if isinstance(file, (str, bytes, os.PathLike)) else None
         if path is not None:  # torch writes the file past Python's audit hook
-            self.recorder.row("written", "torch.save", detail=shown(callsite.absolute(path)))
-        tensors = list(_saved_tensors(value))
+            self.recorder.row("written", "torch.save", detail=show_path(callsite.make_absolute(path)))
+        tensors = list(_walk_saved_tensors(value))
         if tensors:
             digest_ = self.recorder.tensors.digest
             name = os.path.basename(path) if path is not None else "torch.save"
@@ -246,11 +246,11 @@ def _has_closure(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
     return keywords.get("closure") is not None or any(callable(value) for value in arguments[1:])
 
 
-def _parameters(optimizer: Optimizer) -> list[torch.Tensor]:
+def _list_parameters(optimizer: Optimizer) -> list[torch.Tensor]:
     return list(chain.from_iterable(group["params"] for group in optimizer.param_groups))
 
 
-def _still_stepping(optimizers: list[Optimizer]) -> list[Optimizer]:
+def _select_stepping(optimizers: list[Optimizer]) -> list[Optimizer]:
     """Those of the optimizers that are the `self` of a frame that runs, as in torch's wrapper of `step`."""
     running = []
     frame: FrameType | None = sys._getframe(1)
@@ -260,7 +260,7 @@ def _still_stepping(optimizers: list[Optimizer]) -> list[Optimizer]:
     return [optimizer for optimizer in optimizers if any(it is optimizer for it in running)]
 
 
-def _saved_tensors(value: Any, depth: int = 0) -> Any:
+def _walk_saved_tensors(value: Any, depth: int = 0) -> Any:
     if isinstance(value, torch.nn.Module):
         value = value.state_dict()
     if issubclass(type(value), torch.Tensor):
@@ -268,10 +268,10 @@ def _saved_tensors(value: Any, depth: int = 0) -> Any:
     elif depth < 8:
         if isinstance(value, dict):
             for item in value.values():
-                yield from _saved_tensors(item, depth + 1)
+                yield from _walk_saved_tensors(item, depth + 1)
         elif isinstance(value, (list, tuple)):
             for item in value:
-                yield from _saved_tensors(item, depth + 1)
+                yield from _walk_saved_tensors(item, depth + 1)
 
 
 def observe(recorder: Recorder, modules: Modules) -> None:
@@ -295,7 +295,7 @@ def _wrap_init(made: Callable[..., Any]) -> None:
         original(*args, **kwargs)
         made(wrapping.SELF.of(args, kwargs))
 
-    wrapping.around(Optimizer, "__init__", init)
+    wrapping.wrap_attribute(Optimizer, "__init__", init)
 
 
 def _wrap_backward(recorder: Recorder, loss: Callable[..., Any], passed: Callable[..., Any]) -> None:
@@ -319,7 +319,7 @@ def _wrap_backward(recorder: Recorder, loss: Callable[..., Any], passed: Callabl
                 passed(name, args, kwargs, result)
             return result
 
-        wrapping.around(torch.autograd, name, run)
+        wrapping.wrap_attribute(torch.autograd, name, run)
 
     for name, call in _CALLS.items():
         wrap(name, call.roots)
@@ -333,7 +333,7 @@ def _wrap_scaler(scaled: Callable[..., Any]) -> None:
         scaled(outputs.of(args, kwargs), result)
         return result
 
-    wrapping.around(torch.amp.grad_scaler.GradScaler, "scale", scale)
+    wrapping.wrap_attribute(torch.amp.grad_scaler.GradScaler, "scale", scale)
 
 
 def _wrap_save(saved: Callable[..., Any]) -> None:
@@ -344,4 +344,4 @@ def _wrap_save(saved: Callable[..., Any]) -> None:
             saved(value.of(args, kwargs), file.of(args, kwargs))
         return original(*args, **kwargs)
 
-    wrapping.around(torch, "save", save, [torch.serialization])
+    wrapping.wrap_attribute(torch, "save", save, [torch.serialization])

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from samerun.digest.host import plain_device
-from samerun.digest.unobserved import quiet
+from samerun.digest.host import find_plain_device
+from samerun.digest.unobserved import hide_ops
 from samerun.recording.recorder import Recorder
 from samerun.recording.trace.sampled_steps import is_sampled
 
@@ -24,7 +24,7 @@ _BITS = {
 }
 
 
-class _Taken(NamedTuple):
+class _Sample(NamedTuple):
     """The elements to take from the parameters of one optimizer."""
 
     key: tuple[tuple[int, int], ...]  # id and size of each parameter
@@ -36,7 +36,7 @@ class Values:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._taken: weakref.WeakKeyDictionary[object, _Taken] = weakref.WeakKeyDictionary()
+        self._taken: weakref.WeakKeyDictionary[object, _Sample] = weakref.WeakKeyDictionary()
 
     def write(self, owner: object, label: str, parameters: Sequence[torch.Tensor]) -> None:
         """After a step that is due: at most 65,536 elements of the parameters, at positions that stay.
@@ -46,13 +46,13 @@ class Values:
         """
         if not self._is_due(self._recorder.step):
             return
-        sampled = [p for p in parameters if p.dtype in _BITS and plain_device(p) and p.numel()]
+        sampled = [p for p in parameters if p.dtype in _BITS and find_plain_device(p) and p.numel()]
         if not sampled:
             return
         taken = self._positions(owner, sampled)
         for dtype in dict.fromkeys(parameter.dtype for parameter in sampled):
             alike = [pair for pair in zip(sampled, taken.indices, strict=True) if pair[0].dtype is dtype]
-            with quiet():
+            with hide_ops():
                 pieces = [
                     parameter.detach().reshape(-1)[index.to(parameter.device)].cpu()
                     for parameter, index in alike
@@ -69,15 +69,15 @@ class Values:
         first, last = self._recorder.plan.window or (1, 0)
         return is_sampled(step) or first <= step <= last
 
-    def _positions(self, owner: object, parameters: Sequence[torch.Tensor]) -> _Taken:
+    def _positions(self, owner: object, parameters: Sequence[torch.Tensor]) -> _Sample:
         key = tuple((id(parameter), parameter.numel()) for parameter in parameters)
         taken = self._taken.get(owner)
         if taken is None or taken.key != key:
-            taken = self._taken[owner] = _Taken(key, _chosen([size for _, size in key]))
+            taken = self._taken[owner] = _Sample(key, _choose_positions([size for _, size in key]))
         return taken
 
 
-def _chosen(sizes: Sequence[int]) -> list[torch.Tensor]:
+def _choose_positions(sizes: Sequence[int]) -> list[torch.Tensor]:
     """Positions in tensors of these sizes: spread over all of them, at no regular distance."""
     of = sum(sizes)
     numbers = np.arange(min(of, _MOST) + 1, dtype=np.int64)

@@ -10,7 +10,7 @@ import torch
 from xxhash import xxh3_64_intdigest, xxh3_128_digest
 
 from samerun import digest
-from samerun.recording.trace.tensor_digests import FINGERPRINT, NOTHING, Slot, WithoutBytes
+from samerun.recording.trace.tensor_digests import FINGERPRINT, NOTHING, NoBytes, Slot
 
 _NO_BYTES = frozenset({FINGERPRINT, NOTHING})
 _MOST_SAID = 8  # parts without bytes that one record names
@@ -27,17 +27,17 @@ class Row(NamedTuple):
 
     def drops(self) -> bool:
         """Whether it is none after all: it was to be of two digests that differ."""
-        return self.apart is not None and filled(self.apart[0]) == filled(self.apart[1])
+        return self.apart is not None and fill_part(self.apart[0]) == fill_part(self.apart[1])
 
     def settled(self) -> dict[str, Any]:
         """The columns, with the digests filled in."""
         row = self.columns
         if self.apart is not None:
-            row["digest"] = filled(self.apart[1])
+            row["digest"] = fill_part(self.apart[1])
         if self.parts is not None:
             joined = join(self.parts)
             if FINGERPRINT in joined and "detail" not in row and not isinstance(self.parts, bytes):
-                said = [part.said for part in self.parts if isinstance(part, WithoutBytes)]
+                said = [part.said for part in self.parts if isinstance(part, NoBytes)]
                 row["detail"] = json.dumps({"without_bytes": said[:_MOST_SAID]})
             if not _is_without_bytes(joined):
                 alone = len(joined) == 16 and not self.keep_parts
@@ -64,7 +64,7 @@ Done = tuple[
 ]
 
 
-def packed(parts: Sequence[bytes | Slot]) -> bytes | Sequence[bytes | Slot]:
+def pack_parts(parts: Sequence[bytes | Slot]) -> bytes | Sequence[bytes | Slot]:
     """Digests in one piece, which no collector of garbage needs to see, unless a device still has some."""
     try:
         return b"".join(parts)  # type: ignore[arg-type]
@@ -72,7 +72,7 @@ def packed(parts: Sequence[bytes | Slot]) -> bytes | Sequence[bytes | Slot]:
         return parts
 
 
-def came(parts: bytes | Sequence[bytes | Slot]) -> bytes | None:
+def digest_outputs(parts: bytes | Sequence[bytes | Slot]) -> bytes | None:
     """The digest of all that an operation put out; None where there is not one byte behind that."""
     joined = join(parts)
     if _is_without_bytes(joined):
@@ -80,7 +80,7 @@ def came(parts: bytes | Sequence[bytes | Slot]) -> bytes | None:
     return joined if len(joined) == 16 else xxh3_128_digest(joined)
 
 
-def went(tensors: bytes | Sequence[bytes | Slot], values: Sequence[Any]) -> int | None:
+def digest_inputs(tensors: bytes | Sequence[bytes | Slot], values: Sequence[Any]) -> int | None:
     """The digest of all that it was given."""
     joined = join(tensors)
     if values:
@@ -88,7 +88,7 @@ def went(tensors: bytes | Sequence[bytes | Slot], values: Sequence[Any]) -> int 
     return xxh3_64_intdigest(joined) if joined else None
 
 
-def filled(part: bytes | Slot) -> bytes:
+def fill_part(part: bytes | Slot) -> bytes:
     """The digest of a part, which its device must have handed over."""
     if isinstance(part, bytes):
         return part
@@ -99,8 +99,8 @@ def filled(part: bytes | Slot) -> bytes:
 
 def join(parts: bytes | Sequence[bytes | Slot]) -> bytes:
     """Digests one after the other, which their devices must have handed over."""
-    joined = parts if isinstance(parts, bytes) else packed(parts)
-    return joined if isinstance(joined, bytes) else b"".join(map(filled, joined))
+    joined = parts if isinstance(parts, bytes) else pack_parts(parts)
+    return joined if isinstance(joined, bytes) else b"".join(map(fill_part, joined))
 
 
 def _is_without_bytes(joined: bytes) -> bool:

@@ -18,13 +18,13 @@ from typing import Any, ParamSpec, TypeVar
 import torch
 
 from samerun import digest, wrapping
-from samerun.digest.unobserved import unseen
+from samerun.digest.unobserved import hide_from_python
 from samerun.interruption import is_the_scripts
 from samerun.ranks import identity as ranks
 from samerun.recording import process_identity
 from samerun.recording.evidence_log import Journal
 from samerun.recording.step_cursor import Moment
-from samerun.recording.trace.pending_record import Done, Row, came, packed, went
+from samerun.recording.trace.pending_record import Done, Row, digest_inputs, digest_outputs, pack_parts
 from samerun.recording.trace.sampled_steps import is_sampled
 from samerun.recording.trace.tensor_digests import Slot, Tensors
 from samerun.runs import schema
@@ -66,7 +66,7 @@ class Writing(Moment):
         self._raised: str | None = None
         atexit.register(self.finish)
         os.register_at_fork(after_in_child=self.forked)
-        wrapping.around(sys, "excepthook", self._on_exception)
+        wrapping.wrap_attribute(sys, "excepthook", self._on_exception)
 
     def row(
         self,
@@ -126,8 +126,8 @@ class Writing(Moment):
                 name,
                 module,
                 call_site,
-                packed(parts),
-                packed(tensors),
+                pack_parts(parts),
+                pack_parts(tensors),
                 values or (),
                 flags,
                 detail,
@@ -148,7 +148,7 @@ class Writing(Moment):
                     self._write(pending)
                 elif (writer := self._writer or self._open()) is not None:
                     step, phase, name, module, site, parts, tensors, values, flags, detail = pending
-                    out, into = came(parts), went(tensors, values)
+                    out, into = digest_outputs(parts), digest_inputs(tensors, values)
                     writer.append(
                         step, phase, "operation", name, module, site, out, into, None, flags, detail
                     )
@@ -162,7 +162,7 @@ class Writing(Moment):
             return
         row = pending.settled()
         if pending.loss is not None:
-            with unseen():
+            with hide_from_python():
                 row["value"] = self._loss = float(pending.loss)
         if self._writer is None and row["what"] in _EVIDENCE and not self.in_worker:
             self.journal.early.append(row)  # only a record that matters opens a trace
@@ -213,9 +213,9 @@ class Writing(Moment):
             "tier": self.plan.tier,
             "stem": self._stem,
             "rank": self._rank[0],
-            "role": process_identity.role(),
+            "role": process_identity.find_role(),
             "pair": process_identity.pair(
-                self._rank[0], self._stem, process_identity.role(), process_identity.argv_key()
+                self._rank[0], self._stem, process_identity.find_role(), process_identity.digest_argv()
             ),
             "world_size": self._rank[1],
             "argv": sys.orig_argv,
@@ -226,7 +226,7 @@ class Writing(Moment):
         early, self.journal.early = self.journal.early, []
         for row in early:
             self._writer.append(**{"step": 0, "phase": "setup", **row})
-        if process_identity.role() and "multiprocessing.util" in sys.modules:
+        if process_identity.find_role() and "multiprocessing.util" in sys.modules:
             # a process that multiprocessing forked leaves through os._exit: atexit never runs there
             sys.modules["multiprocessing.util"].Finalize(None, self.finish, exitpriority=-100)
         return self._writer
@@ -322,7 +322,7 @@ class Writing(Moment):
             try:
                 # A default device is such a mode; it would see each question about a tensor. So would a
                 # dispatch mode of the script's, and a transform of torch.func, each operation.
-                with _no_function_modes(), unseen():
+                with _no_function_modes(), hide_from_python():
                     return hook(*args, **kwargs)
             except Exception as error:
                 self.fail(error)

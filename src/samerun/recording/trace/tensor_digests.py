@@ -10,9 +10,9 @@ import torch
 
 from samerun import digest
 from samerun.digest.device import DeviceSlots
-from samerun.digest.host import digest_dense, plain_device, require_memory
-from samerun.digest.same_layout import Alike
-from samerun.digest.unobserved import quiet
+from samerun.digest.host import digest_dense, find_plain_device, require_memory
+from samerun.digest.same_layout import LayoutSequence
+from samerun.digest.unobserved import hide_ops
 from samerun.errors import DigestError
 from samerun.interruption import is_the_scripts
 
@@ -38,15 +38,15 @@ class Slot:
         self.value: bytes | None = None
 
 
-class WithoutBytes(bytes):
+class NoBytes(bytes):
     """The mark of a value that has no bytes, or none that can be read; it knows what is known of that."""
 
     said: str  # such as "Parameter float32[8, 4]"
 
-    def __new__(cls, value: object) -> WithoutBytes:
+    def __new__(cls, value: object) -> NoBytes:
         """The mark of this value."""
         mark = super().__new__(cls, FINGERPRINT)
-        mark.said = _described(value)
+        mark.said = _describe_value(value)
         return mark
 
 
@@ -56,7 +56,7 @@ class Tensors:
     def __init__(self) -> None:
         self._slots: dict[torch.device, DeviceSlots] = {}
         self.waiting: list[Slot] = []  # still to be filled
-        self._alike: dict[str, Alike | None] = {}
+        self._alike: dict[str, LayoutSequence | None] = {}
         self._others: Counter[str] = Counter()
         self.kinds: set[str] = set()  # the kinds of device, besides the host, that were digested
 
@@ -70,12 +70,12 @@ class Tensors:
         except Exception as error:  # a subclass's own code raises what it likes
             if is_the_scripts(error):
                 raise
-            return WithoutBytes(tensor)
+            return NoBytes(tensor)
 
     def _on_device(self, tensor: torch.Tensor) -> bytes | Slot:
         device = _device(tensor)
         if device.type == "meta":
-            return WithoutBytes(tensor)
+            return NoBytes(tensor)
         slots = self._slots.get(device)
         if slots is None:
             slots = self._slots[device] = DeviceSlots(device)
@@ -96,7 +96,7 @@ class Tensors:
         if self._others[name] < _MOST_OTHER:
             self._others[name] += 1
             there = [tensor for tensor in tensors if tensor is not None and is_on_host(tensor)]
-            alike = self._alike[name] = Alike.of(there) if len(there) == len(tensors) else None
+            alike = self._alike[name] = LayoutSequence.of(there) if len(there) == len(tensors) else None
             if alike is not None and (digests := alike.digest(tensors)) is not None:
                 return digests
         return [NOTHING if tensor is None else self.digest(tensor) for tensor in tensors]
@@ -105,14 +105,14 @@ class Tensors:
         """The digests of a batch or of a module's arguments, of whatever it holds."""
         if issubclass(type(value), torch.Tensor):
             return [self.digest(value)]
-        found = list(tensors_of(value))
+        found = list(walk_tensors(value))
         if all(map(is_on_host, found)):
             try:
                 return [digest.digest_value(value)]
             except DigestError:
                 pass  # something in it: the rest of it is not
         if not found:
-            return [WithoutBytes(value)]
+            return [NoBytes(value)]
         return [self.digest(tensor) for tensor in found]
 
     def settle(self) -> None:
@@ -135,7 +135,7 @@ _INSIDE: tuple[tuple[type, Callable[[Any], Iterable[Any]]], ...] = (
 )
 
 
-def tensors_of(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
+def walk_tensors(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
     """The tensors in a batch or in a module's arguments."""
     kind = type(value)  # not what it says of itself
     if issubclass(kind, torch.Tensor):
@@ -150,17 +150,17 @@ def tensors_of(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
                         raise
                     return
                 for item in items:
-                    yield from tensors_of(item, depth + 1)
+                    yield from walk_tensors(item, depth + 1)
                 return
 
 
 def number_of(tensor: torch.Tensor) -> torch.Tensor | None:
     """The one number that a tensor is, apart from its graph; None where it is none, or cannot be read."""
     try:
-        with quiet():
-            if not plain_device(tensor):  # a subclass with memory of its own is read past its methods
+        with hide_ops():
+            if not find_plain_device(tensor):  # a subclass with memory of its own is read past its methods
                 tensor = tensor.as_subclass(torch.Tensor)
-                if not plain_device(tensor):
+                if not find_plain_device(tensor):
                     return None
             require_memory(tensor)
             return None if tensor.numel() != 1 or tensor.is_complex() else tensor.detach()
@@ -170,7 +170,7 @@ def number_of(tensor: torch.Tensor) -> torch.Tensor | None:
         return None
 
 
-def _described(value: Any) -> str:
+def _describe_value(value: Any) -> str:
     name = type(value).__name__
     if not issubclass(type(value), torch.Tensor):
         return name

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from samerun.experiments.diagnose.result import Diagnosis, Found, Proof
+from samerun.experiments.diagnose.result import Diagnosis, FirstDifference, Proof
 from samerun.explaining.cause import Cause
-from samerun.report.html.source_code import CodeLine, Piece, excerpt, python
+from samerun.report.html.source_code import CodeLine, Piece, excerpt, highlight_python
 from samerun.report.text import first_difference
 from samerun.report.text import replayed_operation as alone
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 
 
 @dataclass(frozen=True)
-class Named:
+class CauseCard:
     """One cause in a card."""
 
     cause: Cause
@@ -33,49 +33,49 @@ class Card:
     headline: str  # "at step 0, in setup"
     facts: tuple[tuple[str, str], ...]
     code: tuple[CodeLine, ...]  # where the runs part
-    causes: tuple[Named, ...]
+    causes: tuple[CauseCard, ...]
     proof: str | None
     alone: tuple[str, ...]  # the operation run again, in each way
     ruled_out: tuple[Cause, ...]
-    found: Found
+    found: FirstDifference
 
 
-def cards(diagnosis: Diagnosis) -> list[Card]:
+def build_cards(diagnosis: Diagnosis) -> list[Card]:
     """A card for each first difference, in the order of time."""
     folder = diagnosis.check.folder
-    return [_card(number, found, folder) for number, found in enumerate(diagnosis.found, start=1)]
+    return [_build_card(number, found, folder) for number, found in enumerate(diagnosis.found, start=1)]
 
 
-def _card(number: int, found: Found, folder: str) -> Card:
+def _build_card(number: int, found: FirstDifference, folder: str) -> Card:
     site = first_difference.call_site(found.difference)
     code = excerpt(site, folder)
     return Card(
         number,
         " and ".join(cause.source for cause in found.causes) or "No known source",
-        first_difference.headline(found.difference),
-        tuple(first_difference.facts(found.difference, found.pair)),
+        first_difference.write_headline(found.difference),
+        tuple(first_difference.list_facts(found.difference, found.pair)),
         tuple(code),
-        tuple(_named(cause, found, site if code else None, folder) for cause in found.causes),
-        None if found.proof is None else _proof(found.proof),
-        () if found.alone is None else tuple(alone.said(found.alone)),
+        tuple(_build_named(cause, found, site if code else None, folder) for cause in found.causes),
+        None if found.proof is None else _describe_proof(found.proof),
+        () if found.alone is None else tuple(alone.describe_probe(found.alone)),
         found.ruled_out,
         found,
     )
 
 
-def _named(cause: Cause, found: Found, shown: str | None, folder: str) -> Named:
-    source = catalogue().get(cause.source)
+def _build_named(cause: Cause, found: FirstDifference, shown: str | None, folder: str) -> CauseCard:
+    source = find_sources().get(cause.source)
     code = [] if cause.call_site == shown else excerpt(cause.call_site, folder)
-    return Named(
+    return CauseCard(
         cause,
         "" if source is None else source.summary,
-        _badge(cause, found),
+        _choose_badge(cause, found),
         tuple(code),
-        tuple(python(cause.advice)),
+        tuple(highlight_python(cause.advice)),
     )
 
 
-def _badge(cause: Cause, found: Found) -> str:
+def _choose_badge(cause: Cause, found: FirstDifference) -> str:
     if not cause.confirmed:
         return "likely" if cause == found.causes[0] else "possible"
     return "confirmed together" if cause.together else "confirmed"
@@ -88,14 +88,14 @@ _WAYS = {
 }
 
 
-def _proof(proof: Proof) -> str:
+def _describe_proof(proof: Proof) -> str:
     way = _WAYS.get(proof.way, "")
-    runs = f"With {joined(proof.controlled)} controlled{way}, {len(proof.runs)} further runs"
+    runs = f"With {join_words(proof.controlled)} controlled{way}, {len(proof.runs)} further runs"
     if proof.agree_until is None:
         return f"{runs} agree to their end ({proof.steps} step{'' if proof.steps == 1 else 's'})."
     return f"{runs} no longer diverge there, but at step {proof.agree_until}: the next difference."
 
 
-def joined(words: Sequence[str]) -> str:
+def join_words(words: Sequence[str]) -> str:
     """Words as a phrase: "a, b and c"."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else "nothing"

@@ -7,8 +7,8 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 from samerun.comparing import operations
-from samerun.comparing.alignment import Paired, common_prefix
-from samerun.comparing.pairing import Recorded, pair
+from samerun.comparing.alignment import TracePair, count_common_prefix
+from samerun.comparing.pairing import RecordedRun, pair
 from samerun.report.text.first_difference import brings_data
 from samerun.runs.difference import Difference
 from samerun.runs.schema import DRAWS, LOADER, NEVER_WRITTEN, UNINITIALIZED
@@ -76,7 +76,7 @@ class Operation:
         return STATES[self.state]
 
 
-def around(a: Recorded, b: Recorded, difference: Difference) -> list[Operation]:
+def list_around(a: RecordedRun, b: RecordedRun, difference: Difference) -> list[Operation]:
     """The operations around the first that is not equal in the process of this difference.
 
     [] when the runs share no step at tier ops, or all operations are equal.
@@ -84,22 +84,24 @@ def around(a: Recorded, b: Recorded, difference: Difference) -> list[Operation]:
     pairs, _, _ = pair(a.compared, b.compared)
     pairs.sort(key=lambda both: both[0].stem != difference.process)
     for both in pairs:
-        window = operations.common(operations.window(a.run, both[0]), operations.window(b.run, both[1]))
+        window = operations.intersect(
+            operations.find_window(a.run, both[0]), operations.find_window(b.run, both[1])
+        )
         if window is not None and both[0].rank == difference.rank:
-            return _around(Paired(*both), window)
+            return _list_around(TracePair(*both), window)
     return []
 
 
-def _around(paired: Paired, window: operations.Window) -> list[Operation]:
-    at_a, at_b = _positions(paired.a, window), _positions(paired.b, window)
+def _list_around(paired: TracePair, window: operations.Window) -> list[Operation]:
+    at_a, at_b = _find_positions(paired.a, window), _find_positions(paired.b, window)
     n = min(len(at_a), len(at_b))
     never = (paired.a.flags[at_a[:n]] & paired.b.flags[at_b[:n]] & NEVER_WRITTEN) != 0
     keys_a, keys_b = paired.keys(at_a, at_b, _COLUMNS)
-    equal = common_prefix(keys_a, keys_b, paired.equal(at_a[:n], at_b[:n]) | never)
+    equal = count_common_prefix(keys_a, keys_b, paired.equal(at_a[:n], at_b[:n]) | never)
     if equal == len(at_a) == len(at_b):
         return []
     before = range(max(0, equal - _BEFORE), equal)
-    shown = [_both(paired, int(at_a[number]), int(at_b[number])) for number in before]
+    shown = [_build_both(paired, int(at_a[number]), int(at_b[number])) for number in before]
     near = slice(equal, equal + _AFTER)
     rest_a, rest_b = at_a[near].tolist(), at_b[near].tolist()
     matcher = SequenceMatcher(None, keys_a[near].tolist(), keys_b[near].tolist(), autojunk=False)
@@ -107,16 +109,16 @@ def _around(paired: Paired, window: operations.Window) -> list[Operation]:
     for tag, a_from, a_to, b_from, b_to in matcher.get_opcodes():
         if tag == "equal":
             both = zip(rest_a[a_from:a_to], rest_b[b_from:b_to], strict=True)
-            rest += [_both(paired, *positions) for positions in both]
+            rest += [_build_both(paired, *positions) for positions in both]
             continue
         if tag != "replace" and (a_to, b_to) == (len(rest_a), len(rest_b)) == (_AFTER, _AFTER):
             break  # its partner is beyond what is looked at
-        rest += [_lone(paired.a, position, "only-a") for position in rest_a[a_from:a_to]]
-        rest += [_lone(paired.b, position, "only-b") for position in rest_b[b_from:b_to]]
-    return shown + _marked(rest)
+        rest += [_build_lone(paired.a, position, "only-a") for position in rest_a[a_from:a_to]]
+        rest += [_build_lone(paired.b, position, "only-b") for position in rest_b[b_from:b_to]]
+    return shown + _mark_first(rest)
 
 
-def _positions(trace: Trace, window: operations.Window) -> Ints:
+def _find_positions(trace: Trace, window: operations.Window) -> Ints:
     import numpy as np
 
     where = np.where(trace.is_one_of("phase", {"setup"}), -1, trace.steps)
@@ -124,21 +126,24 @@ def _positions(trace: Trace, window: operations.Window) -> Ints:
     return np.flatnonzero(wanted & (where >= window[0]) & (where <= window[1]))
 
 
-def _marked(rest: list[Operation]) -> list[Operation]:
+def _mark_first(rest: list[Operation]) -> list[Operation]:
     first = next((number for number, item in enumerate(rest) if item.state != "same"), None)
     return [replace(item, first=number == first) for number, item in enumerate(rest)]
 
 
-def _both(paired: Paired, a: int, b: int) -> Operation:
+def _build_both(paired: TracePair, a: int, b: int) -> Operation:
     one, other = paired.a, paired.b
-    inputs, outputs = Digests(_inputs(one, a), _inputs(other, b)), Digests(_digest(one, a), _digest(other, b))
+    inputs, outputs = (
+        Digests(_read_inputs(one, a), _read_inputs(other, b)),
+        Digests(_digest(one, a), _digest(other, b)),
+    )
     flags = int(one.flags[a] | other.flags[b])
-    return _operation(
-        one, a, _state(one.cell("name", a) or "", inputs, outputs, flags), inputs, outputs, flags
+    return _build_operation(
+        one, a, _classify(one.cell("name", a) or "", inputs, outputs, flags), inputs, outputs, flags
     )
 
 
-def _state(name: str, inputs: Digests, outputs: Digests, flags: int) -> str:
+def _classify(name: str, inputs: Digests, outputs: Digests, flags: int) -> str:
     same = outputs.a == outputs.b or bool(flags & NEVER_WRITTEN)
     if same:
         return "same" if inputs.a == inputs.b else "healed"
@@ -151,10 +156,10 @@ def _state(name: str, inputs: Digests, outputs: Digests, flags: int) -> str:
     return "origin" if inputs.equal else "carried"
 
 
-def _lone(trace: Trace, at: int, state: str) -> Operation:
-    inputs, outputs = _inputs(trace, at), _digest(trace, at)
+def _build_lone(trace: Trace, at: int, state: str) -> Operation:
+    inputs, outputs = _read_inputs(trace, at), _digest(trace, at)
     in_a = state == "only-a"
-    return _operation(
+    return _build_operation(
         trace,
         at,
         state,
@@ -164,7 +169,9 @@ def _lone(trace: Trace, at: int, state: str) -> Operation:
     )
 
 
-def _operation(trace: Trace, at: int, state: str, inputs: Digests, outputs: Digests, flags: int) -> Operation:
+def _build_operation(
+    trace: Trace, at: int, state: str, inputs: Digests, outputs: Digests, flags: int
+) -> Operation:
     row = trace.row(at)
     remarks = {
         DRAWS: "draws random numbers",
@@ -177,7 +184,7 @@ def _operation(trace: Trace, at: int, state: str, inputs: Digests, outputs: Dige
     )
 
 
-def _inputs(trace: Trace, at: int) -> str | None:
+def _read_inputs(trace: Trace, at: int) -> str | None:
     words, there = trace.inputs
     return f"{int(words[at]):016x}" if there[at] else None
 

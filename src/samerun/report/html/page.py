@@ -36,23 +36,23 @@ def write(diagnosis: Diagnosis, lookup: Lookup, target: str, option: str = "--ht
 def render(diagnosis: Diagnosis, lookup: Lookup) -> str:
     """The page. It depends on nothing but its arguments and the runs: twice the same, the same bytes."""
     shown = view(diagnosis, lookup)
-    style = "\n".join(_asset(name) for name in _STYLES)
-    scripts = [_asset(name) for name in _SCRIPTS]
+    style = "\n".join(_read_asset(name) for name in _STYLES)
+    scripts = [_read_asset(name) for name in _SCRIPTS]
     return (
-        _environment()
+        _make_environment()
         .get_template("page.html")
         .render(
             view=shown,
             check=shown.diagnosis.check,
-            style=_trusted(style),
-            scripts=[_trusted(script) for script in scripts],
-            data=_trusted(_json(shown.data())),
-            policy=_policy(style, scripts),
+            style=_trust(style),
+            scripts=[_trust(script) for script in scripts],
+            data=_trust(_write_json(shown.data())),
+            policy=_write_policy(style, scripts),
         )
     )
 
 
-def _policy(style: str, scripts: list[str]) -> str:
+def _write_policy(style: str, scripts: list[str]) -> str:
     """Nothing may be loaded, and nothing may run but what is in this file already, byte for byte."""
     allowed = " ".join(_hash(script) for script in scripts)
     return (
@@ -67,11 +67,11 @@ def _hash(text: str) -> str:
 
 
 @cache
-def _asset(name: str) -> str:
+def _read_asset(name: str) -> str:
     return (_HERE / name).read_text(encoding="utf-8")
 
 
-def _json(value: Mapping[str, Any]) -> str:
+def _write_json(value: Mapping[str, Any]) -> str:
     """JSON that can stand in a script element: no character in it can end one."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))  # ASCII alone
     for character in "<>&":
@@ -79,27 +79,27 @@ def _json(value: Mapping[str, Any]) -> str:
     return text
 
 
-def _trusted(text: str) -> str:
+def _trust(text: str) -> str:
     from markupsafe import Markup
 
     return Markup(text)
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def _make_environment() -> jinja2.Environment:
     import jinja2
 
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(_HERE / "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
-        finalize=_shown,
+        finalize=_show,
         trim_blocks=True,
         lstrip_blocks=True,
     )
 
 
-def _shown(value: object) -> object:
+def _show(value: object) -> object:
     """What a template puts in, without characters that hide or reorder text; it is escaped after this."""
     from markupsafe import Markup
 

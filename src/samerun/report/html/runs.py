@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from samerun.experiments.diagnose.result import Diagnosis
 from samerun.experiments.lookup import Lookup
-from samerun.experiments.run_outcome import last_lines_of
+from samerun.experiments.run_outcome import read_last_lines_of
 from samerun.runs.store import Run
 
 
 @dataclass(frozen=True)
-class Listed:
+class RunRow:
     """One run of the report; `run` is None when it is not on disk any more."""
 
     label: str
@@ -36,7 +36,7 @@ class Listed:
         return f"{what}, seed {manifest.seed}"
 
 
-def listed(diagnosis: Diagnosis, lookup: Lookup) -> list[Listed]:
+def list_runs(diagnosis: Diagnosis, lookup: Lookup) -> list[RunRow]:
     """Every run that the report speaks of, those compared first. Raises RunError, SchemaError."""
     compared = diagnosis.check.runs
     more: dict[str, str] = {}
@@ -49,18 +49,18 @@ def listed(diagnosis: Diagnosis, lookup: Lookup) -> list[Listed]:
         more.setdefault(name, "patched code")
     rows = [(f"run {number}", name) for number, name in enumerate(compared, start=1)]
     rows += [(label, name) for name, label in more.items() if name not in compared]
-    return [_listed(label, name, lookup) for label, name in rows]
+    return [_look_up(label, name, lookup) for label, name in rows]
 
 
-def _listed(label: str, name: str, lookup: Lookup) -> Listed:
+def _look_up(label: str, name: str, lookup: Lookup) -> RunRow:
     run = lookup.find(name)
     if run is None:
-        return Listed(label, name, None)
+        return RunRow(label, name, None)
     _ = run.manifest  # raises here rather than in the page
-    return Listed(label, name, run, last_lines_of(run))
+    return RunRow(label, name, run, read_last_lines_of(run))
 
 
-def of(rows: Sequence[Listed], names: Sequence[str] | None = None) -> list[Run]:
+def select_runs(rows: Sequence[RunRow], names: Sequence[str] | None = None) -> list[Run]:
     """The runs of these rows that are on disk; those of these names, in their order, where given."""
     on_disk = {row.name: row.run for row in rows if row.run is not None}
     return [on_disk[name] for name in (on_disk if names is None else names) if name in on_disk]

@@ -29,28 +29,28 @@ class Setting:
         return len(set(self.values)) > 1
 
 
-def settings(runs: Sequence[Run]) -> list[Setting]:
+def build_settings(runs: Sequence[Run]) -> list[Setting]:
     """Every setting of these runs, by group. Raises RunError, SchemaError for a manifest."""
-    said = [_of_run(run) for run in runs]
+    said = [_read_run(run) for run in runs]
     names = dict.fromkeys(name for of_run in said for name in of_run)
     groups = dict.fromkeys(group for group, _ in names)
     ordered = [name for group in groups for name in names if name[0] == group]
     return [Setting(*name, tuple(of_run.get(name) for of_run in said)) for name in ordered]
 
 
-def _of_run(run: Run) -> dict[tuple[str, str], str]:
+def _read_run(run: Run) -> dict[tuple[str, str], str]:
     manifest = run.manifest
-    found = {("run", name): value for name, value in _facts(manifest).items() if value}
+    found = {("run", name): value for name, value in _list_facts(manifest).items() if value}
     found |= {("variable", name): str(value) for name, value in manifest.environment.items()}
     found |= {("package", name): str(value) for name, value in manifest.packages.items()}
     for source, says in sorted(manifest.settings.items()):
         if source in (Environment.id, Packages.id) or not isinstance(says, Mapping):
             continue  # told above
-        found |= {(source, str(name)): _said(value) for name, value in says.items()}
-    return {name: _short(value) for name, value in found.items()}
+        found |= {(source, str(name)): _write_value(value) for name, value in says.items()}
+    return {name: _shorten(value) for name, value in found.items()}
 
 
-def _facts(manifest: Manifest) -> dict[str, str]:
+def _list_facts(manifest: Manifest) -> dict[str, str]:
     git = manifest.git or {}
     changed = " with changes" if git.get("dirty") else ""
     return {
@@ -65,9 +65,9 @@ def _facts(manifest: Manifest) -> dict[str, str]:
     }
 
 
-def _said(value: object) -> str:
+def _write_value(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str, sort_keys=True)
 
 
-def _short(value: str) -> str:
+def _shorten(value: str) -> str:
     return value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…"

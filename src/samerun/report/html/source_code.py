@@ -42,24 +42,24 @@ class DiffLine:
 
 def excerpt(site: str | None, folder: str) -> list[CodeLine]:
     """The source line of a call site and its neighbours, as the file reads now; [] when it is gone."""
-    found = None if site is None else first_difference.source(site, folder)
+    found = None if site is None else first_difference.read_source(site, folder)
     if found is None:
         return []
     lines, here = found
     lines = [line.expandtabs(4) for line in lines]
-    pieces = taken_apart(lines)
+    pieces = split_pieces(lines)
     return [
         CodeLine(line.number, line.here, tuple(pieces[line.number - 1]))
-        for line in first_difference.around(lines, here)
+        for line in first_difference.list_around(lines, here)
     ]
 
 
-def python(text: str) -> list[tuple[Piece, ...]]:
+def highlight_python(text: str) -> list[tuple[Piece, ...]]:
     """Lines of Python that are shown alone, such as advice."""
-    return [tuple(line) for line in taken_apart(text.splitlines())]
+    return [tuple(line) for line in split_pieces(text.splitlines())]
 
 
-def taken_apart(lines: Sequence[str]) -> list[list[Piece]]:
+def split_pieces(lines: Sequence[str]) -> list[list[Piece]]:
     """Each line of a Python file in its pieces."""
     from pygments.lexers.python import PythonLexer
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from samerun.comparing.draw_ledger import Drawn
-from samerun.comparing.pairing import Recorded, read
+from samerun.comparing.draw_ledger import DrawCount
+from samerun.comparing.pairing import RecordedRun, read
 from samerun.errors import SamerunError
 from samerun.experiments.check.result import CheckResult
-from samerun.experiments.diagnose.from_recorded import parted
+from samerun.experiments.diagnose.from_recorded import select_parted
 from samerun.experiments.diagnose.result import Diagnosis
 from samerun.experiments.lookup import Lookup
 from samerun.explaining.patch import Patch
@@ -20,7 +20,7 @@ from samerun.report.html import causes, operations, runs, settings, source_code
 from samerun.report.html.charts import growth, losses
 from samerun.report.html.charts import timeline as strip
 from samerun.report.text import draw_counts, first_difference
-from samerun.report.text.plain_text import pasted
+from samerun.report.text.plain_text import render_plain
 from samerun.runs.store import Run
 
 _WIDTH = 80  # columns of the text to paste
@@ -35,23 +35,23 @@ class Draws:
     """The RNG ledger."""
 
     said: tuple[str, ...]  # sentences
-    differing: tuple[Drawn, ...]
-    equal: tuple[Drawn, ...]
+    differing: tuple[DrawCount, ...]
+    equal: tuple[DrawCount, ...]
     left_out: int  # rows that are not in these two
 
 
 @dataclass(frozen=True)
-class Closely:
+class DifferenceView:
     """What is known around one first difference."""
 
     card: causes.Card
     operations: list[operations.Operation]
-    growth: growth.Grown | None
+    growth: growth.GrowthChart | None
     draws: Draws | None
 
 
 @dataclass(frozen=True)
-class Patched:
+class PatchView:
     """The patch, line by line."""
 
     lines: list[source_code.DiffLine]
@@ -69,14 +69,14 @@ class View:
     summary: str | None  # what was found, in a sentence
     command: str
     cards: list[causes.Card]
-    patch: Patched | None
+    patch: PatchView | None
     losses: losses.Losses | None
     strip: strip.Strip | None
     strip_runs: tuple[int, ...]  # the numbers of its two, from 1
-    closely: list[Closely]
+    closely: list[DifferenceView]
     settings: list[settings.Setting]
     setting_runs: tuple[str, ...]  # labels
-    runs: list[runs.Listed]
+    runs: list[runs.RunRow]
     text: str  # the report as the terminal shows it
     trouble: list[str] = field(default_factory=list)  # what could not be read
 
@@ -95,26 +95,29 @@ def view(diagnosis: Diagnosis, lookup: Lookup) -> View:
     """Gather it. What cannot be read is told in the page, and left out."""
     check = diagnosis.check
     reading = _Reading()
-    rows = reading.attempt("the runs", lambda: runs.listed(diagnosis, lookup)) or []
-    whole = parted(check)
-    beside = [row for row in rows if row.run is not None and row.name in _side_by_side(check, whole)]
-    cards = causes.cards(diagnosis)
+    rows = reading.attempt("the runs", lambda: runs.list_runs(diagnosis, lookup)) or []
+    whole = select_parted(check)
+    beside = [row for row in rows if row.run is not None and row.name in _choose_columns(check, whole)]
+    cards = causes.build_cards(diagnosis)
     return View(
         diagnosis,
         alone=len(check.runs) == 1,
-        headline=_headline(check),
-        summary=_summary(diagnosis),
+        headline=_write_headline(check),
+        summary=_write_summary(diagnosis),
         command=shlex.join(check.command),
         cards=cards,
-        patch=_patched(diagnosis.patch),
-        losses=losses.losses(check),
-        strip=reading.attempt("the strip", lambda: reading.strip(diagnosis, runs.of(rows, whole or ()))),
+        patch=_build_patched(diagnosis.patch),
+        losses=losses.build_losses(check),
+        strip=reading.attempt(
+            "the strip", lambda: reading.strip(diagnosis, runs.select_runs(rows, whole or ()))
+        ),
         strip_runs=tuple(check.runs.index(name) + 1 for name in whole or () if name in check.runs),
         closely=[reading.closely(card, rows) for card in cards],
-        settings=reading.attempt("the settings", lambda: settings.settings(runs.of(beside))) or [],
+        settings=reading.attempt("the settings", lambda: settings.build_settings(runs.select_runs(beside)))
+        or [],
         setting_runs=tuple(row.label for row in beside),
         runs=rows,
-        text=pasted(diagnosis, _WIDTH),
+        text=render_plain(diagnosis, _WIDTH),
         trouble=reading.trouble,
     )
 
@@ -124,7 +127,7 @@ class _Reading:
 
     def __init__(self) -> None:
         self.trouble: list[str] = []
-        self._recorded: dict[Path, Recorded] = {}  # a long run takes a while to read
+        self._recorded: dict[Path, RecordedRun] = {}  # a long run takes a while to read
 
     def attempt(self, what: str, make: Callable[[], _T]) -> _T | None:
         """What `make` gives; None, and a line of trouble, when it cannot."""
@@ -134,20 +137,20 @@ class _Reading:
             self.trouble.append(f"{what}: {error}")
             return None
 
-    def closely(self, card: causes.Card, rows: Sequence[runs.Listed]) -> Closely:
+    def closely(self, card: causes.Card, rows: Sequence[runs.RunRow]) -> DifferenceView:
         """What is known around one first difference."""
         found = card.found
-        pair = runs.of(rows, found.pair)
+        pair = runs.select_runs(rows, found.pair)
         shown: list[operations.Operation] | None = None
         if len(pair) == 2:
             shown = self.attempt(
                 "the operations",
-                lambda: operations.around(self._read(pair[0]), self._read(pair[1]), found.difference),
+                lambda: operations.list_around(self._read(pair[0]), self._read(pair[1]), found.difference),
             )
-        return Closely(
+        return DifferenceView(
             card,
             shown or [],
-            growth.grown(found.growth),
+            growth.build_grown(found.growth),
             _draws(found.ledger),
         )
 
@@ -158,34 +161,34 @@ class _Reading:
         marks = [(found.difference.step, found.difference.phase) for found in diagnosis.found]
         return strip.strip(self._read(pair[0]), self._read(pair[1]), list(dict.fromkeys(marks)))
 
-    def _read(self, run: Run) -> Recorded:
+    def _read(self, run: Run) -> RecordedRun:
         if run.path not in self._recorded:
             recorded = self._recorded[run.path] = read(run)
             self.trouble += recorded.unreadable.values()
         return self._recorded[run.path]
 
 
-def _side_by_side(check: CheckResult, whole: tuple[str, str] | None) -> tuple[str, ...]:
+def _choose_columns(check: CheckResult, whole: tuple[str, str] | None) -> tuple[str, ...]:
     return check.runs if len(check.runs) <= _MOST_COLUMNS else whole or ()
 
 
-def _headline(check: CheckResult) -> str:
+def _write_headline(check: CheckResult) -> str:
     if len(check.runs) == 1:
         return f"One run of {check.steps} step{'' if check.steps == 1 else 's'}"
     if check.verdict == "differs" and check.difference is not None:
-        return f"{len(check.runs)} runs diverge {first_difference.headline(check.difference)}"
+        return f"{len(check.runs)} runs diverge {first_difference.write_headline(check.difference)}"
     if check.verdict == "same":
         return f"{len(check.runs)} runs gave the same bits"
     return f"Whether {len(check.runs)} runs are the same is not known"
 
 
-def _summary(diagnosis: Diagnosis) -> str | None:
+def _write_summary(diagnosis: Diagnosis) -> str | None:
     proved = [cause.source for item in diagnosis.found for cause in item.causes if cause.confirmed]
     proofs = any(item.proof is not None for item in diagnosis.found)
     if not proved:
         likely = [cause.source for item in diagnosis.found for cause in item.causes[:1]]
         return f"The likely cause is {likely[0]}; no further run has proved it." if likely else None
-    names = causes.joined(proved)
+    names = causes.join_words(proved)
     said = f"The cause is {names}" if len(proved) == 1 else f"{len(proved)} causes: {names}"
     if diagnosis.complete and proofs:
         them = "it" if len(proved) == 1 else "all of them"
@@ -193,7 +196,7 @@ def _summary(diagnosis: Diagnosis) -> str | None:
     return f"{said}. That is not all of it." if proofs else f"{said}, confirmed by further runs."
 
 
-def _patched(patch: Patch | None) -> Patched | None:
+def _build_patched(patch: Patch | None) -> PatchView | None:
     if patch is None or not (patch.diff or patch.cannot):
         return None
     tried = {
@@ -203,21 +206,23 @@ def _patched(patch: Patch | None) -> Patched | None:
     }[patch.verified]
     if patch.partial:
         tried = "These edits are not enough by themselves, and were not tried."
-    return Patched(source_code.diff(patch.diff or patch.partial), tried, tuple(sorted(patch.cannot.items())))
+    return PatchView(
+        source_code.diff(patch.diff or patch.partial), tried, tuple(sorted(patch.cannot.items()))
+    )
 
 
-def _draws(ledger: Sequence[Drawn]) -> Draws | None:
+def _draws(ledger: Sequence[DrawCount]) -> Draws | None:
     if not ledger:
         return None
     differing = [item for item in ledger if _is_other(item)]
     equal = [item for item in ledger if not _is_other(item)]
     return Draws(
-        tuple(f"{line[0].upper()}{line[1:]}." for line in draw_counts.said(differing)),
+        tuple(f"{line[0].upper()}{line[1:]}." for line in draw_counts.describe_draws(differing)),
         tuple(differing[:_MOST_DRAWS]),
         tuple(equal[:_MOST_DRAWS]),
         max(0, len(differing) - _MOST_DRAWS) + max(0, len(equal) - _MOST_DRAWS),
     )
 
 
-def _is_other(item: Drawn) -> bool:
+def _is_other(item: DrawCount) -> bool:
     return item.draws_a != item.draws_b or item.values_differ or bool(item.state_differs)

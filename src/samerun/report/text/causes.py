@@ -6,7 +6,7 @@ from rich.text import Text
 
 from samerun.experiments.check.result import CheckResult
 from samerun.explaining.cause import Cause
-from samerun.report.safe_text import Hung, Line, styled
+from samerun.report.safe_text import HangingLine, Line, style_text
 
 NO_SOURCE = "no source of the catalogue explains it"
 
@@ -17,43 +17,44 @@ def describe(result: CheckResult) -> list[Line]:
     for number, cause in enumerate(result.causes):
         if number:
             lines.append(Text())
-        lines.append(_title(cause, first=number == 0))
-        lines.extend(_cause(cause))
+        lines.append(_format_title(cause, first=number == 0))
+        lines.extend(_format_cause(cause))
     if not result.causes:
         lines.append(Text(f"Cause: {NO_SOURCE}", style="bold"))
     for suspect in result.suspects:
-        lines.append(_listed("Also suspicious: ", suspect, suspect.evidence))
+        lines.append(_format_listed("Also suspicious: ", suspect, suspect.evidence))
     named = {suspect.source for suspect in result.suspects}
     for cause in result.ruled_out:
         if cause.source in named:
             continue
-        lines.append(_listed("Ruled out: ", cause, "the runs still diverge there with it controlled"))
+        lines.append(_format_listed("Ruled out: ", cause, "the runs still diverge there with it controlled"))
     return lines
 
 
-def _title(cause: Cause, *, first: bool) -> Line:
-    name = styled(cause.source, "bold red")
+def _format_title(cause: Cause, *, first: bool) -> Line:
+    name = style_text(cause.source, "bold red")
     if cause.confirmed:
         proof = "confirmed: further runs with it controlled do not diverge there"
         if cause.together:
             proof = (
                 "confirmed: further runs with it and the others named here controlled do not diverge there"
             )
-        return Hung(Text("Cause: ", style="bold"), name.append(f" ({proof})", "green"))
+        return HangingLine(Text("Cause: ", style="bold"), name.append(f" ({proof})", "green"))
     word = "Likely cause: " if first else "Or: "
-    return Hung(Text(word, style="bold"), name.append(" (not confirmed)", "yellow"))
+    return HangingLine(Text(word, style="bold"), name.append(" (not confirmed)", "yellow"))
 
 
-def _cause(cause: Cause) -> list[Line]:
+def _format_cause(cause: Cause) -> list[Line]:
     where = f" ({cause.call_site})" if cause.call_site and cause.call_site not in cause.evidence else ""
-    lines: list[Line] = [Hung(Text("  "), styled(cause.evidence + where))]
+    lines: list[Line] = [HangingLine(Text("  "), style_text(cause.evidence + where))]
     if cause.advice:
         lines.append(Text("  fix:", style="dim"))
-        lines.extend(styled(f"    {line}", "cyan") for line in cause.advice.splitlines())
+        lines.extend(style_text(f"    {line}", "cyan") for line in cause.advice.splitlines())
     return lines
 
 
-def _listed(word: str, cause: Cause, text: str) -> Line:
-    return Hung(
-        Text(word, style="bold"), styled(cause.source, "bold").append_text(styled(f": {text}", "default"))
+def _format_listed(word: str, cause: Cause, text: str) -> Line:
+    return HangingLine(
+        Text(word, style="bold"),
+        style_text(cause.source, "bold").append_text(style_text(f": {text}", "default")),
     )

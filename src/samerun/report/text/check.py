@@ -9,50 +9,52 @@ from rich.console import Console
 from rich.text import Text
 
 from samerun.experiments.check.result import CheckResult
-from samerun.report.safe_text import Hung, Line, put, styled
+from samerun.report.safe_text import HangingLine, Line, put, style_text
 from samerun.report.text import causes
 from samerun.report.text import first_difference as place
-from samerun.report.text.losses import loss_table
+from samerun.report.text.losses import build_loss_table
 from samerun.sources.catalogue import in_folder
 
 
 def show(result: CheckResult, console: Console) -> None:
     """Print the whole report."""
-    put(console, [_verdict(result)])
-    put(console, [Hung(Text("  "), styled(line)) for line in result.notes])
+    put(console, [_format_verdict(result)])
+    put(console, [HangingLine(Text("  "), style_text(line)) for line in result.notes])
     if result.output:
         put(console, [Text(), Text("The last lines it printed", style="bold")])
-        put(console, [styled(f"  {line}", "dim") for line in result.output])
-    table = loss_table(result, console.width)
+        put(console, [style_text(f"  {line}", "dim") for line in result.output])
+    table = build_loss_table(result, console.width)
     if table:
         put(console, [Text(), Text("Loss", style="bold"), *table])
     if result.verdict == "differs" and result.difference is not None:
         where = place.describe(result.difference, result.folder, result.pair)
         put(console, [Text(), Text("First difference", style="bold"), *where])
         put(console, [Text(), *causes.describe(result)])
-    put(console, [Text(), *_next(result)])
+    put(console, [Text(), *_list_next(result)])
 
 
-def _reference(run: str, place: str) -> str:
+def _write_reference(run: str, place: str) -> str:
     """How `samerun diff` finds a run: by its id in this folder's store, by its folder in another."""
     elsewhere = Path(place, run)
     return str(elsewhere) if elsewhere.is_absolute() and elsewhere.is_dir() else run
 
 
-def _verdict(result: CheckResult) -> Line:
+def _format_verdict(result: CheckResult) -> Line:
     runs = f"{len(result.runs)} runs"
     if result.verdict == "same":
-        return _line("✓ same", "bold green", f"{result.scope}, bit for bit")
+        return _format_line("✓ same", "bold green", f"{result.scope}, bit for bit")
     if result.verdict == "differs" and result.difference is not None:
-        return _line("✗ differs", "bold red", f"{runs} diverge {place.headline(result.difference)}")
-    return _line("? unknown", "bold yellow", f"{result.reason or 'nothing to compare'}")
+        return _format_line(
+            "✗ differs", "bold red", f"{runs} diverge {place.write_headline(result.difference)}"
+        )
+    return _format_line("? unknown", "bold yellow", f"{result.reason or 'nothing to compare'}")
 
 
-def _line(word: str, style: str, rest: str) -> Line:
-    return Hung(Text(word, style=style).append(" — ", "default"), styled(rest))
+def _format_line(word: str, style: str, rest: str) -> Line:
+    return HangingLine(Text(word, style=style).append(" — ", "default"), style_text(rest))
 
 
-def _next(result: CheckResult) -> list[Text]:
+def _list_next(result: CheckResult) -> list[Text]:
     """How to go on, and where the runs are."""
     steps: list[tuple[str, str]] = []
     command = shlex.join(result.command) if result.command else ""
@@ -66,15 +68,15 @@ def _next(result: CheckResult) -> list[Text]:
                 (f"samerun check --scratch -- {command}", "a fresh copy of this folder for each run")
             )
         if result.pair is not None:
-            pair = " ".join(_reference(run, result.place) for run in result.pair)
+            pair = " ".join(_write_reference(run, result.place) for run in result.pair)
             steps.append((f"samerun diff {pair}", "these two runs again"))
     lines: list[Text] = []
     if steps:
         lines.append(Text("Next", style="bold"))
         for line, why in steps:
             lines.append(Text(f"  # {why}", style="dim"))
-            lines.append(styled(f"  {line}"))
+            lines.append(style_text(f"  {line}"))
     if result.runs:
         where = f" in {result.place}" if result.place else ""
-        lines.append(styled(f"Runs{where}: {', '.join(result.runs)}", "dim"))
+        lines.append(style_text(f"Runs{where}: {', '.join(result.runs)}", "dim"))
     return lines

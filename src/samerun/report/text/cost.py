@@ -7,7 +7,7 @@ from rich.text import Text
 
 from samerun.experiments.cost.pricing import Ratio
 from samerun.experiments.cost.result import Choice, CostResult, Price
-from samerun.report.safe_text import Hung, Line, put, styled
+from samerun.report.safe_text import HangingLine, Line, put, style_text
 
 _STYLES = {"same": "green", "differs": "bold red", "unknown": "yellow"}
 _WORDS = {"same": "repeats", "differs": "does not repeat", "unknown": "not known whether it repeats"}
@@ -15,28 +15,31 @@ _WORDS = {"same": "repeats", "differs": "does not repeat", "unknown": "not known
 
 def show(result: CostResult, console: Console) -> None:
     """Print the whole report."""
-    put(console, [_verdict(result)])
-    put(console, [Hung(Text("  "), styled(line)) for line in result.notes])
+    put(console, [_format_verdict(result)])
+    put(console, [HangingLine(Text("  "), style_text(line)) for line in result.notes])
     if result.output:
         put(console, [Text(), Text("The last lines it printed", style="bold")])
-        put(console, [styled(f"  {line}", "dim") for line in result.output])
+        put(console, [style_text(f"  {line}", "dim") for line in result.output])
     if result.choices:
-        put(console, [Text(), Text("To choose from", style="bold"), *map(_choice, result.choices)])
+        put(console, [Text(), Text("To choose from", style="bold"), *map(_format_choice, result.choices)])
     if result.prices:
         put(console, [Text(), Text("Price of a step, 95 % interval", style="bold")])
         width = max(len(price.name) for price in result.prices)
         put(console, [_price(price, width) for price in result.prices])
     if result.place:
-        put(console, [Text(), styled(f"Runs in {result.place}", "dim")])
+        put(console, [Text(), style_text(f"Runs in {result.place}", "dim")])
 
 
-def _verdict(result: CostResult) -> Line:
+def _format_verdict(result: CostResult) -> Line:
     if result.reason is not None or not result.prices:
-        return Hung(Text("? unknown", style="bold yellow").append(" — ", "default"), styled(headline(result)))
-    return Hung(Text(f"{result.rounds} rounds — "), styled(headline(result)))
+        return HangingLine(
+            Text("? unknown", style="bold yellow").append(" — ", "default"),
+            style_text(write_headline(result)),
+        )
+    return HangingLine(Text(f"{result.rounds} rounds — "), style_text(write_headline(result)))
 
 
-def headline(result: CostResult) -> str:
+def write_headline(result: CostResult) -> str:
     """What costs most, in a sentence."""
     if result.reason is not None or not result.prices:
         return result.reason or "nothing was measured"
@@ -46,26 +49,26 @@ def headline(result: CostResult) -> str:
     dearest = result.dearest()
     if dearest is None or dearest.steps is None:
         return f"{seconds}no control costs more than can be measured"
-    most = f"the most expensive control is {dearest.name}, {ratio(dearest.steps)}"
+    most = f"the most expensive control is {dearest.name}, {format_ratio(dearest.steps)}"
     return seconds + most + (f" ({dearest.buys})" if dearest.buys else "")
 
 
-def _choice(choice: Choice) -> Line:
-    head = styled(f"  {choice.name:<11}")
-    text = styled(f"{ratio(choice.price) if choice.price else '—':<22} ")
+def _format_choice(choice: Choice) -> Line:
+    head = style_text(f"  {choice.name:<11}")
+    text = style_text(f"{format_ratio(choice.price) if choice.price else '—':<22} ")
     text.append(_WORDS[choice.verdict], _STYLES[choice.verdict])
-    return Hung(head, text.append(f" ({choice.runs} runs): {choice.how}"))
+    return HangingLine(head, text.append(f" ({choice.runs} runs): {choice.how}"))
 
 
 def _price(price: Price, width: int) -> Line:
-    head = styled(f"  {price.name:<{width}}  ")
+    head = style_text(f"  {price.name:<{width}}  ")
     if price.steps is None:
-        return Hung(head, styled(price.reason or "too few pairs", "yellow"))
-    text = styled(f"{ratio(price.steps):<22} ", "bold" if price.steps.low > 1 else "")
+        return HangingLine(head, style_text(price.reason or "too few pairs", "yellow"))
+    text = style_text(f"{format_ratio(price.steps):<22} ", "bold" if price.steps.low > 1 else "")
     text.append(price.what, "dim")
-    return Hung(head, text.append(f"; {price.buys}" if price.buys else "", "default"))
+    return HangingLine(head, text.append(f"; {price.buys}" if price.buys else "", "default"))
 
 
-def ratio(ratio: Ratio) -> str:
+def format_ratio(ratio: Ratio) -> str:
     """ "×1.10 (1.08 to 1.12)"."""
     return f"×{ratio.ratio:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"

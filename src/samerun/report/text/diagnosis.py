@@ -8,16 +8,16 @@ from rich.console import Console
 from rich.text import Text
 
 from samerun.comparing.growth import Growth
-from samerun.experiments.diagnose.result import Diagnosis, Found, Proof
+from samerun.experiments.diagnose.result import Diagnosis, FirstDifference, Proof
 from samerun.explaining.cause import Cause
 from samerun.explaining.patch import Patch
-from samerun.report.safe_text import Hung, Line, put, styled
+from samerun.report.safe_text import HangingLine, Line, put, style_text
 from samerun.report.text import check as text
 from samerun.report.text import draw_counts, first_difference
 from samerun.report.text import replayed_operation as alone
 from samerun.report.text.causes import NO_SOURCE
-from samerun.report.text.losses import loss_table
-from samerun.sources.catalogue import catalogue
+from samerun.report.text.losses import build_loss_table
+from samerun.sources.catalogue import find_sources
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -28,23 +28,23 @@ def show(diagnosis: Diagnosis, console: Console, patch_file: str | None = None) 
     if check.verdict != "differs":
         text.show(check, console)
         if diagnosis.confidence:
-            put(console, [styled(diagnosis.confidence, "dim")])
+            put(console, [style_text(diagnosis.confidence, "dim")])
         return
-    put(console, [_verdict(diagnosis)])
-    put(console, [Hung(Text("  "), styled(line)) for line in check.notes])
-    table = loss_table(check, console.width)
+    put(console, [_format_verdict(diagnosis)])
+    put(console, [HangingLine(Text("  "), style_text(line)) for line in check.notes])
+    table = build_loss_table(check, console.width)
     if table:
         put(console, [Text(), Text("Loss", style="bold"), *table])
     for number, found in enumerate(diagnosis.found, start=1):
-        put(console, [Text(), *_found(number, found, check.folder)])
+        put(console, [Text(), *_format_found(number, found, check.folder)])
     for suspect in check.suspects:
-        put(console, [_labelled("also", f"{suspect.source}: {suspect.evidence}")])
+        put(console, [_format_labelled("also", f"{suspect.source}: {suspect.evidence}")])
     if diagnosis.patch is not None:
         put(console, [Text(), *_patch(diagnosis.patch, patch_file)])
-    put(console, [Text(), *_next(diagnosis, patch_file)])
+    put(console, [Text(), *_list_next(diagnosis, patch_file)])
 
 
-def _verdict(diagnosis: Diagnosis) -> Line:
+def _format_verdict(diagnosis: Diagnosis) -> Line:
     sources = [cause.source for found in diagnosis.found for cause in found.causes if cause.confirmed]
     if not sources:
         said = "no source was proved to be the reason"
@@ -60,47 +60,47 @@ def _verdict(diagnosis: Diagnosis) -> Line:
         )
     elif sources:
         said += "; that is not all of it"
-    return Hung(Text("✗ differs", style="bold red").append(" — ", "default"), styled(said))
+    return HangingLine(Text("✗ differs", style="bold red").append(" — ", "default"), style_text(said))
 
 
-def _found(number: int, found: Found, folder: str) -> list[Line]:
-    where = first_difference.headline(found.difference)
+def _format_found(number: int, found: FirstDifference, folder: str) -> list[Line]:
+    where = first_difference.write_headline(found.difference)
     names = " and ".join(cause.source for cause in found.causes if cause.confirmed)
-    title = styled(f"{number}. ", "bold").append_text(
-        styled(names, "bold red") if names else styled("not proved", "bold yellow")
+    title = style_text(f"{number}. ", "bold").append_text(
+        style_text(names, "bold red") if names else style_text("not proved", "bold yellow")
     )
-    lines: list[Line] = [Hung(title.append(" ", "default"), styled(where))]
+    lines: list[Line] = [HangingLine(title.append(" ", "default"), style_text(where))]
     if not found.causes:
-        lines.append(_labelled("cause", NO_SOURCE))
+        lines.append(_format_labelled("cause", NO_SOURCE))
     for cause in found.causes:
-        lines += _cause(cause, alone=len(found.causes) == 1)
+        lines += _format_cause(cause, alone=len(found.causes) == 1)
     if found.proof is not None:
-        lines.append(_labelled("proof", _proof(found.proof)))
+        lines.append(_format_labelled("proof", _describe_proof(found.proof)))
     lines += first_difference.describe(found.difference, folder, None)
     if found.alone is not None:
-        first, *ways = alone.said(found.alone)
-        lines += [_labelled("alone", first), *(_labelled("", way) for way in ways)]
-    lines += [_labelled("draws", line) for line in draw_counts.said(found.ledger)]
-    if (grown := _grown(found.growth)) is not None:
-        lines.append(_labelled("then", grown))
+        first, *ways = alone.describe_probe(found.alone)
+        lines += [_format_labelled("alone", first), *(_format_labelled("", way) for way in ways)]
+    lines += [_format_labelled("draws", line) for line in draw_counts.describe_draws(found.ledger)]
+    if (grown := _describe_growth(found.growth)) is not None:
+        lines.append(_format_labelled("then", grown))
     lines += [
-        _labelled("not", f"{cause.source}: with it controlled, the runs still diverge there")
+        _format_labelled("not", f"{cause.source}: with it controlled, the runs still diverge there")
         for cause in found.ruled_out
     ]
     return lines
 
 
-def _cause(cause: Cause, *, alone: bool) -> list[Line]:
+def _format_cause(cause: Cause, *, alone: bool) -> list[Line]:
     name = "" if alone and cause.confirmed else f"{cause.source}: "
     doubt = "" if cause.confirmed else " (not confirmed)"
     where = f" ({cause.call_site})" if cause.call_site and cause.call_site not in cause.evidence else ""
-    lines: list[Line] = [_labelled("seen", f"{name}{cause.evidence}{where}{doubt}")]
+    lines: list[Line] = [_format_labelled("seen", f"{name}{cause.evidence}{where}{doubt}")]
     for line in cause.advice.splitlines():
-        lines.append(Text(f"  {'fix':<10}", style="dim").append_text(styled(line, "cyan")))
+        lines.append(Text(f"  {'fix':<10}", style="dim").append_text(style_text(line, "cyan")))
     return lines
 
 
-def _proof(proof: Proof) -> str:
+def _describe_proof(proof: Proof) -> str:
     also = [id_ for id_ in proof.controlled]
     how = f"with {' and '.join(also)} controlled, {len(proof.runs)} further runs agree"
     if proof.agree_until is None:
@@ -108,7 +108,7 @@ def _proof(proof: Proof) -> str:
     return f"{how} there, and diverge at step {proof.agree_until}"
 
 
-def _grown(growth: Growth | None) -> str | None:
+def _describe_growth(growth: Growth | None) -> str | None:
     if growth is None or growth.alive is None:
         return None
     if growth.reached_weights_at is None:
@@ -122,12 +122,12 @@ def _grown(growth: Growth | None) -> str | None:
         return said
     first, last = grown[0], grown[-1]
     return (
-        f"{said}: in the median by {_ulps(first.median_ulps)} after step {first.step}, by "
-        f"{_ulps(last.median_ulps)} after step {last.step}"
+        f"{said}: in the median by {_format_ulps(first.median_ulps)} after step {first.step}, by "
+        f"{_format_ulps(last.median_ulps)} after step {last.step}"
     )
 
 
-def _ulps(count: float | None) -> str:
+def _format_ulps(count: float | None) -> str:
     return "1 ulp" if count == 1 else f"{count or 0:.3g} ulps"
 
 
@@ -140,21 +140,25 @@ def _patch(patch: Patch, file: str | None) -> list[Line]:
             None: "not tried: the folder, or a file to edit, could not be copied",
         }[patch.verified]
         where = "" if file in (None, "-") else f", written to {file}"
-        lines.append(Hung(Text("Patch ", style="bold"), styled(f"({tried}{where})")))
-        lines += [styled(f"  {line}", _COLOURS.get(line[:1], "")) for line in patch.diff.splitlines()]
+        lines.append(HangingLine(Text("Patch ", style="bold"), style_text(f"({tried}{where})")))
+        lines += [style_text(f"  {line}", _COLOURS.get(line[:1], "")) for line in patch.diff.splitlines()]
     elif patch.verified is False:
         lines.append(
-            Hung(Text("Patch ", style="bold"), styled("none: the edits that were tried do not fix it"))
+            HangingLine(
+                Text("Patch ", style="bold"), style_text("none: the edits that were tried do not fix it")
+            )
         )
     if patch.partial:
-        lines.append(Hung(Text("Edits ", style="bold"), styled("(not enough by themselves, and not tried)")))
-        lines += [styled(f"  {line}", _COLOURS.get(line[:1], "")) for line in patch.partial.splitlines()]
+        lines.append(
+            HangingLine(Text("Edits ", style="bold"), style_text("(not enough by themselves, and not tried)"))
+        )
+        lines += [style_text(f"  {line}", _COLOURS.get(line[:1], "")) for line in patch.partial.splitlines()]
     for source, why in patch.cannot.items():
-        lines.append(_labelled("no edit", f"{source}: {why}"))
+        lines.append(_format_labelled("no edit", f"{source}: {why}"))
     return lines
 
 
-def _next(diagnosis: Diagnosis, patch_file: str | None) -> list[Text]:
+def _list_next(diagnosis: Diagnosis, patch_file: str | None) -> list[Text]:
     check = diagnosis.check
     command = shlex.join(check.command)
     steps: list[tuple[str, str]] = []
@@ -163,22 +167,22 @@ def _next(diagnosis: Diagnosis, patch_file: str | None) -> list[Text]:
             steps.append((f"samerun diagnose --patch fix.patch -- {command}", "keep the patch in a file"))
         else:
             steps.append((f"patch -p1 < {patch_file}", "fix the script"))
-    controls = _controls(diagnosis)
+    controls = _write_controls(diagnosis)
     if controls is not None:
         steps.append((f"samerun run {controls}-- {command}", "repeatable without an edit"))
     steps.append((f"samerun report {check.runs[0]}", "all of this as one HTML file"))
     lines = [Text("Next", style="bold")]
     for line, why in steps:
         lines.append(Text(f"  # {why}", style="dim"))
-        lines.append(styled(f"  {line}"))
+        lines.append(style_text(f"  {line}"))
     where = f" in {check.place}" if check.place else ""
-    lines.append(styled(f"{diagnosis.recorded} runs recorded{where}", "dim"))
+    lines.append(style_text(f"{diagnosis.recorded} runs recorded{where}", "dim"))
     return lines
 
 
-def _controls(diagnosis: Diagnosis) -> str | None:
+def _write_controls(diagnosis: Diagnosis) -> str | None:
     """What `samerun run` is to be asked for beside its mode; None where it cannot control every cause."""
-    known = catalogue()
+    known = find_sources()
     causes = {cause.source for found in diagnosis.found for cause in found.causes if cause.confirmed}
     if not diagnosis.complete or any(id_ not in known or not known[id_].controllable for id_ in causes):
         return None
@@ -186,5 +190,5 @@ def _controls(diagnosis: Diagnosis) -> str | None:
     return "".join(f"--control {id_} " for id_ in asked)
 
 
-def _labelled(label: str, said: str) -> Line:
-    return Hung(Text(f"  {label:<10}", style="dim"), styled(said))
+def _format_labelled(label: str, said: str) -> Line:
+    return HangingLine(Text(f"  {label:<10}", style="dim"), style_text(said))

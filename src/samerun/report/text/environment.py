@@ -8,26 +8,26 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from samerun.experiments.describe_sources import Described
-from samerun.report.safe_text import styled
+from samerun.experiments.describe_sources import SourceDescription
+from samerun.report.safe_text import style_text
 
 
-def show(described: Sequence[Described], console: Console) -> None:
+def show(described: Sequence[SourceDescription], console: Console) -> None:
     """Print one block for each source: its id and summary, then what it says, one value a line."""
     for item in described:
-        title = styled(item.id, "bold").append_text(styled(f"  {item.summary}", "dim"))
+        title = style_text(item.id, "bold").append_text(style_text(f"  {item.summary}", "dim"))
         console.print(title, soft_wrap=True)
-        for line in _lines(item):
+        for line in _format_lines(item):
             console.print(Text("    ").append_text(line), soft_wrap=True)
 
 
-def _lines(item: Described) -> list[Text]:
+def _format_lines(item: SourceDescription) -> list[Text]:
     if item.error is not None:
-        return [styled(f"could not be described: {item.error}", "yellow")]
+        return [style_text(f"could not be described: {item.error}", "yellow")]
     if not item.in_play:
-        return [styled("not in use here", "dim")]
-    return [styled(f"{key}: {_value(value)}") for key, value in item.says.items()]
+        return [style_text("not in use here", "dim")]
+    return [style_text(f"{key}: {_format_value(value)}") for key, value in item.says.items()]
 
 
-def _value(value: object) -> str:
+def _format_value(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from rich.text import Text
 
-from samerun.report.safe_text import Hung, Line, styled
-from samerun.runs.difference import Difference, Further, Gap, Origin
+from samerun.report.safe_text import HangingLine, Line, style_text
+from samerun.runs.difference import Difference, Gap, LaterDifference, Origin
 
 _CONTEXT = 2  # lines before and after
 _CODE = {".py", ".pyw"}
@@ -36,7 +36,7 @@ _KINDS = {
 }
 
 
-def headline(difference: Difference) -> str:
+def write_headline(difference: Difference) -> str:
     """Where, in one phrase: "at step 0, in setup"."""
     rank = f", on rank {difference.rank}" if difference.rank else ""
     return f"at step {difference.step}, in {difference.phase}{rank}"
@@ -44,19 +44,19 @@ def headline(difference: Difference) -> str:
 
 def describe(difference: Difference, folder: str, pair: tuple[str, str] | None) -> list[Line]:
     """The lines that say where the runs of `pair` part; call sites are relative to `folder`."""
-    lines: list[Line] = [_field(name, value) for name, value in facts(difference, pair)]
+    lines: list[Line] = [_format_field(name, value) for name, value in list_facts(difference, pair)]
     if site := call_site(difference):
         lines.extend(excerpt(site, folder))
     return lines
 
 
-def facts(difference: Difference, pair: tuple[str, str] | None) -> list[tuple[str, str]]:
+def list_facts(difference: Difference, pair: tuple[str, str] | None) -> list[tuple[str, str]]:
     """What is known of the place, as (name, value); a value without a name goes on from the one before."""
     found: list[tuple[str, str]] = []
     if pair is not None:
         found.append(("runs", f"A {pair[0]}, B {pair[1]}"))
     found.append(("where", f"step {difference.step}, {difference.phase}, {difference.process}"))
-    found.append(("what", _what(difference)))
+    found.append(("what", _name_what(difference)))
     op = difference.op or (difference.origin.op if difference.origin else None)
     module = difference.module or (difference.origin.module if difference.origin else None)
     if module:
@@ -64,15 +64,15 @@ def facts(difference: Difference, pair: tuple[str, str] | None) -> list[tuple[st
     if op:
         found.append(("operation", op))
     if difference.origin is not None:
-        found.append(("", _origin(difference.origin)))
+        found.append(("", _describe_origin(difference.origin)))
     if difference.gap is not None:
-        found.append(("memory", _gap(difference.gap)))
-    if sampled := _samples(difference):
+        found.append(("memory", _describe_gap(difference.gap)))
+    if sampled := _describe_samples(difference):
         found.append(("samples", sampled))
     if site := call_site(difference):
         found.append(("line", site))
     if difference.further:
-        found.append(("later", _further(difference.further)))
+        found.append(("later", _describe_further(difference.further)))
     return found
 
 
@@ -90,7 +90,7 @@ class SourceLine:
     here: bool
 
 
-def source(site: str, folder: str) -> tuple[list[str], int] | None:
+def read_source(site: str, folder: str) -> tuple[list[str], int] | None:
     """(the lines of the file of a call site as it reads now, the number of its line), None when it is gone.
 
     Only code is read: a run may come from a stranger, and so may its call sites.
@@ -110,7 +110,7 @@ def source(site: str, folder: str) -> tuple[list[str], int] | None:
     return (lines, here) if is_code and 1 <= here <= len(lines) else None
 
 
-def around(lines: Sequence[str], here: int) -> list[SourceLine]:
+def list_around(lines: Sequence[str], here: int) -> list[SourceLine]:
     """The line of that number (from 1) and its neighbours."""
     shown = range(max(1, here - _CONTEXT), min(len(lines), here + _CONTEXT) + 1)
     return [SourceLine(number, lines[number - 1].expandtabs(4).rstrip(), number == here) for number in shown]
@@ -118,21 +118,21 @@ def around(lines: Sequence[str], here: int) -> list[SourceLine]:
 
 def excerpt(site: str, folder: str) -> list[Text]:
     """The source line and its neighbours as the file reads now; [] when it is not there any more."""
-    found = source(site, folder)
-    return [] if found is None else [_source_line(line) for line in around(*found)]
+    found = read_source(site, folder)
+    return [] if found is None else [_format_source_line(line) for line in list_around(*found)]
 
 
-def _source_line(line: SourceLine) -> Text:
+def _format_source_line(line: SourceLine) -> Text:
     mark = "→" if line.here else " "
     head = Text(f"  {mark} {line.number:>4} │ ", style="red" if line.here else "dim")
-    return head.append_text(styled(line.text, "bold" if line.here else "dim"))
+    return head.append_text(style_text(line.text, "bold" if line.here else "dim"))
 
 
-def _field(name: str, value: str) -> Line:
-    return Hung(Text(f"  {name:<10}", style="dim"), styled(value))
+def _format_field(name: str, value: str) -> Line:
+    return HangingLine(Text(f"  {name:<10}", style="dim"), style_text(value))
 
 
-def _what(difference: Difference) -> str:
+def _name_what(difference: Difference) -> str:
     what = _WORDS.get(difference.what, difference.what)
     name = "" if not difference.name or difference.what == "operation" else f": {difference.name}"
     kind = _KINDS[difference.kind]
@@ -144,7 +144,7 @@ def brings_data(op: str) -> bool:
     return op.split(".")[1:2] in (["lift_fresh"], ["from_numpy"], ["frombuffer"], ["as_tensor"])
 
 
-def _origin(origin: Origin) -> str:
+def _describe_origin(origin: Origin) -> str:
     if brings_data(origin.op):
         return "data enters torch here, and it already differs"
     if not origin.inputs_equal:
@@ -158,13 +158,13 @@ def _origin(origin: Origin) -> str:
     return "; ".join(said)
 
 
-def _gap(gap: Gap) -> str:
+def _describe_gap(gap: Gap) -> str:
     """Between which two lines memory was written past torch."""
-    since = f"between {_by(gap.seen_at, gap.seen_by)} and" if gap.seen_by else "before"
+    since = f"between {_format_by(gap.seen_at, gap.seen_by)} and" if gap.seen_by else "before"
     only = f", in run {gap.run.upper()} only" if gap.run else ""
     return (
         f"the memory of {gap.tensor or 'a tensor'} was written past torch {since} "
-        f"{_by(gap.met_at, gap.met_by)}{only} (by NumPy, a pointer, an extension or another thread)"
+        f"{_format_by(gap.met_at, gap.met_by)}{only} (by NumPy, a pointer, an extension or another thread)"
     )
 
 
@@ -176,20 +176,20 @@ _REASONS = {
 }
 
 
-def _further(further: Sequence[Further]) -> str:
+def _describe_further(further: Sequence[LaterDifference]) -> str:
     """What parts after it for a reason of its own."""
     first = further[0]
     more = f", and {len(further) - 1} more" if len(further) > 1 else ""
-    where = _by(first.call_site, first.op)
+    where = _format_by(first.call_site, first.op)
     start = f"a second, independent difference starts at step {first.step}, at {where}"
     return f"{start}: {_REASONS[first.kind]}{more}"
 
 
-def _by(site: str | None, op: str) -> str:
+def _format_by(site: str | None, op: str) -> str:
     return f"{site} ({op})" if site else op
 
 
-def _samples(difference: Difference) -> str:
+def _describe_samples(difference: Difference) -> str:
     if difference.indices_equal is None:
         return ""
     if difference.indices_equal:

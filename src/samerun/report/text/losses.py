@@ -14,26 +14,26 @@ _BEFORE, _AFTER = 2, 3  # steps shown around the first difference
 _STEP = 8  # columns for the mark and the step
 
 
-def loss_table(result: CheckResult, width: int) -> list[Text]:
+def build_loss_table(result: CheckResult, width: int) -> list[Text]:
     """The lines of the table, [] when no run has a loss; `width` columns are there at most."""
     losses = result.losses
     if not any(losses):
         return []
-    write = writer(value for run in losses for step in run.values() for value in step)
+    write = choose_writer(value for run in losses for step in run.values() for value in step)
     steps = sorted(set().union(*losses))
-    cells = {step: _row([run.get(step, ()) for run in losses], write) for step in steps}
+    cells = {step: _write_row([run.get(step, ()) for run in losses], write) for step in steps}
     parted = next((step for step in steps if _part([run.get(step, ()) for run in losses])), None)
-    shown = _shown_steps(list(cells), parted, result)
+    shown = _choose_steps(list(cells), parted, result)
     wide = max(len(cell) for step in shown for cell in cells[step])
     wide = max(wide, len(f"run {len(losses)}"))
-    columns = _columns(result, max(1, (width - _STEP) // (wide + 2)))
-    lines = [_line("", "step", [f"run {column + 1}" for column in columns], wide, "bold")]
+    columns = _choose_columns(result, max(1, (width - _STEP) // (wide + 2)))
+    lines = [_format_line("", "step", [f"run {column + 1}" for column in columns], wide, "bold")]
     last: int | None = None
     for step in shown:
         if last is not None and any(last < other < step for other in cells):
             lines.append(Text(f"  {'…':>4}", style="dim"))
         mark, style = ("→", "bold red") if step == parted else ("", "")
-        lines.append(_line(mark, str(step), [cells[step][column] for column in columns], wide, style))
+        lines.append(_format_line(mark, str(step), [cells[step][column] for column in columns], wide, style))
         last = step
     hidden = len(losses) - len(columns)
     if hidden:
@@ -43,7 +43,7 @@ def loss_table(result: CheckResult, width: int) -> list[Text]:
     return lines
 
 
-def _row(losses: Sequence[tuple[float, ...]], write: Callable[[float], str]) -> list[str]:
+def _write_row(losses: Sequence[tuple[float, ...]], write: Callable[[float], str]) -> list[str]:
     """One loss of each run, written: the first that differs among those of the step, else the last."""
     written = [[write(value) for value in run] for run in losses]
     longest = max(map(len, written))
@@ -58,7 +58,7 @@ def _part(losses: Sequence[tuple[float, ...]]) -> bool:
     return len({tuple(map(repr, run)) for run in losses}) > 1  # by their text: nan is like nan
 
 
-def writer(values: Iterable[float]) -> Callable[[float], str]:
+def choose_writer(values: Iterable[float]) -> Callable[[float], str]:
     """How to write losses so that any two that differ look different: 9 digits are enough for float32."""
     return (lambda value: f"{value:.9g}") if all(map(_is_float32, values)) else repr
 
@@ -71,7 +71,7 @@ def _is_float32(value: float) -> bool:
     return narrow == value or value != value
 
 
-def _shown_steps(steps: Sequence[int], parted: int | None, result: CheckResult) -> list[int]:
+def _choose_steps(steps: Sequence[int], parted: int | None, result: CheckResult) -> list[int]:
     first = None if result.difference is None else result.difference.step
     around = [step for step in (parted, first) if step is not None]
     shown = set(steps[:_FIRST]) | {steps[-1]}
@@ -80,13 +80,13 @@ def _shown_steps(steps: Sequence[int], parted: int | None, result: CheckResult) 
     return sorted(shown)
 
 
-def _columns(result: CheckResult, room: int) -> list[int]:
+def _choose_columns(result: CheckResult, room: int) -> list[int]:
     """Which runs to show: the pair that parts first, then the others in order, as many as fit."""
     pair = [result.runs.index(run) for run in result.pair or () if run in result.runs]
     order = dict.fromkeys([*pair, *range(len(result.losses))])
     return sorted(list(order)[:room])
 
 
-def _line(mark: str, step: str, cells: Sequence[str], wide: int, style: str) -> Text:
+def _format_line(mark: str, step: str, cells: Sequence[str], wide: int, style: str) -> Text:
     body = "".join(f"  {cell:>{wide}}" for cell in cells)
     return Text(f"{mark:>1} {step:>4}{body}", style=style)

@@ -11,7 +11,7 @@ from samerun.report.text import check
 from samerun.report.text import diagnosis as of_diagnosis
 
 
-def pasted(diagnosis: Diagnosis, width: int) -> str:
+def render_plain(diagnosis: Diagnosis, width: int) -> str:
     """The lines that a terminal of so many columns shows."""
     file = io.StringIO()
     console = Console(file=file, width=width, highlight=False, markup=False, emoji=False, color_system=None)

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from samerun.errors import SamerunError
-from samerun.report.safe_text import clean, styled
+from samerun.report.safe_text import clean, style_text
 from samerun.runs.manifest import Manifest
 from samerun.runs.store import Run
 
@@ -23,33 +23,33 @@ def show_list(runs: Sequence[Run], console: Console) -> None:
     if not runs:
         console.print(Text("no runs here yet; record some with: samerun check -- python train.py"))
         return
-    rows = [_row(run) for run in runs]
+    rows = [_build_row(run) for run in runs]
     wide = [max(len(row[column]) for row in [_HEADS, *rows]) for column in range(len(_HEADS))]
-    console.print(Text(_aligned(_HEADS, wide), style="bold"), soft_wrap=True)
+    console.print(Text(_align(_HEADS, wide), style="bold"), soft_wrap=True)
     for row in rows:
-        console.print(Text(_aligned(row, wide)), soft_wrap=True)
+        console.print(Text(_align(row, wide)), soft_wrap=True)
 
 
 def show_one(run: Run, console: Console) -> None:
     """Print what a run's manifest says, and its files. Raises RunError, SchemaError."""
     manifest = run.manifest
-    for name, value in _facts(manifest):
-        console.print(Text(f"{name:<10}", style="dim").append_text(styled(value)), soft_wrap=True)
-    if rate := _rate(run):
-        console.print(Text(f"{'trace':<10}", style="dim").append_text(styled(rate)), soft_wrap=True)
+    for name, value in _list_facts(manifest):
+        console.print(Text(f"{name:<10}", style="dim").append_text(style_text(value)), soft_wrap=True)
+    if rate := _format_rate(run):
+        console.print(Text(f"{'trace':<10}", style="dim").append_text(style_text(rate)), soft_wrap=True)
     console.print(Text("files", style="dim"))
     for path in sorted(path for path in run.path.iterdir() if path.is_file()):
-        console.print(styled(f"  {_size(path.stat().st_size):>9}  {path}"), soft_wrap=True)
+        console.print(style_text(f"  {_format_size(path.stat().st_size):>9}  {path}"), soft_wrap=True)
 
 
-def _rate(run: Run) -> str:
+def _format_rate(run: Run) -> str:
     """How large its traces are, and by how much they grow with each step."""
     size = sum(path.stat().st_size for path in run.trace_paths())
-    return f"{_size(size)}, {_size(size / run.steps)} a step" if run.steps else ""
+    return f"{_format_size(size)}, {_format_size(size / run.steps)} a step" if run.steps else ""
 
 
-def _row(run: Run) -> tuple[str, ...]:
-    size = _size(sum(path.stat().st_size for path in run.path.rglob("*") if path.is_file()))
+def _build_row(run: Run) -> tuple[str, ...]:
+    size = _format_size(sum(path.stat().st_size for path in run.path.rglob("*") if path.is_file()))
     try:
         manifest = run.manifest
     except SamerunError as error:
@@ -58,10 +58,10 @@ def _row(run: Run) -> tuple[str, ...]:
     if len(command) > _COMMAND:
         command = command[: _COMMAND - 1] + "…"
     steps = "" if manifest.steps is None else str(manifest.steps)
-    return clean(run.id), _when(manifest), steps, manifest.outcome, size, command
+    return clean(run.id), _format_time(manifest), steps, manifest.outcome, size, command
 
 
-def _facts(manifest: Manifest) -> list[tuple[str, str]]:
+def _list_facts(manifest: Manifest) -> list[tuple[str, str]]:
     ended = manifest.outcome if manifest.error is None else f"{manifest.outcome}: {manifest.error}"
     under = "no control" if manifest.mode is None else f"{manifest.mode}, seed {manifest.seed}"
     facts = [
@@ -83,11 +83,11 @@ def _facts(manifest: Manifest) -> list[tuple[str, str]]:
     return [(name, value) for name, value in facts if value]
 
 
-def _when(manifest: Manifest) -> str:
+def _format_time(manifest: Manifest) -> str:
     return clean(manifest.started)[:19].replace("T", " ")
 
 
-def _aligned(row: Sequence[str], wide: Sequence[int]) -> str:
+def _align(row: Sequence[str], wide: Sequence[int]) -> str:
     cells = [
         f"{cell:>{width}}" if head in _NUMBERS else f"{cell:<{width}}"
         for head, cell, width in zip(_HEADS, row, wide, strict=True)
@@ -95,7 +95,7 @@ def _aligned(row: Sequence[str], wide: Sequence[int]) -> str:
     return "  ".join(cells).rstrip()
 
 
-def _size(count: float) -> str:
+def _format_size(count: float) -> str:
     """Bytes for people, in powers of 1000: 12 B, 3.4 kB, 5.6 MB."""
     for unit in ("B", "kB", "MB"):
         if count < 1000:

@@ -7,35 +7,37 @@ import shlex
 from rich.console import Console
 from rich.text import Text
 
-from samerun.experiments.study.paired_test import Paired
+from samerun.experiments.study.paired_test import PairedTest
 from samerun.experiments.study.result import SourceSpread, StudyResult
 from samerun.experiments.study.variance import Luck
-from samerun.report.safe_text import Hung, Line, put, styled
+from samerun.report.safe_text import HangingLine, Line, put, style_text
 
 _BAR = 20  # columns
 
 
 def show(result: StudyResult, console: Console) -> None:
     """Print the whole report."""
-    put(console, [_headline(result)])
-    put(console, [Hung(Text("  "), styled(line)) for line in result.notes])
+    put(console, [_format_headline(result)])
+    put(console, [HangingLine(Text("  "), style_text(line)) for line in result.notes])
     if result.sources:
-        put(console, [Text(), *_sources(result)])
+        put(console, [Text(), *_list_sources(result)])
     put(console, [Text(), *_seeds(result)])
     if result.paired is not None:
-        put(console, [Text(), *_paired(result, result.paired)])
+        put(console, [Text(), *_format_paired(result, result.paired)])
     known = f", {result.known} known from earlier" if result.known else ""
-    put(console, [styled(f"{result.made} runs made{known}; kept in {result.place}", "dim")])
+    put(console, [style_text(f"{result.made} runs made{known}; kept in {result.place}", "dim")])
 
 
-def _headline(result: StudyResult) -> Line:
+def _format_headline(result: StudyResult) -> Line:
     if result.mean is None or result.together is None:
         head = Text("? unknown", style="bold yellow").append(" — ", "default")
-        return Hung(head, styled(headline(result)))
-    return Hung(Text(f"{len(result.together.values)} seeds — ", style="bold"), styled(headline(result)))
+        return HangingLine(head, style_text(write_headline(result)))
+    return HangingLine(
+        Text(f"{len(result.together.values)} seeds — ", style="bold"), style_text(write_headline(result))
+    )
 
 
-def headline(result: StudyResult) -> str:
+def write_headline(result: StudyResult) -> str:
     """The mean and its interval, in a sentence."""
     if result.mean is None or result.together is None or result.together.spread is None:
         return result.reason or "no metric"
@@ -44,18 +46,18 @@ def headline(result: StudyResult) -> str:
     return f"mean {mean:.4g} (95 % interval {low:.4g} to {high:.4g}), standard deviation {deviation:.2g}"
 
 
-def _sources(result: StudyResult) -> list[Line]:
+def _list_sources(result: StudyResult) -> list[Line]:
     rows = [*result.sources, *([result.together] if result.together is not None else [])]
     width = max(len(row.source) for row in rows)
     most = max((row.spread.variance for row in rows if row.spread is not None), default=0.0)
     lines: list[Line] = [Text("Standard deviation of the metric, by what is varied (95 %)", style="bold")]
-    lines += [_source(row, width, most) for row in rows]
-    if said := added(result):
-        lines.append(Hung(Text("  "), styled(said)))
+    lines += [_format_source(row, width, most) for row in rows]
+    if said := describe_sum(result):
+        lines.append(HangingLine(Text("  "), style_text(said)))
     return lines
 
 
-def added(result: StudyResult) -> str:
+def describe_sum(result: StudyResult) -> str:
     """Whether the sources add up to all together; "" where that is not known."""
     total = result.total
     if total is None or not total.together:
@@ -79,54 +81,63 @@ def spread(row: SourceSpread) -> str:
     return f"{row.spread.deviation:.3g} ({row.spread.low**0.5:.2g} to {row.spread.high**0.5:.2g})"
 
 
-def _source(row: SourceSpread, width: int, most: float) -> Line:
-    head = styled(f"  {row.source:<{width}}  ")
+def _format_source(row: SourceSpread, width: int, most: float) -> Line:
+    head = style_text(f"  {row.source:<{width}}  ")
     if not row.in_play:
-        return Hung(head, styled(f"{'0':<26} not in play: other seeds, the same bits", "dim"))
+        return HangingLine(head, style_text(f"{'0':<26} not in play: other seeds, the same bits", "dim"))
     if row.spread is None:
-        return Hung(head, styled("too few runs gave a metric", "yellow"))
+        return HangingLine(head, style_text("too few runs gave a metric", "yellow"))
     bar = "█" * round(_BAR * row.spread.variance / most) if most else ""
-    return Hung(head, styled(f"{spread(row):<26} ").append(f"{bar:<{_BAR}} ", "cyan").append(row.what, "dim"))
+    return HangingLine(
+        head, style_text(f"{spread(row):<26} ").append(f"{bar:<{_BAR}} ", "cyan").append(row.what, "dim")
+    )
 
 
 def _seeds(result: StudyResult) -> list[Line]:
-    said = luck(result)
-    return [Text("Seeds", style="bold"), *(Hung(Text("  "), styled(line)) for line in said)] if said else []
+    said = describe_luck(result)
+    return (
+        [Text("Seeds", style="bold"), *(HangingLine(Text("  "), style_text(line)) for line in said)]
+        if said
+        else []
+    )
 
 
-def luck(result: StudyResult) -> list[str]:
+def describe_luck(result: StudyResult) -> list[str]:
     """How lucky the best and the worst seed are, and how many seeds are enough."""
     if result.best is None or result.worst is None:
         return []
-    lines = [_lucky("best", result.best), _lucky("worst", result.worst)]
+    lines = [_describe_lucky("best", result.best), _describe_lucky("worst", result.worst)]
     for precision, count in result.needed:
         seeds = "more than 100,000 seeds" if count is None else f"{count} seeds"
         lines.append(f"the mean to ± {precision:.2g}: {seeds}")
     return lines
 
 
-def _lucky(word: str, luck: Luck) -> str:
+def _describe_lucky(word: str, luck: Luck) -> str:
     return (
         f"{word} seed {luck.seed}: {luck.value:.4g}, {abs(luck.deviations):.1f} standard deviations "
         f"{'above' if luck.deviations >= 0 else 'below'} the mean (chance alone: {luck.expected:.1f})"
     )
 
 
-def _paired(result: StudyResult, found: Paired) -> list[Line]:
+def _format_paired(result: StudyResult, found: PairedTest) -> list[Line]:
     a, b = shlex.join(result.command), shlex.join(result.against)
     lines: list[Line] = [Text("A against B, seed by seed", style="bold")]
-    lines += [Hung(Text("  A  ", style="dim"), styled(a)), Hung(Text("  B  ", style="dim"), styled(b))]
+    lines += [
+        HangingLine(Text("  A  ", style="dim"), style_text(a)),
+        HangingLine(Text("  B  ", style="dim"), style_text(b)),
+    ]
     interval = f"95 % interval {found.low:.3g} to {found.high:.3g}"
     said = f"A - B = {found.difference:.3g} ({interval}), p = {found.p:.2g}"
-    lines.append(Hung(Text("  "), styled(said)))
+    lines.append(HangingLine(Text("  "), style_text(said)))
     beats = f"A beats B with probability {found.beats:.2f} ({found.beats_low:.2f} to {found.beats_high:.2f})"
     ties = f"; {found.ties} of {found.count} pairs are equal" if found.ties else ""
-    lines.append(Hung(Text("  "), styled(beats + ties)))
-    lines.append(Hung(Text("  "), styled(verdict(result, found), "bold")))
+    lines.append(HangingLine(Text("  "), style_text(beats + ties)))
+    lines.append(HangingLine(Text("  "), style_text(describe_paired(result, found), "bold")))
     return lines
 
 
-def verdict(result: StudyResult, found: Paired) -> str:
+def describe_paired(result: StudyResult, found: PairedTest) -> str:
     """What to make of the difference."""
     if found.ties == found.count:
         return "every pair is equal: to this metric, A and B are the same"

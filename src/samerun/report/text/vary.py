@@ -8,30 +8,33 @@ from rich.console import Console
 from rich.text import Text
 
 from samerun.experiments.vary.result import Effect, Size, VaryResult
-from samerun.report.safe_text import Hung, Line, put, styled
+from samerun.report.safe_text import HangingLine, Line, put, style_text
 
 _STYLES = {"same": "green", "differs": "bold red", "unknown": "yellow"}
 
 
 def show(result: VaryResult, console: Console) -> None:
     """Print the whole report."""
-    put(console, [_verdict(result)])
-    put(console, [Hung(Text("  "), styled(line)) for line in result.notes])
+    put(console, [_format_verdict(result)])
+    put(console, [HangingLine(Text("  "), style_text(line)) for line in result.notes])
     if result.output:
         put(console, [Text(), Text("The last lines it printed", style="bold")])
-        put(console, [styled(f"  {line}", "dim") for line in result.output])
+        put(console, [style_text(f"  {line}", "dim") for line in result.output])
     if result.effects:
-        put(console, [Text(), *_table(result.effects)])
+        put(console, [Text(), *_format_table(result.effects)])
     if result.together:
         names = " + ".join(f"{source} ({variant})" for source, variant in result.together)
         put(
             console,
-            [Text(), Hung(Text("Only together: ", style="bold"), styled(f"{names} change the result"))],
+            [
+                Text(),
+                HangingLine(Text("Only together: ", style="bold"), style_text(f"{names} change the result")),
+            ],
         )
     if result.untried:
         names = ", ".join(f"{source} ({variant})" for source, variant in result.untried)
-        put(console, [Text(), Hung(Text("Not tried: ", style="bold"), styled(names))])
-    put(console, [Text(), styled(f"Runs in {result.place}, compared with {result.runs[0]}", "dim")])
+        put(console, [Text(), HangingLine(Text("Not tried: ", style="bold"), style_text(names))])
+    put(console, [Text(), style_text(f"Runs in {result.place}, compared with {result.runs[0]}", "dim")])
 
 
 _MARKS = {
@@ -41,12 +44,12 @@ _MARKS = {
 }
 
 
-def _verdict(result: VaryResult) -> Line:
+def _format_verdict(result: VaryResult) -> Line:
     word, style = _MARKS[result.verdict]
-    return Hung(Text(word, style=style).append(" — ", "default"), styled(headline(result)))
+    return HangingLine(Text(word, style=style).append(" — ", "default"), style_text(write_headline(result)))
 
 
-def headline(result: VaryResult) -> str:
+def write_headline(result: VaryResult) -> str:
     """What the result depends on, in a sentence."""
     under = "" if result.mode is None else f" (under mode {result.mode})"
     if result.verdict == "same":
@@ -60,27 +63,27 @@ def headline(result: VaryResult) -> str:
     return result.reason or "nothing to compare"
 
 
-def ordered(effects: tuple[Effect, ...]) -> list[Effect]:
+def sort_effects(effects: tuple[Effect, ...]) -> list[Effect]:
     """Those that change the result first, each part in the order in which they were tried."""
     order = {"differs": 0, "unknown": 1, "same": 2}
     return sorted(effects, key=lambda effect: order[effect.verdict])
 
 
-def _table(effects: tuple[Effect, ...]) -> list[Line]:
-    rows = ordered(effects)
+def _format_table(effects: tuple[Effect, ...]) -> list[Line]:
+    rows = sort_effects(effects)
     source = max(len(effect.source) for effect in rows)
     variant = max(len(effect.variant) for effect in rows)
     lines: list[Line] = [
         Text(f"  {'source':<{source}}  {'changed to':<{variant}}  {'result':<8} ", style="bold")
     ]
     for effect in rows:
-        head = styled(f"  {effect.source:<{source}}  {effect.variant:<{variant}}  ")
+        head = style_text(f"  {effect.source:<{source}}  {effect.variant:<{variant}}  ")
         head.append(f"{effect.verdict:<8} ", _STYLES[effect.verdict])
-        lines.append(Hung(head, styled(said(effect))))
+        lines.append(HangingLine(head, style_text(describe_effect(effect))))
     return lines
 
 
-def said(effect: Effect) -> str:
+def describe_effect(effect: Effect) -> str:
     """Where and how much, or why not."""
     if effect.verdict == "unknown":
         return effect.reason or ""
@@ -88,7 +91,7 @@ def said(effect: Effect) -> str:
         if not effect.in_play:
             return "not in play: nothing in the run used it"
         return "in its weights" if effect.weights_only else ""
-    parts = [_place(effect), size(effect.size)]
+    parts = [_place(effect), format_size(effect.size)]
     if effect.repeats is False:
         parts.append("runs with it differ from each other too")
     return "; ".join(part for part in parts if part)
@@ -104,7 +107,7 @@ def _place(effect: Effect) -> str:
     return f"step {first.step}, {first.phase}: {what}" + (f" ({site})" if site else "")
 
 
-def size(size: Size) -> str:
+def format_size(size: Size) -> str:
     """How large a difference is: "loss 3 ulps at step 2, 0.0123 at the end"."""
     parts = []
     if size.weights_ulps is not None:

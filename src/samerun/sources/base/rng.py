@@ -48,13 +48,13 @@ class Rng(Source):
     def control(self, control: Control) -> Undo | None:
         """Seed it from its stream; the undo restores the state of before."""
         before = self.capture()
-        self.reseed(stream_seed(control.seed, self.id, *lineage.launched_path()))
+        self.reseed(stream_seed(control.seed, self.id, *lineage.get_launched_path()))
         return lambda: self.restore(before)
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Another seed; what the script seeds it with later is mixed with it."""
         before = self.capture()
-        self.reseed(stream_seed(value, self.id, *lineage.launched_path()))
+        self.reseed(stream_seed(value, self.id, *lineage.get_launched_path()))
         took()
         return lambda: self.restore(before)
 
@@ -86,7 +86,10 @@ class Rng(Source):
         first = difference.rng_first.get(self.id)
         unseeded = self._unseeded(difference, first)
         if unseeded is not None:
-            text = f"its seed was one that the system gave, another in each run{_at(unseeded.call_site)}"
+            text = (
+                "its seed was one that the system gave, another in each "
+                f"run{_format_site(unseeded.call_site)}"
+            )
             return Evidence(self.id, Strength.STRONG, text, unseeded.call_site)
         if first is not None and first <= difference.step and self.id in difference.drawn:
             return self._from_state(difference, first)
@@ -94,10 +97,10 @@ class Rng(Source):
 
     def _in_a_helper(self, difference: Difference) -> Evidence | None:
         """Drawn from by a program that the command runs, whose files the training may read."""
-        draw = _first_draw(self.id, difference)
-        if draw is None or not _rows.in_a_helper(draw):
+        draw = _find_first_draw(self.id, difference)
+        if draw is None or not _rows.is_in_helper(draw):
             return None
-        text = f"a program that the command runs drew other numbers from it{_at(draw.call_site)}"
+        text = f"a program that the command runs drew other numbers from it{_format_site(draw.call_site)}"
         return Evidence(
             self.id,
             Strength.STRONG if difference.phase in self.feeds else Strength.PLAUSIBLE,
@@ -109,9 +112,9 @@ class Rng(Source):
         reseeded = self._reseeded(difference)
         if reseeded is not None:
             return self._given(reseeded)
-        draw = _first_draw(self.id, difference)
+        draw = _find_first_draw(self.id, difference)
         if draw is not None:
-            text = f"its first differing draw is in step {draw.step}{_at(draw.call_site)}"
+            text = f"its first differing draw is in step {draw.step}{_format_site(draw.call_site)}"
             return Evidence(self.id, Strength.SEEN, text, draw.call_site)
         text = f"its state differs from step {first} on and it is used"
         return Evidence(
@@ -126,10 +129,10 @@ class Rng(Source):
 
         Or on a line that branches, where other numbers may do nothing for a while.
         """
-        seen, draw = self.recognise(difference), _first_draw(self.id, difference)
+        seen, draw = self.recognise(difference), _find_first_draw(self.id, difference)
         if seen is None or seen.strength < Strength.SEEN or draw is None or difference.in_workers:
             return False
-        return draw.step >= difference.step - 1 or _rows.branches(difference.a, draw.call_site)
+        return draw.step >= difference.step - 1 or _rows.has_branch(difference.a, draw.call_site)
 
     def _unseeded(self, difference: Difference, first: int | None) -> Row | None:
         """Where the script has it take a seed of the system's, the states having been equal until then.
@@ -141,12 +144,12 @@ class Rng(Source):
 
     def _given(self, seeding: Row) -> Evidence:
         """The script seeds it, with another seed each time: the reason is where the seed comes from."""
-        text = f"{seeding.name} was given another seed in each run{_at(seeding.call_site)}"
+        text = f"{seeding.name} was given another seed in each run{_format_site(seeding.call_site)}"
         return Evidence(self.id, Strength.PLAUSIBLE, text, seeding.call_site)
 
     def _reseeded(self, difference: Difference) -> Row | None:
         for name in self.seeded_by:
-            found = _rows.first_differing(difference, "seed", name)
+            found = _rows.find_first_differing(difference, "seed", name)
             if found is not None:
                 return found
         return None
@@ -156,7 +159,7 @@ class Rng(Source):
         from samerun.sources.edits import global_rngs
 
         given = self._reseeded(difference)
-        return global_rngs.seeded(self.id, self.mended_by, self.seeded_by, difference, code, given)
+        return global_rngs.seed_global(self.id, self.mended_by, self.seeded_by, difference, code, given)
 
 
 def _is_its_origin(id_: str, difference: Difference) -> bool:
@@ -169,11 +172,11 @@ def _is_its_origin(id_: str, difference: Difference) -> bool:
     return id_ in devices or (not devices and id_ == "torch-cpu")
 
 
-def _first_draw(id_: str, difference: Difference) -> Row | None:
+def _find_first_draw(id_: str, difference: Difference) -> Row | None:
     """The first differing draw of all generators, when it is this one's."""
-    found = _rows.first_differing(difference, "draw")
+    found = _rows.find_first_differing(difference, "draw")
     return found if found is not None and found.name == id_ else None
 
 
-def _at(site: str | None) -> str:
+def _format_site(site: str | None) -> str:
     return f" at {site}" if site else ""

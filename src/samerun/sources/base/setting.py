@@ -45,17 +45,17 @@ class Setting(Source):
 
     def _set(self, values: Mapping[str, Any]) -> Undo:
         before = self.read()
-        with _unfrozen():
+        with _unfreeze():
             self.write(values)
 
         def undo() -> None:
-            with _unfrozen():
+            with _unfreeze():
                 self.write(before)
 
         return undo
 
 
-def _unfrozen() -> AbstractContextManager[Any]:
+def _unfreeze() -> AbstractContextManager[Any]:
     """torch.testing's helpers, which test suites import, forbid to set cuDNN's flags other than in this."""
     import torch
 

@@ -33,7 +33,8 @@ class World(Source):
         """Whether one of these lines of code reads it, by their text."""
         texts = {line.strip() for line in lines}
         return any(
-            rows.source_line(difference.a, row.call_site).strip() in texts for row in self.reads(difference)
+            rows.read_source_line(difference.a, row.call_site).strip() in texts
+            for row in self.reads(difference)
         )
 
     def recognise(self, difference: Difference) -> Evidence | None:
@@ -41,16 +42,16 @@ class World(Source):
         origin = difference.origin
         if origin is not None and origin.inputs_equal and not origin.draws:
             return None
-        seed = rows.first_differing(difference, "seed")
+        seed = rows.find_first_differing(difference, "seed")
         if seed is not None:
             return self._feeding(difference, seed)
         return self._seeding_line(difference) or self._direct(difference)
 
     def _feeding(self, difference: Difference, seed: Row) -> Evidence | None:
         said = f"{seed.name} was given another seed in each run, at {seed.call_site}"
-        text = rows.source_line(difference.a, seed.call_site)
-        near = min(self.reads(difference), key=lambda row: rows.lines_before(row, seed), default=None)
-        distance = None if near is None else rows.lines_before(near, seed)
+        text = rows.read_source_line(difference.a, seed.call_site)
+        near = min(self.reads(difference), key=lambda row: rows.count_lines_before(row, seed), default=None)
+        distance = None if near is None else rows.count_lines_before(near, seed)
         if distance == 0:
             return Evidence(self.id, Strength.SEEN, f"{said}, a line that reads it", seed.call_site)
         if self.words.search(text):
@@ -70,7 +71,7 @@ class World(Source):
 
     def _seeding_line(self, difference: Difference) -> Evidence | None:
         for row in self.reads(difference):
-            text = rows.source_line(difference.a, row.call_site)
+            text = rows.read_source_line(difference.a, row.call_site)
             if _FEEDS.search(text) and not _is_unseeded(difference, row):
                 return Evidence(
                     self.id,
@@ -81,13 +82,13 @@ class World(Source):
         return None
 
     def _direct(self, difference: Difference) -> Evidence | None:
-        text = rows.source_line(difference.a, difference.call_site)
+        text = rows.read_source_line(difference.a, difference.call_site)
         if self.words.search(text):
             return Evidence(
                 self.id, Strength.STRONG, f"the line that differs reads it: {text}", difference.call_site
             )
         reads = [row for row in self.reads(difference) if not _is_unseeded(difference, row)]
-        if not reads or rows.rng_differs(difference):
+        if not reads or rows.has_rng_difference(difference):
             return None
         used = self._used(difference, reads)
         if used is not None:
@@ -103,8 +104,8 @@ class World(Source):
     def _used(self, difference: Difference, reads: Sequence[Row]) -> Evidence | None:
         from samerun.sources.edits import system_values
 
-        code = rows.code(difference.a)
-        found = None if code is None else system_values.used(code, self.evidence, reads, difference)
+        code = rows.read_code(difference.a)
+        found = None if code is None else system_values.find_use(code, self.evidence, reads, difference)
         if found is None:
             return None
         site, computed = found
@@ -118,7 +119,7 @@ class World(Source):
         for row in reversed(self.reads(difference)):
             if row.step < difference.step - 1:
                 return None
-            if rows.branches(difference.a, row.call_site) and not _is_unseeded(difference, row):
+            if rows.has_branch(difference.a, row.call_site) and not _is_unseeded(difference, row):
                 return row
         return None
 
@@ -130,7 +131,7 @@ class World(Source):
         """A constant in the place of what it gives to a seed, and the like."""
         from samerun.sources.edits import system_values
 
-        return system_values.mended(
+        return system_values.fix_values(
             self.evidence, self.reads(difference), self.cannot_mend, difference, site, code
         )
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from samerun.editing.data_flow import Place, given
+from samerun.editing.data_flow import Place, find_given
 from samerun.editing.edit import Change, Edit
-from samerun.editing.edit_builders import removed, renamed, replaced
-from samerun.editing.source_file import File, last_name
+from samerun.editing.edit_builders import remove_statement, rename_call, replace_node
+from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
 from samerun.sources.edits import run_dependent_calls, sets
 from samerun.sources.edits.container_elements import are_texts
@@ -16,27 +16,27 @@ from samerun.sources.edits.container_elements import are_texts
 _BY = frozenset({"id", "hash", "object.__hash__"})
 
 
-def in_order_of_making(code: Code) -> list[Edit]:
+def keep_order_of_making(code: Code) -> list[Edit]:
     """Sets of objects become lists or dicts, and sorting by address is left out."""
     edits: list[Edit] = []
     for file in code.files:
         for call in file.every(ast.Call):
-            edits += _unsorted(code, file, call)
-    for place in _gone_through(code):
-        kept = [edit for maker in sets.makers(code, place) for edit in _kept_in_order(*maker)]
-        edits += kept or _filtered(code, place)
+            edits += _remove_sorting(code, file, call)
+    for place in _find_gone_through(code):
+        kept = [edit for maker in sets.find_makers(code, place) for edit in _keep_in_order(*maker)]
+        edits += kept or _filter_base(code, place)
     return list(dict.fromkeys(edits))
 
 
-def _unsorted(code: Code, file: File, call: ast.Call) -> list[Edit]:
+def _remove_sorting(code: Code, file: File, call: ast.Call) -> list[Edit]:
     by_address = any(item.arg == "key" and _is_address(file, item.value) for item in call.keywords)
     name = file.called(call)
     if by_address and name == "sorted" and len(call.args) == 1:
-        return [replaced(file, call, f"list({file.said(call.args[0])})")]
+        return [replace_node(file, call, f"list({file.said(call.args[0])})")]
     if by_address and name in ("min", "max") and len(call.args) == 1:
-        return [replaced(file, call, f"next(iter({file.said(call.args[0])}))")]
-    if by_address and last_name(call) == "sort" and isinstance(file.parent(call), ast.Expr):
-        return [removed(file, file.statement(call))]
+        return [replace_node(file, call, f"next(iter({file.said(call.args[0])}))")]
+    if by_address and get_last_name(call) == "sort" and isinstance(file.parent(call), ast.Expr):
+        return [remove_statement(file, file.statement(call))]
     if (
         name == "sorted"
         and len(call.args) == 1
@@ -64,7 +64,7 @@ def _has_address_keys(code: Code, place: Place) -> bool:
         and node.func.attr in ("items", "keys")
     ):
         node = node.func.value
-    values = [(file, node), *given(code, (file, node))]
+    values = [(file, node), *find_given(code, (file, node))]
     for other, value in values:
         keys = (
             [value.key]
@@ -85,12 +85,12 @@ def _has_address_keys(code: Code, place: Place) -> bool:
     )
 
 
-def _gone_through(code: Code) -> Iterator[Place]:
+def _find_gone_through(code: Code) -> Iterator[Place]:
     """The sets of what may be objects whose order is followed, `.pop()` included."""
-    for file, node in sets.ordered_sets(code):
+    for file, node in sets.find_ordered_sets(code):
         if not are_texts(code, (file, node)):
             yield file, node
-    yield from (place for place in sets.popped(code) if not are_texts(code, place))
+    yield from (place for place in sets.find_popped(code) if not are_texts(code, place))
 
 
 def _written_in_order(file: File, maker: ast.Set | ast.SetComp, as_list: bool) -> list[Edit]:
@@ -104,12 +104,12 @@ def _written_in_order(file: File, maker: ast.Set | ast.SetComp, as_list: bool) -
     return [Change(file.path, start, start + 1, before), Change(file.path, end - 1, end, after)]
 
 
-def _kept_in_order(file: File, maker: ast.expr) -> list[Edit]:
+def _keep_in_order(file: File, maker: ast.expr) -> list[Edit]:
     """The edits that make a list or a dict of a set; [] where it is used as only sets can be."""
-    uses = sets.methods(file, maker)
+    uses = sets.list_method_calls(file, maker)
     if uses is None:
         return []
-    called = {last_name(call) for call in uses}
+    called = {get_last_name(call) for call in uses}
     as_list = bool(called & sets.AS_LIST)
     if isinstance(maker, (ast.Set, ast.SetComp)):
         return [] if called & sets.AS_DICT else _written_in_order(file, maker, as_list)
@@ -118,13 +118,13 @@ def _kept_in_order(file: File, maker: ast.expr) -> list[Edit]:
     if not maker.args:
         if as_list:
             return []
-        changed = [replaced(file, maker, "{}")]
+        changed = [replace_node(file, maker, "{}")]
         for call in uses:
-            if last_name(call) == "add":
-                changed.append(renamed(file, call, "setdefault"))
-            elif last_name(call) in ("discard", "remove"):
+            if get_last_name(call) == "add":
+                changed.append(rename_call(file, call, "setdefault"))
+            elif get_last_name(call) in ("discard", "remove"):
                 _, last = file.span(call)
-                changed.append(renamed(file, call, "pop"))
+                changed.append(rename_call(file, call, "pop"))
                 changed.append(Change(file.path, last - 1, last - 1, ", None"))
         return list(changed)
     if called & sets.AS_DICT:
@@ -135,13 +135,13 @@ def _kept_in_order(file: File, maker: ast.expr) -> list[Edit]:
     return [Change(file.path, start, end, "list(dict.fromkeys"), Change(file.path, last, last, ")")]
 
 
-def _filtered(code: Code, place: Place) -> list[Edit]:
+def _filter_base(code: Code, place: Place) -> list[Edit]:
     """`list(some)` becomes `[item for item in all if item in some]`, where `some` was made of `all`.
 
     For sets that only sets can stand for: differences, intersections.
     """
     file, node = place
-    base = _base(code, place, 0)
+    base = _find_base(code, place, 0)
     parent = file.parent(node)
     if base is None or base[0] is not file or not isinstance(parent, (ast.Call, ast.For, ast.comprehension)):
         return []
@@ -150,17 +150,17 @@ def _filtered(code: Code, place: Place) -> list[Edit]:
         whole = f"dict.fromkeys({whole})"
     inner = f"item for item in {whole} if item in {some}"
     if isinstance(parent, ast.Call) and file.called(parent) == "list" and parent.args == [node]:
-        return [replaced(file, parent, f"[{inner}]")]
-    return [replaced(file, node, f"[{inner}]")]
+        return [replace_node(file, parent, f"[{inner}]")]
+    return [replace_node(file, node, f"[{inner}]")]
 
 
-def _base(code: Code, place: Place, depth: int) -> Place | None:
+def _find_base(code: Code, place: Place, depth: int) -> Place | None:
     """What can be gone through again, in the same scope, and holds every element of a set in an order."""
     file, node = place
     if isinstance(node, ast.Call) and file.called(node) in ("set", "frozenset") and len(node.args) == 1:
         inner = (file, node.args[0])
         if sets.is_set(code, inner):
-            return _base(code, inner, depth + 1)
+            return _find_base(code, inner, depth + 1)
         return inner if _can_repeat(file, node.args[0]) else None
     if isinstance(node, ast.SetComp) and len(node.generators) == 1:
         loop = node.generators[0]
@@ -168,17 +168,17 @@ def _base(code: Code, place: Place, depth: int) -> Place | None:
             return None
         inner = (file, loop.iter)
         if sets.is_set(code, inner):
-            return _base(code, inner, depth + 1)
+            return _find_base(code, inner, depth + 1)
         return inner if _can_repeat(file, loop.iter) else None
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Sub, ast.BitAnd)):
-        return _base(code, (file, node.left), depth + 1)
+        return _find_base(code, (file, node.left), depth + 1)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         kept = node.func.attr in ("difference", "intersection")
-        return _base(code, (file, node.func.value), depth + 1) if kept else None
+        return _find_base(code, (file, node.func.value), depth + 1) if kept else None
     if isinstance(node, ast.Name) and depth < 6:
-        values = given(code, place)
+        values = find_given(code, place)
         if len(values) == 1 and file.scope(values[0][1]) is file.scope(node):
-            return _base(code, values[0], depth + 1)
+            return _find_base(code, values[0], depth + 1)
     return None
 
 

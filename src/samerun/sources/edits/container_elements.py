@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 
-from samerun.editing.data_flow import Place, given
+from samerun.editing.data_flow import Place, find_given
 from samerun.editing.index import index
-from samerun.editing.source_file import File, last_name
+from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
 from samerun.sources.evidence.addresses import is_hashed_by_address
 
@@ -72,7 +72,7 @@ class _Search:
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
             return self.elements((file, node.value))
         if isinstance(node, ast.Call):
-            if last_name(node) in _OF_TEXTS | _OF_MODULES:
+            if get_last_name(node) in _OF_TEXTS | _OF_MODULES:
                 return [place]
             if file.called(node) in _PASS_ON and len(node.args) == 1:
                 return self.elements((file, node.args[0]))
@@ -93,17 +93,17 @@ class _Search:
             return [place]
         if self._has_been_seen(node, False):
             return []
-        if isinstance(node, ast.Name) and (through := _gone_through(file, node)) is not None:
+        if isinstance(node, ast.Name) and (through := _find_gone_through(file, node)) is not None:
             return self.elements((file, through)) if through is not node else None
-        made = given(self._code, place)
+        made = find_given(self._code, place)
         return self._concatenated(map(self.values, made)) if made else None
 
     def _of_container(self, place: Place) -> list[Place] | None:
         file, node = place
-        if isinstance(node, ast.Name) and (through := _gone_through(file, node)) is not None:
+        if isinstance(node, ast.Name) and (through := _find_gone_through(file, node)) is not None:
             each = self.elements((file, through)) if through is not node else None
             return None if each is None else self._concatenated(map(self.elements, each))
-        made = [item for item in given(self._code, place) if not _is_empty(*item)]
+        made = [item for item in find_given(self._code, place) if not _is_empty(*item)]
         added = [(file, value) for value in index(file).added[ast.unparse(node)]]
         if not made and not added:
             return None
@@ -129,7 +129,7 @@ class _Search:
         return known
 
 
-def _gone_through(file: File, name: ast.Name) -> ast.expr | None:
+def _find_gone_through(file: File, name: ast.Name) -> ast.expr | None:
     """What a loop goes through whose variable a name is; the name itself where it is only a part of one."""
     for outer in file.around(name):
         loops = [outer] if isinstance(outer, (ast.For, ast.AsyncFor)) else getattr(outer, "generators", [])
@@ -153,7 +153,7 @@ def _is_text(code: Code, place: Place) -> bool:
     if isinstance(node, ast.Constant):
         return isinstance(node.value, str)
     if isinstance(node, ast.Call):
-        return file.called(node) in ("str", "repr") or last_name(node) in _TEXT
+        return file.called(node) in ("str", "repr") or get_last_name(node) in _TEXT
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mod)):
         parts = [node.left, *([node.right] if isinstance(node.op, ast.Add) else [])]
         return any(is_text(code, (file, item)) for item in parts)
@@ -164,10 +164,10 @@ def _is_object(code: Code, place: Place) -> bool:
     _, node = place
     if not isinstance(node, ast.Call):
         return False
-    if last_name(node) in _OF_MODULES:
+    if get_last_name(node) in _OF_MODULES:
         return True
     classes = (item for other in code.files for item in other.every(ast.ClassDef))
-    return any(item.name == last_name(node) and is_hashed_by_address(item) for item in classes)
+    return any(item.name == get_last_name(node) and is_hashed_by_address(item) for item in classes)
 
 
 def _is_empty(file: File, node: ast.expr) -> bool:
@@ -185,10 +185,10 @@ def _is_annotated_text(file: File, node: ast.expr) -> bool:
     """Whether a parameter, or a field of a class, is said to be a `str`."""
     if isinstance(node, ast.Attribute):
         fields = (item for item in file.every(ast.AnnAssign) if isinstance(file.parent(item), ast.ClassDef))
-        return any(last_name(item.target) == node.attr and _is_str(item.annotation) for item in fields)
+        return any(get_last_name(item.target) == node.attr and _is_str(item.annotation) for item in fields)
     function = file.function(node)
     return any(
-        isinstance(item, ast.arg) and item.arg == last_name(node) and _is_str(item.annotation)
+        isinstance(item, ast.arg) and item.arg == get_last_name(node) and _is_str(item.annotation)
         for item in (ast.walk(function.args) if function is not None else ())
     )
 

@@ -6,10 +6,10 @@ import ast
 import re
 from collections.abc import Sequence
 
-from samerun.editing.data_flow import behind
+from samerun.editing.data_flow import find_behind
 from samerun.editing.edit import Edit, Opening
-from samerun.editing.edit_builders import calling, replaced, with_arguments
-from samerun.editing.import_names import written
+from samerun.editing.edit_builders import call_instead, replace_arguments, replace_node
+from samerun.editing.import_names import write_name
 from samerun.editing.source_file import File
 from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
@@ -30,32 +30,32 @@ _NAMES = re.compile(r"(name|path|dir|folder|file|log|tag|run_id)\w*\s*=[^=]|prin
 _MAKERS = ("random.Random", "random.SystemRandom", "secrets.SystemRandom")
 
 
-def drawn(code: Code, site: str | None, reads: Sequence[Row], difference: Difference) -> list[Edit]:
+def draw_instead(code: Code, site: str | None, reads: Sequence[Row], difference: Difference) -> list[Edit]:
     """Draws from a seeded generator, at `site` and at the other lines that read entropy but for a name."""
-    often = seeds.often(reads)
+    often = seeds.find_repeated(reads)
     edits: list[Edit] = []
     for at in dict.fromkeys(row.call_site for row in reads if row.call_site):
-        if at == site or not _NAMES.search(rows.source_line(difference.a, at)):
-            edits += seeded(code, str(at), at in often, difference)
+        if at == site or not _NAMES.search(rows.read_source_line(difference.a, at)):
+            edits += seed_line(code, str(at), at in often, difference)
     return edits
 
 
-def seeded(code: Code, site: str, many: bool, difference: Difference) -> list[Edit]:
+def seed_line(code: Code, site: str, many: bool, difference: Difference) -> list[Edit]:
     """The edits of the line at `site`; [] when nothing there reads entropy. `many`: it ran more than once."""
     edits: list[Edit] = []
     file, calls = code.calls(site)
     for call in calls:
         name = file.called(call)
         if name in _MAKERS:
-            edits += _generator(file, call, many, difference)
+            edits += _seed_generator(file, call, many, difference)
         elif name in _INSTEAD:
-            edits += [calling(file, call, _INSTEAD[name]), *_opening(difference)]
+            edits += [call_instead(file, call, _INSTEAD[name]), *_seed_at_start(difference)]
         elif name in ("uuid.uuid4", "uuid.uuid1"):
-            edits += [*_identifier(file, call), *_opening(difference)]
+            edits += [*_make_identifier(file, call), *_seed_at_start(difference)]
         elif isinstance(call.func, ast.Attribute) and not name:
-            for other, maker in behind(code, (file, call.func.value), _is_unseeded):
+            for other, maker in find_behind(code, (file, call.func.value), _is_unseeded):
                 assert isinstance(maker, ast.Call)
-                edits += _generator(other, maker, False, difference)
+                edits += _seed_generator(other, maker, False, difference)
     return list(dict.fromkeys(edits))
 
 
@@ -64,32 +64,32 @@ def _is_unseeded(file: File, node: ast.expr) -> bool:
     return (
         name in _MAKERS
         and isinstance(node, ast.Call)
-        and (name != "random.Random" or seeds.is_nothing(seeds.argument(node)))
+        and (name != "random.Random" or seeds.is_nothing(seeds.find_argument(node)))
     )
 
 
-def _generator(file: File, call: ast.Call, many: bool, difference: Difference) -> list[Edit]:
+def _seed_generator(file: File, call: ast.Call, many: bool, difference: Difference) -> list[Edit]:
     """`random.Random(0)`; where a line makes several, each gets a seed from the global generator."""
     seed = "0"
     missing: tuple[str, ...] = ()
     more: list[Edit] = []
     if many:
-        draw, missing = written(file, "random.getrandbits", call)
-        seed, more = f"{draw}(64)", _opening(difference)
+        draw, missing = write_name(file, "random.getrandbits", call)
+        seed, more = f"{draw}(64)", _seed_at_start(difference)
     if file.called(call) == "random.Random":
-        found = seeds.argument(call)
+        found = seeds.find_argument(call)
         if found is None:
-            return [with_arguments(file, call, seed, missing), *more]
-        return [replaced(file, found, seed, missing), *more]
-    made, needed = written(file, "random.Random", call)
-    return [replaced(file, call, f"{made}({seed})", (*needed, *missing)), *more]
+            return [replace_arguments(file, call, seed, missing), *more]
+        return [replace_node(file, found, seed, missing), *more]
+    made, needed = write_name(file, "random.Random", call)
+    return [replace_node(file, call, f"{made}({seed})", (*needed, *missing)), *more]
 
 
-def _identifier(file: File, call: ast.Call) -> list[Edit]:
-    made, needed = written(file, "uuid.UUID", call)
-    draw, missing = written(file, "random.getrandbits", call)
-    return [replaced(file, call, f"{made}(int={draw}(128))", (*needed, *missing))]
+def _make_identifier(file: File, call: ast.Call) -> list[Edit]:
+    made, needed = write_name(file, "uuid.UUID", call)
+    draw, missing = write_name(file, "random.getrandbits", call)
+    return [replace_node(file, call, f"{made}(int={draw}(128))", (*needed, *missing))]
 
 
-def _opening(difference: Difference) -> list[Edit]:
+def _seed_at_start(difference: Difference) -> list[Edit]:
     return [] if seeds.is_seeded(difference, "random.seed") else [Opening("random.seed", "(0)")]

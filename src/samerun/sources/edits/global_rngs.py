@@ -5,16 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from samerun.editing.data_flow import behind
+from samerun.editing.data_flow import find_behind
 from samerun.editing.edit import Edit, Opening
-from samerun.editing.source_file import File, last_name
+from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
 from samerun.sources.edits import run_dependent_calls, seeds
 from samerun.sources.evidence import rows as _rows
 
 
-def seeded(
+def seed_global(
     id_: str, function: str, names: Sequence[str], difference: Difference, code: Code, given: Row | None
 ) -> Sequence[Edit]:
     """A seed for the generator `id_`, by `function`: in the script's own calls, else after its imports.
@@ -28,36 +28,38 @@ def seeded(
 
     def without(row: Row) -> list[Edit]:
         file, calls = seeds.seed_calls(code, row, (function, "torch.seed", "torch.random.seed"))
-        return [edit for call in calls for edit in _seeded(code, file, call, id_, ".worker" in row.process)]
+        return [
+            edit for call in calls for edit in _seed_call(code, file, call, id_, ".worker" in row.process)
+        ]
 
     def otherwise(row: Row) -> list[Edit]:
         file, calls = seeds.seed_calls(code, row, (function, *names))
         return [
             edit
             for call in calls
-            for edit in seeds.seeded_alike(code, file, call, run_dependent_calls.anything)
+            for edit in seeds.seed_alike(code, file, call, run_dependent_calls.is_run_dependent)
         ]
 
-    edits = seeds.each_line(unseeded, without)
+    edits = seeds.edit_each_line(unseeded, without)
     if given is not None:
-        edits += seeds.each_line(_rows.every_differing(difference, "seed", names), otherwise)
+        edits += seeds.edit_each_line(_rows.list_differing(difference, "seed", names), otherwise)
     needed = not edits or _draws_before(id_, unseeded, difference)
     if id_.startswith("torch-"):
         own = _own_generators(code)
         needed = needed and not (own and seeds.is_seeded(difference, "torch.manual_seed"))
         edits += own
-    draw = _rows.first_differing(difference, "draw", id_)
-    site = draw.call_site if draw is not None and _rows.in_a_helper(draw) else None
+    draw = _rows.find_first_differing(difference, "draw", id_)
+    site = draw.call_site if draw is not None and _rows.is_in_helper(draw) else None
     return [*edits, Opening(function, "(0)", site=site)] if needed else edits
 
 
-def _seeded(code: Code, file: File, call: ast.Call, id_: str, in_worker: bool) -> list[Edit]:
+def _seed_call(code: Code, file: File, call: ast.Call, id_: str, in_worker: bool) -> list[Edit]:
     """A seed for a call that seeds without one."""
     if in_worker:
         return seeds.worker_seed(file, call, id_)
     if id_.startswith("torch-"):
-        return seeds.torch_seeded_anew(file, call)
-    return seeds.given_a_seed(code, file, call, "0")
+        return seeds.seed_torch(file, call)
+    return seeds.give_seed(code, file, call, "0")
 
 
 def _own_generators(code: Code) -> list[Edit]:
@@ -65,10 +67,10 @@ def _own_generators(code: Code) -> list[Edit]:
     edits: list[Edit] = []
     for file in code.files:
         for call in file.every(ast.Call):
-            if last_name(call) != "seed" or call.args or not isinstance(call.func, ast.Attribute):
+            if get_last_name(call) != "seed" or call.args or not isinstance(call.func, ast.Attribute):
                 continue
-            if behind(code, (file, call.func.value), _makes_generator):
-                edits += seeds.torch_seeded_anew(file, call)
+            if find_behind(code, (file, call.func.value), _makes_generator):
+                edits += seeds.seed_torch(file, call)
     return edits
 
 
@@ -78,7 +80,7 @@ def _makes_generator(file: File, node: ast.expr) -> bool:
 
 def _draws_before(id_: str, seedings: Sequence[Row], difference: Difference) -> bool:
     """Whether it was drawn from, otherwise in each run, before the script seeded it."""
-    draw = _rows.first_differing(difference, "draw", id_)
+    draw = _rows.find_first_differing(difference, "draw", id_)
     if draw is None or not seedings:
         return False
     rows = list(difference.a.evidence)

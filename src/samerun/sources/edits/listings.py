@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from samerun.editing.data_flow import behind
+from samerun.editing.data_flow import find_behind
 from samerun.editing.edit import Edit
-from samerun.editing.edit_builders import before
-from samerun.editing.source_file import File, last_name
+from samerun.editing.edit_builders import insert_before
+from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
 from samerun.sources.edits import sort_before_use
 
@@ -16,7 +16,7 @@ _METHODS = frozenset({"iterdir", "glob", "rglob", "walk", "iglob", "scandir", "l
 _BY_NAME = "lambda entry: entry.name"
 
 
-def sorted_at(code: Code, site: str | None) -> list[Edit]:
+def sort_at(code: Code, site: str | None) -> list[Edit]:
     """Sorts what is listed at a call site; [] when it is sorted, or nothing there lists. Raises NoEdit."""
     file, found = code.expressions(site)
     calls = [node for node in found if lists(file, node)]
@@ -24,17 +24,17 @@ def sorted_at(code: Code, site: str | None) -> list[Edit]:
     if calls:
         for call in calls:
             assert isinstance(call, ast.Call)
-            edits += _sorted(file, call)
+            edits += _sort(file, call)
         return edits
     for node in found:  # an iterator that was made elsewhere
         parent = file.parent(node)
         if isinstance(node, ast.Name) and isinstance(parent, (ast.For, ast.comprehension, ast.Call)):
-            for other, call in behind(code, (file, node), lists):
+            for other, call in find_behind(code, (file, node), lists):
                 assert isinstance(call, ast.Call)
-                if other is file and last_name(call) == "scandir":
-                    edits += sort_before_use.in_order(file, node, _BY_NAME)
+                if other is file and get_last_name(call) == "scandir":
+                    edits += sort_before_use.sort_node(file, node, _BY_NAME)
                 else:
-                    edits += _sorted(other, call)
+                    edits += _sort(other, call)
     return list(dict.fromkeys(edits))
 
 
@@ -44,25 +44,27 @@ def lists(file: File, node: ast.expr) -> bool:
         return False
     name = file.called(node)
     if name:
-        return name in _FUNCTIONS or (name.startswith("pathlib.") and last_name(node) in _METHODS)
-    return isinstance(node.func, ast.Attribute) and last_name(node) in _METHODS
+        return name in _FUNCTIONS or (name.startswith("pathlib.") and get_last_name(node) in _METHODS)
+    return isinstance(node.func, ast.Attribute) and get_last_name(node) in _METHODS
 
 
-def _sorted(file: File, call: ast.Call) -> list[Edit]:
-    name = last_name(call)
+def _sort(file: File, call: ast.Call) -> list[Edit]:
+    name = get_last_name(call)
     if name in ("walk", "fwalk"):
         return _walk(file, call)
     if name == "scandir":
         parent = file.parent(call)
         if isinstance(parent, ast.withitem):
-            return _of_iterator(file, parent)
+            return _sort_iterator(file, parent)
         return (
-            [] if sort_before_use.is_unordered(file, call) else sort_before_use.in_order(file, call, _BY_NAME)
+            []
+            if sort_before_use.is_unordered(file, call)
+            else sort_before_use.sort_node(file, call, _BY_NAME)
         )
-    return [] if sort_before_use.is_unordered(file, call) else sort_before_use.in_order(file, call)
+    return [] if sort_before_use.is_unordered(file, call) else sort_before_use.sort_node(file, call)
 
 
-def _of_iterator(file: File, item: ast.withitem) -> list[Edit]:
+def _sort_iterator(file: File, item: ast.withitem) -> list[Edit]:
     """`with os.scandir(folder) as entries:`: sorts where the entries are gone through."""
     if not isinstance(item.optional_vars, ast.Name):
         return []
@@ -75,7 +77,7 @@ def _of_iterator(file: File, item: ast.withitem) -> list[Edit]:
                 isinstance(at, ast.Call) and file.called(at) in ("list", "tuple", "sorted", "enumerate")
             )
             if gone_through and not sort_before_use.is_unordered(file, node):
-                edits += sort_before_use.in_order(file, node, _BY_NAME)
+                edits += sort_before_use.sort_node(file, node, _BY_NAME)
     return edits
 
 
@@ -88,16 +90,19 @@ def _walk(file: File, call: ast.Call) -> list[Edit]:
         first, folders, files = parent.body[0], names[1], names[2]
         lines = [] if files.startswith("_") else [f"{files}.sort()"]
         if folders.startswith("_"):
-            return [*sort_before_use.in_order(file, call), *(before(file, first, line) for line in lines)]
-        return [before(file, first, line) for line in (f"{folders}.sort()", *lines)]
+            return [
+                *sort_before_use.sort_node(file, call),
+                *(insert_before(file, first, line) for line in lines),
+            ]
+        return [insert_before(file, first, line) for line in (f"{folders}.sort()", *lines)]
     if isinstance(parent, ast.comprehension) and len(names) == 3:
-        edits = sort_before_use.in_order(file, call)
+        edits = sort_before_use.sort_node(file, call)
         made = file.parent(parent)
         for other in getattr(made, "generators", []):
             if isinstance(other.iter, ast.Name) and other.iter.id in names[1:]:
-                edits += sort_before_use.in_order(file, other.iter)
+                edits += sort_before_use.sort_node(file, other.iter)
         return edits
     outer = file.parent(parent) if isinstance(parent, ast.Call) and file.called(parent) == "next" else None
     if isinstance(outer, ast.Subscript):  # next(os.walk(folder))[2]
-        return [] if sort_before_use.is_unordered(file, outer) else sort_before_use.in_order(file, outer)
-    return sort_before_use.in_order(file, call)
+        return [] if sort_before_use.is_unordered(file, outer) else sort_before_use.sort_node(file, outer)
+    return sort_before_use.sort_node(file, call)

@@ -5,26 +5,26 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from samerun.editing.data_flow import behind
+from samerun.editing.data_flow import find_behind
 from samerun.editing.edit import Change, Edit, NoEdit
-from samerun.editing.edit_builders import replaced
-from samerun.editing.index import pairs
+from samerun.editing.edit_builders import replace_node
+from samerun.editing.index import list_pairs
 from samerun.editing.source_file import File
 from samerun.editing.user_program import Code
 from samerun.runs.difference import Row
 from samerun.sources.edits import run_dependent_calls
 
 
-def ended_by_count(code: Code, site: str | None, reads: Sequence[Row], steps: object) -> list[Edit]:
+def end_by_count(code: Code, site: str | None, reads: Sequence[Row], steps: object) -> list[Edit]:
     """As many rounds as there were steps, for the loop that ends by the clock, at `site` or read last."""
     for at in dict.fromkeys([site, *(row.call_site for row in reversed(reads))]):
-        edits = counted(code, at, steps) if isinstance(steps, int) else []
+        edits = count_rounds(code, at, steps) if isinstance(steps, int) else []
         if edits:
             return edits
     return []
 
 
-def counted(code: Code, site: str | None, steps: int) -> list[Edit]:
+def count_rounds(code: Code, site: str | None, steps: int) -> list[Edit]:
     """`while time.time() < end:` at `site` becomes a loop of `steps` rounds; [] when there is no such loop.
 
     A counter that the loop has already is used: `while step < 60:`.
@@ -35,9 +35,9 @@ def counted(code: Code, site: str | None, steps: int) -> list[Edit]:
         return []
     for loop in file.every(ast.While):
         if loop.lineno == line and steps > 0 and _reads_clock(code, file, loop.test):
-            counter = _counter(file, loop)
+            counter = _find_counter(file, loop)
             if counter is not None:
-                return [replaced(file, loop.test, f"{counter} < {steps}")]
+                return [replace_node(file, loop.test, f"{counter} < {steps}")]
             start, _ = file.span(loop)
             _, end = file.span(loop.test)
             return [Change(file.path, start, file.text.index(":", end), f"for _ in range({steps})")]
@@ -48,11 +48,12 @@ def _reads_clock(code: Code, file: File, test: ast.expr) -> bool:
     if not isinstance(test, ast.Compare):
         return False
     return any(
-        behind(code, (file, part), run_dependent_calls.clock) for part in (test.left, *test.comparators)
+        find_behind(code, (file, part), run_dependent_calls.reads_clock)
+        for part in (test.left, *test.comparators)
     )
 
 
-def _counter(file: File, loop: ast.While) -> str | None:
+def _find_counter(file: File, loop: ast.While) -> str | None:
     """A name that begins at 0 each time before the loop is entered, and gains 1 in each round."""
     for item in loop.body:
         counts = isinstance(item, ast.AugAssign) and isinstance(item.op, ast.Add) and _is(item.value, 1)
@@ -64,7 +65,7 @@ def _counter(file: File, loop: ast.While) -> str | None:
 
 def _begins_at_zero(file: File, loop: ast.While, name: str) -> bool:
     for node in file.every(ast.Assign):
-        for target, value in pairs(node):
+        for target, value in list_pairs(node):
             if isinstance(target, ast.Name) and target.id == name and file.parent(node) is file.parent(loop):
                 return _is(value, 0) and node.lineno < loop.lineno
     return False

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from samerun.editing.edit import Edit, NoEdit, Opening
-from samerun.editing.edit_builders import replaced
-from samerun.editing.import_names import written
+from samerun.editing.edit_builders import replace_node
+from samerun.editing.import_names import write_name
 from samerun.editing.source_file import File
 from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
@@ -17,36 +17,36 @@ _NAMES = ("default_rng", "RandomState", "SeedSequence", "PCG64", "PCG64DXSM", "M
 _MAKERS = tuple(f"numpy.random.{name}" for name in _NAMES)
 
 
-def seeded(difference: Difference, code: Code) -> list[Edit]:
+def seed_generators(difference: Difference, code: Code) -> list[Edit]:
     """A seed for each generator that was made without one. Raises NoEdit."""
     rows = difference.a.rows("unseeded", "numpy-generator")
-    often = seeds.often(rows)
+    often = seeds.find_repeated(rows)
 
     def make(row: Row) -> list[Edit]:
         try:
             file, calls = seeds.seed_calls(code, row, _MAKERS)
         except NoEdit:
-            edits = _factories(code)
+            edits = _seed_factories(code)
             if not edits:
                 raise
             return edits
         many = row.call_site in often
-        return [edit for call in calls for edit in _edits(code, file, call, row, many, difference)]
+        return [edit for call in calls for edit in _seed_one(code, file, call, row, many, difference)]
 
-    return seeds.each_line(rows, make)
+    return seeds.edit_each_line(rows, make)
 
 
-def _factories(code: Code) -> list[Edit]:
+def _seed_factories(code: Code) -> list[Edit]:
     """`default_factory=np.random.default_rng` becomes `default_factory=lambda: np.random.default_rng(0)`."""
     return [
-        replaced(file, item.value, f"lambda: {file.said(item.value)}(0)")
+        replace_node(file, item.value, f"lambda: {file.said(item.value)}(0)")
         for file in code.files
         for item in file.every(ast.keyword)
         if item.arg == "default_factory" and file.dotted(item.value) in _MAKERS
     ]
 
 
-def _edits(
+def _seed_one(
     code: Code, file: File, call: ast.Call, row: Row, many: bool, difference: Difference
 ) -> Iterator[Edit]:
     """A seed for one generator.
@@ -56,11 +56,11 @@ def _edits(
     """
     in_worker = ".worker" in row.process
     if not many and not in_worker:
-        yield from seeds.given_a_seed(code, file, call, "0")
+        yield from seeds.give_seed(code, file, call, "0")
         return
     name, arguments = ("numpy.random.randint", "(2**31)") if many else ("torch.initial_seed", "()")
-    seed, missing = written(file, name, call)
-    yield from seeds.given_a_seed(code, file, call, f"{seed}{arguments}", missing)
+    seed, missing = write_name(file, name, call)
+    yield from seeds.give_seed(code, file, call, f"{seed}{arguments}", missing)
     if in_worker:  # where torch seeds NumPy, from the main process's generator
         if not seeds.is_seeded(difference, "torch.manual_seed"):
             yield Opening("torch.manual_seed", "(0)")

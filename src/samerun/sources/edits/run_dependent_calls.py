@@ -68,19 +68,19 @@ _SYSTEM = ("getrandbits", "randint", "randrange", "random")  # methods of System
 _OF_THEN = {"time.localtime": 1, "time.gmtime": 1, "time.ctime": 1, "time.asctime": 1, "time.strftime": 2}
 
 
-def clock(file: File, node: ast.expr) -> bool:
+def reads_clock(file: File, node: ast.expr) -> bool:
     """Reads a clock."""
     name = file.called(node)
     given = len(node.args) if isinstance(node, ast.Call) else 0
     return name in CLOCK and not (name in _OF_THEN and given >= _OF_THEN[name])
 
 
-def identity(file: File, node: ast.expr) -> bool:
+def reads_identity(file: File, node: ast.expr) -> bool:
     """Reads a process id, a host's or a user's name."""
     return file.called(node) in IDENTITY
 
 
-def entropy(file: File, node: ast.expr) -> bool:
+def reads_entropy(file: File, node: ast.expr) -> bool:
     """Reads the operating system's entropy."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         of = node.func.value
@@ -94,11 +94,11 @@ def address(file: File, node: ast.expr) -> bool:
     return takes_address(node, file.called(node))
 
 
-def hashed(file: File, node: ast.expr) -> bool:
+def takes_hash(file: File, node: ast.expr) -> bool:
     """Takes a hash."""
     return file.called(node) == "hash"
 
 
-def anything(file: File, node: ast.expr) -> bool:
+def is_run_dependent(file: File, node: ast.expr) -> bool:
     """One of these."""
-    return any(kind(file, node) for kind in (clock, identity, entropy, address, hashed))
+    return any(kind(file, node) for kind in (reads_clock, reads_identity, reads_entropy, address, takes_hash))

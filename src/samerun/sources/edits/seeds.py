@@ -7,11 +7,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from samerun.editing.data_flow import behind, given
+from samerun.editing.data_flow import find_behind, find_given
 from samerun.editing.edit import Change, Edit, NoEdit
-from samerun.editing.edit_builders import replaced, with_arguments, with_first
-from samerun.editing.import_names import written
-from samerun.editing.source_file import File, last_name
+from samerun.editing.edit_builders import insert_first, replace_arguments, replace_node
+from samerun.editing.import_names import write_name
+from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
 from samerun.sources.evidence import rows as _rows
@@ -40,10 +40,10 @@ _TEXTS = frozenset(
 
 def is_seeding(call: ast.Call) -> bool:
     """Whether a call seeds something, or makes a generator, by its name."""
-    return bool(SEEDS.search(last_name(call)) or _MAKERS.fullmatch(last_name(call)))
+    return bool(SEEDS.search(get_last_name(call)) or _MAKERS.fullmatch(get_last_name(call)))
 
 
-def argument(call: ast.Call) -> ast.expr | None:
+def find_argument(call: ast.Call) -> ast.expr | None:
     """What a call that seeds was given as the seed."""
     for item in call.keywords:
         if item.arg in _ARGUMENTS:
@@ -56,50 +56,50 @@ def is_nothing(node: ast.expr | None) -> bool:
     return node is None or (isinstance(node, ast.Constant) and node.value is None)
 
 
-def given_a_seed(
-    code: Code, file: File, call: ast.Call, seed: str, imports: tuple[str, ...] = ()
-) -> list[Edit]:
+def give_seed(code: Code, file: File, call: ast.Call, seed: str, imports: tuple[str, ...] = ()) -> list[Edit]:
     """A call that was made without a seed gets one; [] when it was made with one."""
-    found = argument(call)
+    found = find_argument(call)
     if found is None:
-        return [with_arguments(file, call, seed, imports) if _is_bare(call) else with_first(file, call, seed)]
+        return [
+            replace_arguments(file, call, seed, imports) if _is_bare(call) else insert_first(file, call, seed)
+        ]
     if is_nothing(found):
-        return [replaced(file, found, seed, imports)]
+        return [replace_node(file, found, seed, imports)]
     if isinstance(found, (ast.Name, ast.Attribute)):
-        nothing = [place for place in given(code, (file, found)) if is_nothing(place[1])]
+        nothing = [place for place in find_given(code, (file, found)) if is_nothing(place[1])]
         if len(nothing) == 1 and seed == "0":
-            return [replaced(nothing[0][0], nothing[0][1], seed)]
+            return [replace_node(nothing[0][0], nothing[0][1], seed)]
         said = file.said(found)
-        return [replaced(file, found, f"{seed} if {said} is None else {said}", imports)]
+        return [replace_node(file, found, f"{seed} if {said} is None else {said}", imports)]
     return []
 
 
-def seeded_alike(code: Code, file: File, call: ast.Call, volatile: Volatile) -> list[Edit]:
+def seed_alike(code: Code, file: File, call: ast.Call, volatile: Volatile) -> list[Edit]:
     """A call that seeds with another value in each run gets the same one."""
-    found = argument(call)
+    found = find_argument(call)
     if found is None or is_nothing(found):
-        return given_a_seed(code, file, call, "0")
+        return give_seed(code, file, call, "0")
     if any(volatile(file, node) for node in ast.walk(found) if isinstance(node, ast.expr)):
-        return constant(file, found, volatile)
-    places = behind(code, (file, found), volatile)
-    tops = [(other, largest(other, node, volatile)) for other, node in places]
+        return make_constant(file, found, volatile)
+    places = find_behind(code, (file, found), volatile)
+    tops = [(other, find_largest(other, node, volatile)) for other, node in places]
     if tops and all(_is_for_seeds(other, top) for other, top in tops):
-        return [replaced(other, top, "0") for other, top in tops]
+        return [replace_node(other, top, "0") for other, top in tops]
     if isinstance(found, ast.Constant):
         return []
-    return [replaced(file, found, "0")]
+    return [replace_node(file, found, "0")]
 
 
-def constant(file: File, top: ast.expr, volatile: Volatile) -> list[Edit]:
+def make_constant(file: File, top: ast.expr, volatile: Volatile) -> list[Edit]:
     """The volatile parts of an expression become 0: the whole of it where it has no others."""
     edits: list[Edit] = []
     for node in ast.walk(top):
         if isinstance(node, ast.expr) and volatile(file, node):
-            edits.append(replaced(file, largest(file, node, volatile, top), "0"))
+            edits.append(replace_node(file, find_largest(file, node, volatile, top), "0"))
     return list(dict.fromkeys(edits))
 
 
-def largest(file: File, node: ast.expr, volatile: Volatile, top: ast.expr | None = None) -> ast.expr:
+def find_largest(file: File, node: ast.expr, volatile: Volatile, top: ast.expr | None = None) -> ast.expr:
     """The largest expression around a volatile one that is made of nothing but it and constants."""
     while node is not top:
         parent = file.parent(node)
@@ -113,13 +113,13 @@ def largest(file: File, node: ast.expr, volatile: Volatile, top: ast.expr | None
     return node
 
 
-def in_seed(file: File, node: ast.expr, volatile: Volatile) -> list[Edit]:
+def fix_in_seed(file: File, node: ast.expr, volatile: Volatile) -> list[Edit]:
     """The edits that make a volatile expression constant where the code around it makes a seed of it."""
     inner: ast.AST = node
     for outer in file.around(node):
         seed = _seed_made_of(file, outer, inner)
         if seed is not None:
-            return constant(file, seed, volatile) if isinstance(seed, ast.expr) else []
+            return make_constant(file, seed, volatile) if isinstance(seed, ast.expr) else []
         if isinstance(outer, ast.stmt):
             break
         inner = outer
@@ -151,7 +151,7 @@ def seed_calls(code: Code, row: Row, names: Sequence[str]) -> tuple[File, list[a
     named = [call for call in calls if file.called(call) in names]
     if not named:
         last = {name.rpartition(".")[2] for name in names}
-        named = [call for call in calls if last_name(call) in last]
+        named = [call for call in calls if get_last_name(call) in last]
     if not named:  # it is called inside: by set_everything(get_seed()), and not by what gives the seed
         seeding = [call for call in calls if is_seeding(call)]
         inner = {id(node) for call in seeding for node in ast.walk(call) if node is not call}
@@ -163,7 +163,7 @@ def seed_calls(code: Code, row: Row, names: Sequence[str]) -> tuple[File, list[a
     return file, named
 
 
-def each_line(rows: Iterable[Row], make: Callable[[Row], Iterable[Edit]]) -> list[Edit]:
+def edit_each_line(rows: Iterable[Row], make: Callable[[Row], Iterable[Edit]]) -> list[Edit]:
     """The edits that `make` gives for one row of each line; lines that cannot be edited are passed over.
 
     Raises NoEdit when there are such lines and no edits at all.
@@ -180,7 +180,7 @@ def each_line(rows: Iterable[Row], make: Callable[[Row], Iterable[Edit]]) -> lis
     return edits
 
 
-def often(rows: Sequence[Row]) -> set[str | None]:
+def find_repeated(rows: Sequence[Row]) -> set[str | None]:
     """The lines where one process made several."""
     counts = Counter((row.process, row.call_site) for row in rows)
     return {site for (_, site), count in counts.items() if count > 1}
@@ -191,30 +191,32 @@ def is_seeded(difference: Difference, *functions: str) -> bool:
     rows = [
         row for name in functions for row in difference.a.rows("seed", name) if ".worker" not in row.process
     ]
-    return bool(rows) and all(_rows.first_differing(difference, "seed", name) is None for name in functions)
+    return bool(rows) and all(
+        _rows.find_first_differing(difference, "seed", name) is None for name in functions
+    )
 
 
 def worker_seed(file: File, call: ast.Call, name: str) -> list[Edit]:
     """A call that seeds a worker's generator `name` anew takes the seed that torch gave the worker."""
-    text, missing = written(file, "torch.initial_seed", call)
+    text, missing = write_name(file, "torch.initial_seed", call)
     seed = f"{text}() % 2**32" if name == "numpy-global" else f"{text}()"
-    if last_name(call) == "seed" and name == "torch-cpu":
-        seeding, _ = written(file, "torch.manual_seed", call)
-        return [replaced(file, call, f"{seeding}({seed})", missing)]
-    found = argument(call)
+    if get_last_name(call) == "seed" and name == "torch-cpu":
+        seeding, _ = write_name(file, "torch.manual_seed", call)
+        return [replace_node(file, call, f"{seeding}({seed})", missing)]
+    found = find_argument(call)
     if found is None:
-        return [with_arguments(file, call, seed, missing)]
-    return [replaced(file, found, seed, missing)]
+        return [replace_arguments(file, call, seed, missing)]
+    return [replace_node(file, found, seed, missing)]
 
 
-def torch_seeded_anew(file: File, call: ast.Call) -> list[Edit]:
+def seed_torch(file: File, call: ast.Call) -> list[Edit]:
     """`torch.seed()` becomes `torch.manual_seed(0)`, and `generator.seed()` likewise."""
     alone = isinstance(file.parent(call), ast.Expr)
     _, end = file.span(call)
     start, after = file.span(call.func)
     name = file.text[start:after]
     if not isinstance(call.func, ast.Attribute):
-        text, missing = written(file, "torch.manual_seed", call)
+        text, missing = write_name(file, "torch.manual_seed", call)
     else:
         text, missing = name.removesuffix("seed") + "manual_seed", ()
     tail = "" if alone else ".initial_seed()"
@@ -240,13 +242,13 @@ def _is_number(node: ast.expr) -> bool:
     """Whether an expression is a number for all that its form tells."""
     if isinstance(node, ast.Attribute):
         return node.attr in ("int", "time_low", "microsecond", "pid")
-    return isinstance(node, (ast.BinOp, ast.IfExp, ast.BoolOp)) or bool(_NUMBERS.search(last_name(node)))
+    return isinstance(node, (ast.BinOp, ast.IfExp, ast.BoolOp)) or bool(_NUMBERS.search(get_last_name(node)))
 
 
 def _is_seed_name(target: ast.expr) -> bool:
     if isinstance(target, ast.Subscript):
         return isinstance(target.slice, ast.Constant) and bool(SEEDS.search(str(target.slice.value)))
-    return bool(SEEDS.search(last_name(target)))
+    return bool(SEEDS.search(get_last_name(target)))
 
 
 def _is_for_seeds(file: File, top: ast.expr) -> bool:
@@ -279,7 +281,7 @@ def _seeds_or_shows(file: File, node: ast.expr) -> bool:
     parent = file.parent(node)
     if isinstance(parent, ast.FormattedValue):
         return True
-    if isinstance(parent, ast.Call) and last_name(parent) in ("print", "info", "debug"):
+    if isinstance(parent, ast.Call) and get_last_name(parent) in ("print", "info", "debug"):
         return True
     return any(isinstance(outer, ast.Call) and is_seeding(outer) for outer in file.around(node))
 
@@ -291,6 +293,8 @@ def _is_pure(file: File, node: ast.AST, volatile: Volatile) -> bool:
         return bool(file.dotted(node))
     if isinstance(node, (ast.Lambda, ast.Await, ast.Yield, ast.YieldFrom, ast.Dict)):
         return False
-    if isinstance(node, ast.Call) and not (_NUMBERS.search(last_name(node)) or last_name(node) in _TEXTS):
+    if isinstance(node, ast.Call) and not (
+        _NUMBERS.search(get_last_name(node)) or get_last_name(node) in _TEXTS
+    ):
         return False
     return all(_is_pure(file, child, volatile) for child in ast.iter_child_nodes(node))

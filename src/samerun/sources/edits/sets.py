@@ -7,11 +7,11 @@ import builtins
 from collections.abc import Iterator
 from typing import Literal
 
-from samerun.editing.data_flow import Place, behind, functions, given
+from samerun.editing.data_flow import Place, find_behind, find_functions, find_given
 from samerun.editing.edit import Edit, NoEdit
-from samerun.editing.edit_builders import replaced
-from samerun.editing.import_names import written
-from samerun.editing.source_file import File, last_name
+from samerun.editing.edit_builders import replace_node
+from samerun.editing.import_names import write_name
+from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
 from samerun.sources.edits import seeds, sort_before_use
 from samerun.sources.edits.container_elements import are_objects, are_texts, binds, is_text
@@ -33,7 +33,7 @@ _METHODS = frozenset(
 _DEEPEST = 5
 
 
-def ordered_sets(code: Code) -> Iterator[Place]:
+def find_ordered_sets(code: Code) -> Iterator[Place]:
     """The sets that something goes through in their own order, where that order can matter."""
     for file in code.files:
         for node in file.every(ast.expr):
@@ -63,11 +63,11 @@ def is_set(code: Code, place: Place, depth: int = _DEEPEST) -> bool:
         return False
     if isinstance(node, ast.Name) and _is_loop_variable(file, node):
         return False
-    values = [item for item in given(code, place) if item[1] is not node]
+    values = [item for item in find_given(code, place) if item[1] is not node]
     return any(_is_annotated(*item) or is_set(code, item, depth - 1) for item in values)
 
 
-def popped(code: Code) -> Iterator[Place]:
+def find_popped(code: Code) -> Iterator[Place]:
     """The sets that elements are taken out of by `.pop()`, in their own order."""
     for file in code.files:
         for call in file.every(ast.Call):
@@ -85,34 +85,38 @@ def hashes(code: Code) -> Iterator[Place]:
                 yield file, call
 
 
-def given_away(code: Code) -> Iterator[Place]:
+def find_given_away(code: Code) -> Iterator[Place]:
     """The sets that are given to something whose code is not known, which may go through them."""
     for file in code.files:
         for call in file.every(ast.Call):
-            if file.called(call) in _BUILTINS or last_name(call) in _TAKE_SETS or functions(code, file, call):
+            if (
+                file.called(call) in _BUILTINS
+                or get_last_name(call) in _TAKE_SETS
+                or find_functions(code, file, call)
+            ):
                 continue
             yield from ((file, item) for item in call.args if is_set(code, (file, item)))
 
 
-def makers(code: Code, place: Place) -> list[Place]:
+def find_makers(code: Code, place: Place) -> list[Place]:
     """The expressions that make the set that a name stands for."""
-    return behind(
+    return find_behind(
         code, place, lambda file, node: isinstance(node, (ast.Set, ast.SetComp)) or file.called(node) == "set"
     )
 
 
-def methods(file: File, maker: ast.expr) -> list[ast.Call] | None:
+def list_method_calls(file: File, maker: ast.expr) -> list[ast.Call] | None:
     """The calls of methods of the set that an expression makes; None when it is used in another way too."""
     parent = file.parent(maker)
     if not isinstance(parent, (ast.Assign, ast.AnnAssign)):
         return []  # used where it is made
     targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
-    names, last = {ast.unparse(target) for target in targets}, {last_name(target) for target in targets}
+    names, last = {ast.unparse(target) for target in targets}, {get_last_name(target) for target in targets}
     calls: list[ast.Call] = []
     for node in file.every(ast.expr):
         if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
             continue
-        if last_name(node) not in last or ast.unparse(node) not in names:
+        if get_last_name(node) not in last or ast.unparse(node) not in names:
             continue
         use = file.parent(node)
         if isinstance(use, ast.Attribute):
@@ -126,21 +130,21 @@ def methods(file: File, maker: ast.expr) -> list[ast.Call] | None:
     return calls
 
 
-def kind(code: Code, place: Place) -> Literal["text", "object", "unknown"]:
+def classify_elements(code: Code, place: Place) -> Literal["text", "object", "unknown"]:
     """What the elements of a set can be seen to be: strings, objects hashed by their address, or neither."""
     if place[0].called(place[1]) == "hash" or are_texts(code, place):
         return "text"
     return "object" if are_objects(code, place) else "unknown"
 
 
-def popped_in_order(code: Code) -> list[Edit]:
+def pop_in_order(code: Code) -> list[Edit]:
     """Sets of strings that elements are popped from become sorted lists, where a list can stand for them."""
     edits: list[Edit] = []
-    for place in popped(code):
-        for file, maker in makers(code, place):
-            uses = methods(file, maker)
-            as_list = uses is not None and all(last_name(call) in AS_LIST | {"remove"} for call in uses)
-            if as_list and kind(code, (file, maker)) != "object":
+    for place in find_popped(code):
+        for file, maker in find_makers(code, place):
+            uses = list_method_calls(file, maker)
+            as_list = uses is not None and all(get_last_name(call) in AS_LIST | {"remove"} for call in uses)
+            if as_list and classify_elements(code, (file, maker)) != "object":
                 edits += put_in_order((file, maker), code)
     return edits
 
@@ -148,10 +152,10 @@ def popped_in_order(code: Code) -> list[Edit]:
 def put_in_order(place: Place, code: Code) -> list[Edit]:
     """`sorted(…)` around a set; by `str` where its elements may not be comparable."""
     file, node = place
-    return sort_before_use.in_order(file, node, "" if are_texts(code, place) else "str")
+    return sort_before_use.sort_node(file, node, "" if are_texts(code, place) else "str")
 
 
-def constant_hashes(code: Code, *, all_of_them: bool) -> list[Edit]:
+def make_hashes_constant(code: Code, *, all_of_them: bool) -> list[Edit]:
     """`hash(text)` becomes `zlib.crc32(text.encode())`: where a number is made of it, or all of them."""
     edits: list[Edit] = []
     for file, call in hashes(code):
@@ -161,10 +165,10 @@ def constant_hashes(code: Code, *, all_of_them: bool) -> list[Edit]:
             or not (all_of_them or _is_number(file, call))
         ):
             continue
-        if constant := seeds.in_seed(file, call, _of_constants):
+        if constant := seeds.fix_in_seed(file, call, _hashes_constants):
             edits += constant
             continue
-        crc, missing = written(file, "zlib.crc32", call)
+        crc, missing = write_name(file, "zlib.crc32", call)
         said = file.said(call.args[0])
         plain = isinstance(call.args[0], (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
         text = said if plain else f"({said})"
@@ -173,13 +177,13 @@ def constant_hashes(code: Code, *, all_of_them: bool) -> list[Edit]:
         elif isinstance(call.args[0], (ast.Constant, ast.JoinedStr)):
             text = said
         try:
-            edits.append(replaced(file, call, f"{crc}({text}.encode())", missing))
+            edits.append(replace_node(file, call, f"{crc}({text}.encode())", missing))
         except NoEdit:
             continue
     return edits
 
 
-def _of_constants(file: File, node: ast.expr) -> bool:
+def _hashes_constants(file: File, node: ast.expr) -> bool:
     """Whether a call is the hash of constants."""
     if not isinstance(node, ast.Call) or file.called(node) != "hash":
         return False
@@ -215,12 +219,14 @@ def _is_gone_through(file: File, node: ast.expr) -> bool:
         name = file.called(parent)
         if name in ("min", "max", "sorted"):
             return any(item.arg == "key" for item in parent.keywords)
-        return name in _IN_ORDER or (isinstance(parent.func, ast.Attribute) and last_name(parent) in _METHODS)
+        return name in _IN_ORDER or (
+            isinstance(parent.func, ast.Attribute) and get_last_name(parent) in _METHODS
+        )
     return False
 
 
 def _is_view(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and last_name(node) in ("keys", "items") and not node.args
+    return isinstance(node, ast.Call) and get_last_name(node) in ("keys", "items") and not node.args
 
 
 def _is_loop_variable(file: File, name: ast.Name) -> bool:
@@ -236,8 +242,8 @@ def _is_loop_variable(file: File, name: ast.Name) -> bool:
 
 def _is_annotated(file: File, value: ast.expr) -> bool:
     parent = file.parent(value)
-    return isinstance(parent, ast.AnnAssign) and last_name(_bare(parent.annotation)) in _TYPES
+    return isinstance(parent, ast.AnnAssign) and get_last_name(_strip_subscript(parent.annotation)) in _TYPES
 
 
-def _bare(annotation: ast.expr) -> ast.expr:
+def _strip_subscript(annotation: ast.expr) -> ast.expr:
     return annotation.value if isinstance(annotation, ast.Subscript) else annotation

@@ -6,7 +6,7 @@ import ast
 
 from samerun.editing.edit import Change, Edit, Wrap
 from samerun.editing.edit_builders import put_into
-from samerun.editing.source_file import File, last_name
+from samerun.editing.source_file import File, get_last_name
 
 # What takes all of something and does not care in which order.
 UNORDERED = frozenset(
@@ -14,7 +14,7 @@ UNORDERED = frozenset(
 )
 
 
-def in_order(file: File, node: ast.expr, key: str = "") -> list[Edit]:
+def sort_node(file: File, node: ast.expr, key: str = "") -> list[Edit]:
     """`node` becomes `sorted(node)`; `list(node)` around it becomes that."""
     more = f"key={key}" if key else ""
     parent = file.parent(node)
@@ -93,10 +93,10 @@ def _only_collects(item: ast.stmt) -> bool:
     if isinstance(item, ast.AugAssign):
         return isinstance(item.op, ast.Add) and isinstance(item.value, ast.Constant)
     call = item.value if isinstance(item, ast.Expr) else None
-    if not isinstance(call, ast.Call) or last_name(call) not in ("add", "print", "discard", "unlink"):
+    if not isinstance(call, ast.Call) or get_last_name(call) not in ("add", "print", "discard", "unlink"):
         return False
     inside = [node for node in ast.walk(call) if isinstance(node, ast.Call) and node is not call]
-    return all(last_name(node) in ("lower", "upper", "strip", "len", "str") for node in inside)
+    return all(get_last_name(node) in ("lower", "upper", "strip", "len", "str") for node in inside)
 
 
 _SET_METHODS = frozenset(

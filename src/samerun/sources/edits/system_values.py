@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 
-from samerun.editing.data_flow import Place, behind, functions, returns
+from samerun.editing.data_flow import Place, find_behind, find_functions, returns
 from samerun.editing.edit import Edit, NoEdit
 from samerun.editing.index import index
-from samerun.editing.source_file import File, last_name
+from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
 from samerun.sources.edits import entropy, loops, run_dependent_calls, seeds
@@ -16,16 +16,16 @@ from samerun.sources.evidence import rows as _rows
 
 # The word of the evidence that a source reads → how one sees in the code that it is read.
 _READ = {
-    "clock": run_dependent_calls.clock,
-    "identity": run_dependent_calls.identity,
-    "entropy": run_dependent_calls.entropy,
+    "clock": run_dependent_calls.reads_clock,
+    "identity": run_dependent_calls.reads_identity,
+    "entropy": run_dependent_calls.reads_entropy,
 }
 # What a step of an optimizer computes with, as its groups of parameters call it.
 _OPTIONS = ("lr", "momentum", "weight_decay", "betas", "eps", "alpha", "dampening")
 _SCHEDULES = ("LambdaLR", "MultiplicativeLR")
 
 
-def mended(
+def fix_values(
     evidence: str, reads: Sequence[Row], why: str, difference: Difference, site: str | None, code: Code
 ) -> list[Edit]:
     """The edits for what the rows `reads` read, another value in each run.
@@ -37,39 +37,41 @@ def mended(
     reason = f"{why} (it is read at {site or 'an unknown line'})"
     edits: list[Edit] = []
     try:
-        rows = _rows.every_differing(difference, "seed")
-        edits += seeds.each_line(rows, lambda row: _seeded(code, row, kind))
+        rows = _rows.list_differing(difference, "seed")
+        edits += seeds.edit_each_line(rows, lambda row: _seed_call(code, row, kind))
     except NoEdit as error:
         reason = str(error)
     for at in dict.fromkeys(row.call_site for row in reads):
         edits += _read_for_seed(code, at, kind)
     if not edits and evidence == "clock":
-        edits += loops.ended_by_count(code, site, reads, difference.a.manifest.get("steps"))
+        edits += loops.end_by_count(code, site, reads, difference.a.manifest.get("steps"))
     if not edits and evidence == "entropy":
-        edits += entropy.drawn(code, site, reads, difference)
+        edits += entropy.draw_instead(code, site, reads, difference)
     if not edits:
         raise NoEdit(reason)
     return list(dict.fromkeys(edits))
 
 
-def used(code: Code, evidence: str, reads: Sequence[Row], difference: Difference) -> tuple[str, str] | None:
+def find_use(
+    code: Code, evidence: str, reads: Sequence[Row], difference: Difference
+) -> tuple[str, str] | None:
     """(the line that reads it, what is computed of it) where the line that differs computes with it.
 
     In a step of an optimizer that is what its options are set to. None where assignments, arguments and
     returns do not lead from there to one of the `reads`.
     """
     sites = {row.call_site for row in reads}
-    for place in _computed_with(code, difference):
-        for file, node in behind(code, place, _READ[evidence]):
+    for place in _find_computed_with(code, difference):
+        for file, node in find_behind(code, place, _READ[evidence]):
             site = f"{file.path}:{node.lineno}"
             if site in sites:
                 return site, place[0].said(place[1])
     return None
 
 
-def _computed_with(code: Code, difference: Difference) -> list[Place]:
+def _find_computed_with(code: Code, difference: Difference) -> list[Place]:
     if difference.phase == "optimizer":
-        return [place for file in code.files for place in _options(code, file)]
+        return [place for file in code.files for place in _walk_options(code, file)]
     try:
         file, found = code.expressions(difference.call_site)
     except NoEdit:
@@ -77,26 +79,26 @@ def _computed_with(code: Code, difference: Difference) -> list[Place]:
     return [(file, node) for node in found if not isinstance(file.parent(node), ast.expr)]
 
 
-def _options(code: Code, file: File) -> Iterator[Place]:
+def _walk_options(code: Code, file: File) -> Iterator[Place]:
     """What options of optimizers are set to: as items, as arguments, or by a function of a schedule."""
     for key in _OPTIONS:
         yield from ((file, value) for value in index(file).keys[key])
     for call in file.every(ast.Call):
         yield from ((file, item.value) for item in call.keywords if item.arg in _OPTIONS)
-        if last_name(call) in _SCHEDULES:
+        if get_last_name(call) in _SCHEDULES:
             for item in (*call.args, *(keyword.value for keyword in call.keywords)):
                 yield file, item
-                for other, function in functions(code, file, ast.Call(item, [], [])):
+                for other, function in find_functions(code, file, ast.Call(item, [], [])):
                     yield from ((other, value) for value in returns(function))
 
 
-def _seeded(code: Code, row: Row, kind: Callable[[File, ast.expr], bool]) -> list[Edit]:
+def _seed_call(code: Code, row: Row, kind: Callable[[File, ast.expr], bool]) -> list[Edit]:
     """The edits of the call that gave another seed in each run."""
     file, calls = seeds.seed_calls(code, row, (row.name or "",))
     name = seeds.GENERATORS.get(row.name or "", "")
     if ".worker" in row.process:
         return [edit for call in calls for edit in seeds.worker_seed(file, call, name)]
-    return [edit for call in calls for edit in seeds.seeded_alike(code, file, call, kind)]
+    return [edit for call in calls for edit in seeds.seed_alike(code, file, call, kind)]
 
 
 def _read_for_seed(code: Code, site: str | None, kind: Callable[[File, ast.expr], bool]) -> list[Edit]:
@@ -105,4 +107,4 @@ def _read_for_seed(code: Code, site: str | None, kind: Callable[[File, ast.expr]
         file, found = code.expressions(site)
     except NoEdit:  # read by code that has no file, or is no longer there
         return []
-    return [edit for node in found if kind(file, node) for edit in seeds.in_seed(file, node, kind)]
+    return [edit for node in found if kind(file, node) for edit in seeds.fix_in_seed(file, node, kind)]

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import ast
 
-from samerun.editing.data_flow import behind, functions, given
+from samerun.editing.data_flow import find_behind, find_functions, find_given
 from samerun.editing.edit import Change, Edit, NoEdit
-from samerun.editing.edit_builders import after, renamed, replaced, with_arguments, with_keyword
-from samerun.editing.source_file import File, Function, last_name
+from samerun.editing.edit_builders import (
+    insert_after,
+    rename_call,
+    replace_arguments,
+    replace_node,
+    set_keyword,
+)
+from samerun.editing.source_file import File, Function, get_last_name
 from samerun.editing.user_program import Code
 
 _POOLS = frozenset({"ThreadPoolExecutor", "ThreadPool"})
@@ -34,7 +40,7 @@ _LOOSE = (ast.IfExp, ast.BinOp, ast.BoolOp, ast.Lambda, ast.Starred, ast.NamedEx
 _DRAWS = ("random.", "numpy.random.", "torch.rand", "torch.normal", "torch.bernoulli", "torch.multinomial")
 
 
-def arriving_in_order(code: Code) -> list[Edit]:
+def keep_arrival_in_order(code: Code) -> list[Edit]:
     """`in_order=True` in the place of `in_order=False`, given as an argument or in a dict of them."""
     edits: list[Edit] = []
     for file in code.files:
@@ -45,49 +51,51 @@ def arriving_in_order(code: Code) -> list[Edit]:
                 value for key, value in given_ if isinstance(key, ast.Constant) and key.value == "in_order"
             ]
         edits += [
-            replaced(file, value, "True")
+            replace_node(file, value, "True")
             for value in values
             if isinstance(value, ast.Constant) and not value.value
         ]
     return edits
 
 
-def as_submitted(code: Code) -> list[Edit]:
+def keep_order_submitted(code: Code) -> list[Edit]:
     """Results as they were asked for: `as_completed(x)` → `x`, `imap_unordered` → `imap`."""
     edits: list[Edit] = []
     for file in code.files:
         for call in file.every(ast.Call):
-            name = last_name(call)
+            name = get_last_name(call)
             if name == "imap_unordered":
-                edits.append(renamed(file, call, "imap"))
+                edits.append(rename_call(file, call, "imap"))
             elif name == "as_completed" and file.called(call).endswith("as_completed") and call.args:
-                edits += _given(code, file, call, call.args[0])
+                edits += _give_futures(code, file, call, call.args[0])
     return list(dict.fromkeys(edits))
 
 
-def _given(code: Code, file: File, call: ast.Call, futures: ast.expr) -> list[Edit]:
+def _give_futures(code: Code, file: File, call: ast.Call, futures: ast.expr) -> list[Edit]:
     """The futures themselves in the place of a call; where they are a set, they become a list."""
     said = file.said(futures)
     if isinstance(futures, (ast.Set, ast.SetComp)):  # gone through by address
-        return [replaced(file, call, f"[{said[1:-1]}]")]
-    edits: list[Edit] = [replaced(file, call, f"({said})" if isinstance(futures, _LOOSE) else said)]
-    for other, node in given(code, (file, futures)):
+        return [replace_node(file, call, f"[{said[1:-1]}]")]
+    edits: list[Edit] = [replace_node(file, call, f"({said})" if isinstance(futures, _LOOSE) else said)]
+    for other, node in find_given(code, (file, futures)):
         if isinstance(node, (ast.Set, ast.SetComp)):
             start, end = other.span(node)
             edits += [Change(other.path, start, start + 1, "["), Change(other.path, end - 1, end, "]")]
     return edits
 
 
-def one_by_one(code: Code) -> list[Edit]:
+def run_one_by_one(code: Code) -> list[Edit]:
     """One thread for each pool whose tasks share something; threads that end before the next begins."""
     edits: list[Edit] = []
     for file in code.files:
         for call in file.every(ast.Call):
-            name = last_name(call)
+            name = get_last_name(call)
             if name in _POOLS or file.called(call) == "multiprocessing.dummy.Pool":
-                edits += _with_one(file, call, "max_workers" if name == "ThreadPoolExecutor" else "processes")
+                edits += _set_one_worker(
+                    file, call, "max_workers" if name == "ThreadPoolExecutor" else "processes"
+                )
             elif name == "start" and not call.args:
-                edits += _joined(code, file, call)
+                edits += _join_thread(code, file, call)
     return edits
 
 
@@ -96,23 +104,24 @@ def share(code: Code) -> bool:
     for file in code.files:
         for call in file.every(ast.Call):
             if (
-                last_name(call) not in ("submit", "map", "imap", "imap_unordered", "apply_async", "starmap")
+                get_last_name(call)
+                not in ("submit", "map", "imap", "imap_unordered", "apply_async", "starmap")
                 or not call.args
             ):
                 continue
             task = call.args[0]
             bodies: list[ast.AST] = [task] if isinstance(task, ast.Lambda) else []
-            bodies += [item for _, item in _named(code, file, task)]
+            bodies += [item for _, item in _find_named(code, file, task)]
             if any(_shares(file, body) for body in bodies):
                 return True
     return False
 
 
-def _named(code: Code, file: File, task: ast.expr) -> list[tuple[File, Function]]:
+def _find_named(code: Code, file: File, task: ast.expr) -> list[tuple[File, Function]]:
     """The functions that a name may stand for, as if it were called."""
     if not isinstance(task, (ast.Name, ast.Attribute)):
         return []
-    return functions(code, file, ast.Call(task, [], []))
+    return find_functions(code, file, ast.Call(task, [], []))
 
 
 def _shares(file: File, body: ast.AST) -> bool:
@@ -123,7 +132,7 @@ def _shares(file: File, body: ast.AST) -> bool:
             return True
         if isinstance(node, ast.Call):
             if (
-                last_name(node) in _SHARED
+                get_last_name(node) in _SHARED
                 and isinstance(node.func, ast.Attribute)
                 and not _is_own(body, node.func.value)
             ):
@@ -142,30 +151,30 @@ def _is_own(body: ast.AST, node: ast.expr) -> bool:
     )
 
 
-def _with_one(file: File, call: ast.Call, name: str) -> list[Edit]:
+def _set_one_worker(file: File, call: ast.Call, name: str) -> list[Edit]:
     if call.args:
-        return [replaced(file, call.args[0], "1")]
+        return [replace_node(file, call.args[0], "1")]
     if call.keywords:
-        return [with_keyword(file, call, name, "1")]
-    return [with_arguments(file, call, f"{name}=1")]
+        return [set_keyword(file, call, name, "1")]
+    return [replace_arguments(file, call, f"{name}=1")]
 
 
-def _joined(code: Code, file: File, call: ast.Call) -> list[Edit]:
+def _join_thread(code: Code, file: File, call: ast.Call) -> list[Edit]:
     """`thread.start()` is followed by `thread.join()`, where the thread waits for nothing."""
     if not isinstance(call.func, ast.Attribute):
         return []
     thread = call.func.value
-    makers = behind(code, (file, thread), lambda other, node: _makes_thread(code, other, node))
+    makers = find_behind(code, (file, thread), lambda other, node: _makes_thread(code, other, node))
     if not makers or not all(_ends_alone(code, *maker) for maker in makers):
         return []
     if isinstance(thread, ast.Call):  # nobody else holds it: it runs here
-        return [renamed(file, call, "run")]
+        return [rename_call(file, call, "run")]
     said = file.said(thread)
     parent = file.parent(call)
     if isinstance(parent, ast.ListComp) and parent.elt is call:
-        return [replaced(file, call, f"({said}.start(), {said}.join())")]
+        return [replace_node(file, call, f"({said}.start(), {said}.join())")]
     try:
-        return [after(file, parent, f"{said}.join()")] if isinstance(parent, ast.Expr) else []
+        return [insert_after(file, parent, f"{said}.join()")] if isinstance(parent, ast.Expr) else []
     except NoEdit:
         return []
 
@@ -180,7 +189,9 @@ def _own_run(code: Code, node: ast.expr) -> tuple[File, Function] | None:
         return None
     for file in code.files:
         for made in file.every(ast.ClassDef):
-            if made.name == last_name(node) and any(last_name(base) == "Thread" for base in made.bases):
+            if made.name == get_last_name(node) and any(
+                get_last_name(base) == "Thread" for base in made.bases
+            ):
                 methods = [item for item in made.body if isinstance(item, ast.FunctionDef)]
                 return next(((file, item) for item in methods if item.name == "run"), None)
     return None
@@ -192,7 +203,7 @@ def _ends_alone(code: Code, file: File, maker: ast.expr) -> bool:
     found = [own] if own is not None else []
     for item in maker.keywords if isinstance(maker, ast.Call) else []:
         if item.arg == "target":
-            found += _named(code, file, item.value)
+            found += _find_named(code, file, item.value)
     return bool(found) and not any(_waits(code, other, function) for other, function in found)
 
 
@@ -203,12 +214,12 @@ def _waits(code: Code, file: File, function: Function) -> bool:
         if isinstance(node, ast.Call) and file.called(node) == "iter" and len(node.args) == 2:
             return True  # until another thread says so: iter(queue.get, None)
         if isinstance(node, ast.Call):
-            waits = last_name(node) in _WAITS or (last_name(node) in _WAITS_BARE and not node.args)
+            waits = get_last_name(node) in _WAITS or (get_last_name(node) in _WAITS_BARE and not node.args)
             if waits and isinstance(node.func, ast.Attribute) and not file.called(node):
                 return True
-            if last_name(node) in ("put", "put_nowait") and isinstance(node.func, ast.Attribute):
-                queues = behind(
-                    code, (file, node.func.value), lambda _, item: last_name(item).endswith("Queue")
+            if get_last_name(node) in ("put", "put_nowait") and isinstance(node.func, ast.Attribute):
+                queues = find_behind(
+                    code, (file, node.func.value), lambda _, item: get_last_name(item).endswith("Queue")
                 )
                 if not queues or any(
                     isinstance(item, ast.Call) and (item.args or item.keywords) for _, item in queues
@@ -223,7 +234,11 @@ def _ends_by_itself(loop: ast.While) -> bool:
     for node in (item for statement in loop.body for item in ast.walk(statement)):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in asked:
             return True
-        if isinstance(node, ast.Call) and last_name(node) in _TAKES and isinstance(node.func, ast.Attribute):
+        if (
+            isinstance(node, ast.Call)
+            and get_last_name(node) in _TAKES
+            and isinstance(node.func, ast.Attribute)
+        ):
             taken = node.func.value
             if isinstance(taken, ast.Name) and taken.id in asked:
                 return True

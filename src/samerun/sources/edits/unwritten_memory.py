@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from samerun.editing.data_flow import Place, behind
+from samerun.editing.data_flow import Place, find_behind
 from samerun.editing.edit import Change, Edit, NoEdit
-from samerun.editing.edit_builders import renamed
-from samerun.editing.source_file import File, last_name
+from samerun.editing.edit_builders import rename_call
+from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
 
 _ZEROS = {"empty": "zeros", "empty_like": "zeros_like", "new_empty": "new_zeros"}
@@ -27,28 +27,28 @@ _TYPES = frozenset(
 _ZEROED_AFTER = frozenset({"empty_strided", "new_empty_strided", "empty_permuted", "new"})
 
 
-def zeroed(code: Code, site: str | None) -> list[Edit]:
+def write_zeros(code: Code, site: str | None) -> list[Edit]:
     """Zeros in the place of the memory that `site` reads, else of all that is not written at once."""
     found: dict[int, Place] = {}
     try:
         file, expressions = code.expressions(site)
         for node in expressions:
             if isinstance(node, (ast.Name, ast.Attribute, ast.Call)):
-                for place in behind(code, (file, node), is_empty):
+                for place in find_behind(code, (file, node), is_empty):
                     found[id(place[1])] = place
     except NoEdit:
         pass
     places = list(found.values()) or [
         (file, call) for file in code.files for call in file.every(ast.Call) if is_empty(file, call)
     ]
-    return [edit for place in places if not _is_written(*place) for edit in _zeros(*place)]
+    return [edit for place in places if not _is_written(*place) for edit in _make_zeros(*place)]
 
 
 def is_empty(file: File, node: ast.expr) -> bool:
     """Whether a call gives memory that nothing has written."""
     if not isinstance(node, ast.Call):
         return False
-    name, last = file.called(node), last_name(node)
+    name, last = file.called(node), get_last_name(node)
     if name.startswith(("torch.", "numpy.")):
         sized = bool(node.args) and not isinstance(node.args[0], (ast.List, ast.ListComp, ast.Tuple))
         return (
@@ -57,22 +57,22 @@ def is_empty(file: File, node: ast.expr) -> bool:
     return last in ("new_empty", "new_empty_strided")
 
 
-def _zeros(file: File, node: ast.expr) -> list[Edit]:
+def _make_zeros(file: File, node: ast.expr) -> list[Edit]:
     assert isinstance(node, ast.Call)
-    last = last_name(node)
+    last = get_last_name(node)
     odd = any(item.arg == "memory_format" for item in node.keywords) and last == "empty"
     if last in _ZEROS and not odd:
         return (
-            [renamed(file, node, _ZEROS[last])]
+            [rename_call(file, node, _ZEROS[last])]
             if isinstance(node.func, ast.Attribute)
-            else [_after(file, node)]
+            else [_zero_after(file, node)]
         )
     if file.called(node) == "numpy.ndarray" or last in ("Tensor", "FloatTensor"):
-        return [renamed(file, node, "zeros")]
-    return [_after(file, node)]
+        return [rename_call(file, node, "zeros")]
+    return [_zero_after(file, node)]
 
 
-def _after(file: File, node: ast.Call) -> Change:
+def _zero_after(file: File, node: ast.Call) -> Change:
     _, end = file.span(node)
     return Change(file.path, end, end, ".fill(0)" if file.called(node).startswith("numpy.") else ".zero_()")
 
@@ -86,13 +86,13 @@ def _is_written(file: File, node: ast.expr) -> bool:
         return True
     outer = file.parent(parent) if isinstance(parent, ast.Call) else None
     calls = [item for item in (parent, outer) if isinstance(item, ast.Call)]
-    if any(last_name(call).endswith("_") for call in calls):
+    if any(get_last_name(call).endswith("_") for call in calls):
         return True
     statement = file.statement(node)
     targets = statement.targets if isinstance(statement, ast.Assign) else []
     names = {ast.unparse(target) for target in targets}
     return any(
-        last_name(call).endswith("_")
+        get_last_name(call).endswith("_")
         and (
             (
                 isinstance(call.func, ast.Attribute)

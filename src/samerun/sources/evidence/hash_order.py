@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from samerun.editing.source_file import last_name
+from samerun.editing.source_file import get_last_name
 from samerun.runs.difference import Side
 from samerun.sources.evidence import rows
 from samerun.sources.evidence.addresses import is_hashed_by_address, takes_address
@@ -60,7 +60,7 @@ class Hashing:
         return next((item.site for item in self.orders if item.kind in kinds), next(iter(otherwise), None))
 
 
-def hashing(side: Side) -> Hashing | None:
+def read_hashing(side: Side) -> Hashing | None:
     """What the files that ran contain; None when none of them can be read."""
     folder, paths = side.manifest.get("cwd"), side.settings.get("code", {})
     if not isinstance(folder, str):
@@ -69,19 +69,24 @@ def hashing(side: Side) -> Hashing | None:
     if not found:
         return None
     lines = [tuple(f"{path}:{n}" for path, seen in found for n in seen[which]) for which in range(3)]
-    return Hashing(lines[0], lines[1], lines[2], _orders(side))
+    return Hashing(lines[0], lines[1], lines[2], _find_orders(side))
 
 
-def _orders(side: Side) -> tuple[Order, ...]:
+def _find_orders(side: Side) -> tuple[Order, ...]:
     from samerun.sources.edits import sets
 
-    code = rows.code(side)
+    code = rows.read_code(side)
     if code is None:
         return ()
     try:
         return tuple(
-            Order(f"{file.path}:{node.lineno}", sets.kind(code, (file, node)), file.path, *file.reach(node))
-            for file, node in (*sets.ordered_sets(code), *sets.popped(code), *sets.hashes(code))
+            Order(
+                f"{file.path}:{node.lineno}",
+                sets.classify_elements(code, (file, node)),
+                file.path,
+                *file.reach(node),
+            )
+            for file, node in (*sets.find_ordered_sets(code), *sets.find_popped(code), *sets.hashes(code))
         )
     except (LookupError, ValueError, AttributeError, TypeError, RecursionError):
         return ()  # code of a form that was not thought of: what `_read` found must do
@@ -108,7 +113,7 @@ def _read(path: str) -> tuple[list[int], list[int], list[int]] | None:
             (objects if made else values).append(node.lineno)
         elif isinstance(node, ast.Call) and _name(node.func) in ("set", "frozenset", "hash"):
             values.append(node.lineno)
-        elif isinstance(node, ast.Call) and last_name(node) == "WeakSet":
+        elif isinstance(node, ast.Call) and get_last_name(node) == "WeakSet":
             objects.append(node.lineno)
         elif (
             isinstance(node, ast.BinOp)

@@ -49,12 +49,12 @@ def has_devices(settings: Settings) -> bool:
     return bool(settings.get("hardware", {}).get("devices"))
 
 
-def any_said(difference: Difference, source: str, key: str) -> bool:
+def has_flag(difference: Difference, source: str, key: str) -> bool:
     """Whether a flag was on in either run."""
     return any(side.settings.get(source, {}).get(key) is True for side in (difference.a, difference.b))
 
 
-def all_deterministic(difference: Difference) -> bool:
+def is_deterministic(difference: Difference) -> bool:
     """Whether cuDNN had to be deterministic, by its own flag or torch's, in both runs."""
     return all(
         side.settings.get("cudnn-nondeterministic", {}).get("deterministic") is True

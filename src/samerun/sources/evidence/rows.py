@@ -20,7 +20,7 @@ _BRANCHES = re.compile(r"^\s*(while|if|elif)\b|(\breturn|[^<>=!]=)\s.*\s[<>]=?\s
 NEAR = 10  # lines between a read and the seeding that it feeds
 
 
-def pairs(difference: Difference, what: str, name: str | None = None) -> Iterator[Pair]:
+def match_pairs(difference: Difference, what: str, name: str | None = None) -> Iterator[Pair]:
     """The rows of one kind of both runs, matched by process, name and line, in the order of each.
 
     Files are matched by their path first: opened in another order they are still the same. Rows that only one
@@ -28,7 +28,7 @@ def pairs(difference: Difference, what: str, name: str | None = None) -> Iterato
     """
     rows, left = difference.a.rows(what, name), difference.b.rows(what, name)
     others: list[Row | None] = [None] * len(rows)
-    for key in (_file, _key) if what == "opened" else (_key,):
+    for key in (_key_by_file, _key) if what == "opened" else (_key,):
         waiting: dict[tuple[str | None, ...], deque[Row]] = defaultdict(deque)
         for row in left:
             waiting[key(row)].append(row)
@@ -45,45 +45,45 @@ def _key(row: Row) -> tuple[str | None, ...]:
     return row.process, row.name, row.call_site
 
 
-def _file(row: Row) -> tuple[str | None, ...]:
+def _key_by_file(row: Row) -> tuple[str | None, ...]:
     return (*_key(row), row.detail)
 
 
-def first_differing(difference: Difference, what: str, name: str | None = None) -> Row | None:
+def find_first_differing(difference: Difference, what: str, name: str | None = None) -> Row | None:
     """Run A's first row whose digest (or, without one, value) is another in run B."""
-    for a, b in pairs(difference, what, name):
+    for a, b in match_pairs(difference, what, name):
         if a is not None and b is not None and (a.digest, a.value) != (b.digest, b.value):
             return a
     return None
 
 
-def in_a_helper(row: Row) -> bool:
+def is_in_helper(row: Row) -> bool:
     """Whether a program wrote it that the command runs and that never trains."""
     return f".{HELPER}" in row.process
 
 
-def line_number(site: str | None) -> tuple[str, int] | None:
+def parse_site(site: str | None) -> tuple[str, int] | None:
     """`path.py:12` as its path and line."""
     path, _, line = (site or "").rpartition(":")
     return (path, int(line)) if path and line.isdecimal() else None
 
 
-def lines_before(row: Row, seed: Row) -> int:
+def count_lines_before(row: Row, seed: Row) -> int:
     """How many lines a read stands before a seeding in the same file and process; very many elsewhere."""
-    read, at = line_number(row.call_site), line_number(seed.call_site)
+    read, at = parse_site(row.call_site), parse_site(seed.call_site)
     if read is None or at is None or read[0] != at[0] or row.process != seed.process or read[1] > at[1]:
         return 10**9
     return at[1] - read[1]
 
 
-def branches(side: Side, site: str | None) -> bool:
+def has_branch(side: Side, site: str | None) -> bool:
     """Whether a line of the user's code takes one way or another, or compares."""
-    return _BRANCHES.search(source_line(side, site)) is not None
+    return _BRANCHES.search(read_source_line(side, site)) is not None
 
 
-def source_line(side: Side, site: str | None) -> str:
+def read_source_line(side: Side, site: str | None) -> str:
     """The text of a line of the user's code, "" when it cannot be read."""
-    at = line_number(site)
+    at = parse_site(site)
     folder = side.manifest.get("cwd")
     if at is None or not isinstance(folder, str):
         return ""
@@ -97,7 +97,7 @@ def source_line(side: Side, site: str | None) -> str:
     return ""
 
 
-def code(side: Side) -> Code | None:
+def read_code(side: Side) -> Code | None:
     """The user's files as they are now, None when it is not known where they are."""
     from samerun.editing.user_program import Code
 
@@ -108,31 +108,31 @@ def code(side: Side) -> Code | None:
     return Code(Path(folder), command, dict.fromkeys(side.settings.get("code", {}), ""))
 
 
-def rng_differs(difference: Difference) -> bool:
+def has_rng_difference(difference: Difference) -> bool:
     """Whether the state of a generator that was drawn from differed by then."""
     never = difference.step + 1
     return any(difference.rng_first.get(id_, never) < never for id_ in difference.drawn)
 
 
-def explained(difference: Difference) -> bool:
+def is_explained(difference: Difference) -> bool:
     """Whether a generator, a file or a folder differed first.
 
     That another file of the same folder was read is none of these: something chose it.
     """
-    if rng_differs(difference) or first_differing(difference, "listing") is not None:
+    if has_rng_difference(difference) or find_first_differing(difference, "listing") is not None:
         return True
     return any(
         (a.digest, a.value) != (b.digest, b.value)
         and (a.detail == b.detail or os.path.dirname(a.detail or "") != os.path.dirname(b.detail or ""))
-        for a, b in pairs(difference, "opened")
+        for a, b in match_pairs(difference, "opened")
         if a is not None and b is not None
     )
 
 
-def every_differing(difference: Difference, what: str, names: Collection[str] | None = None) -> list[Row]:
+def list_differing(difference: Difference, what: str, names: Collection[str] | None = None) -> list[Row]:
     """Run A's rows (of these names) whose digest or value is another in run B, one for each line of code."""
     found: dict[tuple[str | None, str | None], Row] = {}
-    for a, b in pairs(difference, what):
+    for a, b in match_pairs(difference, what):
         if a is None or b is None or (names is not None and a.name not in names):
             continue
         if (a.digest, a.value) != (b.digest, b.value):

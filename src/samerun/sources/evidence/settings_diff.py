@@ -8,7 +8,7 @@ from typing import Any
 from samerun.runs.difference import Difference, Evidence, Strength
 
 
-def differing(
+def find_differing(
     id_: str,
     difference: Difference,
     *,
@@ -16,30 +16,31 @@ def differing(
     strength: Strength = Strength.STRONG,
 ) -> Evidence | None:
     """Evidence that what a source says of itself is not the same in the two runs."""
-    text = changed(difference.a.settings.get(id_, {}), difference.b.settings.get(id_, {}), keys)
+    text = describe_changed(difference.a.settings.get(id_, {}), difference.b.settings.get(id_, {}), keys)
     return None if text is None else Evidence(id_, strength, text)
 
 
-def alike(difference: Difference) -> bool:
+def is_alike(difference: Difference) -> bool:
     """Whether both runs computed with the same number of threads, precision, machine and torch."""
-    from samerun.sources.catalogue import catalogue
+    from samerun.sources.catalogue import find_sources
 
     return all(
-        differing(source.id, difference, keys=source.must_agree) is None for source in catalogue().values()
+        find_differing(source.id, difference, keys=source.must_agree) is None
+        for source in find_sources().values()
     )
 
 
-def changed(a: Any, b: Any, keys: tuple[str, ...] | None = None, most: int = 3) -> str | None:
+def describe_changed(a: Any, b: Any, keys: tuple[str, ...] | None = None, most: int = 3) -> str | None:
     """What differs between two values, by key where they are mappings; None when nothing does."""
     if not isinstance(a, Mapping) or not isinstance(b, Mapping):
         return None if a == b else f"{a} and {b}"
     names = [key for key in (sorted({*a, *b}) if keys is None else keys) if a.get(key) != b.get(key)]
     if not names:
         return None
-    said = [f"{name}: {_shown(a.get(name))} and {_shown(b.get(name))}" for name in names[:most]]
+    said = [f"{name}: {_show(a.get(name))} and {_show(b.get(name))}" for name in names[:most]]
     return ", ".join(said) + (f", and {len(names) - most} more" if len(names) > most else "")
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     text = "unset" if value is None else str(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -9,7 +9,7 @@ from typing import Any
 
 from samerun import callsite, wrapping
 from samerun.wrapping import Around, Undo
-from samerun.wrapping import all_of as all_of
+from samerun.wrapping import undo_all as undo_all
 
 
 def replace(owner: Any, name: str, value: Any) -> Undo:
@@ -17,17 +17,17 @@ def replace(owner: Any, name: str, value: Any) -> Undo:
     function = value.__func__ if isinstance(value, staticmethod) else value
     if not isinstance(function, FunctionType):
         return wrapping.replace(owner, name, value)
-    wrapping.unseen(function)
-    return wrapping.around(owner, name, lambda original, args, kwargs: function(*args, **kwargs))
+    wrapping.hide_frames(function)
+    return wrapping.wrap_attribute(owner, name, lambda original, args, kwargs: function(*args, **kwargs))
 
 
-def for_others(owner: Any, name: str, hook: Around, also: Iterable[Any] = ()) -> Undo:
-    """As `wrapping.around`; samerun's own calls are as ever: its clocks and files are no evidence."""
-    wrapping.unseen(hook)
+def patch_for_others(owner: Any, name: str, hook: Around, also: Iterable[Any] = ()) -> Undo:
+    """As `wrapping.wrap_attribute`; samerun's own calls are as ever: its clocks and files are no evidence."""
+    wrapping.hide_frames(hook)
 
     def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if callsite.is_samerun(sys._getframe(2)):
             return original(*args, **kwargs)
         return hook(original, args, kwargs)
 
-    return wrapping.around(owner, name, call, also)
+    return wrapping.wrap_attribute(owner, name, call, also)

@@ -26,7 +26,7 @@ MODULES = {  # and what they have for it
 
 def note_uses(module: str, journal: Journal) -> Undo:
     """Note each use by the user's code of what this module has, in an "arrival" row."""
-    return _wrapped(module, lambda name: journal.note("arrival", name, user_only=True))
+    return _wrap_module(module, lambda name: journal.note("arrival", name, user_only=True))
 
 
 def keep_order(module: str) -> Undo:
@@ -34,17 +34,19 @@ def keep_order(module: str) -> Undo:
     if module == "multiprocessing.pool":
         pool: Any = sys.modules[module].Pool
         imap = pool.imap
-        return wrapping.around(pool, "imap_unordered", lambda original, args, kwargs: imap(*args, **kwargs))
+        return wrapping.wrap_attribute(
+            pool, "imap_unordered", lambda original, args, kwargs: imap(*args, **kwargs)
+        )
     if module == "asyncio":
 
         def awaited(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            return _instead(_Awaited, original, args, kwargs)
+            return _call_ours(_AsCompleted, original, args, kwargs)
 
-        return wrapping.around(sys.modules[module], "as_completed", awaited)
-    return _futures_in_order(sys.modules[module])
+        return wrapping.wrap_attribute(sys.modules[module], "as_completed", awaited)
+    return _order_futures(sys.modules[module])
 
 
-def _wrapped(module: str, used: Callable[[str], None]) -> Undo:
+def _wrap_module(module: str, used: Callable[[str], None]) -> Undo:
     owner: Any = sys.modules[module]
     name = "as_completed"
     if module == "multiprocessing.pool":
@@ -54,10 +56,10 @@ def _wrapped(module: str, used: Callable[[str], None]) -> Undo:
         used(name)
         return original(*args, **kwargs)
 
-    return wrapping.around(owner, name, noted)
+    return wrapping.wrap_attribute(owner, name, noted)
 
 
-def _futures_in_order(futures: Any) -> Undo:
+def _order_futures(futures: Any) -> Undo:
     """`as_completed` in the order in which the futures were made."""
     numbers = itertools.count()
 
@@ -76,13 +78,13 @@ def _futures_in_order(futures: Any) -> Undo:
             yield each
 
     def ordered(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return _instead(as_completed, original, args, kwargs)
+        return _call_ours(as_completed, original, args, kwargs)
 
-    numbered = wrapping.around(futures.Future, "__init__", init)
-    return wrapping.all_of([numbered, wrapping.around(futures, "as_completed", ordered)])
+    numbered = wrapping.wrap_attribute(futures.Future, "__init__", init)
+    return wrapping.undo_all([numbered, wrapping.wrap_attribute(futures, "as_completed", ordered)])
 
 
-def _instead(
+def _call_ours(
     ours: Callable[..., Any], original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """What ours makes of the call; of one that the original would refuse, what the original says."""
@@ -93,7 +95,7 @@ def _instead(
     return ours(*args, **kwargs)
 
 
-class _Awaited:
+class _AsCompleted:
     """`asyncio.as_completed` in the order in which it was given them, for both ways to go through it."""
 
     def __init__(self, fs: Iterable[Any], *, timeout: float | None = None) -> None:
@@ -106,7 +108,7 @@ class _Awaited:
         while self._left:
             yield self._next(self._left.pop())
 
-    def __aiter__(self) -> _Awaited:
+    def __aiter__(self) -> _AsCompleted:
         return self
 
     async def __anext__(self) -> Any:

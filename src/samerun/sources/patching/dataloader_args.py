@@ -7,18 +7,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from samerun.sources.source import Undo
-from samerun.wrapping import around
+from samerun.wrapping import wrap_attribute
 
 LOADERS = "worker-count"  # the source that says which DataLoaders a run made
 
 
-def made_with(settings: Mapping[str, Mapping[str, Any]]) -> list[int]:
+def read_worker_counts(settings: Mapping[str, Mapping[str, Any]]) -> list[int]:
     """The num_workers of each DataLoader that a run had made by its first step."""
     found = settings.get(LOADERS, {}).get("workers", [])
     return [count for count in found if isinstance(count, int)]
 
 
-def changing(change: Callable[[dict[str, Any]], None]) -> Undo:
+def change_arguments(change: Callable[[dict[str, Any]], None]) -> Undo:
     """Let `change` alter the arguments, by name and with the defaults, of each DataLoader that is made."""
     from torch.utils.data import DataLoader
 
@@ -33,4 +33,4 @@ def changing(change: Callable[[dict[str, Any]], None]) -> Undo:
         change(bound.arguments)
         return original(*bound.args, **bound.kwargs)
 
-    return around(DataLoader, "__init__", init)
+    return wrap_attribute(DataLoader, "__init__", init)

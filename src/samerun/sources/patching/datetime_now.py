@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from samerun.sources.source import Undo
-from samerun.wrapping import Around, all_of, around
+from samerun.wrapping import Around, undo_all, wrap_attribute
 
 _NAMES = ("now", "utcnow")
 
@@ -23,12 +23,12 @@ def replace(call: Callable[..., Any]) -> Undo:
     `original` is bound to its class. Does nothing where the type is not built as CPython builds it.
     """
     try:
-        return all_of([around(datetime.datetime, name, _calling(call, name)) for name in _NAMES])
+        return undo_all([wrap_attribute(datetime.datetime, name, _make_hook(call, name)) for name in _NAMES])
     except TypeError:
         return lambda: None
 
 
-def _calling(call: Callable[..., Any], name: str) -> Around:
+def _make_hook(call: Callable[..., Any], name: str) -> Around:
     def hook(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return call(name, original, *args, **kwargs)
 

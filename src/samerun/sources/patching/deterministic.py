@@ -22,7 +22,7 @@ def switch(mode: bool, warn_only: bool) -> None:
         compiler.deterministic = mode
 
 
-def memory() -> Any:
+def get_memory_module() -> Any:
     """The module whose flag `fill_uninitialized_memory` is a property, which type checkers do not see."""
     import torch
 

@@ -10,16 +10,16 @@ from samerun.sources.patching import attribute
 from samerun.sources.source import Undo
 
 
-def answering(functions: list[tuple[Any, str]], value: str, took: Callable[[], None]) -> Undo:
+def answer_with(functions: list[tuple[Any, str]], value: str, took: Callable[[], None]) -> Undo:
     """Let these functions give `value` to the user's own code."""
 
     def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if args or kwargs or not callsite.called_directly():
+        if args or kwargs or not callsite.is_called_directly():
             return original(*args, **kwargs)
         took()
         return value
 
     undos: list[Undo] = []
     for module, name in functions:
-        undos.append(attribute.for_others(module, name, call))
-    return attribute.all_of(undos)
+        undos.append(attribute.patch_for_others(module, name, call))
+    return attribute.undo_all(undos)

@@ -8,7 +8,7 @@ from typing import Any
 from samerun import callsite
 from samerun.sources.patching import attribute, imported
 from samerun.sources.source import Journal, Undo
-from samerun.wrapping import Around, in_the_callers_name
+from samerun.wrapping import Around, call_as_caller
 
 MODULE = "numpy"
 _NAMES = {"empty": "zeros", "empty_like": "zeros_like"}
@@ -24,13 +24,13 @@ def note_uses(journal: Journal) -> Undo:
 
     def note(name: str) -> Around:
         def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            if callsite.called_directly():
+            if callsite.is_called_directly():
                 journal.note("unwritten", f"numpy.{name}", user_only=True)
             return original(*args, **kwargs)
 
         return call
 
-    return _wrapped(note)
+    return _wrap_functions(note)
 
 
 def zero() -> Undo:
@@ -38,10 +38,10 @@ def zero() -> Undo:
     import numpy
 
     def zeros(name: str) -> Around:
-        cleared = in_the_callers_name(getattr(numpy, _NAMES[name]))
+        cleared = call_as_caller(getattr(numpy, _NAMES[name]))
 
         def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            if not callsite.called_directly():
+            if not callsite.is_called_directly():
                 return original(*args, **kwargs)
             try:
                 return cleared(*args, **kwargs)
@@ -50,10 +50,10 @@ def zero() -> Undo:
 
         return call
 
-    return _wrapped(zeros)
+    return _wrap_functions(zeros)
 
 
-def _wrapped(around: Callable[[str], Around]) -> Undo:
+def _wrap_functions(around: Callable[[str], Around]) -> Undo:
     import numpy
 
-    return attribute.all_of([attribute.for_others(numpy, name, around(name)) for name in _NAMES])
+    return attribute.undo_all([attribute.patch_for_others(numpy, name, around(name)) for name in _NAMES])

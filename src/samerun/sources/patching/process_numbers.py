@@ -48,12 +48,12 @@ class Numbers:
 
     def mine(self) -> int:
         """The number of this process: it depends on the seed and on the process's place alone."""
-        return self._of(lineage.path(), _getpid())
+        return self._of(lineage.get_path(), _getpid())
 
     def parents(self) -> int:
         """That of the process which started this one; the real one of any other."""
         real = _getppid()
-        place = lineage.parent_path(real)
+        place = lineage.find_parent_path(real)
         return real if place is None else self._of(place, real)
 
     def _of(self, place: lineage.Path, real: int) -> int:
@@ -66,7 +66,7 @@ class Numbers:
         undos = [self._translate(module, name) for module, names in _TAKING.items() for name in names.split()]
         _watch()
         _in_force.append(self)
-        return attribute.all_of([self._end, *(undo for undo in undos if undo is not None)])
+        return attribute.undo_all([self._end, *(undo for undo in undos if undo is not None)])
 
     def _end(self) -> None:
         if self in _in_force:
@@ -76,10 +76,10 @@ class Numbers:
         """The same for psutil, which is imported."""
         psutil = sys.modules["psutil"]
         kind: Any = psutil.Process
-        return attribute.all_of(
+        return attribute.undo_all(
             [
-                attribute.for_others(kind, "__init__", self._taking),
-                attribute.for_others(psutil, "pid_exists", self._taking),
+                attribute.patch_for_others(kind, "__init__", self._taking),
+                attribute.patch_for_others(psutil, "pid_exists", self._taking),
             ]
         )
 
@@ -87,7 +87,7 @@ class Numbers:
         home = importlib.import_module(module)
         if not hasattr(home, name):  # not on this system
             return None
-        return attribute.for_others(home, name, self._taking)
+        return attribute.patch_for_others(home, name, self._taking)
 
     def _taking(self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         real = {name: self._to_real(value) for name, value in kwargs.items()}
@@ -114,7 +114,7 @@ def _refuse(event: str, args: tuple[Any, ...]) -> None:
     """A number on its way out is refused, rather than answered with nobody."""
     if event not in _LEAVING or not _in_force:
         return
-    for text in _texts(args):
+    for text in _list_texts(args):
         for found in map(int, _NUMBER.findall(text)):
             if any(numbers.has(found) for numbers in _in_force):
                 raise UsageError(
@@ -126,7 +126,7 @@ def _refuse(event: str, args: tuple[Any, ...]) -> None:
 _getpid, _getppid = os.getpid, os.getppid  # as they are before any control
 
 
-def _texts(args: tuple[Any, ...]) -> list[str]:
+def _list_texts(args: tuple[Any, ...]) -> list[str]:
     found: list[str] = []
     for value in args:
         if isinstance(value, bytes):
@@ -134,5 +134,5 @@ def _texts(args: tuple[Any, ...]) -> list[str]:
         elif isinstance(value, str):
             found.append(value)
         elif isinstance(value, (list, tuple)):
-            found += _texts(tuple(value))
+            found += _list_texts(tuple(value))
     return found

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from samerun.sources.source import Undo
-from samerun.wrapping import around
+from samerun.wrapping import wrap_attribute
 
 Call = Callable[..., Any]
 
@@ -16,7 +16,7 @@ class _Depth(threading.local):
     calls = 0
 
 
-def changing(change: Callable[[Call, Any, tuple[Any, ...], dict[str, Any]], Any]) -> Undo:
+def change_calls(change: Callable[[Call, Any, tuple[Any, ...], dict[str, Any]], Any]) -> Undo:
     """Put `change(call, module, args, kwargs)` in the place of each root module's call.
 
     What `change` calls by `call(module, ...)` is called as a root module again, by nobody but it.
@@ -34,4 +34,4 @@ def changing(change: Callable[[Call, Any, tuple[Any, ...], dict[str, Any]], Any]
         finally:
             depth.calls -= 1
 
-    return around(nn.Module, "__call__", called)
+    return wrap_attribute(nn.Module, "__call__", called)

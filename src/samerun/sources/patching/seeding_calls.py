@@ -21,12 +21,12 @@ def note_seed(journal: Journal, function: str, seed: object) -> None:
     journal.note("seed", function, digest=digest_bytes(repr(seed).encode()), value=value, user_only=True)
 
 
-def mixed(value: int, id_: str, given: object) -> int:
+def mix_seed(value: int, id_: str, given: object) -> int:
     """The 64 bits that stand for the seed `given` by the script when the source is varied by `value`."""
     return stream_seed(value, id_, "given", repr(given))
 
 
-def noting(
+def note_given(
     journal: Journal, function: str, owner: Any, when: Callable[[], bool] = lambda: True, also: Any = ()
 ) -> Undo:
     """Note the seed that `owner`'s function of torch's (its last part) is given, before it runs."""
@@ -45,6 +45,9 @@ def noting(
     name = function.rpartition(".")[2]
     # Somebody may have put another function in one of the places: then each place has its own.
     apart = [place for place in also if vars(place).get(name) is not vars(owner).get(name)]
-    return wrapping.all_of(
-        [wrapping.around(place, name, hook, also if place is owner else ()) for place in (owner, *apart)]
+    return wrapping.undo_all(
+        [
+            wrapping.wrap_attribute(place, name, hook, also if place is owner else ())
+            for place in (owner, *apart)
+        ]
     )

@@ -23,7 +23,7 @@ class TorchStream:
         self._depth += 1
         if self._depth > 1:
             return
-        generators = _generators()
+        generators = _list_generators()
         self._before = [generator.get_state() for generator in generators]
         for at, generator in enumerate(generators):
             if at < len(self._mine):
@@ -35,13 +35,13 @@ class TorchStream:
         self._depth -= 1
         if self._depth:
             return
-        generators = _generators()
+        generators = _list_generators()
         self._mine = [generator.get_state() for generator in generators]
         for generator, state in zip(generators, self._before, strict=False):
             generator.set_state(state)
 
 
-def _generators() -> list[Any]:
+def _list_generators() -> list[Any]:
     import torch
 
     cuda: Any = torch.cuda

@@ -9,10 +9,10 @@ from samerun import callsite, lineage
 from samerun.sources.per_sample import seeder
 from samerun.streams import Stream, stream
 
-lineage.in_each_child(seeder.leave_sample)  # else all children of one sample would draw alike
+lineage.call_in_each_child(seeder.leave_sample)  # else all children of one sample would draw alike
 
 
-class Unseeded:
+class UnseededStreams:
     """A new stream each time: of the line of the user's code, how many it had before, and the process.
 
     While a keyed sample is being made it is the sample's instead: how often a worker came by a line depends
@@ -26,11 +26,11 @@ class Unseeded:
 
     def stream(self) -> Stream:
         """The next one at the line of the user's code that is being run."""
-        keyed = seeder.entropy()
+        keyed = seeder.draw_entropy()
         if keyed is not None:
             return stream(keyed, self._id)
-        frame = callsite.user_frame(2)
+        frame = callsite.find_user_frame(2)
         site = "" if frame is None else callsite.call_site(frame)
         # one step for all threads: two of them must not get the same
         nth = next(self._had.setdefault(site, itertools.count()))
-        return stream(self._seed, self._id, site, nth, *lineage.path())
+        return stream(self._seed, self._id, site, nth, *lineage.get_path())

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from samerun.sources.source import Undo
-from samerun.wrapping import all_of, around
+from samerun.wrapping import undo_all, wrap_attribute
 
 _M_PERTURB = -6
 _TO_ZERO = 0xFF  # glibc hands out bytes of the complement
@@ -23,7 +23,7 @@ _FUNCTIONS = ("empty", "empty_like", "empty_strided", "empty_permuted")
 _METHODS = ("new_empty", "new_empty_strided")
 
 
-def environment() -> Mapping[str, str]:
+def build_environment() -> Mapping[str, str]:
     """What the C library must read when the process starts, beside what the user tells it."""
     own = [item for item in os.environ.get(_VARIABLE, "").split(":") if item and "tcache_count" not in item]
     return {_VARIABLE: ":".join([*own, _NO_CACHE])}
@@ -33,15 +33,15 @@ def zero() -> Undo:
     """From here on."""
     import torch
 
-    undos = [_perturbed()]
+    undos = [_perturb()]
     for owner, names in ((torch, _FUNCTIONS), (torch.Tensor, _METHODS)):
         for name in names:
             if hasattr(owner, name):
-                undos.append(_cleared(owner, name))
-    return all_of(undos)
+                undos.append(_clear_result(owner, name))
+    return undo_all(undos)
 
 
-def _perturbed() -> Undo:
+def _perturb() -> Undo:
     """Have the C library clear what it hands out. Nothing happens with one that cannot."""
     libc = ctypes.CDLL(None)
     if not hasattr(libc, "gnu_get_libc_version"):
@@ -51,7 +51,7 @@ def _perturbed() -> Undo:
     return lambda: libc.mallopt(_M_PERTURB, int(before) if before.isdecimal() else 0)
 
 
-def _cleared(owner: Any, name: str) -> Undo:
+def _clear_result(owner: Any, name: str) -> Undo:
     import torch
 
     def made(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -60,4 +60,4 @@ def _cleared(owner: Any, name: str) -> Undo:
             result.zero_()
         return result
 
-    return around(owner, name, made)
+    return wrap_attribute(owner, name, made)

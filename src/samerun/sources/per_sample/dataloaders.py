@@ -33,7 +33,7 @@ from typing import Any
 from samerun.ranks import rank
 from samerun.sources.patching import attribute
 from samerun.sources.per_sample.keying import Collate, Keyed, KeyedIterable
-from samerun.sources.per_sample.passes import Pass, hands_out_once
+from samerun.sources.per_sample.passes import Pass, is_handed_out_once
 from samerun.sources.source import Undo
 from samerun.streams import Name, Stream
 
@@ -43,13 +43,13 @@ _unpatch: Undo | None = None
 _worker: _Worker | None = None  # in a worker
 
 
-class _Making(threading.local):
+class _FetcherStream(threading.local):
     """The stream of the iterable dataset whose fetcher this thread is about to make."""
 
     above: Stream | None = None
 
 
-_making = _Making()
+_making = _FetcherStream()
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class _Worker:
     def next(self) -> Stream:
         """Of the next pass."""
         self._passes += 1
-        return _later(self._above, self._passes - 1)
+        return _derive_later(self._above, self._passes - 1)
 
 
 class _InForce:
@@ -94,10 +94,10 @@ class _InForce:
         """The stream of a pass: the `later`-th of an iterator after its first one."""
         here = rank()
         if epoch and not self._meet("epoch", here, epoch):
-            return Stream(self.seed, "worker", "epoch", here, _torch_seed(), epoch)
+            return Stream(self.seed, "worker", "epoch", here, _get_torch_seed(), epoch)
         first = Stream(self.seed, "worker", "pass", here, base_seed)
         if later:
-            return _later(first, later)
+            return _derive_later(first, later)
         before = self._meet("pass", here, base_seed)
         return first.child("again", before) if before else first
 
@@ -107,12 +107,12 @@ class _InForce:
         return self._met[name] - 1
 
 
-def _later(above: Stream, passes: int) -> Stream:
+def _derive_later(above: Stream, passes: int) -> Stream:
     """The stream so many passes after the first one of the same iterator."""
     return above.child("later", passes) if passes else above
 
 
-def _torch_seed() -> int:
+def _get_torch_seed() -> int:
     import torch
 
     return torch.default_generator.initial_seed()
@@ -186,7 +186,7 @@ def _patch_loading() -> Undo:
         attribute.replace(many, "__init__", init_many),
         _patch_fetchers(dataloader._DatasetKind),
     ]
-    return lambda: attribute.all_of(undos)()
+    return lambda: attribute.undo_all(undos)()
 
 
 def _key(iterator: Any, loader: Any, hand_out: Callable[[type], None]) -> None:
@@ -199,7 +199,7 @@ def _key(iterator: Any, loader: Any, hand_out: Callable[[type], None]) -> None:
         if type(iterator) is dataloader._SingleProcessDataLoaderIter:
             _making.above = _name(iterator, loader, 0)
     elif own or iterator._num_workers == 0 or _forks(loader):  # others' workers may lack our fetchers
-        hand_out(_owner(type(iterator)))
+        hand_out(_find_owner(type(iterator)))
         _begin(iterator, loader, 0)
     if own:
         above = _name(iterator, loader, 0) if is_iterable else Stream(_controls[-1].seed)
@@ -218,15 +218,15 @@ def _begin(iterator: Any, loader: Any, later: int) -> None:
     # Not the iterator, and not the loader, which may hold it: nothing of ours may keep its workers alive.
     base_seed, told = iterator._base_seed, _may_be_told(loader)
     iterator._samerun_pass = Pass(
-        lambda: _controls[-1].name_pass(base_seed, later, _told_epoch(*told)),
+        lambda: _controls[-1].name_pass(base_seed, later, _find_told_epoch(*told)),
         iterator._dataset,
         batched=iterator._auto_collation,
-        once=hands_out_once(iterator._index_sampler),
+        once=is_handed_out_once(iterator._index_sampler),
     )
 
 
 def _name(iterator: Any, loader: Any, later: int) -> Stream:
-    return _controls[-1].name_pass(iterator._base_seed, later, _told_epoch(*_may_be_told(loader)))
+    return _controls[-1].name_pass(iterator._base_seed, later, _find_told_epoch(*_may_be_told(loader)))
 
 
 def _may_be_told(loader: Any) -> tuple[Any, list[Any]]:
@@ -234,7 +234,7 @@ def _may_be_told(loader: Any) -> tuple[Any, list[Any]]:
     return getattr(loader, "dataset", None), [getattr(loader, name, None) for name in _SAMPLERS]
 
 
-def _told_epoch(dataset: Any, samplers: list[Any]) -> int:
+def _find_told_epoch(dataset: Any, samplers: list[Any]) -> int:
     """The epoch that a sampler of a loader, or the dataset, was told; 0 when none has been."""
     seen: list[Any] = []
     ahead = [*samplers, dataset]
@@ -252,7 +252,7 @@ def _told_epoch(dataset: Any, samplers: list[Any]) -> int:
     return 0
 
 
-def _owner(kind: type) -> type:
+def _find_owner(kind: type) -> type:
     """The class that says where iterators of this kind take their indices from."""
     return next(each for each in kind.__mro__ if "_next_index" in vars(each))
 
@@ -264,7 +264,7 @@ def _hand_out_in(owner: type) -> Undo:
     def _next_index(self: Any, *args: Any, **kwargs: Any) -> Any:
         indices = original(self, *args, **kwargs)
         passing = getattr(self, "_samerun_pass", None)
-        if passing is None or not _controls or _owner(type(self)) is not owner:
+        if passing is None or not _controls or _find_owner(type(self)) is not owner:
             return indices
         return passing.hand_out(indices)
 
@@ -286,9 +286,9 @@ def _patch_fetchers(kinds: Any) -> Undo:
         elif kind != kinds.Iterable:
             shown = Keyed(dataset)
         elif above is not None:
-            shown = _iterable(dataset, above, rank())
+            shown = _make_iterable(dataset, above, rank())
         elif _worker is not None:
-            shown = _iterable(dataset, _worker.next(), _worker.rank)
+            shown = _make_iterable(dataset, _worker.next(), _worker.rank)
         if shown is not None:
             dataset, collate_fn = shown, Collate(collate_fn)
         return original(kind, dataset, auto_collation, collate_fn, *args, **kwargs)
@@ -296,7 +296,7 @@ def _patch_fetchers(kinds: Any) -> Undo:
     return attribute.replace(kinds, "create_fetcher", staticmethod(create_fetcher))
 
 
-def _iterable(dataset: Any, above: Stream, rank_: int) -> KeyedIterable:
+def _make_iterable(dataset: Any, above: Stream, rank_: int) -> KeyedIterable:
     return KeyedIterable(dataset, lambda: above, rank_)
 
 

@@ -48,7 +48,7 @@ def sample_stream(*path: Name) -> Stream:
     return above.child(*names(), *path)
 
 
-class Handed:
+class HandedIndices:
     """Indices as the main process hands them out: a batch, or the one index where no batches are made.
 
     `again` says of each index how often its pass handed it out before, None when never. `names` are those of
@@ -70,7 +70,7 @@ class Handed:
         self.names = names
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Handed, (self.indices, self.above, self.again, self.names)
+        return HandedIndices, (self.indices, self.above, self.again, self.names)
 
     def name_all(self, indices: Sequence[Any]) -> tuple[Name, ...]:
         """What names all of them together."""
@@ -84,7 +84,7 @@ class Handed:
         return ("sample again", again, *names) if again else ("sample", *names)
 
 
-class Made:
+class SampleBatch:
     """The samples of a batch on their way to collate_fn, with what their randomness is named by."""
 
     def __init__(self, samples: Any, above: Stream, names: tuple[Name, ...]) -> None:
@@ -103,7 +103,7 @@ class Keyed:
         self._whole = takes_whole_batches(dataset)
 
     def __getitems__(self, handed: Any) -> Any:
-        if type(handed) is not Handed:  # by an iterator that is none of torch's: as without this view
+        if type(handed) is not HandedIndices:  # by an iterator that is none of torch's: as without this view
             dataset = self.dataset
             return dataset.__getitems__(handed) if self._whole else [dataset[index] for index in handed]
         if not self._whole:
@@ -111,20 +111,20 @@ class Keyed:
             if not isinstance(indices, (list, tuple)):
                 indices = list(indices)
             with drawing():
-                samples: Any = _each(handed, indices, self.dataset)
-            return Made(samples, handed.above, handed.name_all(indices))
+                samples: Any = _make_each(handed, indices, self.dataset)
+            return SampleBatch(samples, handed.above, handed.name_all(indices))
         names = handed.name_all(list(handed.indices))
         with drawing():
-            samples = _drawn(handed.above, ("batch", *names), self.dataset.__getitems__, handed.indices)
-        return Made(samples, handed.above, names)
+            samples = _make_drawn(handed.above, ("batch", *names), self.dataset.__getitems__, handed.indices)
+        return SampleBatch(samples, handed.above, names)
 
     def __getitem__(self, handed: Any) -> Any:
-        if type(handed) is not Handed:
+        if type(handed) is not HandedIndices:
             return self.dataset[handed]
         indices = [handed.indices]
         with drawing():
-            (sample,) = _each(handed, indices, self.dataset)
-        return Made(sample, handed.above, handed.name_all(indices))
+            (sample,) = _make_each(handed, indices, self.dataset)
+        return SampleBatch(sample, handed.above, handed.name_all(indices))
 
 
 class KeyedIterable:
@@ -141,18 +141,18 @@ class KeyedIterable:
         self._above = above
         self._rank = rank  # of the main process: a worker may not know it
 
-    def __iter__(self) -> Iterator[Made]:
+    def __iter__(self) -> Iterator[SampleBatch]:
         from torch.utils.data import get_worker_info
 
         info = get_worker_info()
         shard = self._rank * (info.num_workers if info else 1) + (info.id if info else 0)
         above = self._above().child("shard", shard)
         with drawing():
-            items = _drawn(above, ("begin",), iter, self.dataset)
+            items = _make_drawn(above, ("begin",), iter, self.dataset)
         return _Items(above, items)
 
 
-class _Items(Iterator[Made]):
+class _Items(Iterator[SampleBatch]):
     """The items of an iterable dataset; an error in one does not end it, where the dataset's own goes on."""
 
     def __init__(self, above: Stream, items: Iterator[Any]) -> None:
@@ -160,11 +160,11 @@ class _Items(Iterator[Made]):
         self._items = items
         self._position = -1
 
-    def __next__(self) -> Made:
+    def __next__(self) -> SampleBatch:
         self._position += 1
         with drawing():
-            item = _drawn(self._above, (self._position,), next, self._items)
-        return Made(item, self._above, (self._position,))
+            item = _make_drawn(self._above, (self._position,), next, self._items)
+        return SampleBatch(item, self._above, (self._position,))
 
 
 class Collate:
@@ -177,16 +177,16 @@ class Collate:
         """Collate a batch, or the one sample where no batches are made."""
         from torch.utils.data import default_collate, default_convert
 
-        if type(made) is list and made and type(made[0]) is Made:  # the items of an iterable dataset
+        if type(made) is list and made and type(made[0]) is SampleBatch:  # the items of an iterable dataset
             first, samples = made[0], [item.samples for item in made]
-        elif type(made) is Made:
+        elif type(made) is SampleBatch:
             first, samples = made, made.samples
         else:
             return self.collate_fn(made)
         if self.collate_fn in (default_collate, default_convert):  # they draw nothing
             return self.collate_fn(samples)
         with drawing():
-            return _drawn(first.above, ("collate", *first.names), self.collate_fn, samples)
+            return _make_drawn(first.above, ("collate", *first.names), self.collate_fn, samples)
 
 
 # --- drawing ------------------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ class drawing:  # a context, spelled as one
 
     def __enter__(self) -> None:
         self._outer = _now.of  # a sample that loads others
-        inside = self._outer is None and _in_worker()
+        inside = self._outer is None and _is_in_worker()
         self._locked = not inside and _turns.take()
         self._before = None if inside else seeder.capture()
 
@@ -255,25 +255,25 @@ class _Turns:
 _turns = _Turns()
 
 
-def _in_worker() -> bool:
+def _is_in_worker() -> bool:
     from torch.utils.data import get_worker_info
 
     return get_worker_info() is not None
 
 
-def _each(handed: Handed, indices: Sequence[Any], dataset: Any) -> list[Any]:
+def _make_each(handed: HandedIndices, indices: Sequence[Any], dataset: Any) -> list[Any]:
     """Make the samples of a batch, each from its own randomness."""
     samples: list[Any] = []
-    seeds = seeder.seeded_with_each(_seeds(handed, indices))
+    seeds = seeder.seed_with_each(_seeds(handed, indices))
     _now.of = handed.above, lambda: handed.name(indices, len(samples))
     for index, _ in zip(indices, seeds, strict=True):
         samples.append(dataset[index])
     return samples
 
 
-def _seeds(handed: Handed, indices: Sequence[Any]) -> list[int]:
+def _seeds(handed: HandedIndices, indices: Sequence[Any]) -> list[int]:
     """Of each index: by its number; where it is none, by its names."""
-    above, again = _samples_of(handed.above), handed.again
+    above, again = _derive_samples(handed.above), handed.again
     if handed.names is None and again is None and set(map(type, indices)) == {int}:  # all but always
         try:
             return above.item_seeds(indices)
@@ -282,18 +282,18 @@ def _seeds(handed: Handed, indices: Sequence[Any]) -> list[int]:
     counts = again or [0] * len(indices)
     names = handed.names or [index_names(index) for index in indices]
     return [
-        _seed(_again_of(handed.above, count) if count else above, each)
+        _seed(_derive_again(handed.above, count) if count else above, each)
         for each, count in zip(names, counts, strict=True)
     ]
 
 
 @functools.lru_cache(maxsize=8)
-def _samples_of(above: Stream) -> Stream:
+def _derive_samples(above: Stream) -> Stream:
     return above.child("sample")
 
 
 @functools.lru_cache(maxsize=64)
-def _again_of(above: Stream, count: int) -> Stream:
+def _derive_again(above: Stream, count: int) -> Stream:
     return above.child("sample again", count)
 
 
@@ -303,7 +303,7 @@ def _seed(above: Stream, names: tuple[Name, ...]) -> int:
     return above.child_seed(*names)
 
 
-def _drawn(above: Stream, names: tuple[Name, ...], make: Callable[..., Any], argument: Any) -> Any:
+def _make_drawn(above: Stream, names: tuple[Name, ...], make: Callable[..., Any], argument: Any) -> Any:
     """Make something from its own randomness."""
     _now.of = above, lambda: names
     seeder.seed_all(above.child_seed(*names))
@@ -315,17 +315,17 @@ def _drawn(above: Stream, names: tuple[Name, ...], make: Callable[..., Any], arg
 
 def takes_whole_batches(dataset: Any) -> bool:
     """Whether a dataset makes the samples of a batch together, so that only the batch can be keyed."""
-    return bool(getattr(dataset, "__getitems__", None)) and not _one_by_one(dataset)
+    return bool(getattr(dataset, "__getitems__", None)) and not _takes_one_by_one(dataset)
 
 
-def _one_by_one(dataset: Any) -> bool:
+def _takes_one_by_one(dataset: Any) -> bool:
     """Whether it is a Subset that takes single samples from its dataset, though it has `__getitems__`."""
     from torch.utils.data import Subset
 
     if type(dataset) is not Subset:
         return False
     inner = dataset.dataset
-    return not callable(getattr(inner, "__getitems__", None)) or _one_by_one(inner)
+    return not callable(getattr(inner, "__getitems__", None)) or _takes_one_by_one(inner)
 
 
 def index_names(index: Any) -> tuple[Name, ...]:

@@ -93,17 +93,17 @@ def _check_numpy(state: Any) -> None:
         raise TypeError(f"a numpy state is a mapping, not {type(state).__name__}")
     inner = state["state"]
     if state["bit_generator"] == "MT19937":
-        _within("position", inner["pos"], WORDS)
+        _check_within("position", inner["pos"], WORDS)
         if len(inner["key"]) != WORDS:
             raise ValueError(f"{len(inner['key'])} words instead of {WORDS}")
     elif state["bit_generator"] == "Philox":
-        _within("position", state["buffer_pos"], _PHILOX_WORDS)
+        _check_within("position", state["buffer_pos"], _PHILOX_WORDS)
     if "gauss" in state:
         float(state["gauss"])
-        _within("has_gauss", state["has_gauss"], 1)
+        _check_within("has_gauss", state["has_gauss"], 1)
 
 
-def _within(what: str, value: Any, most: int) -> None:
+def _check_within(what: str, value: Any, most: int) -> None:
     if not 0 <= operator.index(value) <= most:
         raise ValueError(f"{what} {value!r} is not one of 0 to {most}")
 
@@ -139,7 +139,7 @@ def _put_sequence(bits: Any, wanted: Mapping[str, Any]) -> None:
     now = _seed_sequence(bits)
     if now == wanted:
         return
-    _within("pool_size", wanted["pool_size"], 1 << 16)
+    _check_within("pool_size", wanted["pool_size"], 1 << 16)
     sequence = numpy.random.SeedSequence(
         wanted["entropy"],
         spawn_key=tuple(wanted["spawn_key"]),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from samerun.sources.per_sample.keying import Handed, index_names
+from samerun.sources.per_sample.keying import HandedIndices, index_names
 from samerun.streams import Name, Stream
 
 _MOST_COUNTED = 1 << 28  # entries of an array, 4 bytes each, of which only those in use take memory
@@ -42,7 +42,7 @@ class Pass:
                 return indices  # the fetcher says what is wrong with it
             indices = list(indices)
         again, names = self.count(indices)
-        return Handed(indices, self._above, again, names)
+        return HandedIndices(indices, self._above, again, names)
 
     def count(self, indices: Any) -> tuple[list[int] | None, list[tuple[Name, ...]] | None]:
         """Count them: how often each was handed out before (None: never), and names if not integers."""
@@ -62,7 +62,7 @@ class Pass:
         """By an array, where the dataset says how long it is; None for others."""
         counts = self._array
         if counts is None:
-            counts = self._array = _made_for(self._dataset)
+            counts = self._array = _make_counts(self._dataset)
         if counts is False or min(indices) < 0 or max(indices) >= len(counts):
             return None
         if len(set(indices)) == len(indices):
@@ -89,7 +89,7 @@ class Pass:
         return names
 
 
-def hands_out_once(sampler: Any) -> bool:
+def is_handed_out_once(sampler: Any) -> bool:
     """Whether a sampler surely hands out no index twice in a pass, so that nothing need be counted."""
     from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler
 
@@ -100,7 +100,7 @@ def hands_out_once(sampler: Any) -> bool:
     return type(sampler) is SequentialSampler
 
 
-def _made_for(dataset: Any) -> Any:
+def _make_counts(dataset: Any) -> Any:
     import numpy
 
     try:

@@ -62,14 +62,14 @@ class _Rows:
         self._stream.seek(_BEFORE)
 
 
-class _Making:
+class _SampleSeed:
     """The seed of what is being made here, and how often entropy was asked for in making it."""
 
     seed: int | None = None
     asked = 0
 
 
-_making = _Making()
+_making = _SampleSeed()
 
 
 class _Seeder:
@@ -79,8 +79,8 @@ class _Seeder:
         import torch
 
         self._free: list[_Rows] = []
-        self._python = state_memory.of_python()
-        self._torch = state_memory.of_torch(torch.default_generator)
+        self._python = state_memory.find_python()
+        self._torch = state_memory.find_torch(torch.default_generator)
         self._legacy: Any = None
         self._bits: Any = None
 
@@ -126,7 +126,7 @@ class _Seeder:
         legacy = mtrand._rand
         if legacy is not self._legacy or legacy._bit_generator is not self._bits:
             self._legacy, self._bits = legacy, legacy._bit_generator
-            self._numpy = state_memory.of_numpy(legacy)
+            self._numpy = state_memory.find_numpy(legacy)
         return self._numpy
 
     def places(self) -> list[Place]:
@@ -136,11 +136,11 @@ class _Seeder:
 
 
 @functools.cache
-def _seeder() -> _Seeder:
+def _get_seeder() -> _Seeder:
     return _Seeder()
 
 
-def entropy() -> int | None:
+def draw_entropy() -> int | None:
     """64 bits, new ones each time, for a generator without a seed that a keyed sample makes; else None."""
     if _making.seed is None:
         return None
@@ -155,17 +155,17 @@ def leave_sample() -> None:
 
 def seed_all(seed: int) -> None:
     """Seed python's, numpy's legacy and torch's CPU generator with 64 bits."""
-    next(_seeder().each((seed,)))
+    next(_get_seeder().each((seed,)))
 
 
-def seeded_with_each(seeds: Sequence[int]) -> Iterator[int]:
+def seed_with_each(seeds: Sequence[int]) -> Iterator[int]:
     """Give each seed when the generators have been seeded with it: cheaper than `seed_all` one by one."""
-    return _seeder().each(seeds)
+    return _get_seeder().each(seeds)
 
 
 def capture() -> State:
     """Their states, for `restore` in this process."""
-    kept = [(place, place.read()) for place in _seeder().places()]
+    kept = [(place, place.read()) for place in _get_seeder().places()]
     return kept, random._inst.gauss_next, _making.seed, _making.asked  # type: ignore[attr-defined]
 
 
@@ -176,7 +176,7 @@ def restore(state: State) -> None:
         place.restore(was)
 
 
-def apart(call: Callable[..., Any], *args: Any) -> Any:
+def call_apart(call: Callable[..., Any], *args: Any) -> Any:
     """Call, and leave the generators as they were before."""
     before = capture()
     try:

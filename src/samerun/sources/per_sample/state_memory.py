@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from samerun.mersenne import WORDS, torch_state
+from samerun.mersenne import WORDS, make_torch_state
 
 if TYPE_CHECKING:
     import torch
@@ -70,17 +70,17 @@ class Through:
 Place = Memory | Through
 
 
-def of_python() -> Place:
+def find_python() -> Place:
     """`random`'s global generator; the second of a pair of normals is an attribute of it."""
     if _IN_PLACE:
         address = id(random._inst) + object.__basicsize__
         position, *words = struct.unpack(f"{1 + WORDS}I", ctypes.string_at(address, 4 + _BYTES))
         if (*words, position) == random.getstate()[1]:
             return Memory(random._inst, address, PYTHON)
-    return through_python()
+    return write_through_python()
 
 
-def through_python() -> Through:
+def write_through_python() -> Through:
     """By `random.setstate`."""
 
     def write(row: Any) -> None:
@@ -90,20 +90,20 @@ def through_python() -> Through:
     return Through(PYTHON, write, random.getstate, random.setstate)
 
 
-def of_numpy(state: Any) -> tuple[Place, Place]:
+def find_numpy(state: Any) -> tuple[Place, Place]:
     """A RandomState, numpy's legacy generator; the second of a pair of normals is apart."""
     bits = state._bit_generator
     if _IN_PLACE and type(bits).__name__ == "MT19937":  # else somebody's np.random.set_bit_generator
         address = bits.ctypes.state_address
         *words, position = struct.unpack(f"{WORDS + 1}I", ctypes.string_at(address, _BYTES + 4))
         kept = state.get_state()
-        normal_at = _numpy_normal_at(state)
+        normal_at = _find_numpy_normal(state)
         if normal_at is not None and words == kept[1].tolist() and position == kept[2]:
             return Memory(bits, address, NUMPY), Memory(state, id(state) + normal_at, NORMAL)
-    return through_numpy(state)
+    return write_through_numpy(state)
 
 
-def _numpy_normal_at(state: Any) -> int | None:
+def _find_numpy_normal(state: Any) -> int | None:
     """Where in the object `int has_gauss; double gauss` lie, known by what is set there."""
     size = type(state).__basicsize__
     kept = state.get_state()
@@ -120,7 +120,7 @@ def _numpy_normal_at(state: Any) -> int | None:
     return at
 
 
-def through_numpy(state: Any) -> tuple[Through, Through]:
+def write_through_numpy(state: Any) -> tuple[Through, Through]:
     """By the `set_state` of a RandomState, which says what it thinks of our words for another generator."""
 
     def write(row: Any) -> None:
@@ -134,18 +134,18 @@ def through_numpy(state: Any) -> tuple[Through, Through]:
     return everything, Through(NORMAL, nothing, nothing, nothing)
 
 
-def of_torch(generator: torch.Generator) -> Place:
+def find_torch(generator: torch.Generator) -> Place:
     """A CPU generator of torch, with the normals that it keeps, a float and a double."""
-    at = _torch_engine_at()
+    at = _find_torch_engine()
     if at is not None:
         address = generator._cdata + at  # type: ignore[attr-defined]
-        if _engine(address) == _told(generator):
+        if _read_engine(address) == _read_state(generator):
             return Memory(generator, address, TORCH)
-    return through_torch(generator)
+    return write_through_torch(generator)
 
 
 @functools.cache
-def _torch_engine_at() -> int | None:
+def _find_torch_engine() -> int | None:
     """Where in torch's generators the engine lies, known by what is set in one made for that."""
     import torch
 
@@ -153,43 +153,43 @@ def _torch_engine_at() -> int | None:
     address = getattr(probe, "_cdata", None)
     if not _IN_PLACE or not isinstance(address, int):
         return None
-    state = torch_state(0x1122334455667788, range(1, WORDS + 1))
+    state = make_torch_state(0x1122334455667788, range(1, WORDS + 1))
     raw: Any = state.numpy()
     probe.set_state(state)
     at = ctypes.string_at(address, 256).find(raw[:8].tobytes())  # the words alone make it larger than that
-    if at < 0 or _engine(address + at) != _told(probe):
+    if at < 0 or _read_engine(address + at) != _read_state(probe):
         return None
     for has in (1, 0):
         struct.pack_into("d8xi4xfB", raw, 5024, 2.5, has, 4.5, has)
         probe.set_state(state)
-        *normals, has_float, has_double = _normals(address + at)
+        *normals, has_float, has_double = _read_normals(address + at)
         if (has_float, has_double) != (has, has) or (has and normals != [4.5, 2.5]):
             return None
     return at
 
 
-def _engine(address: int) -> tuple[Any, ...]:
+def _read_engine(address: int) -> tuple[Any, ...]:
     """Seed, left, seeded, next and the words that lie there."""
     return struct.unpack(f"=QiB3x{1 + WORDS}I", ctypes.string_at(address, 20 + _BYTES))
 
 
-def _normals(address: int) -> tuple[Any, ...]:
+def _read_normals(address: int) -> tuple[Any, ...]:
     value, has, double, has_double = struct.unpack("=fB3xdB", ctypes.string_at(address + 24 + _BYTES, 17))
     return value, double, has, has_double
 
 
-def _told(generator: torch.Generator) -> tuple[Any, ...]:
+def _read_state(generator: torch.Generator) -> tuple[Any, ...]:
     """The same by the generator's own account."""
     state: Any = generator.get_state().numpy()
     return struct.unpack_from(f"=Qii{1 + WORDS}Q", state)
 
 
-def through_torch(generator: torch.Generator) -> Through:
+def write_through_torch(generator: torch.Generator) -> Through:
     """By the `set_state` of a generator."""
 
     def write(row: Any) -> None:
         (seed,) = struct.unpack_from("=Q", row)
-        generator.set_state(torch_state(seed, row[20 : 20 + _BYTES].cast("I")))
+        generator.set_state(make_torch_state(seed, row[20 : 20 + _BYTES].cast("I")))
 
     restore: Any = generator.set_state
     return Through(TORCH, write, generator.get_state, restore)

@@ -26,7 +26,7 @@ _SAFE_DTYPES: Final = {
 
 
 @dataclass
-class Given:
+class AuditedFiles:
     """What an audit was given: a tree, or a folder whose files are read when asked for."""
 
     tree: Any = None
@@ -35,7 +35,7 @@ class Given:
     _read: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def at(cls, path: Path) -> Given:
+    def at(cls, path: Path) -> AuditedFiles:
         """Raises StateError for what is not there or is no checkpoint."""
         if path.is_dir():
             found = sorted(path.iterdir())
@@ -66,7 +66,7 @@ def read_file(path: Path) -> Any:
     """
     try:
         with open(path, "rb") as file:
-            return _outline(file, path)
+            return _read_outline(file, path)
     except OSError as error:
         raise StateError(f"{path} could not be read: {error.strerror or error}") from error
     except StateError:
@@ -78,19 +78,19 @@ def read_file(path: Path) -> Any:
         ) from error
 
 
-def _outline(file: BinaryIO, path: Path) -> Any:
+def _read_outline(file: BinaryIO, path: Path) -> Any:
     start = file.read(16)
     file.seek(0)
     if start.startswith(b"PK"):
-        return _zipped(file)
+        return _read_zipped(file)
     if path.suffix == ".safetensors":
-        return _safetensors(file)
+        return _read_safetensors(file)
     if start.lstrip()[:1] in (b"{", b"["):
         return json.loads(file.read(_LARGEST))
     return read_pickle(file)
 
 
-def _zipped(file: BinaryIO) -> Any:
+def _read_zipped(file: BinaryIO) -> Any:
     with zipfile.ZipFile(file) as archive:
         entries = [entry for entry in archive.infolist() if entry.filename.split("/")[-1] == "data.pkl"]
         if not entries:
@@ -100,7 +100,7 @@ def _zipped(file: BinaryIO) -> Any:
         return read_pickle(io.BytesIO(archive.read(entries[0])))
 
 
-def _safetensors(file: BinaryIO) -> dict[str, Sketch]:
+def _read_safetensors(file: BinaryIO) -> dict[str, Sketch]:
     """https://huggingface.co/docs/safetensors: the length of a JSON header, then the header."""
     (length,) = struct.unpack("<Q", file.read(8))
     header = json.loads(file.read(min(length, _LARGEST)))

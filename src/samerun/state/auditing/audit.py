@@ -13,7 +13,7 @@ from typing import Any
 from samerun.errors import StateError, UsageError
 from samerun.sources.torch_cuda import TorchCuda
 from samerun.state import rank_files
-from samerun.state.auditing.archives import Given
+from samerun.state.auditing.archives import AuditedFiles
 from samerun.state.auditing.frameworks.framework import Finding, Framework
 from samerun.state.auditing.report import Audit, Lack, needed
 
@@ -28,30 +28,30 @@ def audit(checkpoint: str | os.PathLike[str] | Mapping[str, Any]) -> Audit:
     Raises StateError for a path that is not there or is no checkpoint, UsageError for what is neither.
     """
     if isinstance(checkpoint, Mapping):
-        return _judged("a dict", Given(tree=dict(checkpoint)))
+        return _judge("a dict", AuditedFiles(tree=dict(checkpoint)))
     if not isinstance(checkpoint, (str, os.PathLike)):
         raise UsageError(f"a checkpoint is a path or a dict, not a {type(checkpoint).__name__}; pass either")
     path = Path(checkpoint)
-    sizes = {} if path.exists() else rank_files.sizes(path)
+    sizes = {} if path.exists() else rank_files.find_sizes(path)
     if len(sizes) != 1:
-        return _judged(str(path), Given.at(path))
+        return _judge(str(path), AuditedFiles.at(path))
     ((world_size, present),) = sizes.items()
-    first = rank_files.file_of(path, present[0], world_size)
-    return _judged(str(first), Given.at(first), _of_ranks(path, world_size))
+    first = rank_files.name_file(path, present[0], world_size)
+    return _judge(str(first), AuditedFiles.at(first), _audit_ranks(path, world_size))
 
 
-def _of_ranks(path: Path, world_size: int) -> tuple[Lack, ...]:
+def _audit_ranks(path: Path, world_size: int) -> tuple[Lack, ...]:
     """What the files of several ranks lack as one checkpoint of samerun."""
-    seen = {rank: rank_files.look(rank_files.file_of(path, rank, world_size)) for rank in range(world_size)}
+    seen = {rank: rank_files.look(rank_files.name_file(path, rank, world_size)) for rank in range(world_size)}
     try:
-        rank_files.where(path, seen, 0, world_size)
+        rank_files.choose_file(path, seen, 0, world_size)
     except StateError as error:
         return (Lack("ranks", str(error)),)
     return ()
 
 
-def _judged(checkpoint: str, given: Given, others: tuple[Lack, ...] = ()) -> Audit:
-    framework = next((each for each in _frameworks() if each.recognises(given)), None)
+def _judge(checkpoint: str, given: AuditedFiles, others: tuple[Lack, ...] = ()) -> Audit:
+    framework = next((each for each in _find_frameworks() if each.recognises(given)), None)
     if framework is None:
         raise StateError(
             f"{checkpoint} is a folder of no framework known here (it holds "
@@ -59,7 +59,9 @@ def _judged(checkpoint: str, given: Given, others: tuple[Lack, ...] = ()) -> Aud
         )
     finding = framework.find(given)
     has = tuple(part for part in needed() if part in finding.parts.has)
-    lacks = tuple(_lack(part, finding) for part in needed() if part not in has and _is_needed(part, finding))
+    lacks = tuple(
+        _describe_lack(part, finding) for part in needed() if part not in has and _is_needed(part, finding)
+    )
     return Audit(checkpoint, finding.framework, finding.version, has, (*lacks, *others), finding.notes)
 
 
@@ -75,7 +77,7 @@ def _is_needed(part: str, finding: Finding) -> bool:
     return part not in finding.unused
 
 
-def _lack(part: str, finding: Finding) -> Lack:
+def _describe_lack(part: str, finding: Finding) -> Lack:
     only_if = finding.only_if.get(part, "")
     if part == "scheduler" and finding.parts.scheduled is None:
         only_if = "it uses one"
@@ -87,7 +89,7 @@ def _lack(part: str, finding: Finding) -> Lack:
 
 
 @functools.cache
-def _frameworks() -> list[Framework]:
+def _find_frameworks() -> list[Framework]:
     """Found by folder; in their order."""
     import samerun.state.auditing.frameworks as package
 

@@ -62,9 +62,9 @@ def find(tree: Any) -> Parts:
             continue
         if isinstance(node, (dict, list, tuple, Call)):
             seen.add(id(node))
-        if _recognised(node, key, parts):
+        if _recognise(node, key, parts):
             continue
-        waiting += [(child, name or key, depth + 1) for name, child in _children(node)]
+        waiting += [(child, name or key, depth + 1) for name, child in _list_children(node)]
     return parts
 
 
@@ -75,33 +75,33 @@ def sketch(value: Any) -> Sketch | None:
     return value if isinstance(value, Sketch) else None
 
 
-def _recognised(node: Any, key: str, parts: Parts) -> bool:
+def _recognise(node: Any, key: str, parts: Parts) -> bool:
     """Note what a node is; True when there is nothing more to be found inside it."""
     if _SETTINGS.fullmatch(key):
         return True
     tensor = sketch(node)
     if tensor is not None:
         parts.places.add(tensor.place.partition(":")[0])
-        parts.has |= {name for name in (_generator_of(tensor),) if name}
+        parts.has |= {name for name in (_find_generator(tensor),) if name}
         return True
     if isinstance(node, (int, float)) and not isinstance(node, bool):
         if _STEP.fullmatch(key):
             parts.has.add("step")
         return True
     if isinstance(node, dict):
-        return _mapping(node, key, parts)
+        return _recognise_mapping(node, key, parts)
     if isinstance(node, (list, tuple)):
-        name = _generator_tuple(node)
+        name = _find_generator_tuple(node)
         parts.has |= {name for name in (name,) if name}
         numbers = len(node) > _HISTORY and isinstance(node[0], (int, float))
         return name is not None or numbers
     return False
 
 
-def _mapping(node: dict[Any, Any], key: str, parts: Parts) -> bool:
+def _recognise_mapping(node: dict[Any, Any], key: str, parts: Parts) -> bool:
     names = {name for name in node if isinstance(name, str)}
     if {"state", "param_groups"} <= names:
-        _optimizer(node, parts)
+        _note_optimizer(node, parts)
         for name in names - {"state", "param_groups"}:
             parts.add(find({name: node[name]}))  # MMEngine keeps the scaler in it
         return True
@@ -122,12 +122,12 @@ def _mapping(node: dict[Any, Any], key: str, parts: Parts) -> bool:
     return False
 
 
-def _optimizer(node: dict[str, Any], parts: Parts) -> None:
+def _note_optimizer(node: dict[str, Any], parts: Parts) -> None:
     parts.has.add("optimizer")
     groups = node["param_groups"] if isinstance(node["param_groups"], (list, tuple)) else ()
     # torch's schedulers leave this in every group when they are made
     scheduled = any(isinstance(group, dict) and "initial_lr" in group for group in groups)
-    tensors = list(_tensors(node["state"]))
+    tensors = list(_walk_tensors(node["state"]))
     places = {tensor.place.partition(":")[0] for tensor in tensors}
     found = Parts(
         places=places, scheduled=scheduled, on_cpu=places == {"cpu"} and any(t.shape for t in tensors)
@@ -143,17 +143,17 @@ def _is_scheduler(names: set[str]) -> bool:
 
 def _is_model(node: dict[Any, Any]) -> bool:
     tensors = [tensor for tensor in map(sketch, node.values()) if tensor is not None]
-    weights = [tensor for tensor in tensors if _generator_of(tensor) is None]
+    weights = [tensor for tensor in tensors if _find_generator(tensor) is None]
     return len(weights) > 0 and 2 * len(weights) >= len(node) and all(isinstance(key, str) for key in node)
 
 
-def _generator_of(tensor: Sketch) -> str | None:
+def _find_generator(tensor: Sketch) -> str | None:
     if tensor.dtype != "uint8" or len(tensor.shape) != 1:
         return None
     return {_CPU_STATE: TorchCpu.id, _GPU_STATE: TorchCuda.id}.get(tensor.numel)
 
 
-def _generator_tuple(node: list[Any] | tuple[Any, ...]) -> str | None:
+def _find_generator_tuple(node: list[Any] | tuple[Any, ...]) -> str | None:
     if (
         len(node) == 3
         and isinstance(node[0], int)
@@ -164,7 +164,7 @@ def _generator_tuple(node: list[Any] | tuple[Any, ...]) -> str | None:
     return NumpyGlobal.id if len(node) == 5 and isinstance(node[0], str) and node[0] == "MT19937" else None
 
 
-def _tensors(tree: Any) -> Iterator[Sketch]:
+def _walk_tensors(tree: Any) -> Iterator[Sketch]:
     seen: set[int] = set()
     waiting = [tree]
     while waiting:
@@ -174,10 +174,10 @@ def _tensors(tree: Any) -> Iterator[Sketch]:
             yield tensor
         elif id(node) not in seen:
             seen.add(id(node))
-            waiting += [child for _, child in _children(node)]
+            waiting += [child for _, child in _list_children(node)]
 
 
-def _children(node: Any) -> list[tuple[str, Any]]:
+def _list_children(node: Any) -> list[tuple[str, Any]]:
     if isinstance(node, dict):
         return [(name if isinstance(name, str) else "", item) for name, item in node.items()]
     if isinstance(node, (list, tuple)):

@@ -40,7 +40,7 @@ class Call:
 
 
 @dataclass(frozen=True, eq=False)
-class _Stored:
+class _Storage:
     """What lies outside the pickle: of torch.save, ("storage", type, key, device, number of elements)."""
 
     id: Any
@@ -139,23 +139,23 @@ class _Machine:
 
     def call(self, args: Any) -> None:
         function = self.pop()
-        self.push(_called(function.name if isinstance(function, Call) else str(function), tuple(args)))
+        self.push(_call(function.name if isinstance(function, Call) else str(function), tuple(args)))
 
 
-def _called(name: str, args: tuple[Any, ...]) -> Any:
+def _call(name: str, args: tuple[Any, ...]) -> Any:
     if name in _MAPPINGS:
         pairs = next((arg for arg in args if isinstance(arg, (list, dict))), {})
         return dict(pairs)
     if name == "torch._tensor._rebuild_from_type_v2" and isinstance(args[0], Call):
-        return _called(args[0].name, args[2])
+        return _call(args[0].name, args[2])
     if name.startswith("torch._utils._rebuild_parameter"):
         return args[0]
     if name in ("torch._utils._rebuild_tensor_v2", "torch._utils._rebuild_tensor_v3"):
-        return _tensor(args)
+        return _make_tensor(args)
     return Call(name, args)
 
 
-def _tensor(args: tuple[Any, ...]) -> Any:
+def _make_tensor(args: tuple[Any, ...]) -> Any:
     stored = args[0]
     if isinstance(stored, Call):  # pickled without torch.save: a file of torch.save's old format, as bytes
         stored = read_pickle(io.BytesIO(stored.args[0]))
@@ -171,13 +171,13 @@ def _stack_global(machine: _Machine, _: Any) -> None:
     machine.push(Call(f"{module}.{name}"))
 
 
-def _new(machine: _Machine, with_keywords: bool) -> None:
+def _make_new(machine: _Machine, with_keywords: bool) -> None:
     if with_keywords:
         machine.pop()
     machine.call(machine.pop())
 
 
-def _obj(machine: _Machine, _: Any) -> None:
+def _make_object(machine: _Machine, _: Any) -> None:
     cls, *args = machine.to_mark()
     machine.push(cls)
     machine.call(args)
@@ -195,7 +195,7 @@ _DO: Final[dict[str, Callable[[_Machine, Any], None]]] = {
     "LIST": lambda m, _: m.push(m.to_mark()),
     "TUPLE": lambda m, _: m.push(tuple(m.to_mark())),
     "FROZENSET": lambda m, _: m.push(tuple(m.to_mark())),
-    "DICT": lambda m, _: _dict(m),
+    "DICT": lambda m, _: _make_dict(m),
     "TUPLE1": lambda m, _: m.push((m.pop(),)),
     "TUPLE2": lambda m, _: m.push((m.pop(), m.pop())[::-1]),
     "TUPLE3": lambda m, _: m.push((m.pop(), m.pop(), m.pop())[::-1]),
@@ -206,11 +206,11 @@ _DO: Final[dict[str, Callable[[_Machine, Any], None]]] = {
     "SETITEMS": lambda m, _: m.set_items(m.to_mark()),
     "GLOBAL": lambda m, arg: m.push(Call(arg.replace(" ", "."))),
     "STACK_GLOBAL": _stack_global,
-    "INST": lambda m, arg: m.push(_called(arg.replace(" ", "."), tuple(m.to_mark()))),
-    "OBJ": _obj,
+    "INST": lambda m, arg: m.push(_call(arg.replace(" ", "."), tuple(m.to_mark()))),
+    "OBJ": _make_object,
     "REDUCE": lambda m, _: m.call(m.pop()),
-    "NEWOBJ": lambda m, _: _new(m, False),
-    "NEWOBJ_EX": lambda m, _: _new(m, True),
+    "NEWOBJ": lambda m, _: _make_new(m, False),
+    "NEWOBJ_EX": lambda m, _: _make_new(m, True),
     "BUILD": lambda m, _: m.build(),
     "PUT": lambda m, arg: m.put(arg),
     "BINPUT": lambda m, arg: m.put(arg),
@@ -222,15 +222,15 @@ _DO: Final[dict[str, Callable[[_Machine, Any], None]]] = {
     "POP": lambda m, _: m.pop(),
     "POP_MARK": lambda m, _: _drop(m),
     "DUP": lambda m, _: _duplicate(m),
-    "PERSID": lambda m, arg: m.push(_Stored(arg)),
-    "BINPERSID": lambda m, _: m.push(_Stored(m.pop())),
+    "PERSID": lambda m, arg: m.push(_Storage(arg)),
+    "BINPERSID": lambda m, _: m.push(_Storage(m.pop())),
     "EXT1": lambda m, arg: m.push(Call(f"extension {arg}")),
     "EXT2": lambda m, arg: m.push(Call(f"extension {arg}")),
     "EXT4": lambda m, arg: m.push(Call(f"extension {arg}")),
 }
 
 
-def _dict(machine: _Machine) -> None:
+def _make_dict(machine: _Machine) -> None:
     items = machine.to_mark()
     machine.push(dict(zip(items[::2], items[1::2], strict=True)))
 

@@ -1,8 +1,8 @@
-from samerun.sources.catalogue import catalogue
+from samerun.sources.catalogue import find_sources
 
 
 def selected(control):
-    return [source for source in catalogue().values() if source.id in (control.only or ())]
+    return [source for source in find_sources().values() if source.id in (control.only or ())]
 
 
 def environment(control):

@@ -7,20 +7,20 @@ import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
-from samerun.experiments.study.tasks import Done, Task
+from samerun.experiments.study.tasks import Task, TaskResult
 from samerun.launching.watcher import watcher
 
 MODULE = "samerun.experiments.study.tasks"
 
 
-def carry_out_all(tasks: Sequence[Task], jobs: int) -> Iterator[Done]:
+def carry_out_all(tasks: Sequence[Task], jobs: int) -> Iterator[TaskResult]:
     """What became of each, in the order in which they end.
 
     When the caller stops early (Ctrl-C), those under way are ended and those that wait never begin.
     """
     running: set[subprocess.Popen[str]] = set()
     pool = ThreadPoolExecutor(jobs)
-    futures = [pool.submit(_one, task, running) for task in tasks]
+    futures = [pool.submit(_carry_out_one, task, running) for task in tasks]
     try:
         for future in as_completed(futures):
             yield future.result()
@@ -32,7 +32,7 @@ def carry_out_all(tasks: Sequence[Task], jobs: int) -> Iterator[Done]:
         pool.shutdown(wait=True)
 
 
-def _one(task: Task, running: set[subprocess.Popen[str]]) -> Done:
+def _carry_out_one(task: Task, running: set[subprocess.Popen[str]]) -> TaskResult:
     process = subprocess.Popen(
         [sys.executable, "-m", MODULE],
         stdin=subprocess.PIPE,
@@ -49,10 +49,10 @@ def _one(task: Task, running: set[subprocess.Popen[str]]) -> Done:
     return answer(task, process.returncode, out, error)
 
 
-def answer(task: Task, code: int, out: str, error: str) -> Done:
+def answer(task: Task, code: int, out: str, error: str) -> TaskResult:
     """What a process that carried out a task says of it."""
     try:
-        return Done.from_json(out.strip().splitlines()[-1])
+        return TaskResult.from_json(out.strip().splitlines()[-1])
     except (IndexError, ValueError, TypeError):
         last = error.strip().splitlines()[-1:] or ["it said nothing"]
-        return Done(task.key, None, reason=f"its process ended with exit code {code}: {last[0]}")
+        return TaskResult(task.key, None, reason=f"its process ended with exit code {code}: {last[0]}")

@@ -14,19 +14,19 @@ from typing import Any
 
 from samerun.errors import UsageError
 from samerun.experiments.study.launchers.local import MODULE, answer
-from samerun.experiments.study.tasks import Done, Task
+from samerun.experiments.study.tasks import Task, TaskResult
 
 _TRIES = 5  # of one run, when what carries it out dies
 _KNOCK_S = 5.0
 
 
-def carry_out_all(tasks: Sequence[Task], address: str | None, cpus: float = 1) -> Iterator[Done]:
+def carry_out_all(tasks: Sequence[Task], address: str | None, cpus: float = 1) -> Iterator[TaskResult]:
     """What became of each, in the order in which they end.
 
     `address` is that of a cluster, None for one of this machine's own, which ends with the study. `cpus`
     are those that one run takes. Raises UsageError when Ray is not installed or not reached.
     """
-    ray = _ray()
+    ray = _import_ray()
     began = not ray.is_initialized()
     if began:
         _connect(ray, address)
@@ -39,7 +39,7 @@ def carry_out_all(tasks: Sequence[Task], address: str | None, cpus: float = 1) -
             try:
                 code, out, error = ray.get(ready[0])
             except ray.exceptions.RayError as lost:
-                yield Done(task.key, None, reason=f"lost on the cluster: {str(lost).splitlines()[0]}")
+                yield TaskResult(task.key, None, reason=f"lost on the cluster: {str(lost).splitlines()[0]}")
                 continue
             yield answer(task, code, out, error)
     finally:
@@ -55,7 +55,7 @@ def _carry_out(text: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-def _ray() -> Any:
+def _import_ray() -> Any:
     try:
         import ray
     except ImportError:
@@ -69,7 +69,7 @@ def _connect(ray: Any, address: str | None) -> None:
         ray.init(address=address, log_to_driver=False, include_dashboard=False, logging_level="error")
     except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
         said = str(error).strip().splitlines() or [type(error).__name__]
-        raise _unreached(address, said[0]) from None
+        raise _make_unreached_error(address, said[0]) from None
 
 
 def _knock(address: str | None) -> None:
@@ -80,8 +80,8 @@ def _knock(address: str | None) -> None:
     try:
         socket.create_connection((host, int(port)), _KNOCK_S).close()
     except OSError as error:
-        raise _unreached(address, error.strerror or str(error)) from None
+        raise _make_unreached_error(address, error.strerror or str(error)) from None
 
 
-def _unreached(address: str | None, said: str) -> UsageError:
+def _make_unreached_error(address: str | None, said: str) -> UsageError:
     return UsageError(f"no Ray cluster at {address}: {said}; give its --address host:port")

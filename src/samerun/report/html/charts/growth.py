@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from samerun.comparing.growth import Distance, Growth
-from samerun.report.html.charts.losses import thinned
+from samerun.report.html.charts.losses import thin_steps
 
 
 @dataclass(frozen=True)
-class Grown:
+class GrowthChart:
     """What the page shows of a growth."""
 
     said: str
@@ -34,7 +34,7 @@ def _points(values: Sequence[float | None]) -> int:
     return sum(value is not None for value in values)
 
 
-def grown(growth: Growth | None) -> Grown | None:
+def build_grown(growth: Growth | None) -> GrowthChart | None:
     """The distances by step; None when there are none."""
     if growth is None or not growth.distances:
         return None
@@ -42,25 +42,30 @@ def grown(growth: Growth | None) -> Grown | None:
     sampled = [item for item in every if item.sampled]
     plot = {
         "range": [every[0].step, every[-1].step],
-        "loss": _columns(every, "loss"),
-        "ulps": _columns(sampled, "largest_ulps", "median_ulps"),
+        "loss": _list_columns(every, "loss"),
+        "ulps": _list_columns(sampled, "largest_ulps", "median_ulps"),
     }
-    return Grown(_said(growth), plot, tuple(_row(item) for item in _few(growth)))
+    return GrowthChart(
+        _describe_growth(growth), plot, tuple(_format_row(item) for item in _select_few(growth))
+    )
 
 
-def _columns(distances: Sequence[Distance], *names: str) -> list[list[float | None]]:
+def _list_columns(distances: Sequence[Distance], *names: str) -> list[list[float | None]]:
     """The steps, then these values of each, None where there is no difference: what a plot takes."""
     by_step = {item.step: item for item in distances}
-    steps = thinned(sorted(by_step), sorted(by_step)[:1])
-    return [list(steps), *([_positive(getattr(by_step[step], name)) for step in steps] for name in names)]
+    steps = thin_steps(sorted(by_step), sorted(by_step)[:1])
+    return [
+        list(steps),
+        *([_keep_positive(getattr(by_step[step], name)) for step in steps] for name in names),
+    ]
 
 
-def _positive(value: float | None) -> float | None:
+def _keep_positive(value: float | None) -> float | None:
     """On a logarithmic scale there is no zero: equal values leave a gap."""
     return value if value is not None and math.isfinite(value) and value > 0 else None
 
 
-def _said(growth: Growth) -> str:
+def _describe_growth(growth: Growth) -> str:
     reached, healed = growth.reached_weights_at, growth.healed_at
     if reached is None:
         said = "The difference does not reach the weights"
@@ -78,7 +83,7 @@ def _said(growth: Growth) -> str:
 _FIRST, _LAST = 4, 2  # rows of the table
 
 
-def _few(growth: Growth) -> list[Distance]:
+def _select_few(growth: Growth) -> list[Distance]:
     distances = growth.distances
     if len(distances) <= _FIRST + _LAST + 2:
         return list(distances)
@@ -86,7 +91,7 @@ def _few(growth: Growth) -> list[Distance]:
     return list(dict.fromkeys([*distances[:_FIRST], *powers, *distances[-_LAST:]]))
 
 
-def _row(item: Distance) -> tuple[str, ...]:
+def _format_row(item: Distance) -> tuple[str, ...]:
     return (
         str(item.step),
         f"{item.differing} of {item.parameters}",

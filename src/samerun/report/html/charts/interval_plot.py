@@ -49,7 +49,7 @@ class Forest:
     title: str
 
 
-def forest(
+def draw_forest(
     title: str, estimates: Sequence[Estimate], reference: float | None = None, logarithmic: bool = False
 ) -> Forest | None:
     """Draw them in their order; None when there are none. `logarithmic`: every number is above zero."""
@@ -83,7 +83,7 @@ def forest(
         for at, item in enumerate(estimates)
     )
     height = _TOP + _ROW * len(marks) + _BOTTOM
-    ticks = tuple((x(tick), f"{tick:.3g}") for tick in _ticks(low, high, logarithmic))
+    ticks = tuple((x(tick), f"{tick:.3g}") for tick in _choose_ticks(low, high, logarithmic))
     return Forest(
         _LABELS + _PLOT + 8,
         height,
@@ -96,7 +96,7 @@ def forest(
     )
 
 
-def _ticks(low: float, high: float, logarithmic: bool) -> list[float]:
+def _choose_ticks(low: float, high: float, logarithmic: bool) -> list[float]:
     """Three to six round numbers between the two."""
     if logarithmic and high / low > 8:
         first, last = math.ceil(math.log10(low)), math.floor(math.log10(high))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from samerun.experiments.check.result import CheckResult
-from samerun.report.text.losses import loss_table
+from samerun.report.text.losses import build_loss_table
 
 _MOST = 2_000  # steps in a plot
 _NEAR = 100  # steps around a difference that are never left out
@@ -25,17 +25,17 @@ class Losses:
     missing: bool  # some are nan or infinite, and leave a gap
 
 
-def losses(check: CheckResult) -> Losses | None:
+def build_losses(check: CheckResult) -> Losses | None:
     """The losses; None when no run has one."""
     if not any(check.losses):
         return None
     every = sorted(set().union(*check.losses))
-    steps = thinned(every, [] if check.difference is None else [check.difference.step])
-    runs = [[_last(of_run.get(step)) for step in steps] for of_run in check.losses]
+    steps = thin_steps(every, [] if check.difference is None else [check.difference.step])
+    runs = [[_take_last(of_run.get(step)) for step in steps] for of_run in check.losses]
     missing = any(
         not math.isfinite(value) for of_run in check.losses for step in of_run.values() for value in step
     )
-    table = tuple(line.plain.rstrip() for line in loss_table(check, _WIDTH))
+    table = tuple(line.plain.rstrip() for line in build_loss_table(check, _WIDTH))
     return Losses({"steps": steps, "runs": runs}, table, stride(len(every)), missing)
 
 
@@ -44,7 +44,7 @@ def stride(count: int) -> int:
     return max(1, math.ceil(count / _MOST))
 
 
-def thinned(steps: Sequence[int], marks: Sequence[int]) -> list[int]:
+def thin_steps(steps: Sequence[int], marks: Sequence[int]) -> list[int]:
     """No more of these steps than a plot can show: one in so many, and all around the marks."""
     every = stride(len(steps))
     if every == 1:
@@ -58,5 +58,5 @@ def thinned(steps: Sequence[int], marks: Sequence[int]) -> list[int]:
     ]
 
 
-def _last(of_step: Sequence[float] | None) -> float | None:
+def _take_last(of_step: Sequence[float] | None) -> float | None:
     return of_step[-1] if of_step and math.isfinite(of_step[-1]) else None

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from samerun.comparing.alignment import Paired, align
-from samerun.comparing.pairing import Recorded, pair
+from samerun.comparing.alignment import TracePair, align
+from samerun.comparing.pairing import RecordedRun, pair
 from samerun.runs.schema import COMPARED, PHASES
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Strip:
         for phase, segments in self.segments.items():
             unequal = [segment for segment in segments if segment[3] or segment[4]]
             first = str(unequal[0][0]) if unequal else "none"
-            rows.append((phase, first, _steps(unequal), _steps(segments)))
+            rows.append((phase, first, _count_steps(unequal), _count_steps(segments)))
         return rows
 
     def plot(self) -> dict[str, Any]:
@@ -64,11 +64,11 @@ class Strip:
         }
 
 
-def _steps(segments: Sequence[Segment]) -> int:
+def _count_steps(segments: Sequence[Segment]) -> int:
     return sum(segment[1] - segment[0] + 1 for segment in segments)
 
 
-def strip(a: Recorded, b: Recorded, marks: Sequence[Mark]) -> Strip | None:
+def strip(a: RecordedRun, b: RecordedRun, marks: Sequence[Mark]) -> Strip | None:
     """The strip of two runs, all their processes together; None when they share no record.
 
     Steps around the marks keep a cell of their own in a long training.
@@ -76,44 +76,44 @@ def strip(a: Recorded, b: Recorded, marks: Sequence[Mark]) -> Strip | None:
     import numpy as np
 
     pairs, _, _ = pair(a.compared, b.compared)
-    found = [_cells(*both) for both in pairs]
+    found = [_list_cells(*both) for both in pairs]
     if not sum(map(len, found)):
         return None
-    cells = _summed(np.concatenate(found).astype(np.int64))
+    cells = _sum_cells(np.concatenate(found).astype(np.int64))
     steps = int(cells[:, _FIRST].min()), int(cells[:, _LAST].max())
     known = tuple(mark for mark in marks if steps[0] <= mark[0] <= steps[1] and mark[1] in PHASES)
-    segments = _segments(cells, merge=True)
+    segments = _build_segments(cells, merge=True)
     coarse = sum(map(len, segments.values())) > _MOST
     if coarse:
-        segments = _segments(_coarse(cells, known), merge=False)
+        segments = _build_segments(_coarsen(cells, known), merge=False)
     records, differing, lone = cells[:, _RECORDS_AT:].sum(axis=0).tolist()
     return Strip(segments, coarse, steps, records, differing + lone, known)
 
 
-def _cells(a: Trace, b: Trace) -> Ints:
+def _list_cells(a: Trace, b: Trace) -> Ints:
     """int64[n, 6]: one cell for each record."""
     import numpy as np
 
-    paired = Paired(a, b)
-    at_a, at_b = _positions(a), _positions(b)
+    paired = TracePair(a, b)
+    at_a, at_b = _find_positions(a), _find_positions(b)
     aligned = align(paired, at_a, at_b, _COLUMNS)
     unequal = (~paired.equal(aligned.a, aligned.b)).astype(np.int64)
     return np.concatenate(
         [
-            _rows(a, aligned.a, unequal, 0),
-            _rows(a, np.setdiff1d(at_a, aligned.a), 0, 1),
-            _rows(b, np.setdiff1d(at_b, aligned.b), 0, 1),
+            _build_rows(a, aligned.a, unequal, 0),
+            _build_rows(a, np.setdiff1d(at_a, aligned.a), 0, 1),
+            _build_rows(b, np.setdiff1d(at_b, aligned.b), 0, 1),
         ]
     )
 
 
-def _positions(trace: Trace) -> Ints:
+def _find_positions(trace: Trace) -> Ints:
     import numpy as np
 
     return np.flatnonzero(trace.is_one_of("what", _RECORDS) & trace.is_one_of("phase", set(PHASES)))
 
 
-def _rows(trace: Trace, at: Ints, differing: Ints | int, lone: int) -> Ints:
+def _build_rows(trace: Trace, at: Ints, differing: Ints | int, lone: int) -> Ints:
     import numpy as np
 
     phases = [PHASES.index(word) if word in PHASES else -1 for word in trace.words("phase")]
@@ -124,7 +124,7 @@ def _rows(trace: Trace, at: Ints, differing: Ints | int, lone: int) -> Ints:
     return rows
 
 
-def _summed(rows: Ints) -> Ints:
+def _sum_cells(rows: Ints) -> Ints:
     """One cell for each phase and first step, in that order."""
     import numpy as np
 
@@ -136,7 +136,7 @@ def _summed(rows: Ints) -> Ints:
     return cells
 
 
-def _coarse(cells: Ints, marks: Sequence[Mark]) -> Ints:
+def _coarsen(cells: Ints, marks: Sequence[Mark]) -> Ints:
     """The cells of a long training: each of several steps, but near the marks."""
     import numpy as np
 
@@ -149,10 +149,10 @@ def _coarse(cells: Ints, marks: Sequence[Mark]) -> Ints:
     cells = cells.copy()
     cells[:, _FIRST] = np.where(near, steps, steps // wide * wide)
     cells[:, _LAST] = np.where(near, steps, steps // wide * wide + wide - 1)
-    return _summed(cells)
+    return _sum_cells(cells)
 
 
-def _segments(cells: Ints, *, merge: bool) -> dict[str, tuple[Segment, ...]]:
+def _build_segments(cells: Ints, *, merge: bool) -> dict[str, tuple[Segment, ...]]:
     """By phase; `merge` makes one segment of neighbouring steps with equal counts."""
     found: dict[str, list[Segment]] = {}
     for phase, first, last, *counts in cells.tolist():

@@ -5,23 +5,23 @@ from __future__ import annotations
 import shlex
 
 from samerun.experiments.cost.result import CostResult
-from samerun.report.html.charts.interval_plot import Estimate, forest
+from samerun.report.html.charts.interval_plot import Estimate, draw_forest
 from samerun.report.html.pages.experiment import Page, Row, Section
 from samerun.report.text import cost
 
 _VERDICTS = {"same": "repeats", "differs": "does not repeat", "unknown": "? unknown"}
 
 
-def page(result: CostResult) -> Page:
+def build_page(result: CostResult) -> Page:
     """The configurations to choose from, and every price with its interval."""
     dearest = result.dearest()
-    plot = forest(
+    plot = draw_forest(
         "Time of a step against the command left alone",
         [
             Estimate(
                 price.name,
                 price.steps.ratio,
-                cost.ratio(price.steps),
+                cost.format_ratio(price.steps),
                 price.steps.low,
                 price.steps.high,
                 price == dearest,
@@ -36,7 +36,7 @@ def page(result: CostResult) -> Page:
         Row(
             (
                 price.name,
-                "—" if price.steps is None else cost.ratio(price.steps),
+                "—" if price.steps is None else cost.format_ratio(price.steps),
                 price.what,
                 price.buys or price.reason or "",
             ),
@@ -48,7 +48,7 @@ def page(result: CostResult) -> Page:
         Row(
             (
                 choice.name,
-                cost.ratio(choice.price) if choice.price else "—",
+                cost.format_ratio(choice.price) if choice.price else "—",
                 choice.how,
                 _VERDICTS[choice.verdict],
             ),
@@ -71,7 +71,7 @@ def page(result: CostResult) -> Page:
         "cost",
         result.verdict,
         _VERDICTS[result.verdict],
-        cost.headline(result),
+        cost.write_headline(result),
         shlex.join(result.command),
         tuple(section for section in sections if section.rows),
         result.notes,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from samerun.report.html.charts.interval_plot import Forest
-from samerun.report.html.page import _asset, _environment, _policy, _trusted
+from samerun.report.html.page import _make_environment, _read_asset, _trust, _write_policy
 from samerun.report.json import write_text
 
 
@@ -45,9 +45,9 @@ class Page:
 
 def render(page: Page) -> str:
     """The page as HTML: one file that loads nothing."""
-    style = "\n".join(_asset(name) for name in ("page.css", "experiment.css"))
-    template = _environment().get_template("experiment.html")
-    return template.render(page=page, style=_trusted(style), policy=_policy(style, []))
+    style = "\n".join(_read_asset(name) for name in ("page.css", "experiment.css"))
+    template = _make_environment().get_template("experiment.html")
+    return template.render(page=page, style=_trust(style), policy=_write_policy(style, []))
 
 
 def write(page: Page, target: str) -> None:

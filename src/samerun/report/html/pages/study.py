@@ -5,20 +5,20 @@ from __future__ import annotations
 import shlex
 
 from samerun.experiments.study.result import SourceSpread, StudyResult
-from samerun.report.html.charts.interval_plot import Estimate, forest
+from samerun.report.html.charts.interval_plot import Estimate, draw_forest
 from samerun.report.html.pages.experiment import Page, Row, Section
 from samerun.report.text import study
 
 
-def page(result: StudyResult) -> Page:
+def build_page(result: StudyResult) -> Page:
     """Which luck the metric has, seed by seed, and A against B."""
     rows = [*result.sources, *([result.together] if result.together is not None else [])]
-    sections = [_sources(result, rows), _seeds(result), _paired(result)]
+    sections = [_build_sources(result, rows), _seeds(result), _build_paired(result)]
     return Page(
         "study",
         "alone" if result.complete else "unknown",
         f"{result.seeds} seeds" if result.complete else "not complete",
-        study.headline(result),
+        study.write_headline(result),
         shlex.join(result.command),
         tuple(section for section in sections if section is not None),
         result.notes,
@@ -26,7 +26,7 @@ def page(result: StudyResult) -> Page:
     )
 
 
-def _sources(result: StudyResult, rows: list[SourceSpread]) -> Section | None:
+def _build_sources(result: StudyResult, rows: list[SourceSpread]) -> Section | None:
     if not rows:
         return None
     estimates = [
@@ -44,8 +44,10 @@ def _sources(result: StudyResult, rows: list[SourceSpread]) -> Section | None:
     return Section(
         "sources",
         "Where the variation comes from",
-        "; ".join(filter(None, ["standard deviation of the metric, intervals at 95 %", study.added(result)])),
-        forest("Standard deviation of the metric by source", estimates, reference=0.0),
+        "; ".join(
+            filter(None, ["standard deviation of the metric, intervals at 95 %", study.describe_sum(result)])
+        ),
+        draw_forest("Standard deviation of the metric by source", estimates, reference=0.0),
         ("source", "standard deviation", "what it is"),
         tuple(Row((row.source, study.spread(row), row.what)) for row in rows),
     )
@@ -63,12 +65,12 @@ def _seeds(result: StudyResult) -> Section | None:
     return Section(
         "seeds",
         "Seed by seed",
-        "; ".join(study.luck(result)),
-        forest("The metric of each seed, the best first", estimates, reference=result.mean[0]),
+        "; ".join(study.describe_luck(result)),
+        draw_forest("The metric of each seed, the best first", estimates, reference=result.mean[0]),
     )
 
 
-def _paired(result: StudyResult) -> Section | None:
+def _build_paired(result: StudyResult) -> Section | None:
     found = result.paired
     if found is None:
         return None
@@ -79,8 +81,8 @@ def _paired(result: StudyResult) -> Section | None:
     return Section(
         "paired",
         "A against B",
-        study.verdict(result, found),
-        forest("Difference of the two, seed by seed", [estimate], reference=0.0),
+        study.describe_paired(result, found),
+        draw_forest("Difference of the two, seed by seed", [estimate], reference=0.0),
         ("", ""),
         (
             Row(("A", a)),

@@ -5,17 +5,17 @@ from __future__ import annotations
 import shlex
 
 from samerun.experiments.vary.result import Effect, VaryResult
-from samerun.report.html.charts.interval_plot import Estimate, forest
+from samerun.report.html.charts.interval_plot import Estimate, draw_forest
 from samerun.report.html.pages.experiment import Page, Row, Section
 from samerun.report.text import vary
 
 _VERDICTS = {"same": "✓ same", "differs": "✗ differs", "unknown": "? unknown"}
 
 
-def page(result: VaryResult) -> Page:
+def build_page(result: VaryResult) -> Page:
     """Every change that was tried, and how far the first loss that differs is off."""
-    sections = [Section("matrix", "What was changed", columns=_COLUMNS, rows=_rows(result))]
-    plot = forest(
+    sections = [Section("matrix", "What was changed", columns=_COLUMNS, rows=_build_rows(result))]
+    plot = draw_forest(
         "Size of each difference in units in the last place",
         [_estimate(effect) for effect in result.dependences() if effect.size.loss_ulps],
         logarithmic=True,
@@ -28,10 +28,10 @@ def page(result: VaryResult) -> Page:
         "vary",
         result.verdict,
         _VERDICTS[result.verdict],
-        vary.headline(result),
+        vary.write_headline(result),
         shlex.join(result.command),
         tuple(sections),
-        (*result.notes, *_more(result)),
+        (*result.notes, *_describe_more(result)),
         (("Compared", result.scope), ("Under", mode)) if result.scope else (),
     )
 
@@ -39,10 +39,10 @@ def page(result: VaryResult) -> Page:
 _COLUMNS = ("source", "changed to", "result", "where and how much")
 
 
-def _rows(result: VaryResult) -> tuple[Row, ...]:
+def _build_rows(result: VaryResult) -> tuple[Row, ...]:
     return tuple(
-        Row((effect.source, effect.variant, effect.verdict, vary.said(effect)), effect.verdict)
-        for effect in vary.ordered(result.effects)
+        Row((effect.source, effect.variant, effect.verdict, vary.describe_effect(effect)), effect.verdict)
+        for effect in vary.sort_effects(result.effects)
     )
 
 
@@ -51,7 +51,7 @@ def _estimate(effect: Effect) -> Estimate:
     return Estimate(f"{effect.source}: {effect.variant}"[:34], ulps, f"{ulps:,.0f} ulps", marked=True)
 
 
-def _more(result: VaryResult) -> list[str]:
+def _describe_more(result: VaryResult) -> list[str]:
     said = []
     if result.together:
         names = " + ".join(f"{source} ({variant})" for source, variant in result.together)

@@ -6,7 +6,7 @@ https://huggingface.co/docs/accelerate/usage_guides/checkpoint
 from __future__ import annotations
 
 from samerun.state.auditing import parts
-from samerun.state.auditing.archives import Given
+from samerun.state.auditing.archives import AuditedFiles
 from samerun.state.auditing.frameworks.framework import Finding, Framework
 from samerun.state.auditing.parts import Parts
 
@@ -30,14 +30,14 @@ class Accelerate(Framework):
 
     order = 2
 
-    def recognises(self, given: Given) -> bool:
+    def recognises(self, given: AuditedFiles) -> bool:
         """By the names of its files."""
         return bool(
             given.matching("random_states_*.pkl")
             or (given.matching("optimizer*.bin") and given.matching(*_FILES["model"]))
         )
 
-    def find(self, given: Given) -> Finding:
+    def find(self, given: AuditedFiles) -> Finding:
         """By the names of the files; generators, and what was registered, by form."""
         found = Parts()
         for tree in given.read_all(given.matching(*_READ)):

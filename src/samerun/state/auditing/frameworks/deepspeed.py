@@ -6,7 +6,7 @@ https://deepspeed.readthedocs.io/en/latest/model-checkpointing.html
 from __future__ import annotations
 
 from samerun.state.auditing import parts
-from samerun.state.auditing.archives import Given
+from samerun.state.auditing.archives import AuditedFiles
 from samerun.state.auditing.frameworks.framework import Finding, Framework
 from samerun.state.auditing.parts import Parts
 from samerun.state.auditing.report import generators
@@ -20,11 +20,11 @@ class DeepSpeed(Framework):
 
     order = 1
 
-    def recognises(self, given: Given) -> bool:
+    def recognises(self, given: AuditedFiles) -> bool:
         """By the names of its files."""
         return bool(given.matching(*_MODEL))
 
-    def find(self, given: Given) -> Finding:
+    def find(self, given: AuditedFiles) -> Finding:
         """Model and optimizer by the names of the files; the rest from the first file of the model."""
         models = given.matching(*_MODEL)
         first = given.read(models[0])

@@ -10,7 +10,7 @@ from samerun.sources.numpy_global import NumpyGlobal
 from samerun.sources.python_random import PythonRandom
 from samerun.sources.torch_cpu import TorchCpu
 from samerun.sources.torch_cuda import TorchCuda
-from samerun.state.auditing.archives import Given
+from samerun.state.auditing.archives import AuditedFiles
 from samerun.state.auditing.frameworks.framework import Finding, Framework
 from samerun.state.auditing.parts import Parts
 from samerun.state.auditing.pickles import Call
@@ -33,13 +33,13 @@ class Distributed(Framework):
 
     order = 3
 
-    def recognises(self, given: Given) -> bool:
+    def recognises(self, given: AuditedFiles) -> bool:
         """By the names of its files."""
         return bool(given.matching(".metadata"))
 
-    def find(self, given: Given) -> Finding:
+    def find(self, given: AuditedFiles) -> Finding:
         """By the names that were saved."""
-        has = {_part_of(name) for name in _names(given.read(".metadata"))}
+        has = {_part_of(name) for name in _list_names(given.read(".metadata"))}
         scheduled = True if "scheduler" in has else None
         return Finding("torch.distributed.checkpoint", Parts(has=has, scheduled=scheduled))
 
@@ -49,7 +49,7 @@ def _part_of(name: str) -> str:
     return next((part for part, pattern in _NAMES.items() if re.search(pattern, name.lower())), "model")
 
 
-def _names(index: Any) -> Iterable[str]:
+def _list_names(index: Any) -> Iterable[str]:
     """The names in `Metadata.state_dict_metadata`."""
     state = index.state if isinstance(index, Call) else None
     saved = state.get("state_dict_metadata") if isinstance(state, dict) else None

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from samerun.state.auditing.archives import Given
+from samerun.state.auditing.archives import AuditedFiles
 from samerun.state.auditing.parts import Parts
 
 
@@ -31,9 +31,9 @@ class Framework(ABC):
     order: ClassVar[int] = 0  # the lowest that recognises a checkpoint takes it
 
     @abstractmethod
-    def recognises(self, given: Given) -> bool:
+    def recognises(self, given: AuditedFiles) -> bool:
         """Whether a checkpoint is this framework's."""
 
     @abstractmethod
-    def find(self, given: Given) -> Finding:
+    def find(self, given: AuditedFiles) -> Finding:
         """What it holds."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from samerun.sources.torch_cpu import TorchCpu
 from samerun.state.auditing import parts
-from samerun.state.auditing.archives import Given
+from samerun.state.auditing.archives import AuditedFiles
 from samerun.state.auditing.frameworks.framework import Finding, Framework
 from samerun.state.auditing.report import generators
 
@@ -17,11 +17,11 @@ _NO_LOADER = (
 class Lightning(Framework):
     """Saves every part but the generators, and the loader's only when it has a state_dict()."""
 
-    def recognises(self, given: Given) -> bool:
+    def recognises(self, given: AuditedFiles) -> bool:
         """By the version that it writes."""
         return isinstance(given.tree, dict) and _VERSION in given.tree
 
-    def find(self, given: Given) -> Finding:
+    def find(self, given: AuditedFiles) -> Finding:
         """By form: the generators, should a callback have saved them, too."""
         no_generators = "Lightning does not save the generators"
         return Finding(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from samerun.state.auditing import parts
-from samerun.state.auditing.archives import Given
+from samerun.state.auditing.archives import AuditedFiles
 from samerun.state.auditing.frameworks.framework import Finding, Framework
 from samerun.state.auditing.report import generators
 
@@ -15,7 +15,7 @@ _NO_LOADER = (
 class MMEngine(Framework):
     """Saves no generators and no position; a resume seeds as at the start."""
 
-    def recognises(self, given: Given) -> bool:
+    def recognises(self, given: AuditedFiles) -> bool:
         """By the version among what it notes."""
         tree = given.tree
         return (
@@ -24,7 +24,7 @@ class MMEngine(Framework):
             and "mmengine_version" in tree["meta"]
         )
 
-    def find(self, given: Given) -> Finding:
+    def find(self, given: AuditedFiles) -> Finding:
         """By form."""
         no_generators = "MMEngine does not save the generators: a resume begins with those of the start"
         return Finding(

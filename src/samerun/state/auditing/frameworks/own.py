@@ -6,7 +6,7 @@ from typing import Any
 
 from samerun.sources.torch_cuda import TorchCuda
 from samerun.state.auditing import parts
-from samerun.state.auditing.archives import Given
+from samerun.state.auditing.archives import AuditedFiles
 from samerun.state.auditing.frameworks.framework import Finding, Framework
 from samerun.state.auditing.parts import Parts
 from samerun.state.form import FORMAT
@@ -17,10 +17,10 @@ _PARTS_OF_KINDS = {
 }
 
 
-class Own(Framework):
+class OwnCheckpoint(Framework):
     """What is not there was not given: schedulers and scalers that are lacking are not in use."""
 
-    def recognises(self, given: Given) -> bool:
+    def recognises(self, given: AuditedFiles) -> bool:
         """By the format's name and what the format holds."""
         tree = given.tree
         held = ("about", "objects", "rng", "values")
@@ -30,7 +30,7 @@ class Own(Framework):
             and all(isinstance(tree.get(key), dict) for key in held)
         )
 
-    def find(self, given: Given) -> Finding:
+    def find(self, given: AuditedFiles) -> Finding:
         """By kinds; the generators by their sources."""
         state: dict[str, Any] = given.tree
         kinds = {about.get("kind") for about in state["about"].values() if isinstance(about, dict)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from samerun.state.auditing import parts
-from samerun.state.auditing.archives import Given
+from samerun.state.auditing.archives import AuditedFiles
 from samerun.state.auditing.frameworks.framework import Finding, Framework
 
 
@@ -12,10 +12,10 @@ class Plain(Framework):
 
     order = 9
 
-    def recognises(self, given: Given) -> bool:
+    def recognises(self, given: AuditedFiles) -> bool:
         """Anything but a folder."""
         return not given.files
 
-    def find(self, given: Given) -> Finding:
+    def find(self, given: AuditedFiles) -> Finding:
         """By form alone."""
         return Finding("plain", parts.find(given.tree))

@@ -6,7 +6,7 @@ https://huggingface.co/docs/transformers/trainer
 from __future__ import annotations
 
 from samerun.state.auditing import parts
-from samerun.state.auditing.archives import Given
+from samerun.state.auditing.archives import AuditedFiles
 from samerun.state.auditing.frameworks.framework import Finding, Framework
 from samerun.state.auditing.parts import Parts
 
@@ -18,11 +18,11 @@ _READ = ("optimizer.pt", "scheduler.pt", "rng_state*.pth", "trainer_state.json")
 class Transformers(Framework):
     """A folder checkpoint-N; it fetches the batches that were used again, and throws them away."""
 
-    def recognises(self, given: Given) -> bool:
+    def recognises(self, given: AuditedFiles) -> bool:
         """By trainer_state.json."""
         return bool(given.matching("trainer_state.json"))
 
-    def find(self, given: Given) -> Finding:
+    def find(self, given: AuditedFiles) -> Finding:
         """By the names of the files; generators and counts by form."""
         found = Parts()
         for tree in given.read_all(given.matching(*_READ)):
