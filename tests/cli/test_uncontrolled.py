@@ -1,6 +1,6 @@
 """`samerun run` says at its end what the run used and nothing controlled, and [tool.samerun] keeps flags.
 
-Covers `controls.py` and `read_settings.py`.
+Covers `controls.py` and `settings.py`.
 """
 
 from __future__ import annotations

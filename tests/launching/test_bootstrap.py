@@ -1,6 +1,6 @@
 """What happens inside the processes of a launched command.
 
-Covers `hooks.py` and `inject/sitecustomize.py`.
+Covers `inject/sitecustomize.py`.
 """
 
 from __future__ import annotations

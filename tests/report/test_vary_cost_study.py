@@ -1,6 +1,6 @@
 """What `vary`, `cost` and `study` print, made from results by hand.
 
-Covers `make_console.py`, `text/cost.py`, `text/study.py` and `text/vary.py`.
+Covers `console.py`, `text/cost.py`, `text/study.py` and `text/vary.py`.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from samerun.cli import exit_codes
 from samerun.cli.base import Verb, add_control_options, add_launch_options, choose_control
 from samerun.cli.stderr import say
 from samerun.cli.store import store_to_record
-from samerun.cli.uncontrolled import describe_uncontrolled
+from samerun.report.text.uncontrolled import describe_uncontrolled
 
 if TYPE_CHECKING:
     from samerun.runs.store import Run

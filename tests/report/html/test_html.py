@@ -1,7 +1,7 @@
 """The report as a file: what it holds, what it leaves out, what it never does.
 
 Covers `causes.py`, `charts/growth.py`, `charts/losses.py`, `charts/timeline.py`, `operations.py`,
-`page.py`, `runs.py`, `build_settings.py`, `source_code.py` and `view.py`.
+`page.py`, `runs.py`, `settings.py`, `source_code.py` and `view.py`.
 """
 
 from __future__ import annotations
