@@ -176,3 +176,9 @@ def test_no_tensor_is_kept():
     del several
     gc.collect()
     assert [reference() for reference in references] == [None] * len(references)
+
+
+def test_a_lazy_clone_is_left_to_others_and_stays_lazy():
+    several = [torch.randn(4), torch._lazy_clone(torch.randn(4))]
+    assert LayoutSequence.of(several) is None
+    assert torch._C._is_cow_tensor(several[1])

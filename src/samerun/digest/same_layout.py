@@ -7,28 +7,21 @@ there is memory behind it. The digests are the same.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Iterable, Sequence
 from operator import add, ge, mul, sub
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from xxhash import xxh3_128_digest
 
-from samerun.digest.host import (
-    ALL_MEMORY,
-    find_plain_device,
-    function_mode_is_on,
-    plan_reading,
-    storage_address,
-)
+from samerun.digest.host import ALL_MEMORY, find_plain_device, function_mode_is_on, plan_reading
 from samerun.digest.room import room
 
 _AT_ONCE = 1024  # tensors: with what lies behind them, some hundred kilobytes
-_FEW = 4  # tensors of a buffer from which on it is copied
-_SMALL = 4096  # bytes of it for each tensor, at most
-_FAR = 1 << 62
 _base: Any = torch._C.TensorBase
+# A third of what it costs to ask for the storage's address and the offset in it. It would make a lazy clone
+# real, so `_check_of` takes none.
+_address: Callable[[Any], int] = _base.data_ptr
 _offset: Callable[[Any], int] = _base.storage_offset
 _storage: Callable[[Any], Any] = _base.untyped_storage
 _bytes: Callable[[Any], int] = torch.UntypedStorage.nbytes
@@ -87,15 +80,6 @@ class LayoutSequence:
         return b"".join(digests)
 
 
-class _Cut(NamedTuple):
-    """How the last buffer was cut, of which all tensors of a piece were parts."""
-
-    offsets: list[int]  # elements
-    skip: int  # bytes before the first part
-    nbytes: int
-    parts: list[slice]
-
-
 class _Piece:
     """Some tensors of a sequence."""
 
@@ -106,10 +90,8 @@ class _Piece:
         self._itemsizes = [itemsize for _, _, itemsize, _ in ways]
         self._seeds = [seed for _, _, _, seed in ways]
         # Where the tensors were the last time, and the memory there once they stayed, as parameters do.
-        self._bases: list[int] = []
-        self._offsets: list[int] = []
+        self._starts: list[int] = []
         self._memory: list[Any] = []
-        self._cut: _Cut | None = None
 
     @classmethod
     def of(cls, tensors: Sequence[torch.Tensor]) -> _Piece | None:
@@ -131,54 +113,33 @@ class _Piece:
         """As `LayoutSequence.digest`."""
         if len(tensors) != len(self._seeds) or not self._check(*tensors):
             return None
-        bases, offsets = list(map(storage_address, tensors)), list(map(_offset, tensors))
-        stayed = bases == self._bases and offsets == self._offsets
-        if stayed and self._memory and not room.must_be_asked:
-            return b"".join(map(xxh3_128_digest, self._memory, self._seeds))
-        skipped = list(map(mul, offsets, self._itemsizes)) if any(offsets) else offsets
-        if not self._is_there(tensors, bases, skipped):
+        if room.must_be_asked and not self._has_room(tensors):
             return None
-        memory = self._copied(bases, offsets, skipped)
-        if memory is None:
-            starts = list(map(add, bases, skipped))
-            if stayed:
-                memory = self._memory = [at[start] for at, start in zip(self._memories, starts, strict=True)]
-            else:
-                self._bases, self._offsets, self._memory = bases, offsets, []
-                memory = map(ALL_MEMORY.__getitem__, map(slice, starts, map(add, starts, self._nbytes)))
+        starts = list(map(_address, tensors))
+        memory: Iterable[Any]
+        if starts == self._starts:
+            if not self._memory:
+                self._memory = [at[start] for at, start in zip(self._memories, starts, strict=True)]
+            memory = self._memory
+        else:
+            if 0 in starts and any(n and not start for start, n in zip(starts, self._nbytes, strict=True)):
+                return None
+            self._starts, self._memory = starts, []
+            memory = map(ALL_MEMORY.__getitem__, map(slice, starts, map(add, starts, self._nbytes)))
         return b"".join(map(xxh3_128_digest, memory, self._seeds))
 
-    def _is_there(self, tensors: Sequence[Any], bases: list[int], skipped: list[int]) -> bool:
-        """Whether there is memory behind all that has elements, and as much as it takes."""
-        if 0 in bases and any(n and not base for base, n in zip(bases, self._nbytes, strict=True)):
-            return False
-        if not room.must_be_asked:
-            return True
+    def _has_room(self, tensors: Sequence[Any]) -> bool:
+        """Whether the storage of each tensor reaches to its end."""
+        skipped = map(mul, map(_offset, tensors), self._itemsizes)
         return all(map(ge, map(sub, map(_bytes, map(_storage, tensors)), skipped), self._nbytes))
-
-    def _copied(self, bases: list[int], offsets: list[int], skipped: list[int]) -> Iterable[Any] | None:
-        """The bytes, where small tensors are parts of a buffer that lies elsewhere each time.
-
-        So are the gradients of many small parameters: to look for each piece costs more than to copy it.
-        """
-        if len(bases) < _FEW or bases.count(bases[0]) != len(bases) or 0 in self._nbytes:
-            return None
-        if self._cut is None or self._cut.offsets != offsets:
-            first, last = min(skipped), max(map(add, skipped, self._nbytes))
-            if last - first > _SMALL * len(bases):
-                return None
-            parts = [
-                slice(skip - first, skip - first + n) for skip, n in zip(skipped, self._nbytes, strict=True)
-            ]
-            self._cut = _Cut(offsets, first, last - first, parts)
-        whole = ctypes.string_at(bases[0] + self._cut.skip, self._cut.nbytes)
-        return list(map(whole.__getitem__, self._cut.parts))
 
 
 def _check_of(tensors: Sequence[torch.Tensor]) -> Callable[..., bool] | None:
     """What tells whether as many tensors are like these; None where that cannot be told in this way."""
     guards: Any = getattr(getattr(torch._C._dynamo, "guards", None), "TensorGuards", None)
     if guards is None or not all(find_plain_device(t) == "cpu" and t.is_contiguous() for t in tensors):
+        return None
+    if any(map(torch._C._is_cow_tensor, tensors)):
         return None
     check: Callable[..., bool] = guards(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None).check
     return check if check(*tensors) else None  # never true where one tensor is there twice

@@ -15,7 +15,7 @@ import torch
 
 from samerun.ops.engines import triton_probe
 
-TESTS = Path(__file__).parent.parent
+TESTS = Path(__file__).parents[2]
 GATHERED = [
     "_adaptive_avg_pool2d_backward",
     "_adaptive_avg_pool3d_backward",

@@ -5,9 +5,9 @@ def prepare(journal):
     pass
 
 
-def watched(plan):
+def list_watched(plan):
     return frozenset({"torch"})
 
 
-def imported(plan, journal, module):
+def act_on_import(plan, journal, module):
     tell("record")

@@ -22,7 +22,7 @@ class Fake(Source):
         tell(f"control {self.id}")
 
 
-def catalogue():
+def find_sources():
     fakes = [
         Fake("start"),
         Fake("broken"),
