@@ -22,6 +22,7 @@ _base: Any = torch._C.TensorBase
 # A third of what it costs to ask for the storage's address and the offset in it. It would make a lazy clone
 # real, so `_check_of` takes none.
 _address: Callable[[Any], int] = _base.data_ptr
+_is_lazy_clone: Callable[[torch.Tensor], bool] = torch._C._is_cow_tensor  # type: ignore[attr-defined]
 _offset: Callable[[Any], int] = _base.storage_offset
 _storage: Callable[[Any], Any] = _base.untyped_storage
 _bytes: Callable[[Any], int] = torch.UntypedStorage.nbytes
@@ -139,7 +140,7 @@ def _check_of(tensors: Sequence[torch.Tensor]) -> Callable[..., bool] | None:
     guards: Any = getattr(getattr(torch._C._dynamo, "guards", None), "TensorGuards", None)
     if guards is None or not all(find_plain_device(t) == "cpu" and t.is_contiguous() for t in tensors):
         return None
-    if any(map(torch._C._is_cow_tensor, tensors)):
+    if any(map(_is_lazy_clone, tensors)):
         return None
     check: Callable[..., bool] = guards(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None).check
     return check if check(*tensors) else None  # never true where one tensor is there twice
