@@ -150,7 +150,7 @@ class _Process:
             self._try("the recorder", lambda: self._record(module), broken=True)
 
     def _is_outdated(self) -> bool:
-        """Whether this process has a torch that is too old: it is left alone, and the run is told of it.
+        """Whether this process has a torch that is too old: it is left alone, and the run reports it.
 
         Raises SystemExit(2) where the plan controls what is torch's: that cannot be kept.
         """

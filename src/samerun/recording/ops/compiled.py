@@ -20,7 +20,7 @@ from samerun.recording.ops.op_schema import Operation
 from samerun.wrapping import Parameter, wrap_attribute
 
 _NAME = "torch._inductor.output_code"
-# Before this (torch 2.9) a dispatch mode has torch.compile run everything in eager mode.
+# Where torch lacks this, a dispatch mode has torch.compile run everything in eager mode.
 IS_COMPILED: bool = hasattr(TorchDispatchMode, "ignore_compile_internals")
 _given = Parameter("inputs", 1)
 _modes: list[Operations] = []
