@@ -51,6 +51,7 @@ _counts: dict[str, Iterator[int]] = {}
 _forking = threading.local()
 _starting = threading.Lock()  # while a program is started: one environment for all threads
 _then: list[Callable[[], None]] = []
+_extra: list[Callable[[Path], Mapping[str, str]]] = []  # what else a program finds, by its place
 _handing: list[object] = []  # who asked that places be handed on
 _stop_handing: Undo | None = None
 
@@ -61,6 +62,11 @@ def get_path() -> Path:
     Rank 0 of a command counts as the process that it would be without ranks.
     """
     return _make_stream_path(_here.path)
+
+
+def get_place() -> Path:
+    """The place of this process, rank 0's own name in it."""
+    return _here.path
 
 
 def find_parent_path(number: int) -> Path | None:
@@ -114,6 +120,11 @@ def call_in_each_child(then: Callable[[], None]) -> Undo:
             _then.remove(then)
 
     return undo
+
+
+def give_each_program(variables: Callable[[Path], Mapping[str, str]]) -> None:
+    """Let each program that this process starts find these variables too, unless it is given its own."""
+    _extra.append(variables)
 
 
 def follow_multiprocessing(spawn: ModuleType) -> None:
@@ -223,11 +234,11 @@ def _follow_programs() -> Undo:
     def handing_on(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if len(args) < 6:
             return original(*args, **kwargs)  # which says what is wrong
-        text = _write_text(_name_program(args[0][0]))
+        given = _make_variables(_name_program(args[0][0]))
         with _starting:
             if args[5] is None:
-                return _start_with_variable(text, original, *args, **kwargs)
-            return original(*args[:5], _extend_environment(args[5], text), *args[6:], **kwargs)
+                return _start_with(given, original, *args, **kwargs)
+            return original(*args[:5], _extend_environment(args[5], given), *args[6:], **kwargs)
 
     undos = [wrap_attribute(_posixsubprocess, "fork_exec", handing_on)]
     subprocess: Any = sys.modules.get("subprocess")
@@ -253,28 +264,42 @@ def _name_program(path: str | bytes) -> Path:
     return "program", name, _count_next(f"program {name}")
 
 
-def _start_with_variable(text: str, start: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Start a program that takes this process's environment as it is, but for the one variable."""
-    # os.putenv: os.environ shows nothing of it
-    os.putenv(VARIABLE, text)
+def _make_variables(step: Path) -> dict[str, str]:
+    """What a program finds that is started by this step from here."""
+    place = (*_here.path, *step)
+    return {VARIABLE: _write_text(step)} | {k: v for extra in _extra for k, v in extra(place).items()}
+
+
+def _start_with(given: Mapping[str, str], start: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Start a program that takes this process's environment as it is, but for our variables."""
+    added = [name for name in given if name == VARIABLE or name not in os.environ]
+    for name in added:
+        os.putenv(name, given[name])  # os.environ shows nothing of it
     try:
         return start(*args, **kwargs)
     finally:
-        os.putenv(VARIABLE, os.environ.get(VARIABLE, _own()))
+        for name in added:
+            if name == VARIABLE:
+                os.putenv(name, os.environ.get(VARIABLE, _own()))
+            else:
+                os.unsetenv(name)
 
 
-def _extend_environment(entries: Any, text: str) -> Any:
-    """Entries of "NAME=value"; those that do not pass the variable on hide from us, and are left so."""
-    ours = f"{VARIABLE}=".encode()
-    if not any(entry.startswith(ours) for entry in entries):
+def _extend_environment(entries: Any, given: Mapping[str, str]) -> Any:
+    """Entries of "NAME=value"; those that do not pass our variable on hide from us, and are left so."""
+    names = {entry.partition(b"=")[0] for entry in entries}
+    if VARIABLE.encode() not in names:
         return entries
-    return [entry for entry in entries if not entry.startswith(ours)] + [ours + text.encode()]
+    rest = [entry for entry in entries if not entry.startswith(f"{VARIABLE}=".encode())]
+    added = [name for name in given if name == VARIABLE or name.encode() not in names]
+    return rest + [f"{name}={given[name]}".encode() for name in added]
 
 
 def _spawn(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     arguments, environment = Parameter("argv", 1), Parameter("env", 2)
     argv, env = arguments.of(args, kwargs, None), environment.of(args, kwargs, None)
     if argv and isinstance(env, Mapping) and env.get(VARIABLE) is not None:
-        env = {**env, VARIABLE: _write_text(_name_program(argv[0]))}
+        given = _make_variables(_name_program(argv[0]))
+        env = {**given, **env, VARIABLE: given[VARIABLE]}
         args, kwargs = environment.put(args, kwargs, env)
     return original(*args, **kwargs)

@@ -26,6 +26,7 @@ from samerun.runs.recorder_errors import NO_TORCH, complain
 from samerun.sources.source import Source
 
 if TYPE_CHECKING:
+    from samerun.answers import Answers
     from samerun.recording.evidence_log import Journal
     from samerun.recording.sealed_copy import Seal
 
@@ -68,6 +69,7 @@ class _Process:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._journal: Journal | None = None
+        self._answers: Answers | None = None
         self._sources: list[Source] = []
         self._controlled: set[str] = set()
         self._recording = False
@@ -84,9 +86,11 @@ class _Process:
             self._try("the record of evidence", self._open_journal, broken=True)
         self._try("the catalogue of sources", self._find_sources, broken=True)
         watched = {name for source in self._sources for name in _list_modules(source) if name}
-        if self._plan.control is not None or self._plan.vary:
+        if self._plan.control is not None or self._plan.vary or self._plan.tier != "none":
             self._try("following processes", lambda: lineage.begin(self._plan.run))
             watched.add(lineage.MULTIPROCESSING)
+        if self._plan.tier != "none":
+            self._try("keeping what sources give", self._open_answers)
         hook = ImportHook(
             watched | start_recording.list_watched(self._plan), self._imported, self._importing, self._missing
         )
@@ -99,6 +103,20 @@ class _Process:
 
         self._journal = Journal(self._plan)
         start_recording.prepare(self._journal)
+
+    def _open_answers(self) -> None:
+        from samerun.answers import Answers
+
+        if self._plan.hash_seed is not None:
+            from samerun.sources import hash_seed
+
+            hash_seed.hide_given(self._plan.hash_seed)
+        replay = self._plan.replay
+        self._answers = Answers(
+            self._plan.run,
+            None if replay is None else replay.run,
+            lambda source: replay is not None and replay.holds(source),
+        )
 
     def _find_sources(self) -> None:
         from samerun.sources.catalogue import find_sources
@@ -178,6 +196,8 @@ class _Process:
             self._try(f"observing {source.id}", lambda source=source: self._observe(source))  # type: ignore[misc]
             if source.id in self._controlled:
                 self._try(f"controlling {source.id}", lambda source=source: self._control(source))  # type: ignore[misc]
+            else:
+                self._try(f"keeping what {source.id} gives", lambda source=source: self._replay(source))  # type: ignore[misc]
         for source in self._sources:
             if source.hooks_into == module and source.id in self._plan.vary:
                 self._try(f"varying {source.id}", lambda source=source: self._vary(source), broken=True)  # type: ignore[misc]
@@ -185,6 +205,10 @@ class _Process:
     def _observe(self, source: Source) -> None:
         if self._journal is not None:
             source.observe(self._journal)
+
+    def _replay(self, source: Source) -> None:
+        if self._answers is not None:
+            source.replay(self._answers)
 
     def _control(self, source: Source) -> None:
         if self._plan.control is None:
@@ -219,6 +243,8 @@ class _Process:
             complain(self._plan.run, f"{what} failed: {type(error).__name__}: {error}", broken=broken)
 
     def _at_exit(self) -> None:
+        if self._answers is not None:
+            self._answers.flush()
         unseen = "torch" in sys.modules and not self._recording and not self._torch_outdated
         if unseen and self._journal is not None:
             complain(

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from samerun.errors import CommandNotFound, UsageError
+
+_PYTHON = re.compile(r"python[\d.]*$")
 
 
 def check_command(command: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> None:
@@ -28,6 +31,22 @@ def check_command(command: Sequence[str], cwd: Path, environ: Mapping[str, str])
     elif shutil.which(name, path=environ.get("PATH")) is None:
         hint = _hint(command, cwd, environ)
         raise CommandNotFound(f"The command {name!r} was not found on PATH{_suggest_hint(hint)}")
+
+
+def is_python(command: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> bool:
+    """Whether the command starts a python at once: by name, or by the first line of a script."""
+    found = shutil.which(cwd / command[0] if os.sep in command[0] else command[0], path=environ.get("PATH"))
+    if found is None:
+        return False
+    if _PYTHON.match(os.path.basename(found)):
+        return True
+    try:
+        with open(found, "rb") as file:
+            first = file.readline(256)
+    except OSError:
+        return False
+    words = first[2:].split() if first.startswith(b"#!") else []
+    return any(_PYTHON.match(os.path.basename(os.fsdecode(word))) for word in words)
 
 
 def cannot_start(command: Sequence[str], error: OSError) -> CommandNotFound:

@@ -17,13 +17,14 @@ from typing import Literal
 import psutil
 
 from samerun import lineage
-from samerun.launching.command import cannot_start, check_command
+from samerun.launching.command import cannot_start, check_command, is_python
 from samerun.launching.interrupts import Interrupts
 from samerun.launching.output import Output
 from samerun.launching.process_tree import Tree, adopt_orphans
 from samerun.launching.progress_files import Follower, Progress
 from samerun.launching.watcher import Matter, watcher
 from samerun.runs.plan import VARIABLE, Plan
+from samerun.sources import hash_seed
 
 OUTPUT = "output.txt"
 _INJECT = str(Path(__file__).parent / "inject")
@@ -66,6 +67,8 @@ def launch(
     Raises CommandNotFound, or UsageError when a variable of the user contradicts a control.
     """
     environ = build_child_environment(plan, cwd, env or {})
+    if plan.hash_seed is not None and is_python(command, cwd, environ):
+        environ |= hash_seed.derive(plan.hash_seed, ())
     check_command(command, cwd, environ)
     run = Path(plan.run)
     with (

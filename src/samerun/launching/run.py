@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import platform
+import secrets
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
@@ -18,8 +20,9 @@ from samerun.launching.summarise_traces import summarise_traces
 from samerun.launching.working_copy import find_root, make_scratch_copy
 from samerun.runs import provenance
 from samerun.runs.manifest import FILE, Manifest
-from samerun.runs.plan import Control, Plan, Probe, Tier
+from samerun.runs.plan import Control, Plan, Probe, Replay, Tier
 from samerun.runs.store import Run, Store
+from samerun.sources import hash_seed
 
 
 def record(
@@ -41,6 +44,7 @@ def record(
     probe: Probe | None = None,
     vary: Mapping[str, Any] | None = None,
     clock: str | None = None,
+    replay: Replay | None = None,
 ) -> Run:
     """Run `command` in `cwd` (with `scratch`: in a copy of it) under the recorder; give the run on disk.
 
@@ -63,6 +67,8 @@ def record(
         probe=probe,
         vary=vary or {},
         clock=clock,
+        replay=replay,
+        hash_seed=_choose_hash_seed(tier, control, env or {}, replay),
     )
     try:
         with make_scratch_copy(cwd) if scratch else contextlib.nullcontext(copy or cwd) as folder:
@@ -82,6 +88,20 @@ def record(
             shutil.rmtree(path, ignore_errors=True)
         raise
     return run
+
+
+def _choose_hash_seed(
+    tier: Tier, control: Control | None, env: Mapping[str, str], replay: Replay | None
+) -> int | None:
+    """A new one for each run, unless the user or a control fixes it, or another run's is replayed."""
+    is_fixed = env.get(hash_seed.VARIABLE, os.environ.get(hash_seed.VARIABLE, "")) not in ("", "random")
+    if tier == "none" or is_fixed or hash_seed.HashSeed().is_controlled_by(control):
+        return None
+    if replay is not None and replay.holds(hash_seed.HashSeed.id):
+        recorded = Manifest.read(Path(replay.run)).plan.get("hash_seed")
+        if isinstance(recorded, int):
+            return recorded
+    return secrets.randbits(63)
 
 
 def close(path: Path, error: str) -> None:

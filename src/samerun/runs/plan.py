@@ -57,6 +57,25 @@ class Probe:
 
 
 @dataclass(frozen=True)
+class Replay:
+    """Which sources get what they had in a recorded run: all that kept something, or some of them."""
+
+    run: str  # absolute path of the recorded run's folder
+    only: tuple[str, ...] | None = None
+    without: tuple[str, ...] = ()
+
+    def holds(self, source: str) -> bool:
+        """Whether the source of this id is replayed."""
+        return source not in self.without and (self.only is None or source in self.only)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Replay:
+        """The replay of a plan that was read from JSON."""
+        only = value["only"]
+        return cls(value["run"], None if only is None else tuple(only), tuple(value["without"]))
+
+
+@dataclass(frozen=True)
 class Plan:
     """One launched command's instructions.
 
@@ -77,6 +96,8 @@ class Plan:
     clock: str | None = None
     root: str | None = None  # of the copy that the command runs in: the folder that stands for `/`
     vary: Mapping[str, Any] = field(default_factory=dict)  # source id to the value that `Source.vary` gets
+    replay: Replay | None = None
+    hash_seed: int | None = None  # what the PYTHONHASHSEED of each process is derived from; None: left alone
 
     def to_json(self) -> str:
         """The plan as one line of JSON."""
@@ -89,9 +110,11 @@ class Plan:
         control = value.pop("control")
         window = value.pop("window")
         probe = value.pop("probe")
+        replay = value.pop("replay", None)
         return cls(
             **value,
             window=None if window is None else (window[0], window[1]),
             control=None if control is None else Control.from_json(control),
             probe=None if probe is None else Probe(**probe),
+            replay=None if replay is None else Replay.from_json(replay),
         )

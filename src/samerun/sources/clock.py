@@ -11,12 +11,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from samerun import callsite, wrapping
+from samerun.answers import Answers, find_direct_site
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
 from samerun.sources.base.system_value import World
 from samerun.sources.patching import attribute, datetime_now
+from samerun.sources.patching.replayed_calls import Asked, replay_calls
 from samerun.sources.source import Journal, Settings, Undo, Variant
-from samerun.wrapping import Around
+from samerun.wrapping import Around, Parameter
 
 _START_NS = 1_767_225_600_000_000_000  # 2026-01-01T00:00:00Z
 _STEP_NS = 10_000_000  # ten milliseconds a call, about a small training step
@@ -32,6 +34,7 @@ _CALENDAR: dict[str, Callable[..., Any]] = {
     "asctime": time.ctime,
     "strftime": lambda at, form, real=time.strftime, local=time.localtime: real(form, local(at)),
 }
+_ZONE = Parameter("tz", 0)  # of datetime.now
 _TIMERS = ("signal.setitimer", "signal.alarm", "threading.Timer")
 _ASKED = {"strftime": 1, "clock_gettime": 1, "clock_gettime_ns": 1}  # arguments of a read; else none
 
@@ -70,6 +73,22 @@ class Clock(World):
         undos += [_replace_clock(name, _make_dated(name, lambda: now() // 10**9)) for name in _CALENDAR]
         undos.append(datetime_now.replace(_make_up_date(now)))
         return attribute.undo_all(undos)
+
+    def replay(self, answers: Answers) -> Undo | None:
+        """What the user's own lines read, in their order; timers keep the real time."""
+
+        def date(name: str, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+            site = find_direct_site()
+            if site is None:
+                return original(*args, **kwargs)
+            kind, zone = original.__self__, _ZONE.of(args, kwargs, None)  # type: ignore[attr-defined]
+            text = answers.ask(
+                self.id, f"datetime.{name}", lambda: original(*args, **kwargs).isoformat(), site
+            )
+            found = kind.fromisoformat(text)
+            return found if zone is None else found.astimezone(zone)
+
+        return attribute.undo_all([replay_calls(answers, self.id, _list_asked()), datetime_now.replace(date)])
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Give the user's own calls a date that is `value` seconds later."""
@@ -130,6 +149,28 @@ class Clock(World):
 
         undos.append(datetime_now.replace(date))
         return attribute.undo_all(undos)
+
+
+def _list_asked() -> list[Asked]:
+    def count(name: str) -> Callable[[tuple[Any, ...], dict[str, Any]], bool]:
+        return lambda args, kwargs: not kwargs and len(args) == _ASKED.get(name, 0)
+
+    plain = [Asked(time, name, f"time.{name}", counts=count(name)) for name in (*_SECONDS, *_NANOSECONDS)]
+    text = [
+        Asked(time, name, f"time.{name}", counts=count(name)) for name in ("ctime", "asctime", "strftime")
+    ]
+    parts = [
+        Asked(
+            time,
+            name,
+            f"time.{name}",
+            counts=count(name),
+            pack=lambda at: [list(at), at.tm_zone, at.tm_gmtoff],
+            unpack=lambda kept: time.struct_time((*kept[0], kept[1], kept[2])),
+        )
+        for name in ("localtime", "gmtime")
+    ]
+    return [*plain, *text, *parts]
 
 
 def _note_timers(journal: Journal) -> list[Undo]:

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from samerun import lineage
+from samerun.answers import START, Answers
 from samerun.editing.edit import Edit, NoEdit
 from samerun.errors import TooLate, UsageError
 from samerun.runs.difference import Difference, Evidence, Side, Strength
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "PYTHONHASHSEED"
 _LARGEST = 2**32 - 1
+_given: str | None = None  # by a run, where the user gives none
 _HASHES = re.compile(r"\b(set|frozenset|hash)\s*\(|\bfor\b.*\bin\s*\{")
 
 
@@ -68,6 +71,14 @@ class HashSeed(Source):
     def describe(self) -> Mapping[str, Any]:
         """The variable as it was when the process started."""
         return {"randomized": not _read_at_start().isdecimal(), VARIABLE: _read_at_start() or None}
+
+    def replay(self, answers: Answers) -> Undo | None:
+        """A process has it from its start; say so where it has another than in the recorded run."""
+        mine = _given or _read_at_start()
+        if not mine or answers.ask(self.id, START, lambda: mine) != mine:
+            why = "it is known for programs that python starts, and not for those that a shell starts"
+            answers.part(self.id, START, "", why)
+        return None
 
     def variants(self, settings: Settings) -> Sequence[Variant]:
         """Two other numbers: a set of few strings may keep its order under one of them."""
@@ -124,6 +135,22 @@ class HashSeed(Source):
         return edits
 
 
+def derive(base: int, place: lineage.Path) -> dict[str, str]:
+    """The variable of the process at that place, where a run gives each its own so as to know it."""
+    return {VARIABLE: str(stream_seed(base, HashSeed.id, *place) & _LARGEST)}
+
+
+def hide_given(base: int) -> None:
+    """Take what a run gave this process out of its environment: it is not the user's."""
+    global _given
+    mine = derive(base, lineage.get_place())[VARIABLE]
+    _given = mine if _read_at_start() == mine else None
+    if _given is not None and os.environ.get(VARIABLE) == mine:
+        del os.environ[VARIABLE]
+    _read_at_start.cache_clear()
+    lineage.give_each_program(lambda place: derive(base, place))
+
+
 def is_same_in(difference: Difference) -> bool:
     """Whether both runs hashed strings alike, as far as they say."""
     seeds = [side.settings.get(HashSeed.id, {}).get(VARIABLE) for side in (difference.a, difference.b)]
@@ -142,7 +169,8 @@ def _read_at_start() -> str:
         with open("/proc/self/environ", "rb") as file:
             for entry in file.read().split(b"\0"):
                 if entry.startswith(VARIABLE.encode() + b"="):
-                    return entry.partition(b"=")[2].decode()
+                    found = entry.partition(b"=")[2].decode()
+                    return "" if found == _given else found
             return ""
     except OSError:  # not Linux
         return "0" if not sys.flags.hash_randomization else os.environ.get(VARIABLE, "")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from samerun import callsite
+from samerun.answers import Answers, find_site
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
@@ -46,6 +47,14 @@ class NumpyGenerator(Source):
             if len(args) + len(kwargs) != 1 or not isinstance(k, int) or k < 0:
                 return original(*args, **kwargs)
             return unseeded.stream().python().getrandbits(k)
+
+        return patch_randbits(randbits)
+
+    def replay(self, answers: Answers) -> Undo | None:
+        """The entropy that each is made of."""
+
+        def randbits(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            return answers.ask(self.id, "randbits", lambda: original(*args, **kwargs), find_site() or "")
 
         return patch_randbits(randbits)
 

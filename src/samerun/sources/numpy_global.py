@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
+import struct
 import sys
 from collections.abc import Callable
 from typing import Any
 
+from samerun.answers import Answers, find_site
 from samerun.digest import digest_bytes
 from samerun.errors import StateError
 from samerun.runs.plan import Control
@@ -20,6 +23,8 @@ from samerun.sources.source import Journal, Label, Undo
 from samerun.wrapping import Parameter, undo_all, wrap_attribute
 
 _SEED = Parameter("seed", 0)
+_WORDS = struct.Struct("<4I")  # of the system's entropy
+_urandom = os.urandom  # as it is before anybody replaces it
 _MT19937_BYTES = 624 * 4 + 4  # key and position, as in numpy's s_mt19937_state
 
 
@@ -86,6 +91,22 @@ class NumpyGlobal(Rng):
             return original(*args, **kwargs)
 
         return undo_all([undo_seed, wrap_attribute(numpy.random, "seed", seed)])
+
+    def replay(self, answers: Answers) -> Undo | None:
+        """Its first state, and each seed that the system gives it by `np.random.seed()`."""
+        import numpy
+
+        def draw() -> list[int]:
+            return list(_WORDS.unpack(_urandom(_WORDS.size)))
+
+        def seed(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if _SEED.of(args, kwargs, None) is None:
+                words = answers.ask(self.id, "np.random.seed", draw, find_site() or "")
+                args, kwargs = _SEED.put(args, kwargs, words)
+            return original(*args, **kwargs)
+
+        undos = [super().replay(answers), wrap_attribute(numpy.random, "seed", seed)]
+        return undo_all([undo for undo in undos if undo is not None])
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Another seed, and others for what the script seeds it with."""

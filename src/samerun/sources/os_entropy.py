@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any
 
 from samerun import callsite
+from samerun.answers import Answers, find_site, is_secret
 from samerun.digest import digest_bytes
 from samerun.runs.difference import Difference, Row, Strength
 from samerun.runs.plan import Control
@@ -19,7 +20,7 @@ from samerun.sources.base.system_value import World
 from samerun.sources.numpy_generator import patch_randbits
 from samerun.sources.patching import attribute
 from samerun.sources.patching.unseeded_generators import UnseededStreams
-from samerun.sources.python_random import patch_seed
+from samerun.sources.python_random import draw_seed, patch_seed
 from samerun.sources.source import Journal, Undo
 from samerun.wrapping import Around
 
@@ -48,6 +49,7 @@ class OsEntropy(World):
     def __init__(self) -> None:
         self._waits_for_numpy: Control | None = None
         self._observed = False
+        self._replayed = False
 
     def reads(self, difference: Difference) -> list[Row]:
         """Reads of entropy, and generators of python made without a seed."""
@@ -79,6 +81,33 @@ class OsEntropy(World):
             original(self_, a, version)
 
         return attribute.undo_all([*undos, _patch_reads(read), patch_seed(seed)])
+
+    def replay(self, answers: Answers) -> Undo | None:
+        """What it gives by way of the user's lines, but for what becomes a key or a token.
+
+        Once, and not again when NumPy is imported, whose own reads are another source's.
+        """
+        if self._replayed:
+            return None
+        self._replayed = True
+
+        def read(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            site = None if _names_files() else find_site()
+            if site is None or kwargs or len(args) != 1 or not isinstance(args[0], int):
+                return original(*args, **kwargs)
+            name = f"os.{original.__name__}({args[0]})"
+            if is_secret():
+                answers.part(self.id, name, site, "what becomes a key or a token is not kept")
+                return original(*args)
+            return answers.ask(self.id, name, lambda: original(*args), site)
+
+        def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
+            site = None if a is not None or self_ is random._inst or _names_files() else find_site()
+            if site is not None:
+                a = answers.ask(self.id, "random.Random", draw_seed, site)
+            original(self_, a, version)
+
+        return attribute.undo_all([patch_seed(seed), _patch_reads(read)])
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note each read made for the user's code; the import of NumPy changes nothing here."""

@@ -6,12 +6,14 @@ import _random
 import ctypes
 import functools
 import inspect
+import os
 import random
 import struct
 from collections.abc import Callable
 from typing import Any
 
 from samerun import lineage, wrapping
+from samerun.answers import Answers, find_site
 from samerun.digest import digest_bytes
 from samerun.runs.plan import Control
 from samerun.runs.schema import SEEDED, SEEDING
@@ -22,6 +24,8 @@ from samerun.sources.per_sample import own_generators
 from samerun.sources.source import Journal, Label, Undo
 from samerun.streams import stream_seed
 
+_urandom = os.urandom  # as it is before anybody replaces it
+_ENTROPY_BYTES = 32
 _pack = struct.Struct("625I")
 
 
@@ -44,7 +48,8 @@ class PythonRandom(Rng):
 
     def restore(self, state: Any) -> None:
         """As `random.setstate`."""
-        own_generators.write(random._inst, state)
+        version, internal, gauss = state
+        own_generators.write(random._inst, (version, tuple(internal), gauss))
 
     def reseed(self, seed: int) -> None:
         """Seed the global generator, past every observer."""
@@ -75,6 +80,20 @@ class PythonRandom(Rng):
             original(self_, a, version)
 
         return wrapping.undo_all([undo_seed, self._in_children(control.seed), patch_seed(seed)])
+
+    def replay(self, answers: Answers) -> Undo | None:
+        """Its first state, and each seed that the system gives it: at a fork, and by `random.seed()`."""
+
+        def in_child() -> None:
+            self.reseed(answers.ask(self.id, "fork", draw_seed))
+
+        def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
+            if a is None and self_ is random._inst:
+                a = answers.ask(self.id, "random.seed", draw_seed, find_site() or "")
+            original(self_, a, version)
+
+        undos = [super().replay(answers), lineage.call_in_each_child(in_child), patch_seed(seed)]
+        return wrapping.undo_all([undo for undo in undos if undo is not None])
 
     def _in_children(self, seed: int) -> Undo:
         """After a fork too: Python itself then seeds it anew, from the system's entropy."""
@@ -109,6 +128,11 @@ class PythonRandom(Rng):
                 journal.seeds(self.id, SEEDED)
 
         return patch_seed(seed)
+
+
+def draw_seed() -> int:
+    """A seed of the system's, as Python takes one."""
+    return int.from_bytes(_urandom(_ENTROPY_BYTES), "little")
 
 
 def patch_seed(call: Callable[[Callable[..., None], random.Random, Any, int], None]) -> Undo:

@@ -14,6 +14,7 @@ from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control, Mode
 
 if TYPE_CHECKING:
+    from samerun.answers import Answers
     from samerun.editing.user_program import Code
 
 Undo = Callable[[], None]
@@ -166,6 +167,18 @@ class Source(ABC):
         Called once `hooks_into` is imported, before `control`.
         """
         return None
+
+    def replay(self, answers: Answers) -> Undo | None:
+        """Keep what it gives to this process; where a recorded run is replayed, give what it gave there.
+
+        Called once `hooks_into` is imported, where it is not controlled. Returns what ends it.
+        """
+        return None
+
+    @classmethod
+    def can_replay(cls) -> bool:
+        """Whether what it gave can be given again."""
+        return cls.replay is not Source.replay
 
     def digest(self) -> bytes | None:
         """The digest (16 bytes) of its state now, or None when it has none."""

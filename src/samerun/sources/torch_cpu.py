@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from samerun import callsite
+from samerun.answers import Answers, find_site
 from samerun.runs.plan import Control
 from samerun.sources.base.torch_rng import TorchRng
 from samerun.sources.patching import seeding_calls
@@ -61,6 +62,22 @@ class TorchCpu(TorchRng):
             return value
 
         return undo_all([undo_seed, wrap_attribute(kind, "seed", seed)])
+
+    def replay(self, answers: Answers) -> Undo | None:
+        """Its first state, and what `Generator.seed()` takes from the system."""
+        import torch
+
+        kind: Any = torch._C.Generator
+
+        def seed(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if len(args) != 1 or kwargs:
+                return original(*args, **kwargs)  # which says what is wrong
+            value = answers.ask(self.id, "torch.seed", lambda: original(*args), find_site() or "")
+            args[0].manual_seed(value)  # as it has done itself, unless the value is a recorded one
+            return value
+
+        undos = [super().replay(answers), wrap_attribute(kind, "seed", seed)]
+        return undo_all([undo for undo in undos if undo is not None])
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Another seed, and others for what the script seeds torch and its own generators with."""

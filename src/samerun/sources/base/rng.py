@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from samerun import lineage
+from samerun.answers import START, Answers
 from samerun.editing.edit import Edit
 from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.plan import Control
@@ -49,6 +50,15 @@ class Rng(Source):
         """Seed it from its stream; the undo restores the state of before."""
         before = self.capture()
         self.reseed(stream_seed(control.seed, self.id, *lineage.get_launched_path()))
+        return lambda: self.restore(before)
+
+    def replay(self, answers: Answers) -> Undo | None:
+        """Keep or put back the state with which the process begins; the undo restores the one of before."""
+        before = self.capture()
+        state = answers.ask(self.id, START, lambda: before)
+        if state is before:
+            return None
+        self.restore(state)
         return lambda: self.restore(before)
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:

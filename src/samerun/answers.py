@@ -1,0 +1,169 @@
+"""What sources give this process, kept for a later run; and what they gave an earlier one, given again.
+
+An answer is known by the process's place in the command, the source, what was asked, the user's line that
+asked, and how often that line had asked before. So threads and branches do not mix what belongs apart.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from samerun import callsite, lineage, wrapping
+from samerun.runs import answers as files
+from samerun.runs.answers import MOST, Answer, Place
+
+START = "start"  # what is kept of a generator as the process begins
+_AT_ONCE = 256  # answers held back in memory at most
+_LATEST_S = 0.05  # and no longer than this, once another comes
+_now = time.monotonic  # as it is before anybody replaces it
+_MISSING = object()
+
+_Key = tuple[Place, str, str, str]
+
+
+class Answers:
+    """What sources give to this process and to its forks: kept beside the traces of the run `run`.
+
+    With `replayed`, a recorded run, the sources that `holds` names give what they gave there. Where the program
+    asks for more than that run did it gets the real answer, which is reported once for each line. What comes
+    within 50 ms is written together; `flush` writes the rest. Raises RunError when the recorded run cannot be
+    read.
+    """
+
+    def __init__(self, run: str, replayed: str | None, holds: Callable[[str], bool]) -> None:
+        self._program = lineage.get_place()
+        self._path = os.path.join(run, files.name_file(self._program))
+        self._held: list[bytes] = []
+        self._written = 0.0
+        self._sizes: Counter[str] = Counter()
+        self._ended: set[str] = set()
+        self._lock = threading.RLock()
+        self._recorded = (
+            None if replayed is None else _Recorded(files.read_answers(Path(replayed), self._program))
+        )
+        self._holds = holds
+        self._said: set[tuple[str, ...]] = set()
+        lineage.call_in_each_child(self._forget)
+        wrapping.wrap_attribute(os, "_exit", self._leave)  # as children of multiprocessing leave
+
+    def ask(self, source: str, name: str, real: Callable[[], Any], site: str = "") -> Any:
+        """What the recorded run had, or `real()`: plain values (numbers, strings, bytes, lists of these)."""
+        place = lineage.get_place()[len(self._program) :]
+        value = _MISSING
+        if self._recorded is not None and self._holds(source):
+            value = self._recorded.take((place, source, name, site))
+            if value is _MISSING:
+                self.part(source, name, site, self._recorded.explain(place, source))
+            else:
+                self._report(source, "", "", "", "given")
+        if value is _MISSING:
+            value = real()
+        self._write(Answer(place, source, name, site, value))
+        return value
+
+    def part(self, source: str, name: str, site: str, why: str) -> None:
+        """In a replay: say that the program was not given what the recorded run had."""
+        if self._recorded is not None and self._holds(source):
+            self._report(source, name, site, why, "parted")
+
+    def _report(self, source: str, name: str, site: str, text: str, what: str) -> None:
+        said = source, name, site, what
+        if said not in self._said:
+            self._said.add(said)
+            self._write(Answer(lineage.get_place()[len(self._program) :], source, name, site, text, what))
+
+    def _write(self, answer: Answer) -> None:
+        if answer.source in self._ended and answer.what == "kept":
+            return
+        frame = files.encode(answer)
+        with self._lock:
+            self._sizes[answer.source] += len(frame)
+            if self._sizes[answer.source] > MOST and answer.source not in self._ended:
+                self._ended.add(answer.source)
+                why = f"it gave more than {MOST >> 20} MB, and no more was kept"
+                frame = files.encode(Answer(answer.place, answer.source, "", "", why, "ended"))
+            self._held.append(frame)
+            now = _now()
+            if now - self._written > _LATEST_S or len(self._held) >= _AT_ONCE:
+                self._written = now
+                self.flush()
+
+    def flush(self) -> None:
+        """Write what is held back. A disk that takes no more is the recorder's to report."""
+        with self._lock:
+            held, self._held = self._held, []
+            if held:
+                files.append(self._path, held)
+
+    def _leave(self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self.flush()
+        return original(*args, **kwargs)
+
+    def _forget(self) -> None:
+        """In a fork: what is held back is the parent's to write."""
+        self._lock = threading.RLock()
+        self._held = []
+        self._written = 0.0
+        self._sizes.clear()
+        self._ended.clear()
+        self._said.clear()
+
+
+class _Recorded:
+    """What a program was given, to be taken in order."""
+
+    def __init__(self, recorded: Iterable[Answer]) -> None:
+        self._left: dict[_Key, deque[Any]] = {}
+        self._ended: dict[tuple[Place, str], str] = {}
+        for answer in recorded:
+            if answer.what == "kept":
+                key = answer.place, answer.source, answer.name, answer.site
+                self._left.setdefault(key, deque()).append(answer.value)
+            elif answer.what == "ended":
+                self._ended[answer.place, answer.source] = str(answer.value)
+
+    def take(self, key: _Key) -> Any:
+        """The next answer; _MISSING when none is left."""
+        left = self._left.get(key)
+        try:
+            return _MISSING if left is None else left.popleft()
+        except IndexError:  # another thread had the last one
+            return _MISSING
+
+    def explain(self, place: Place, source: str) -> str:
+        """Why none is left."""
+        return self._ended.get((place, source), "the recorded run did not ask for it, or not so often")
+
+
+def find_site() -> str | None:
+    """The user's line that asks, through libraries or not; None where no line of the user's does."""
+    frame = callsite.find_user_frame(2)
+    return None if frame is None else callsite.call_site(frame)
+
+
+def find_direct_site() -> str | None:
+    """The user's line that asks without a library between; None otherwise."""
+    return find_site() if callsite.is_called_directly() else None
+
+
+def is_secret() -> bool:
+    """Whether what is asked for becomes a key or a token: `secrets` or `ssl` asks for it."""
+    frame: FrameType | None = sys._getframe(1)
+    module: Any = sys.modules.get("secrets")
+    own = getattr(module, "_sysrand", None)
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if name in ("secrets", "ssl") or (name == "random" and frame.f_locals.get("self", 0) is own):
+            return True
+        if name != "random" and not name.startswith("samerun."):
+            return False
+        frame = frame.f_back
+    return False
