@@ -32,10 +32,10 @@ _Key = tuple[Place, str, str, str]
 class Answers:
     """What sources give to this process and to its forks: kept beside the traces of the run `run`.
 
-    With `replayed`, a recorded run, the sources that `holds` names give what they gave there. Where the program
-    asks for more than that run did it gets the real answer, which is reported once for each line. What comes
-    within 50 ms is written together; `flush` writes the rest. Raises RunError when the recorded run cannot be
-    read.
+    With `replayed`, a recorded run, the sources that `holds` names give what they gave there. Where the
+    program asks for more than that run did it gets the real answer, which is reported once for each line.
+    What comes within 50 ms is written together; `flush` writes the rest. Raises RunError when the recorded
+    run cannot be read.
     """
 
     def __init__(self, run: str, replayed: str | None, holds: Callable[[str], bool]) -> None:
