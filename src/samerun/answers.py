@@ -21,7 +21,8 @@ from samerun.runs import answers as files
 from samerun.runs.answers import MOST, Answer, Place
 
 START = "start"  # what is kept of a generator as the process begins
-_AT_ONCE = 256  # answers held back in memory at most
+_AT_ONCE = 1000  # answers that are written as they come; of more, some are held back in memory:
+_MOST_HELD = 256  # so many at most,
 _LATEST_S = 0.05  # and no longer than this, once another comes
 _now = time.monotonic  # as it is before anybody replaces it
 _MISSING = object()
@@ -34,8 +35,8 @@ class Answers:
 
     With `replayed`, a recorded run, the sources that `holds` names give what they gave there. Where the
     program asks for more than that run did it gets the real answer, which is reported once for each line.
-    What comes within 50 ms is written together; `flush` writes the rest. Raises RunError when the recorded
-    run cannot be read.
+    Of many answers those that come within 50 ms are written together; `flush` writes the rest. Raises
+    RunError when the recorded run cannot be read.
     """
 
     def __init__(self, run: str, replayed: str | None, holds: Callable[[str], bool]) -> None:
@@ -43,6 +44,7 @@ class Answers:
         self._path = os.path.join(run, files.name_file(self._program))
         self._held: list[bytes] = []
         self._written = 0.0
+        self._count = 0
         self._sizes: Counter[str] = Counter()
         self._ended: set[str] = set()
         self._lock = threading.RLock()
@@ -91,8 +93,10 @@ class Answers:
                 why = f"it gave more than {MOST >> 20} MB, and no more was kept"
                 frame = files.encode(Answer(answer.place, answer.source, "", "", why, "ended"))
             self._held.append(frame)
+            self._count += 1
             now = _now()
-            if now - self._written > _LATEST_S or len(self._held) >= _AT_ONCE:
+            late = now - self._written > _LATEST_S
+            if self._count <= _AT_ONCE or late or len(self._held) >= _MOST_HELD:
                 self._written = now
                 self.flush()
 
@@ -111,7 +115,7 @@ class Answers:
         """In a fork: what is held back is the parent's to write."""
         self._lock = threading.RLock()
         self._held = []
-        self._written = 0.0
+        self._count = 0
         self._sizes.clear()
         self._ended.clear()
         self._said.clear()

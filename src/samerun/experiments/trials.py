@@ -15,7 +15,7 @@ from samerun.experiments.progress import Listener
 from samerun.experiments.request import Request
 from samerun.launching.run import record
 from samerun.launching.working_copy import make_scratch_copy
-from samerun.runs.plan import Control, Probe, Tier
+from samerun.runs.plan import Control, Probe, Replay, Tier
 from samerun.runs.store import Run
 
 _PATIENCE = 10.0  # times the longest run: threads made to run one after the other take longer
@@ -52,6 +52,7 @@ class Trials:
         stop_after: int | None = None,
         values: bool = False,
         probe: Probe | None = None,
+        replay: Replay | None = None,
     ) -> list[Run]:
         """Record `count` runs, one after the other."""
         self.listener.stage(stage)
@@ -59,7 +60,7 @@ class Trials:
         for number in range(1, count + 1):
             steps = self._steps if stop_after is None else stop_after + 1
             self.listener.run_started(number, count, steps)
-            run = self._one(tier, window, stop_after, control, values, probe)
+            run = self._one(tier, window, stop_after, control, values, probe, replay)
             if self._steps is None and stop_after is None and run.outcome == "finished":
                 self._steps = run.steps
             runs.append(run)
@@ -99,6 +100,7 @@ class Trials:
         control: Control | None,
         values: bool,
         probe: Probe | None,
+        replay: Replay | None,
     ) -> Run:
         request = self.request
         own = contextlib.nullcontext(self.within) if self.fresh is None else make_scratch_copy(self.fresh)
@@ -117,6 +119,7 @@ class Trials:
                 values=values,
                 probe=probe,
                 copy=copy,
+                **({} if replay is None else {"replay": replay}),
             )
         self.recorded[run.id] = run
         self.listener.run_ended(run.id, run.steps, run.outcome, run.duration_s)

@@ -14,11 +14,12 @@ class Cause:
     """One source behind the first difference."""
 
     source: str
-    confirmed: bool  # further runs with it controlled do not part there
+    confirmed: bool  # further runs with it controlled, or replayed, do not diverge there
     advice: str  # lines of code that control it
     evidence: str  # one sentence: the values seen
     call_site: str | None = None
     together: bool = False  # confirmed only with the other confirmed causes controlled as well
+    replayed: bool = False  # confirmed by runs that were given what the recorded run had from it
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""

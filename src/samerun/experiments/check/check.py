@@ -16,6 +16,7 @@ from samerun.experiments.check.zoom import Zoom, look_closer, stop_after
 from samerun.experiments.leftover_files import find_left_behind
 from samerun.experiments.living import list_losses
 from samerun.experiments.progress import Listener
+from samerun.experiments.replayed import Recorded
 from samerun.experiments.request import Request
 from samerun.experiments.trials import Record, Trials
 from samerun.experiments.workspace import copy_without_new, list_folder
@@ -168,7 +169,9 @@ def _look_closer(
     closer = look_closer(trials, first, pair, request.control)
     proof = None
     if request.confirm and closer.reproduced:
-        proof = Proof(trials, request.control, closer.window, closer.stop_after, partings)
+        at = closer.window, closer.stop_after
+        recorded = Recorded(trials.recorded[closer.pair[0]], request.control, "ops", *at)
+        proof = Proof(trials, request.control, *at, partings, recorded)
     return closer, explain_and_confirm(closer.explained, proof)
 
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 from samerun.comparing.comparison import Comparison
 from samerun.controls import is_contradicted
+from samerun.experiments.replayed import Recorded
 from samerun.experiments.trials import Trials
 from samerun.explaining.cause import Findings
-from samerun.explaining.confirm import Trial, confirm, is_race
+from samerun.explaining.confirm import confirm, is_race
 from samerun.explaining.explain import list_suspects
 from samerun.explaining.explained import Explained
 from samerun.runs.difference import Difference
@@ -28,6 +29,7 @@ class Proof:
     window: tuple[int, int] | None
     stop_after: int | None
     partings: tuple[Difference, ...] = ()  # the first differences of other runs of the same command
+    recorded: Recorded | None = None  # the first of the runs that parted; None: it cannot be replayed
 
 
 def explain_and_confirm(explained: Explained, proof: Proof | None) -> Findings:
@@ -36,17 +38,12 @@ def explain_and_confirm(explained: Explained, proof: Proof | None) -> Findings:
     if proof is None:
         findings = Findings(explained.unproved().causes)
     else:
-        base = proof.base
         to_the_end = is_race((difference, *proof.partings), evidence)
         if to_the_end:
-            proof = replace(proof, stop_after=None)
-        findings = confirm(
-            difference,
-            evidence,
-            _make_trial(proof),
-            lambda source: _can_be_controlled(source, base),
-            to_the_end=to_the_end,
-        )
+            recorded = proof.recorded and replace(proof.recorded, stop_after=None)
+            proof = replace(proof, stop_after=None, recorded=recorded)
+        trial = _Trial(proof)
+        findings = trial.mark(confirm(difference, evidence, trial, trial.can_tell, to_the_end=to_the_end))
     # What was ruled out here can still be behind a later difference.
     known = {item.source for item in (*findings.causes, *findings.suspects)}
     return replace(
@@ -56,17 +53,32 @@ def explain_and_confirm(explained: Explained, proof: Proof | None) -> Findings:
     )
 
 
-def _can_be_controlled(source: str, base: Control | None) -> bool:
-    """Whether a trial can tell something: it has a control, which was not on already."""
-    known = find_sources().get(source)
-    if known is None or not known.controllable or is_contradicted(source):
-        return False
-    return not known.is_controlled_by(base)
+class _Trial:
+    """Runs with sources replayed; controlled, where they cannot be, which proves less: it invents values."""
 
+    def __init__(self, proof: Proof) -> None:
+        self._proof = proof
+        self._replayed: set[frozenset[str]] = set()  # what the last trials of these were
 
-def _make_trial(proof: Proof) -> Trial:
-    def trial(sources: tuple[str, ...], count: int) -> Comparison:
-        base = proof.base
+    def can_tell(self, source: str) -> bool:
+        """Whether a trial can tell something: it can be replayed or controlled, which it was not already."""
+        known, recorded = find_sources().get(source), self._proof.recorded
+        if known is None or known.is_controlled_by(self._proof.base):
+            return False
+        if recorded is not None and recorded.can_give((source,)):
+            return True
+        return known.controllable and not is_contradicted(source)
+
+    def __call__(self, sources: tuple[str, ...], count: int) -> Comparison:
+        proof, recorded = self._proof, self._proof.recorded
+        if recorded is not None and recorded.can_give(sources):
+            stage = f"replaying {' + '.join(sources)}"
+            again = recorded.repeat(proof.trials, stage, sources, max(count - 1, 1))
+            if again.verdict != "unknown" or not all(map(_is_controllable, sources)):
+                self._replayed.add(frozenset(sources))
+                return again
+        self._replayed.discard(frozenset(sources))
+        base, sources = proof.base, tuple(filter(_is_controllable, sources))
         control = Control(only=sources) if base is None else replace(base, extra=(*base.extra, *sources))
         return proof.trials.compare(
             f"confirming {' + '.join(sources)}",
@@ -76,4 +88,14 @@ def _make_trial(proof: Proof) -> Trial:
             control=control,
         )
 
-    return trial
+    def mark(self, findings: Findings) -> Findings:
+        """The findings, in which each cause says whether it was confirmed by a replay."""
+        confirmed = frozenset(cause.source for cause in findings.causes if cause.confirmed)
+        replayed = confirmed in self._replayed
+        causes = (replace(cause, replayed=cause.confirmed and replayed) for cause in findings.causes)
+        return replace(findings, causes=tuple(causes))
+
+
+def _is_controllable(source: str) -> bool:
+    known = find_sources().get(source)
+    return known is not None and known.controllable and not is_contradicted(source)

@@ -34,11 +34,10 @@ def describe(result: CheckResult) -> list[Line]:
 def _format_title(cause: Cause, *, first: bool) -> Line:
     name = style_text(cause.source, "bold red")
     if cause.confirmed:
-        proof = "confirmed: further runs with it controlled do not diverge there"
-        if cause.together:
-            proof = (
-                "confirmed: further runs with it and the others named here controlled do not diverge there"
-            )
+        who = "it and the others named here" if cause.together else "it"
+        proof = f"confirmed: further runs with {who} controlled do not diverge there"
+        if cause.replayed:
+            proof = f"confirmed: a run that was given what run A had from {who} goes on as run A"
         return HangingLine(Text("Cause: ", style="bold"), name.append(f" ({proof})", "green"))
     word = "Likely cause: " if first else "Or: "
     return HangingLine(Text(word, style="bold"), name.append(" (not confirmed)", "yellow"))
