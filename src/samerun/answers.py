@@ -40,17 +40,15 @@ class Answers:
     """
 
     def __init__(self, run: str, replayed: str | None, holds: Callable[[str], bool]) -> None:
-        self._program = lineage.get_place()
-        self._path = os.path.join(run, files.name_file(self._program))
+        program = lineage.get_place()
+        self._path = os.path.join(run, files.name_file(program))
         self._held: list[bytes] = []
         self._written = 0.0
         self._count = 0
         self._sizes: Counter[str] = Counter()
         self._ended: set[str] = set()
         self._lock = threading.RLock()
-        self._recorded = (
-            None if replayed is None else _Recorded(files.read_answers(Path(replayed), self._program))
-        )
+        self._recorded = None if replayed is None else _Recorded(files.read_answers(Path(replayed), program))
         self._holds = holds
         self._said: set[tuple[str, ...]] = set()
         lineage.call_in_each_child(self._forget)
@@ -58,7 +56,7 @@ class Answers:
 
     def ask(self, source: str, name: str, real: Callable[[], Any], site: str = "") -> Any:
         """What the recorded run had, or `real()`: plain values (numbers, strings, bytes, lists of these)."""
-        place = lineage.get_place()[len(self._program) :]
+        place = lineage.get_place()
         value = _MISSING
         if self._recorded is not None and self._holds(source):
             value = self._recorded.take((place, source, name, site))
@@ -80,7 +78,7 @@ class Answers:
         said = source, name, site, what
         if said not in self._said:
             self._said.add(said)
-            self._write(Answer(lineage.get_place()[len(self._program) :], source, name, site, text, what))
+            self._write(Answer(lineage.get_place(), source, name, site, text, what))
 
     def _write(self, answer: Answer) -> None:
         if answer.source in self._ended and answer.what == "kept":

@@ -33,7 +33,7 @@ Place = tuple[str | int, ...]
 class Answer(msgspec.Struct, array_like=True, frozen=True):
     """One value that a source gave, or what became of it in a run that was to have it again."""
 
-    place: Place  # of the process, below its program's
+    place: Place  # of the process in the command
     source: str
     name: str  # of what was asked: "os.urandom", "start", …
     site: str  # the user's line, "" where there is none

@@ -10,6 +10,7 @@ from samerun.controls import is_contradicted
 from samerun.editing.edit import NoEdit
 from samerun.experiments.check.zoom import Zoom
 from samerun.experiments.diagnose.controlled_runs import ControlledRuns, ProofRuns
+from samerun.experiments.replayed import Recorded
 from samerun.explaining import line_map
 from samerun.explaining.cause import Cause, Findings, make_cause
 from samerun.explaining.confirm import SURE, is_free, judge, points
@@ -18,6 +19,7 @@ from samerun.explaining.locate import locate_cause
 from samerun.explaining.patch import Patch, patch
 from samerun.launching.working_copy import find_root, make_scratch_copy
 from samerun.runs.difference import Difference, Evidence, Strength
+from samerun.runs.plan import Tier
 from samerun.runs.store import Run
 from samerun.sources.base.system_value import World
 from samerun.sources.catalogue import find_sources
@@ -49,6 +51,7 @@ class Candidates:
         self._to_the_end = to_the_end  # runs that part later prove nothing
         self._evidence = {item.source: item for item in evidence}
         self._proven: dict[frozenset[str], ProofRuns] = {}
+        self._replays: dict[str, Comparison | None] = {}
         self._refuted: list[Evidence] = []  # the code with a patch for one of these parts where it did
 
     def can_try(self, source: str) -> bool:
@@ -91,8 +94,32 @@ class Candidates:
 
     def trial(self, sources: tuple[str, ...], count: int) -> Comparison:
         """Runs with these controlled, whole where that is likely to be the proof already."""
+        if len(sources) == 1 and (contradicts := self._replay(sources[0])) is not None:
+            return contradicts
         likely = not self._proven or (len(sources) == 1 and self._is_short())
         return self._told(self._record(sources, count, None if likely else self._closer.stop_after))
+
+    def _replay(self, source: str) -> Comparison | None:
+        """Where a run that is given what the recorded one had from a generator still diverges from it.
+
+        Its control or a patch would override what the script itself seeds it with, and prove too much. None
+        where it does not diverge, where that cannot be told, and for what was seen directly.
+        """
+        item, known = self._evidence.get(source), find_sources().get(source)
+        if item is None or known is None or known.kind is not Kind.RNG or item.strength >= Strength.SEEN:
+            return None
+        if source not in self._replays:
+            settled, closer = self._settled, self._closer
+            run = settled.trials.recorded[closer.pair[0]]
+            tier: Tier = "ops" if closer.window else "steps"
+            recorded = Recorded(run, settled.control(), tier, closer.window, closer.stop_after)
+            self._replays[source] = None
+            if recorded.can_give((source,)):
+                with settled.prepared():
+                    again = recorded.repeat(settled.trials, f"replaying {source}", (source,), 1)
+                if judge(again, closer.difference, to_the_end=self._to_the_end) == "still":
+                    self._replays[source] = again
+        return self._replays[source]
 
     def _told(self, proven: ProofRuns) -> Comparison:
         """What runs say, at the lines of the code of now: an edit of theirs may have moved them."""
@@ -159,6 +186,9 @@ class Candidates:
         they did, the next candidate has its turn.
         """
         for item in list(self._evidence.values())[:_MOST_EDITED]:
+            if self._replay(item.source) is not None:
+                self._refuted.append(item)
+                continue
             proven = self._with_patch(item)
             if proven is None:
                 return None
