@@ -1,6 +1,6 @@
-"""Scores `samerun diagnose` on the fault corpus: the reason, the place, the patch and the price.
+"""Scores `samerun diagnose` (or `check`) on the fault corpus: the reason, the place, the patch and the price.
 
-    python benchmarks/faults/score.py [NAMES] [--rounds 3] [--jobs 1] [--baselines] [--json FILE]
+    python benchmarks/faults/score.py [NAMES] [--rounds 3] [--jobs 1] [--baselines] [--json FILE] [--verb check]
 
 Each script is copied, without the comments that give its fault away, to a folder of its own and diagnosed
 there. The clean ones are diagnosed ROUNDS times. Every patch offered is applied to a fresh copy, which
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from scoring.answer import diagnose
+from scoring.answer import ask_for_causes
 from scoring.baselines import Baseline, baselines, show_baselines
 from scoring.case import Case, load
 from scoring.copying import copy
@@ -33,14 +33,14 @@ from scoring.witnessed import run
 WIDTH = 190  # columns of the table where there is no terminal
 
 
-def score(case: Case, number: int) -> Score:
+def score(verb: str, case: Case, number: int) -> Score:
     """One round of one case."""
     with tempfile.TemporaryDirectory(prefix="fault") as temporary:
         place = Path(temporary)
         copy(case, place / "plain")
         plain = [_seconds(case, place / "plain") for _ in range(2)]
         lines = copy(case, place / "work")
-        scored = judge(case, diagnose(case, place / "work"), lines)
+        scored = judge(case, ask_for_causes(verb, case, place / "work"), lines)
         plain += [
             _seconds(case, place / "plain") for _ in range(2)
         ]  # machines are faster at one time than another
@@ -71,6 +71,7 @@ def main() -> int:
     options.add_argument(
         "--baselines", action="store_true", help="torch's DebugMode and the losses beside it"
     )
+    options.add_argument("--verb", choices=("diagnose", "check"), default="diagnose", help="who is asked")
     options.add_argument("--json", type=Path, metavar="FILE")
     chosen = options.parse_args()
     console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
@@ -81,7 +82,7 @@ def main() -> int:
     rounds = [(case, number) for case in cases for number in range(chosen.rounds if case.clean else 1)]
     with ThreadPoolExecutor(chosen.jobs) as pool:
         scores = []
-        for made in pool.map(lambda item: score(*item), rounds):
+        for made in pool.map(lambda item: score(chosen.verb, *item), rounds):
             scores.append(made)
             if chosen.json:  # after each, so that a run that is broken off is not lost
                 chosen.json.write_text(json.dumps(_values(scores, []), indent=1))

@@ -46,9 +46,9 @@ class Answer:
         return [said for said in self.said if said.cause]
 
 
-def diagnose(case: Case, folder: Path) -> Answer:
-    """`samerun diagnose` of the copy in a folder."""
-    values, seconds, printed = ask("diagnose", case, folder)
+def ask_for_causes(verb: str, case: Case, folder: Path) -> Answer:
+    """`samerun diagnose`, or `samerun check`, of the copy in a folder."""
+    values, seconds, printed = ask(verb, case, folder)
     if values is None:
         return Answer("nothing", seconds, complaint=printed)
     patch = values.get("patch") or {}
