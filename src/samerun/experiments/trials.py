@@ -17,6 +17,8 @@ from samerun.launching.run import record
 from samerun.launching.working_copy import make_scratch_copy
 from samerun.runs.plan import Control, Probe, Replay, Tier
 from samerun.runs.store import Run
+from samerun.sources.catalogue import find_sources
+from samerun.sources.source import Kind
 
 _PATIENCE = 10.0  # times the longest run: threads made to run one after the other take longer
 _PATIENCE_S = 60.0
@@ -115,7 +117,7 @@ class Trials:
                 cwd=request.folder,
                 timeout=self._timeout(),
                 on_progress=self._progress,
-                scratch=request.scratch and copy is None,
+                scratch=(request.scratch or _may_name_files(replay)) and copy is None,
                 values=values,
                 probe=probe,
                 copy=copy,
@@ -137,3 +139,9 @@ class Trials:
     def _progress(self, seen: Any) -> None:
         if seen.step is not None:
             self.listener.progress(seen.step, seen.loss, seen.elapsed_s)
+
+
+def _may_name_files(replay: Replay | None) -> bool:
+    """Whether a replayed run would write where the recorded one did: what names by time or uuid."""
+    known = find_sources()
+    return replay is not None and any(known[id_].kind is Kind.WORLD for id_ in replay.only or known)

@@ -1,0 +1,91 @@
+"""Real runs that are given what a recorded run had, and causes that are confirmed in this way.
+
+Covers `experiments/check/confirm.py`.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from samerun.experiments.check.check import check
+from samerun.experiments.check.result import CheckResult
+from samerun.experiments.diagnose.diagnose import diagnose
+from samerun.experiments.progress import Listener
+from samerun.experiments.replayed import Recorded
+from samerun.experiments.request import Request
+from samerun.experiments.trials import Trials
+from samerun.launching.run import record
+from samerun.runs.plan import Replay
+from samerun.runs.store import Run, Store
+
+TRAINING = """
+net = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(3):
+    optimizer.zero_grad()
+    net(torch.ones(3, 4) + value).square().mean().backward()
+    optimizer.step()
+"""
+UNSEEDED = "import random\nimport torch\nvalue = random.random()" + TRAINING
+# The generator is seeded, but with another number each time: it is not what differs from run to run.
+FROM_ADDRESS = "import torch\ntorch.manual_seed(id(object()) % 2**31)\nvalue = 0" + TRAINING
+FROM_CLOCK = "import time\nimport torch\ntorch.manual_seed(time.time_ns() % 2**31)\nvalue = 0" + TRAINING
+FROM_SECRET = "import secrets\nimport torch\ntorch.manual_seed(0)\nvalue = secrets.randbelow(1000)" + TRAINING
+
+
+def requested(folder: Path, script: str) -> Request:
+    (folder / "train.py").write_text(script)
+    return Request((sys.executable, "train.py"), folder, Store(folder / ".samerun"))
+
+
+def checked(folder: Path, script: str) -> CheckResult:
+    return check(requested(folder, script))
+
+
+def confirmed(result: CheckResult) -> dict[str, bool]:
+    return {cause.source: cause.replayed for cause in result.causes if cause.confirmed}
+
+
+def recorded(folder: Path, script: str, replayed: Run | None = None) -> Run:
+    request = requested(folder, script)
+    replay = None if replayed is None else Replay(str(replayed.path))
+    return record(request.command, store=request.store, cwd=folder, replay=replay)
+
+
+def repeat(folder: Path, script: str, *sources: str) -> tuple[str, str | None]:
+    run = recorded(folder, script)
+    trials = Trials(requested(folder, script), Listener())
+    again = Recorded(run, None, "steps", None, None).repeat(trials, "replaying", sources, 1)
+    return again.verdict, again.reason
+
+
+def test_a_run_goes_on_as_the_one_whose_draws_it_is_given(tmp_path: Path) -> None:
+    assert repeat(tmp_path, UNSEEDED, "python-random", "torch-cpu") == ("same", None)
+
+
+def test_a_run_that_is_given_half_of_them_differs(tmp_path: Path) -> None:
+    assert repeat(tmp_path, UNSEEDED, "torch-cpu")[0] == "differs"
+
+
+def test_what_was_not_kept_is_not_taken_for_a_difference(tmp_path: Path) -> None:
+    verdict, reason = repeat(tmp_path, FROM_SECRET, "os-entropy")
+    assert verdict == "unknown"
+    assert reason is not None and "train.py:4" in reason and "is not kept" in reason
+
+
+def test_an_unseeded_generator_is_confirmed_by_a_replay(tmp_path: Path) -> None:
+    assert confirmed(checked(tmp_path, UNSEEDED)) == {"torch-cpu": True}
+
+
+def test_the_clock_behind_a_seed_is_confirmed_by_a_replay(tmp_path: Path) -> None:
+    assert confirmed(checked(tmp_path, FROM_CLOCK)) == {"clock": True}
+
+
+@pytest.mark.slow
+def test_a_generator_that_the_script_seeds_is_no_cause(tmp_path: Path) -> None:
+    diagnosis = diagnose(requested(tmp_path, FROM_ADDRESS))
+    causes = [cause for found in diagnosis.found for cause in found.causes]
+    assert "torch-cpu" not in {cause.source for cause in causes if cause.confirmed}
