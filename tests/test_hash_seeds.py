@@ -1,0 +1,84 @@
+"""Each process of a recorded run has a hash seed of its own that the run knows; the program sees none of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from samerun.launching.run import record
+from samerun.runs.plan import Control, Replay
+from samerun.runs.store import Run, Store
+
+SHOW = """
+import json, os, subprocess, sys
+if len(sys.argv) > 1:
+    print(hash("samerun"))
+    sys.exit()
+def child(**env):
+    line = [sys.executable, __file__, "child"]
+    return int(subprocess.run(line, capture_output=True, text=True, env={**os.environ, **env}).stdout)
+seen = {
+    "own": hash("samerun"),
+    "variable": os.environ.get("PYTHONHASHSEED"),
+    "children": [child(), child()],
+    "fixed": [child(PYTHONHASHSEED="7"), child(PYTHONHASHSEED="7")],
+    "shell": int(subprocess.run(f"{sys.executable} {__file__} child", shell=True, capture_output=True).stdout),
+}
+print(json.dumps(seen))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
+    (tmp_path / "show.py").write_text(SHOW)
+    return tmp_path
+
+
+def run(folder: Path, **options: Any) -> Run:
+    return record([sys.executable, "show.py"], store=Store(folder / ".samerun"), cwd=folder, **options)
+
+
+def seen(recorded: Run) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((recorded.path / "output.txt").read_text().splitlines()[-1])
+    return found
+
+
+def test_every_process_hashes_in_its_own_way_as_without_samerun(folder: Path) -> None:
+    one, other = seen(run(folder)), seen(run(folder))
+    assert one["variable"] is None
+    hashes = [value for each in (one, other) for value in (each["own"], *each["children"], each["shell"])]
+    assert len(set(hashes)) == len(hashes)
+    assert one["fixed"] == other["fixed"]
+    assert len(set(one["fixed"])) == 1
+
+
+def test_a_replay_hashes_as_the_recorded_run_did(folder: Path) -> None:
+    recorded = run(folder)
+    again = seen(run(folder, replay=Replay(str(recorded.path))))
+    without = seen(run(folder, replay=Replay(str(recorded.path), without=("hash-seed",))))
+    first = seen(recorded)
+    for name in ("own", "children", "shell"):
+        assert again[name] == first[name]
+    assert without["own"] != first["own"]
+
+
+def test_what_the_user_or_a_control_fixes_stays(folder: Path) -> None:
+    fixed = [seen(run(folder, env={"PYTHONHASHSEED": "7"})) for _ in range(2)]
+    assert [each["variable"] for each in fixed] == ["7", "7"]
+    assert fixed[0]["own"] == fixed[1]["own"] == fixed[0]["children"][0]
+    controlled = [run(folder, control=Control(seed=3)) for _ in range(2)]
+    assert seen(controlled[0])["own"] == seen(controlled[1])["own"]
+    assert all(each.manifest.plan["hash_seed"] is None for each in controlled)
+
+
+def test_a_shell_gets_none(folder: Path) -> None:
+    shell = ["sh", "-c", f"{sys.executable} show.py"]
+    recorded = [record(shell, store=Store(folder / ".samerun"), cwd=folder) for _ in range(2)]
+    assert seen(recorded[0])["own"] != seen(recorded[1])["own"]
+    assert "PYTHONHASHSEED" not in os.environ
