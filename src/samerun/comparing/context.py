@@ -176,7 +176,9 @@ class _States:
         drawn: set[str] = set()
         seeded: dict[str, list[bytes]] = {}
         over: set[str] = set()  # seeded after the difference: what is drawn from then on had no part in it
-        for at, row in zip(np.flatnonzero(mask).tolist(), trace.rows(mask), strict=True):
+        rows = trace.rows(mask)
+        there = {row.name for row in rows if row.what == "rng"}
+        for at, row in zip(np.flatnonzero(mask).tolist(), rows, strict=True):
             if row.name is None or row.digest is None:
                 continue
             # A draw from an object that the script made says nothing of the shared generator of that kind.
@@ -185,7 +187,10 @@ class _States:
                 drawn.update([row.name] if row.step <= step else [])
             if row.what == "draw":
                 continue
-            names = _map_seeding_functions().get(row.name, ()) if row.what == "seed" else (row.name,)
+            names: Sequence[str] = (row.name,)
+            if row.what == "seed":  # of every device's generator: those count whose device is in use
+                names = _map_seeding_functions().get(row.name, ())
+                names = [name for name in names if len(names) == 1 or name in there]
             for name in names:
                 if row.what == "seed":
                     seeded.setdefault(name, []).append(row.digest)
