@@ -129,8 +129,18 @@ def confirm(
         if needed and (all(map(points, needed)) or mends(needed, SURE)):
             rest = [item for item in refuted if item not in needed]
             return _make_findings(needed, evidence, rest, notes)
-    unconfirmed = tuple(make_cause(item) for item in evidence if item not in refuted)
-    return Findings(unconfirmed, (), tuple(map(make_cause, refuted)), tuple(notes))
+    return list_unconfirmed(
+        [item for item in evidence if item not in refuted], tuple(map(make_cause, refuted)), tuple(notes)
+    )
+
+
+def list_unconfirmed(
+    evidence: Sequence[Evidence], ruled_out: tuple[Cause, ...] = (), notes: tuple[str, ...] = ()
+) -> Findings:
+    """Likely causes; what not even the user's code shows a way for is a suspect, and no likely cause."""
+    likely = tuple(make_cause(item) for item in evidence if item.strength > Strength.REMOTE)
+    remote = tuple(make_cause(item) for item in evidence if item.strength <= Strength.REMOTE)
+    return Findings(likely, remote, ruled_out, notes)
 
 
 def points(item: Evidence) -> bool:

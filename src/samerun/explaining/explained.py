@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from samerun.explaining.cause import Findings, make_cause
-from samerun.explaining.confirm import is_free, points
+from samerun.explaining.cause import Findings
+from samerun.explaining.confirm import is_free, list_unconfirmed, points
 from samerun.explaining.explain import explain, leave_out
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.sources.catalogue import find_sources
@@ -76,4 +76,4 @@ class Explained:
 
     def unproved(self) -> Findings:
         """What is known of it without further runs."""
-        return Findings(tuple(map(make_cause, self.evidence)), notes=self.notes)
+        return list_unconfirmed(self.evidence, notes=self.notes)
