@@ -40,10 +40,10 @@ class Toy(ExperimentVerb):
         self.request_made = True
         return request_of(options, asked_control(options))
 
-    def experiment(self, request, options, listener):
+    def experiment(self, request, options, runner):
         if self.stopped_after is not None:
             for run, outcome in self.stopped_after.items():
-                listener.run_ended(run, 3, outcome, 1.0)
+                runner.listener.run_ended(run, 3, outcome, 1.0)
             raise KeyboardInterrupt
         self.control = request.control
         return Result(self.verdict)

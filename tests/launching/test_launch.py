@@ -13,7 +13,7 @@ import pytest
 
 from samerun.errors import CommandNotFound, UsageError
 from samerun.launching import launch as module
-from samerun.launching.launch import launch
+from samerun.launching.launch import LaunchRequest, launch
 from samerun.runs.plan import Control, Plan
 
 
@@ -198,4 +198,4 @@ class TestStop:
 
 def test_a_missing_working_directory_is_wrong_usage(tmp_path):
     with pytest.raises(UsageError, match="does not exist"):
-        launch(["true"], Plan(run=str(tmp_path)), cwd=tmp_path / "gone")
+        launch(LaunchRequest(["true"]), Plan(run=str(tmp_path)), tmp_path / "gone")

@@ -15,31 +15,30 @@ from samerun.experiments.check.result import CheckResult
 from samerun.experiments.check.zoom import Zoom, look_closer, stop_after
 from samerun.experiments.leftover_files import find_left_behind
 from samerun.experiments.living import list_losses
-from samerun.experiments.progress import Listener
+from samerun.experiments.original_folder import copy_without_new, list_folder
 from samerun.experiments.request import Request
-from samerun.experiments.trials import Record, Trials
-from samerun.experiments.workspace import copy_without_new, list_folder
+from samerun.experiments.runner import Runner
+from samerun.experiments.trials import Trials
 from samerun.explaining.cause import Findings
 from samerun.explaining.confirm import confirm, is_free, points
 from samerun.explaining.explain import list_suspects
 from samerun.explaining.explained import Explained
 from samerun.health.examine import examine
-from samerun.launching.run import record as recording
 from samerun.runs.difference import Difference
+from samerun.runs.plan import Plan
 from samerun.runs.store import Run
 from samerun.sources.catalogue import in_folder
 
 
-def check(request: Request, listener: Listener | None = None, record: Record = recording) -> CheckResult:
+def check(request: Request, runner: Runner | None = None) -> CheckResult:
     """Whether runs of the request's command give the same bits, and if not, where they part and why.
 
     Raises KeyboardInterrupt after Ctrl-C, with the runs recorded so far whole on disk, and what
-    `record` raises when the command cannot be started.
+    `launching.run.record` raises when the command cannot be started.
     """
-    trials = Trials(request, listener or Listener(), record)
-    last = None if request.steps is None else request.steps - 1
+    trials = Trials(request, runner)
     before = list_folder(request.folder) if request.confirm and not request.scratch else None
-    runs = trials.record("recording", request.runs, control=request.control, stop_after=last)
+    runs = trials.record("recording", request.runs, request.plan)
     comparisons = compare_whole(runs, steps=request.steps)
     trials.plain = list_losses(comparisons)
     result = start_undecided(request, runs, comparisons)
@@ -142,18 +141,15 @@ def _explain_left_behind(
 
         def trial(sources: tuple[str, ...], count: int) -> Comparison:
             # As the runs that parted were recorded: places at tier ops are not those at tier steps.
+            plan = replace(trials.request.plan, stop_after=stop_after(first))
             return trials.compare(
                 f"starting each from the same files: {' + '.join(sources)}",
                 count,
-                control=trials.request.control,
-                window=None,
-                stop_after=stop_after(first),
-                tier="steps",
+                plan,
+                trials.request.workspace.each_from(start),
             )
 
-        trials.fresh = start
         findings = confirm(first, evidence, trial, lambda source: source == best.source)
-        trials.fresh = None
     if not any(cause.confirmed for cause in findings.causes):
         return None
     known = {item.source for item in (*findings.causes, *findings.suspects)}
@@ -168,7 +164,8 @@ def _look_closer(
     closer = look_closer(trials, first, pair, request.control)
     proof = None
     if request.confirm and closer.reproduced:
-        proof = Proof(trials, request.control, closer.window, closer.stop_after, partings)
+        plan = Plan(tier="ops", window=closer.window, stop_after=closer.stop_after, control=request.control)
+        proof = Proof(trials, plan, partings)
     return closer, explain_and_confirm(closer.explained, proof)
 
 

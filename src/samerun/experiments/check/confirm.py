@@ -12,7 +12,7 @@ from samerun.explaining.confirm import Trial, confirm, is_race
 from samerun.explaining.explain import list_suspects
 from samerun.explaining.explained import Explained
 from samerun.runs.difference import Difference
-from samerun.runs.plan import Control
+from samerun.runs.plan import Control, Plan
 from samerun.sources.catalogue import find_sources
 
 
@@ -24,9 +24,7 @@ class Proof:
     """
 
     trials: Trials
-    base: Control | None  # what was controlled when the runs parted
-    window: tuple[int, int] | None
-    stop_after: int | None
+    plan: Plan  # of the runs that parted
     partings: tuple[Difference, ...] = ()  # the first differences of other runs of the same command
 
 
@@ -36,10 +34,10 @@ def explain_and_confirm(explained: Explained, proof: Proof | None) -> Findings:
     if proof is None:
         findings = Findings(explained.unproved().causes)
     else:
-        base = proof.base
+        base = proof.plan.control
         to_the_end = is_race((difference, *proof.partings), evidence)
         if to_the_end:
-            proof = replace(proof, stop_after=None)
+            proof = replace(proof, plan=replace(proof.plan, stop_after=None))
         findings = confirm(
             difference,
             evidence,
@@ -66,14 +64,9 @@ def _can_be_controlled(source: str, base: Control | None) -> bool:
 
 def _make_trial(proof: Proof) -> Trial:
     def trial(sources: tuple[str, ...], count: int) -> Comparison:
-        base = proof.base
+        base = proof.plan.control
         control = Control(only=sources) if base is None else replace(base, extra=(*base.extra, *sources))
-        return proof.trials.compare(
-            f"confirming {' + '.join(sources)}",
-            count,
-            window=proof.window,
-            stop_after=proof.stop_after,
-            control=control,
-        )
+        plan = replace(proof.plan, control=control)
+        return proof.trials.compare(f"confirming {' + '.join(sources)}", count, plan)
 
     return trial
