@@ -80,7 +80,7 @@ class ExperimentVerb(Verb):
         if getattr(options, "html", None) is not None:
             from samerun.report.html.pages import experiment
 
-            page = importlib.import_module(f"samerun.report.html.pages.{self.name}").page(result)
+            page = importlib.import_module(f"samerun.report.html.pages.{self.name}").build_page(result)
             experiment.write(page, options.html)
 
     def exit_code(self, result: Any) -> int:
