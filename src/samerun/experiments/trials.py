@@ -58,6 +58,10 @@ class Trials:
             parted = find_earliest(comparisons)
             if parted is not None:
                 return comparisons[parted]
+        return self.judge(runs, comparisons)
+
+    def judge(self, runs: Sequence[Run], comparisons: Sequence[Comparison]) -> Comparison:
+        """What runs of which no two part show: `same` when all are whole and still train."""
         reason = run_outcome.explain_failure(runs, parted=False)
         if reason is not None:
             return Comparison("unknown", Scope((runs[0].id, runs[-1].id)), reason)

@@ -59,11 +59,18 @@ def find_first_parting(runs: Sequence[Run], comparisons: Sequence[Comparison]) -
 def judge_agreeing(
     trials: Trials, result: CheckResult, runs: Sequence[Run], comparisons: Sequence[Comparison]
 ) -> CheckResult:
-    """The verdict on runs that do not part: never `same` by default."""
+    """The verdict on runs that do not part, by their operations where they make no step."""
+    if scope.count_steps(comparisons) == 0 and run_outcome.explain_failure(runs, parted=False) is None:
+        return without_steps.check(trials, result, runs)
+    return judge_recorded(result, runs, comparisons)
+
+
+def judge_recorded(
+    result: CheckResult, runs: Sequence[Run], comparisons: Sequence[Comparison]
+) -> CheckResult:
+    """The verdict on runs that do not part, from what is recorded: never `same` by default."""
     if failure := run_outcome.explain_failure(runs, parted=False):
         return replace(result, reason=failure, output=run_outcome.read_last_lines(runs))
-    if scope.count_steps(comparisons) == 0:
-        return without_steps.check(trials, result, runs)
     unknown = next((item for item in comparisons if item.verdict != "same"), None)
     if unknown is not None:
         return replace(result, reason=unknown.reason)

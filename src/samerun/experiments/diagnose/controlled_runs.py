@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from samerun.comparing.compare_runs import compare_all, compare_whole
-from samerun.comparing.comparison import Comparison, Scope
-from samerun.experiments import confidence, run_outcome
+from samerun.comparing.comparison import Comparison
+from samerun.experiments import confidence
 from samerun.experiments.check.check import find_first_parting
 from samerun.experiments.diagnose.edited_copy import make_edited_copy
-from samerun.experiments.living import require_living
 from samerun.experiments.trials import Trials
 from samerun.explaining.cause import Cause
 from samerun.explaining.patch import Patch, patch
@@ -126,13 +125,7 @@ class ControlledRuns:
             if parted is not None:
                 pair = (runs[0], runs[parted + 1])
                 return ProofRuns(comparisons[parted], pair, window, whole, prepared.patch)
-        reason = run_outcome.explain_failure(runs, parted=False)
-        if reason is not None:
-            unknown = Comparison("unknown", Scope((runs[0].id, runs[-1].id)), reason)
-            return ProofRuns(unknown, tuple(runs), window, whole, prepared.patch)
-        chosen = next((item for item in comparisons if item.verdict == "unknown"), comparisons[0])
-        chosen = require_living(chosen, self.trials.plain)
-        return ProofRuns(chosen, tuple(runs), window, whole, prepared.patch)
+        return ProofRuns(self.trials.judge(runs, comparisons), tuple(runs), window, whole, prepared.patch)
 
     def needed(self, count: int) -> int:
         """How many runs must agree: more for a difference that is rare."""

@@ -58,9 +58,8 @@ class _Experiment:
 
     def run(self) -> ResumeResult:
         request = self.request
-        last = None if request.steps is None else request.steps - 1
         with copy_folder(request.folder) as folder:
-            whole = self.attempts.record("never stopped", request.command, folder, stop_after=last)
+            whole = self.attempts.record("never stopped", request.command, folder, stop_after=self._last())
             self._told(whole, "never stopped", {})
             if reason := explain_unfit(whole, request):
                 return self._unknown(reason, whole)
