@@ -49,13 +49,13 @@ class LaunchRequest:
 class Outcome:
     """How a command ended.
 
-    `exit_code` is negative for a signal, as in `subprocess`; `error` is a sentence for people.
+    `exit_code` is negative for a signal, as in `subprocess`; `stopped` is by the plan's stop_after; `error`
+    is a sentence for people.
     """
 
     exit_code: int | None
     outcome: Word
     duration_s: float
-    stopped: bool = False  # by the plan's stop_after
     error: str | None = None
 
 
@@ -69,7 +69,6 @@ def launch(request: LaunchRequest, plan: Plan, cwd: Path) -> Outcome:
     command = list(request.command)
     environ = build_child_environment(plan, cwd, request.env)
     check_command(command, cwd, environ)
-    run = Path(plan.run)
     with (
         Interrupts() as interrupts,
         adopt_orphans(),
@@ -95,7 +94,7 @@ def launch(request: LaunchRequest, plan: Plan, cwd: Path) -> Outcome:
             tree = Tree(process, plan.to_json(), found=functools.partial(_see_to, matter))
             attempt = _Attempt(process, request, plan, tree, interrupts, started)
             assert process.stdout is not None
-            output = Output(process.stdout.fileno(), run / OUTPUT, tee=request.tee)
+            output = Output(process.stdout.fileno(), Path(plan.run, OUTPUT), tee=request.tee)
             try:
                 word = attempt.wait()
             finally:
@@ -253,7 +252,7 @@ def _make_outcome(
         errors.append(f"interrupted by {'Ctrl-C' if name == 'SIGINT' else name}")
     if lost is not None:
         errors.append(f"what it printed was not kept whole: {lost}")
-    return Outcome(code, word, duration_s, word == "stopped", "; ".join(errors) or None)
+    return Outcome(code, word, duration_s, "; ".join(errors) or None)
 
 
 def _describe_failure(code: int) -> str:
