@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from samerun.cli.arguments import find_verbs
+from samerun.cli.experiment import ExperimentVerb
 from surface.described import KEPT, describe, keys
 
 SAMERUN = [sys.executable, "-m", "samerun.cli.main"]
@@ -77,6 +79,11 @@ def test_runs_recorded_before_are_read(tmp_path, kept):
     assert (first["step"], first["phase"], first["what"], first["rank"]) == (1, "data", "input", 0)
     assert result["causes"][0]["source"] == "python-random"
     assert keys(result) == set(kept["json"]["diff"])
+
+
+def test_each_verb_that_makes_an_experiment_has_its_keys_held(kept):
+    verbs = {name for name, verb in find_verbs().items() if isinstance(verb, ExperimentVerb)}
+    assert set(VERBS) == verbs <= set(kept["json"])
 
 
 @pytest.mark.slow
