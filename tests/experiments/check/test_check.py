@@ -1,4 +1,4 @@
-"""Covers `confirm.py`, `result.py`, `without_steps.py` and `zoom.py`."""
+"""Covers `confirm.py`, `judge.py`, `result.py`, `without_steps.py` and `zoom.py`."""
 
 from __future__ import annotations
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from samerun.comparing.compare_runs import compare_whole, find_earliest
+from samerun.comparing.compare_runs import compare_whole
 from samerun.comparing.comparison import Comparison
 from samerun.experiments import run_outcome, scope
 from samerun.experiments.check import without_steps
 from samerun.experiments.check.confirm import Proof, explain_and_confirm
+from samerun.experiments.check.judge import find_first_parting, judge_recorded
 from samerun.experiments.check.result import CheckResult
 from samerun.experiments.check.zoom import Zoom, look_closer, stop_after
 from samerun.experiments.leftover_files import find_left_behind
@@ -48,14 +49,6 @@ def check(request: Request, runner: Runner | None = None) -> CheckResult:
     return _differs(trials, result, runs, comparisons, parted, before)
 
 
-def find_first_parting(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> int | None:
-    """Which comparison parts first in time, other than by a crash; None when none does."""
-    pairs = zip(comparisons, runs[1:], strict=True)
-    uncrashed = [item for item, run in pairs if not run_outcome.is_crash(item, (runs[0], run))]
-    parted = find_earliest(uncrashed)
-    return None if parted is None else comparisons.index(uncrashed[parted])
-
-
 def judge_agreeing(
     trials: Trials, result: CheckResult, runs: Sequence[Run], comparisons: Sequence[Comparison]
 ) -> CheckResult:
@@ -63,18 +56,6 @@ def judge_agreeing(
     if scope.count_steps(comparisons) == 0 and run_outcome.explain_failure(runs, parted=False) is None:
         return without_steps.check(trials, result, runs)
     return judge_recorded(result, runs, comparisons)
-
-
-def judge_recorded(
-    result: CheckResult, runs: Sequence[Run], comparisons: Sequence[Comparison]
-) -> CheckResult:
-    """The verdict on runs that do not part, from what is recorded: never `same` by default."""
-    if failure := run_outcome.explain_failure(runs, parted=False):
-        return replace(result, reason=failure, output=run_outcome.read_last_lines(runs))
-    unknown = next((item for item in comparisons if item.verdict != "same"), None)
-    if unknown is not None:
-        return replace(result, reason=unknown.reason)
-    return replace(result, verdict="same")
 
 
 def start_undecided(request: Request, runs: Sequence[Run], comparisons: Sequence[Comparison]) -> CheckResult:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from samerun.comparing.compare_runs import compare_all, compare_whole
 from samerun.comparing.comparison import Comparison
 from samerun.experiments import run_outcome, scope
-from samerun.experiments.check.check import find_first_parting, judge_recorded
 from samerun.experiments.check.confirm import explain_and_confirm
+from samerun.experiments.check.judge import find_first_parting, judge_recorded
 from samerun.experiments.check.result import CheckResult
 from samerun.experiments.living import list_losses
 from samerun.explaining.explained import Explained

@@ -10,7 +10,7 @@ from pathlib import Path
 from samerun.comparing.compare_runs import compare_all, compare_whole
 from samerun.comparing.comparison import Comparison
 from samerun.experiments import confidence
-from samerun.experiments.check.check import find_first_parting
+from samerun.experiments.check.judge import find_first_parting
 from samerun.experiments.diagnose.edited_copy import make_edited_copy
 from samerun.experiments.trials import Trials
 from samerun.explaining.cause import Cause

@@ -14,7 +14,8 @@ from samerun.comparing.comparison import Comparison
 from samerun.comparing.pairing import read
 from samerun.comparing.unexplained_inputs import may_agree_by_luck
 from samerun.experiments import confidence
-from samerun.experiments.check.check import find_first_parting, judge_agreeing, list_agreeing, start_undecided
+from samerun.experiments.check.check import judge_agreeing, list_agreeing, start_undecided
+from samerun.experiments.check.judge import find_first_parting
 from samerun.experiments.diagnose import storage
 from samerun.experiments.diagnose.controlled_runs import ControlledRuns
 from samerun.experiments.diagnose.patch_trial import mend
