@@ -12,8 +12,10 @@ from samerun.comparing.compare_runs import compare
 from samerun.experiments.cost.configurations import Setup
 from samerun.experiments.cost.cost import Rounds, cost
 from samerun.experiments.request import Request
+from samerun.launching.launch import LaunchRequest
 from samerun.launching.run import record
-from samerun.runs.plan import Control
+from samerun.launching.workspace import Workspace
+from samerun.runs.plan import Control, Plan
 from samerun.runs.store import Store
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -47,7 +49,7 @@ def main() -> None:
 def same(command, store, mode, env):
     """The verdict on this machine and a simulated one; portable sets its variables over those of `env`."""
     runs = [
-        record(list(command), store=store, cwd=EXAMPLES, control=Control(mode), env=variables)
+        record(LaunchRequest(command, variables), Plan(control=Control(mode)), Workspace(EXAMPLES, store))
         for variables in ({}, env)
     ]
     return compare(*runs).verdict

@@ -18,7 +18,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from samerun.launching.launch import LaunchRequest
 from samerun.launching.run import record
+from samerun.launching.workspace import Workspace
+from samerun.runs.plan import Plan
 from samerun.runs.store import Store
 
 ROUNDS = 12
@@ -41,12 +44,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "train.py").write_text(TRAINING)
-        command, store = [sys.executable, "train.py"], Store(folder / ".samerun")
+        command = [sys.executable, "train.py"]
+        request, at = LaunchRequest(command), Workspace(folder, Store(folder / ".samerun"))
         ways: dict[str, Callable[[], object]] = {
             "plain": lambda: subprocess.run(command, cwd=folder, check=True),
-            "tier steps": lambda: record(command, store=store, cwd=folder),
+            "tier steps": lambda: record(request, Plan(), at),
             "tier ops, first step": lambda: record(
-                command, store=store, cwd=folder, tier="ops", window=(-1, 0), values=True
+                request, Plan(tier="ops", window=(-1, 0), values=True), at
             ),
         }
         seconds: dict[str, list[float]] = {way: [] for way in ways}

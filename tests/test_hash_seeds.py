@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from samerun.launching.launch import LaunchRequest
 from samerun.launching.run import record
-from samerun.runs.plan import Control, Replay
+from samerun.launching.workspace import Workspace
+from samerun.runs.plan import Control, Plan, Replay
 from samerun.runs.store import Run, Store
 
 SHOW = """
@@ -40,8 +42,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(folder: Path, **options: Any) -> Run:
-    return record([sys.executable, "show.py"], store=Store(folder / ".samerun"), cwd=folder, **options)
+def run(folder: Path, *command: str, env: dict[str, str] | None = None, **plan: Any) -> Run:
+    request = LaunchRequest(command or (sys.executable, "show.py"), env=env or {})
+    return record(request, Plan(**plan), Workspace(folder, Store(folder / ".samerun")))
 
 
 def seen(recorded: Run) -> dict[str, Any]:
@@ -78,7 +81,6 @@ def test_what_the_user_or_a_control_fixes_stays(folder: Path) -> None:
 
 
 def test_a_shell_gets_none(folder: Path) -> None:
-    shell = ["sh", "-c", f"{sys.executable} show.py"]
-    recorded = [record(shell, store=Store(folder / ".samerun"), cwd=folder) for _ in range(2)]
+    recorded = [run(folder, "sh", "-c", f"{sys.executable} show.py") for _ in range(2)]
     assert seen(recorded[0])["own"] != seen(recorded[1])["own"]
     assert "PYTHONHASHSEED" not in os.environ

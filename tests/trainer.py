@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from samerun.launching.launch import LaunchRequest
 from samerun.launching.run import record
+from samerun.launching.workspace import Workspace
 from samerun.runs.difference import Row
+from samerun.runs.plan import Plan
 from samerun.runs.reading import Trace
 from samerun.runs.store import Run, Store
 
@@ -33,10 +37,16 @@ class Trainer:
         path.write_text(textwrap.dedent(text))
         return path
 
-    def record(self, *command: str, **options: Any) -> Run:
+    def record(
+        self, *command: str, env: Mapping[str, str] | None = None, scratch: bool = False, **plan: Any
+    ) -> Run:
         words = [sys.executable, *command] if command and command[0].endswith(".py") else list(command)
         words = [sys.executable if word == "python" else word for word in words]
-        return record(words, store=self.store, cwd=self.folder, timeout=120, **options)
+        return record(
+            LaunchRequest(words, env or {}, timeout=120),
+            Plan(**plan),
+            Workspace(self.folder, self.store, fresh=scratch),
+        )
 
     def rows(self, run: Run, what: str | None = None, stem: str = "rank0") -> list[Row]:
         rows = every_row(run.traces()[stem])

@@ -5,6 +5,9 @@ from pathlib import Path
 
 from experiments.scripts import Script
 
+from samerun.launching.launch import LaunchRequest
+from samerun.launching.workspace import Workspace
+from samerun.runs.plan import Plan
 from samerun.runs.store import Run, Store
 
 from .command import samerun
@@ -13,14 +16,7 @@ from .command import samerun
 def recorded(script: Script, folder: Path, count: int = 2) -> list[Run]:
     return [
         script.record(
-            ["python", "train.py"],
-            store=Store(folder / ".samerun"),
-            cwd=folder,
-            tier="steps",
-            window=None,
-            stop_after=None,
-            control=None,
-            on_progress=lambda seen: None,
+            LaunchRequest(["python", "train.py"]), Plan(), Workspace(folder, Store(folder / ".samerun"))
         )
         for _ in range(count)
     ]

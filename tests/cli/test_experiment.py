@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from report.experiments import VARIED, studied
 
+from samerun.cli.arguments import find_verbs
 from samerun.cli.base import add_control_options, add_launch_options, add_steps_option, asked_control
 from samerun.cli.experiment import ExperimentVerb, request_of
 from samerun.cli.files import add_output_options
 from samerun.errors import UsageError
+from samerun.experiments.cost.result import CostResult
 
 
 @dataclass
@@ -40,10 +44,10 @@ class Toy(ExperimentVerb):
         self.request_made = True
         return request_of(options, asked_control(options))
 
-    def experiment(self, request, options, listener):
+    def experiment(self, request, options, runner):
         if self.stopped_after is not None:
             for run, outcome in self.stopped_after.items():
-                listener.run_ended(run, 3, outcome, 1.0)
+                runner.listener.run_ended(run, 3, outcome, 1.0)
             raise KeyboardInterrupt
         self.control = request.control
         return Result(self.verdict)
@@ -109,3 +113,29 @@ def test_ctrl_c_says_which_runs_are_kept(toy, runs, kept, capsys):
     assert run(toy) == 130
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith("samerun: interrupted; ") and last.endswith(kept)
+
+
+PAGES = {"cost": CostResult("same", ("python", "train.py")), "study": studied(), "vary": VARIED}
+
+
+def verbs_of_experiments() -> dict[str, ExperimentVerb]:
+    return {name: verb for name, verb in find_verbs().items() if isinstance(verb, ExperimentVerb)}
+
+
+def test_every_verb_whose_html_is_its_own_page_writes_it(tmp_path):
+    found = []
+    for name, verb in verbs_of_experiments().items():
+        parser = argparse.ArgumentParser()
+        verb.add_options(parser)
+        if type(verb).write_files is ExperimentVerb.write_files and "--html" in parser.format_help():
+            file = tmp_path / f"{name}.html"
+            verb.write_files(PAGES[name], argparse.Namespace(html=str(file)), None)
+            assert f"samerun <span>{name}</span>" in file.read_text()
+            found.append(name)
+    assert found == sorted(PAGES)
+
+
+def test_every_verb_of_an_experiment_has_its_text():
+    for name, verb in verbs_of_experiments().items():
+        if type(verb).show is ExperimentVerb.show:
+            assert callable(importlib.import_module(f"samerun.report.text.{name}").show)

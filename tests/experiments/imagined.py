@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from samerun.digest import algorithms, combine, digest_bytes
+from samerun.launching.launch import LaunchRequest
 from samerun.launching.marker_files import TORCH_SEEN, name_marker
+from samerun.launching.workspace import Workspace
 from samerun.runs.manifest import Manifest
-from samerun.runs.plan import Control
+from samerun.runs.plan import Control, Plan
 from samerun.runs.schema import SCHEMA
-from samerun.runs.store import Run, Store
+from samerun.runs.store import Run
 from samerun.runs.trace import TraceWriter
+
+from .calls import prepare
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "threads": {"intra": 2},
@@ -43,11 +47,14 @@ class Imagined:
     steps: int = 3
     calls: list[dict[str, Any]] = field(default_factory=list)
 
-    def record(self, command: list[str], **how: Any) -> Run:
+    def record(self, request: LaunchRequest, plan: Plan, at: Workspace) -> Run:
         """As launching.run.record."""
-        self.calls.append({"command": command, **how})
-        store: Store = how["store"]
-        path = store.create()
+        with prepare(request, plan, at) as how:
+            self.calls.append(how)
+            return self._play(how)
+
+    def _play(self, how: dict[str, Any]) -> Run:
+        path = how["store"].create()
         (path / TORCH_SEEN).touch()
         varied = self._varied(how)
         for source in how["vary"]:
@@ -63,7 +70,7 @@ class Imagined:
         (path / "output.txt").write_text("ValueError: no such locale\n" if failed else "done\n")
         Manifest(
             id=path.name,
-            command=tuple(command),
+            command=tuple(how["command"]),
             cwd=str(how["cwd"]),
             started="2026-11-01T12:00:00.000+00:00",
             tier=how["tier"],

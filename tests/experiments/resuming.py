@@ -8,12 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from samerun.digest import algorithms, combine, digest_bytes
+from samerun.launching.launch import LaunchRequest
 from samerun.launching.marker_files import PYTHON_SEEN, TORCH_SEEN
 from samerun.launching.progress_files import Progress
+from samerun.launching.workspace import Workspace
 from samerun.runs.manifest import Manifest
+from samerun.runs.plan import Plan
 from samerun.runs.schema import SCHEMA
-from samerun.runs.store import Run, Store
+from samerun.runs.store import Run
 from samerun.runs.trace import TraceWriter
+
+from .calls import prepare
 
 EPOCH = 10  # steps
 
@@ -34,22 +39,20 @@ class Training:
     left_in: Path | None = None  # where checkpoints are kept, when not in the working directory
     calls: list[dict[str, Any]] = field(default_factory=list)
 
-    def record(self, command: list[str], **how: Any) -> Run:
+    def record(self, request: LaunchRequest, plan: Plan, at: Workspace) -> Run:
         """As launching.run.record."""
-        self.calls.append({"command": command, **how})
-        store: Store = how["store"]
-        return _Play(self, len(self.calls), store.create(), how, command).run()
+        with prepare(request, plan, at) as how:
+            self.calls.append(how)
+            return _Play(self, len(self.calls), at.store.create(), how).run()
 
 
 class _Play:
-    def __init__(
-        self, training: Training, number: int, path: Path, how: dict[str, Any], command: list[str]
-    ) -> None:
+    def __init__(self, training: Training, number: int, path: Path, how: dict[str, Any]) -> None:
         self.training = training
         self.number = number
         self.path = path
         self.how = how
-        self.command = command
+        self.command: list[str] = how["command"]
         self.checkpoint = (training.left_in or how["copy"]) / "last.json"
         self.writer: TraceWriter | None = None
         self.done = 0  # by this process

@@ -9,14 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from samerun.digest import algorithms, combine, digest_bytes
+from samerun.launching.launch import LaunchRequest
 from samerun.launching.marker_files import PYTHON_SEEN, TORCH_SEEN
 from samerun.launching.progress_files import Progress
+from samerun.launching.workspace import Workspace
 from samerun.runs.manifest import Manifest
-from samerun.runs.plan import Control
+from samerun.runs.plan import Control, Plan
 from samerun.runs.schema import DRAWS, SCHEMA
-from samerun.runs.store import Run, Store
+from samerun.runs.store import Run
 from samerun.runs.trace import TraceWriter
 from samerun.sources.catalogue import find_sources
+
+from .calls import prepare
 
 KERNEL = "nondeterministic-kernels"
 # What an edit of the code puts in that makes a source repeat itself.
@@ -63,11 +67,11 @@ class Script:
     caches: bool = False  # it keeps a file, and draws one more number from numpy where there is none
     calls: list[dict[str, Any]] = field(default_factory=list)
 
-    def record(self, command: list[str], **how: Any) -> Run:
+    def record(self, request: LaunchRequest, plan: Plan, at: Workspace) -> Run:
         """As launching.run.record."""
-        self.calls.append(how)
-        store: Store = how["store"]
-        return _Play(self, len(self.calls), store.create(), how).run(command)
+        with prepare(request, plan, at) as how:
+            self.calls.append(how)
+            return _Play(self, len(self.calls), at.store.create(), how).run()
 
 
 class _Play:
@@ -83,7 +87,7 @@ class _Play:
         self.weights = b"start"
         self.done = 0
 
-    def run(self, command: list[str]) -> Run:
+    def run(self) -> Run:
         (self.path / PYTHON_SEEN).touch()
         if self.script.imports_torch:
             (self.path / TORCH_SEEN).touch()
@@ -98,7 +102,7 @@ class _Play:
         how = self.how
         Manifest(
             id=self.path.name,
-            command=tuple(command),
+            command=tuple(how["command"]),
             cwd=str(how["cwd"]),
             started="2026-11-01T12:00:00.000+00:00",
             tier=how["tier"],
@@ -110,7 +114,8 @@ class _Play:
             plan={key: how[key] for key in ("tier", "window", "stop_after")},
             settings=self._settings(),
         ).write(self.path)
-        how["on_progress"](Progress(self.done or None, 0.5, 1.0))
+        if how["on_progress"] is not None:
+            how["on_progress"](Progress(self.done or None, 0.5, 1.0))
         return Run(self.path)
 
     def _settings(self) -> dict[str, Any]:

@@ -13,12 +13,13 @@ import pytest
 from samerun.experiments.check.check import check
 from samerun.experiments.check.result import CheckResult
 from samerun.experiments.diagnose.diagnose import diagnose
-from samerun.experiments.progress import Listener
 from samerun.experiments.replayed import Recorded
 from samerun.experiments.request import Request
 from samerun.experiments.trials import Trials
+from samerun.launching.launch import LaunchRequest
 from samerun.launching.run import record
-from samerun.runs.plan import Replay
+from samerun.launching.workspace import Workspace
+from samerun.runs.plan import Plan, Replay
 from samerun.runs.store import Run, Store
 
 TRAINING = """
@@ -52,13 +53,13 @@ def confirmed(result: CheckResult) -> dict[str, bool]:
 def recorded(folder: Path, script: str, replayed: Run | None = None) -> Run:
     request = requested(folder, script)
     replay = None if replayed is None else Replay(str(replayed.path))
-    return record(request.command, store=request.store, cwd=folder, replay=replay)
+    return record(LaunchRequest(request.command), Plan(replay=replay), Workspace(folder, request.store))
 
 
 def repeat(folder: Path, script: str, *sources: str) -> tuple[str, str | None]:
     run = recorded(folder, script)
-    trials = Trials(requested(folder, script), Listener())
-    again = Recorded(run, None, "steps", None, None).repeat(trials, "replaying", sources, 1)
+    trials = Trials(requested(folder, script))
+    again = Recorded(run, Plan()).repeat(trials, "replaying", sources, 1)
     return again.verdict, again.reason
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import samerun
-from samerun.launching.launch import Outcome, launch
+from samerun.launching.launch import LaunchRequest, Outcome, launch
 from samerun.runs.plan import Control, Plan
 
 HERE = Path(__file__).parent
@@ -39,7 +39,7 @@ class Launched:
         fakes = os.pathsep.join([str(HERE / "overlay"), str(HERE / "stubs"), str(self.cwd)])
         env = {"REAL_SAMERUN": real, "TOLD": str(self.told), "PYTHONPATH": fakes, **(env or {})}
         words = [sys.executable if word == "python" else word for word in command]
-        return launch(words, plan, cwd=self.cwd, env=env, **rest)
+        return launch(LaunchRequest(words, env, **rest), plan, self.cwd)
 
     @property
     def output(self) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import torches
 
-from samerun.launching.launch import launch
+from samerun.launching.launch import LaunchRequest, launch
 from samerun.runs.plan import Control, Plan
 
 AT_START = ["observe start", "observe late-start"]
@@ -330,7 +330,9 @@ def test_torchrun_reaches_its_workers(tmp_path: Path, method):
         "torchrun": [str(Path(sys.executable).parent / "torchrun")],
         "module": [sys.executable, "-m", "torch.distributed.run"],
     }[method]
-    outcome = launch([*torchrun, "--nproc-per-node", "2", "train.py"], Plan(run=str(run)), cwd=tmp_path)
+    outcome = launch(
+        LaunchRequest([*torchrun, "--nproc-per-node", "2", "train.py"]), Plan(run=str(run)), tmp_path
+    )
     output = (run / "output.txt").read_text()
     assert outcome.exit_code == 0, output
     assert {line for line in output.splitlines() if line.startswith("rank")} == {"rank 0 True", "rank 1 True"}

@@ -13,7 +13,7 @@ import pytest
 
 from samerun.errors import CommandNotFound, UsageError
 from samerun.launching import launch as module
-from samerun.launching.launch import launch
+from samerun.launching.launch import LaunchRequest, launch
 from samerun.runs.plan import Control, Plan
 
 
@@ -180,7 +180,7 @@ class TestStop:
         outcome = launched(
             "python", "train.py", str(launched.run), "rank0", "rank1", stop_after=3, timeout=20
         )
-        assert (outcome.outcome, outcome.stopped, outcome.error) == ("stopped", True, None)
+        assert (outcome.outcome, outcome.error) == ("stopped", None)
         assert outcome.exit_code == -signal.SIGKILL
         assert not (launched.cwd / "checkpoint").exists()
         assert not list(launched.run.glob("*.stopped"))
@@ -188,7 +188,7 @@ class TestStop:
     def test_one_rank_of_two_is_not_enough(self, launched):
         launched.write("train.py", self.STOPS)
         outcome = launched("python", "train.py", str(launched.run), "rank0", stop_after=3, timeout=1)
-        assert (outcome.outcome, outcome.stopped) == ("timeout", False)
+        assert outcome.outcome == "timeout"
 
     def test_without_stop_after_nobody_looks(self, launched):
         launched.write("train.py", self.STOPS)
@@ -198,4 +198,4 @@ class TestStop:
 
 def test_a_missing_working_directory_is_wrong_usage(tmp_path):
     with pytest.raises(UsageError, match="does not exist"):
-        launch(["true"], Plan(run=str(tmp_path)), cwd=tmp_path / "gone")
+        launch(LaunchRequest(["true"]), Plan(run=str(tmp_path)), tmp_path / "gone")

@@ -44,7 +44,8 @@ from samerun.launching import launch as module
 from samerun.runs.plan import Plan
 module._GRACE_S = float(sys.argv[1])
 signal.signal(signal.SIGINT, lambda *_: None)  # what comes after the launch is for nobody
-outcome = module.launch([sys.executable, '-S', 'train.py'], Plan(run=sys.argv[2]), cwd=Path.cwd())
+request = module.LaunchRequest([sys.executable, '-S', 'train.py'])
+outcome = module.launch(request, Plan(run=sys.argv[2]), Path.cwd())
 print(outcome.outcome, flush=True)
 """
 

@@ -13,6 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from samerun.cli.arguments import find_verbs
+from samerun.cli.experiment import ExperimentVerb
+from samerun.experiments.cost.pricing import Ratio
+from samerun.experiments.cost.result import Price
 from surface.described import KEPT, describe, keys
 
 SAMERUN = [sys.executable, "-m", "samerun.cli.main"]
@@ -79,7 +83,19 @@ def test_runs_recorded_before_are_read(tmp_path, kept):
     assert keys(result) == set(kept["json"]["diff"])
 
 
+def test_each_verb_that_makes_an_experiment_has_its_keys_held(kept):
+    verbs = {name for name, verb in find_verbs().items() if isinstance(verb, ExperimentVerb)}
+    assert set(VERBS) == verbs <= set(kept["json"])
+
+
+def test_a_price_that_was_measured_has_its_ratio_and_interval():
+    """Not among the keys above: a command that finds its checkpoint again makes no step to be timed."""
+    price = Price("threads", "one thread", Ratio(1.2, 1.1, 1.3), (1.2, 1.2)).to_json()
+    assert price["step"] == {"ratio": 1.2, "low": 1.1, "high": 1.3}
+
+
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_keys_of_each_verbs_json_are_as_before(tmp_path, kept, verb):
     assert keys(result_of(verb, tmp_path)) == set(kept["json"][verb])
@@ -88,6 +104,6 @@ def test_the_keys_of_each_verbs_json_are_as_before(tmp_path, kept, verb):
 def result_of(verb: str, folder: Path) -> dict:
     (folder / "train.py").write_text(SCRIPT)
     command = [*SAMERUN, verb, *VERBS[verb], "--json", "result.json", "--", sys.executable, "train.py"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=230)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=840)
     assert done.returncode in (0, 1, 3), done.stderr
     return json.loads((folder / "result.json").read_text())

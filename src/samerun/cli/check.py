@@ -17,8 +17,8 @@ from samerun.cli.files import add_output_options, write_files
 
 if TYPE_CHECKING:
     from samerun.experiments.check.result import CheckResult
-    from samerun.experiments.progress import Listener
     from samerun.experiments.request import Request
+    from samerun.experiments.runner import Runner
 
 
 class Check(ExperimentVerb):
@@ -49,11 +49,11 @@ class Check(ExperimentVerb):
         """So many runs of the command."""
         return request_of(options, asked_control(options), runs=options.runs, confirm=options.confirm)
 
-    def experiment(self, request: Request, options: argparse.Namespace, listener: Listener) -> CheckResult:
+    def experiment(self, request: Request, options: argparse.Namespace, runner: Runner) -> CheckResult:
         """Check."""
         from samerun.experiments.check.check import check
 
-        return check(request, listener)
+        return check(request, runner)
 
     def write_files(self, result: CheckResult, options: argparse.Namespace, request: Request) -> None:
         """Write --html and --junit."""

@@ -12,8 +12,8 @@ from samerun.runs.plan import Control
 
 if TYPE_CHECKING:
     from samerun.experiments.cost.result import CostResult
-    from samerun.experiments.progress import Listener
     from samerun.experiments.request import Request
+    from samerun.experiments.runner import Runner
 
 
 class Cost(ExperimentVerb):
@@ -47,8 +47,8 @@ class Cost(ExperimentVerb):
         """The command, with the control that is priced."""
         return request_of(options, Control("strict", options.seed))
 
-    def experiment(self, request: Request, options: argparse.Namespace, listener: Listener) -> CostResult:
+    def experiment(self, request: Request, options: argparse.Namespace, runner: Runner) -> CostResult:
         """Measure."""
         from samerun.experiments.cost.cost import Rounds, cost
 
-        return cost(request, Rounds(options.rounds, options.budget), listener)
+        return cost(request, Rounds(options.rounds, options.budget), runner)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from samerun.experiments.diagnose.result import Diagnosis
-    from samerun.experiments.progress import Listener
     from samerun.experiments.request import Request
+    from samerun.experiments.runner import Runner
 
 _FOREVER = 1 << 31
 
@@ -57,11 +57,11 @@ class Diagnose(ExperimentVerb):
         """So many runs of the command to begin with."""
         return request_of(options, asked_control(options), runs=options.until or options.runs)
 
-    def experiment(self, request: Request, options: argparse.Namespace, listener: Listener) -> Diagnosis:
+    def experiment(self, request: Request, options: argparse.Namespace, runner: Runner) -> Diagnosis:
         """Diagnose."""
         from samerun.experiments.diagnose.diagnose import diagnose
 
-        return diagnose(request, listener, rare=options.until is not None)
+        return diagnose(request, runner, rare=options.until is not None)
 
     def show(self, result: Diagnosis, options: argparse.Namespace, console: Console) -> None:
         """Print every source that was found, and where the patch is."""

@@ -19,8 +19,8 @@ from samerun.cli.store import store_to_record
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from samerun.experiments.progress import Listener
     from samerun.experiments.request import Request
+    from samerun.experiments.runner import Runner
     from samerun.runs.plan import Control
 
 
@@ -39,12 +39,13 @@ class ExperimentVerb(Verb):
         self.check_options(options)
         check_targets(options)
         request = self.request(options)
+        from samerun.experiments.runner import Runner
         from samerun.report.progress import Progress
 
         progress = Progress()
         try:
             with progress:
-                result = self.experiment(request, options, progress)
+                result = self.experiment(request, options, Runner(progress))
         except KeyboardInterrupt:
             say(f"interrupted; {self.kept(request, progress.runs)}")
             return exit_codes.INTERRUPTED
@@ -62,7 +63,7 @@ class ExperimentVerb(Verb):
         """What the options ask for. Raises UsageError for what cannot be."""
 
     @abstractmethod
-    def experiment(self, request: Any, options: argparse.Namespace, listener: Listener) -> Any:
+    def experiment(self, request: Any, options: argparse.Namespace, runner: Runner) -> Any:
         """Make the experiment and return its result."""
 
     def kept(self, request: Any, runs: Mapping[str, str]) -> str:
@@ -79,7 +80,7 @@ class ExperimentVerb(Verb):
         if getattr(options, "html", None) is not None:
             from samerun.report.html.pages import experiment
 
-            page = importlib.import_module(f"samerun.report.html.pages.{self.name}").page(result)
+            page = importlib.import_module(f"samerun.report.html.pages.{self.name}").build_page(result)
             experiment.write(page, options.html)
 
     def exit_code(self, result: Any) -> int:

@@ -16,9 +16,9 @@ from samerun.cli.store import store_to_record
 from samerun.errors import UsageError
 
 if TYPE_CHECKING:
-    from samerun.experiments.progress import Listener
     from samerun.experiments.resume.attempts import ResumeRequest
     from samerun.experiments.resume.result import ResumeResult
+    from samerun.experiments.runner import Runner
 
 _KILL_AT = "--kill-at"
 
@@ -90,13 +90,11 @@ class Resume(ExperimentVerb):
         check_command(request.resume_with, request.folder, os.environ)
         return request
 
-    def experiment(
-        self, request: ResumeRequest, options: argparse.Namespace, listener: Listener
-    ) -> ResumeResult:
+    def experiment(self, request: ResumeRequest, options: argparse.Namespace, runner: Runner) -> ResumeResult:
         """Kill, resume and compare."""
         from samerun.experiments.resume.resume import resume
 
-        return resume(request, listener)
+        return resume(request, runner)
 
     def kept(self, request: ResumeRequest, runs: Mapping[str, str]) -> str:
         """The runs, or that there are none."""

@@ -11,6 +11,7 @@ from samerun.cli.base import Verb, add_control_options, add_launch_options, choo
 from samerun.cli.stderr import say
 from samerun.cli.store import store_to_record
 from samerun.report.text.uncontrolled import describe_uncontrolled
+from samerun.runs.plan import Plan
 
 if TYPE_CHECKING:
     from samerun.runs.store import Run
@@ -42,22 +43,14 @@ class RunVerb(Verb):
 
     def run(self, options: argparse.Namespace) -> int:
         """Run, and return the command's own exit code (128 + the signal's number after a signal)."""
+        from samerun.launching.launch import LaunchRequest
         from samerun.launching.run import record
+        from samerun.launching.workspace import Workspace
 
-        control = choose_control(options, options.extra)
         run = record(
-            list(options.command),
-            store=store_to_record(),
-            tier="steps",
-            window=None,
-            stop_after=None,
-            control=control,
-            cwd=Path.cwd(),
-            timeout=options.timeout,
-            tee=True,
-            env={},
-            on_progress=None,
-            scratch=options.scratch,
+            LaunchRequest(options.command, timeout=options.timeout, tee=True),
+            Plan(control=choose_control(options, options.extra)),
+            Workspace(Path.cwd(), store_to_record(), fresh=options.scratch),
         )
         _tell(run)
         for line in describe_uncontrolled(run, options):

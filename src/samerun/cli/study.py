@@ -18,7 +18,7 @@ from samerun.errors import UsageError
 from samerun.runs.plan import MODES
 
 if TYPE_CHECKING:
-    from samerun.experiments.progress import Listener
+    from samerun.experiments.runner import Runner
     from samerun.experiments.study.result import StudyResult
     from samerun.experiments.study.study import CarryOut, StudyRequest
 
@@ -93,9 +93,7 @@ class Study(ExperimentVerb):
             threads=max(1, _count_processors() // jobs) if several else None,
         )
 
-    def experiment(
-        self, request: StudyRequest, options: argparse.Namespace, listener: Listener
-    ) -> StudyResult:
+    def experiment(self, request: StudyRequest, options: argparse.Namespace, runner: Runner) -> StudyResult:
         """Study."""
         from samerun.experiments.study.study import study
 
@@ -104,7 +102,7 @@ class Study(ExperimentVerb):
             from samerun.experiments.study.mlflow import Tracking
 
             logged = Tracking(options.mlflow).log
-        return study(request, _choose_launcher(options), listener, logged)
+        return study(request, _choose_launcher(options), runner.listener, logged)
 
     def kept(self, request: StudyRequest, runs: Mapping[str, str]) -> str:
         """Results, rather than runs."""

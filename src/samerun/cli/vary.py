@@ -17,8 +17,8 @@ from samerun.cli.experiment import ExperimentVerb, request_of
 from samerun.cli.files import add_output_options
 
 if TYPE_CHECKING:
-    from samerun.experiments.progress import Listener
     from samerun.experiments.request import Request
+    from samerun.experiments.runner import Runner
     from samerun.experiments.vary.result import VaryResult
 
 
@@ -58,8 +58,8 @@ class Vary(ExperimentVerb):
         controlled = options.mode is not None or options.seed is not None
         return request_of(options, choose_control(options) if controlled else None)
 
-    def experiment(self, request: Request, options: argparse.Namespace, listener: Listener) -> VaryResult:
+    def experiment(self, request: Request, options: argparse.Namespace, runner: Runner) -> VaryResult:
         """Vary."""
         from samerun.experiments.vary.vary import VaryRequest, vary
 
-        return vary(request, VaryRequest(options.factors, options.budget, options.first), listener)
+        return vary(request, VaryRequest(options.factors, options.budget, options.first), runner)

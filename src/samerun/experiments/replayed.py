@@ -6,15 +6,15 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from samerun.comparing.compare_runs import compare_all, find_earliest
-from samerun.comparing.comparison import Comparison, Scope
+from samerun.comparing.comparison import Comparison
 from samerun.errors import RunError
-from samerun.experiments import run_outcome
-from samerun.experiments.living import require_living
 from samerun.experiments.trials import Trials
+from samerun.launching.workspace import Workspace
 from samerun.runs.answers import read_all_answers
-from samerun.runs.plan import Control, Replay, Tier
+from samerun.runs.plan import Plan, Replay
 from samerun.runs.store import Run
 from samerun.sources.catalogue import find_sources
+from samerun.sources.source import Kind
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,7 @@ class Recorded:
     """A run that others are to repeat, and how it was recorded."""
 
     run: Run
-    control: Control | None
-    tier: Tier
-    window: tuple[int, int] | None
-    stop_after: int | None
+    plan: Plan
 
     def can_give(self, sources: Collection[str]) -> bool:
         """Whether what each of these gave to the run was kept, to its end."""
@@ -40,36 +37,34 @@ class Recorded:
         ended = {answer.source for answer in answers if answer.what == "ended"}
         return kept.issuperset(sources) and ended.isdisjoint(sources)
 
-    def repeat(self, trials: Trials, stage: str, sources: Collection[str], count: int) -> Comparison:
+    def repeat(
+        self,
+        trials: Trials,
+        stage: str,
+        sources: Collection[str],
+        count: int,
+        at: Workspace | None = None,
+    ) -> Comparison:
         """Up to `count` runs with these replayed, until one parts from the recorded run.
 
+        What names files by time or uuid would write where the recorded run did: runs are in a copy then.
         Unknown where a run asks for what the recorded one did not ask for before they part: the replay was
         not whole then, and proves nothing.
         """
+        at = at or trials.request.workspace
+        if at.copy is None and any(find_sources()[id_].kind is Kind.WORLD for id_ in sources):
+            at = replace(at, fresh=True)
         runs = [self.run]
-        if self.stop_after is None and self.run.outcome == "stopped":  # the others are whole
-            runs = trials.record(
-                stage, 1, control=self.control, tier=self.tier, window=self.window, stop_after=None
-            )
+        if self.plan.stop_after is None and self.run.outcome == "stopped":  # the others are whole
+            runs = trials.record(stage, 1, self.plan, at)
+        plan = replace(self.plan, replay=Replay(str(runs[0].path.resolve()), tuple(sorted(sources))))
         while len(runs) <= count:
-            runs += trials.record(
-                stage,
-                1,
-                control=self.control,
-                tier=self.tier,
-                window=self.window,
-                stop_after=self.stop_after,
-                replay=Replay(str(runs[0].path.resolve()), tuple(sorted(sources))),
-            )
+            runs += trials.record(stage, 1, plan, at)
             comparisons = compare_all(runs)
             parted = find_earliest(comparisons)
             if parted is not None:
                 return self._judge(runs[-1], comparisons[parted], sources)
-        reason = run_outcome.explain_failure(runs, parted=False)
-        if reason is not None:
-            return Comparison("unknown", Scope((runs[0].id, runs[-1].id)), reason)
-        chosen = next((item for item in comparisons if item.verdict == "unknown"), comparisons[0])
-        return require_living(chosen, trials.plain)
+        return trials.judge(runs, comparisons)
 
     def _judge(self, run: Run, comparison: Comparison, sources: Collection[str]) -> Comparison:
         lacking = [

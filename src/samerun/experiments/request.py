@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from samerun.runs.plan import Control
+from samerun.launching.launch import LaunchRequest
+from samerun.launching.workspace import Workspace
+from samerun.runs.plan import Control, Plan
 from samerun.runs.store import Store
 
 
@@ -22,3 +24,27 @@ class Request:
     confirm: bool = True
     timeout: float | None = None  # seconds, for each run
     scratch: bool = False  # each run gets its own copy of `folder`
+
+    @property
+    def launch(self) -> LaunchRequest:
+        """The command as it is started."""
+        return LaunchRequest(self.command, timeout=self.timeout)
+
+    @property
+    def plan(self) -> Plan:
+        """That of a whole run at tier steps, controlled as asked."""
+        return self.limit(Plan(control=self.control))
+
+    @property
+    def last_step(self) -> int | None:
+        """The step after which a whole run is stopped, None where it ends by itself."""
+        return None if self.steps is None else self.steps - 1
+
+    def limit(self, plan: Plan) -> Plan:
+        """The plan, which `steps` stops where it does not stop the runs itself."""
+        return plan if plan.stop_after is not None else replace(plan, stop_after=self.last_step)
+
+    @property
+    def workspace(self) -> Workspace:
+        """Where the runs take place, unless an experiment needs them elsewhere."""
+        return Workspace(self.folder, self.store, fresh=self.scratch)

@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 from samerun.comparing.compare_runs import compare
 from samerun.controls import select_sources
 from samerun.experiments import run_outcome
-from samerun.experiments.progress import Listener
 from samerun.experiments.request import Request
+from samerun.experiments.runner import Runner
 from samerun.experiments.tensor_digests import list_unequal, read_named
-from samerun.experiments.trials import Record
 from samerun.launching.marker_files import name_marker
 from samerun.runs.difference import Difference
-from samerun.runs.plan import Control, Tier
+from samerun.runs.plan import Control, Plan
 from samerun.runs.reading import Trace
 from samerun.runs.schema import only_helps
 from samerun.runs.store import Run
@@ -44,29 +43,16 @@ def leave_alone(control: Control | None, sources: Sequence[str]) -> Control | No
 
 
 class VariedRuns:
-    """Records the runs of one command; raises KeyboardInterrupt once one that was interrupted is on disk."""
+    """Records the runs of one command; raises what `Runner.run` raises."""
 
-    def __init__(self, request: Request, listener: Listener, record: Record) -> None:
+    def __init__(self, request: Request, runner: Runner) -> None:
         self.request = request
         self.control = request.control
-        self.steps: int | None = request.steps
-        self.runs: list[Run] = []  # all of them
-        self._listener = listener
-        self._record = record
+        self._runner = runner
 
-    def run(
-        self,
-        stage: str,
-        changes: Sequence[Change] = (),
-        *,
-        tier: Tier = "steps",
-        window: tuple[int, int] | None = None,
-        stop_after: int | None = None,
-    ) -> Run:
-        """Record one run with these changes, to its end (or to --steps) unless `stop_after` is given."""
+    def run(self, stage: str, changes: Sequence[Change] = (), plan: Plan | None = None) -> Run:
+        """Record one run with these changes: a whole one, or as `plan` says."""
         request = self.request
-        if stop_after is None and request.steps is not None:
-            stop_after = request.steps - 1
         command = request.command
         environment: dict[str, str] = {}
         with contextlib.ExitStack() as stack:
@@ -76,32 +62,18 @@ class VariedRuns:
                 command = command if variant.rewrite is None else variant.rewrite(command)
                 if variant.around is not None:
                     stack.enter_context(variant.around())
-            self._listener.stage(stage)
-            self._listener.run_started(1, 1, self.steps if stop_after is None else stop_after + 1)
-            run = self._record(
-                list(command),
-                store=request.store,
-                tier=tier,
-                window=window,
-                stop_after=stop_after,
+            plan = replace(
+                request.limit(plan or Plan(values=True)),
                 control=leave_alone(self.control, [change.source for change in changes]),
-                cwd=request.folder,
-                timeout=request.timeout,
-                scratch=request.scratch or any(change.variant.scratch for change in changes),
-                values=tier == "steps",
-                env=environment,
                 vary=_collect_values(changes),
-                on_progress=lambda seen: (
-                    None
-                    if seen.step is None
-                    else self._listener.progress(seen.step, seen.loss, seen.elapsed_s)
-                ),
             )
-        self.runs.append(run)
-        self._listener.run_ended(run.id, run.steps, run.outcome, run.duration_s)
-        if run.outcome == "interrupted":
-            raise KeyboardInterrupt
-        return run
+            fresh = request.scratch or any(change.variant.scratch for change in changes)
+            return self._runner.run(
+                replace(request.launch, command=command, env=environment),
+                plan,
+                at=replace(request.workspace, fresh=fresh),
+                stage=stage,
+            )
 
 
 def _collect_values(changes: Sequence[Change]) -> dict[str, object]:

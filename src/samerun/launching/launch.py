@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -36,41 +36,42 @@ Word = Literal["finished", "failed", "interrupted", "timeout", "stopped"]
 
 
 @dataclass(frozen=True)
+class LaunchRequest:
+    """A command, and how it is started and followed."""
+
+    command: Sequence[str]
+    env: Mapping[str, str] = field(default_factory=dict)  # added to our environment
+    timeout: float | None = None  # seconds
+    tee: bool = False  # its output is shown as well, and it reads our standard input
+    on_progress: Callable[[Progress], None] | None = None
+
+
+@dataclass(frozen=True)
 class Outcome:
     """How a command ended.
 
-    `exit_code` is negative for a signal, as in `subprocess`; `error` is a sentence for people.
+    `exit_code` is negative for a signal, as in `subprocess`; `stopped` is by the plan's stop_after; `error`
+    is a sentence for people.
     """
 
     exit_code: int | None
     outcome: Word
     duration_s: float
-    stopped: bool = False  # by the plan's stop_after
     error: str | None = None
 
 
-def launch(
-    command: Sequence[str],
-    plan: Plan,
-    *,
-    cwd: Path,
-    env: Mapping[str, str] | None = None,
-    timeout: float | None = None,
-    tee: bool = False,
-    on_progress: Callable[[Progress], None] | None = None,
-) -> Outcome:
-    """Run `command` in `cwd` under `plan`; its output goes to output.txt in the plan's run, which exists.
+def launch(request: LaunchRequest, plan: Plan, cwd: Path) -> Outcome:
+    """Run a command in `cwd` under `plan`; its output goes to output.txt in the plan's run, which exists.
 
-    `env` is added to our environment; `timeout` is in seconds. With `tee` the output is shown too, and
-    the command reads our standard input. No process of the command is left when this returns, also after
-    Ctrl-C, SIGTERM or SIGHUP (outcome "interrupted").
+    No process of the command is left when this returns, also after Ctrl-C, SIGTERM or SIGHUP (outcome
+    "interrupted").
     Raises CommandNotFound, or UsageError when a variable of the user contradicts a control.
     """
-    environ = build_child_environment(plan, cwd, env or {})
+    command = list(request.command)
+    environ = build_child_environment(plan, cwd, request.env)
     if plan.hash_seed is not None and is_python(command, cwd, environ):
         environ |= hash_seed.derive(plan.hash_seed, ())
     check_command(command, cwd, environ)
-    run = Path(plan.run)
     with (
         Interrupts() as interrupts,
         adopt_orphans(),
@@ -80,10 +81,10 @@ def launch(
         started = time.monotonic()
         try:
             process = subprocess.Popen(
-                list(command),
+                command,
                 cwd=cwd,
                 env=environ,
-                stdin=None if tee else subprocess.DEVNULL,
+                stdin=None if request.tee else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 bufsize=0,
@@ -94,9 +95,9 @@ def launch(
         with process:
             _see_to(matter, psutil.Process(process.pid))
             tree = Tree(process, plan.to_json(), found=functools.partial(_see_to, matter))
-            attempt = _Attempt(process, plan, tree, timeout, interrupts, Follower(run), on_progress, started)
+            attempt = _Attempt(process, request, plan, tree, interrupts, started)
             assert process.stdout is not None
-            output = Output(process.stdout.fileno(), run / OUTPUT, tee=tee)
+            output = Output(process.stdout.fileno(), Path(plan.run, OUTPUT), tee=request.tee)
             try:
                 word = attempt.wait()
             finally:
@@ -104,7 +105,7 @@ def launch(
                 output.close()
         attempt.following.forget()
     return _make_outcome(
-        word, process.returncode, time.monotonic() - started, timeout, interrupts, output.lost
+        word, process.returncode, time.monotonic() - started, request.timeout, interrupts, output.lost
     )
 
 
@@ -139,22 +140,20 @@ class _Attempt:
     def __init__(
         self,
         process: subprocess.Popen[bytes],
+        request: LaunchRequest,
         plan: Plan,
         tree: Tree,
-        timeout: float | None,
         interrupts: Interrupts,
-        following: Follower,
-        on_progress: Callable[[Progress], None] | None,
         started: float,
     ) -> None:
-        self.following = following
+        self.following = Follower(Path(plan.run))
         self._process = process
         self._tree = tree
         self._stops = plan.stop_after is not None
         self._interrupts = interrupts
-        self._on_progress = on_progress
+        self._on_progress = request.on_progress
         self._started = started
-        self._deadline = None if timeout is None else started + timeout
+        self._deadline = None if request.timeout is None else started + request.timeout
         self._word: Word | None = None
 
     def wait(self) -> Word:
@@ -256,7 +255,7 @@ def _make_outcome(
         errors.append(f"interrupted by {'Ctrl-C' if name == 'SIGINT' else name}")
     if lost is not None:
         errors.append(f"what it printed was not kept whole: {lost}")
-    return Outcome(code, word, duration_s, word == "stopped", "; ".join(errors) or None)
+    return Outcome(code, word, duration_s, "; ".join(errors) or None)
 
 
 def _describe_failure(code: int) -> str:

@@ -2,85 +2,49 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
 import platform
 import secrets
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 from samerun.errors import RunError, UsageError
-from samerun.launching.launch import Outcome, build_child_environment, launch
-from samerun.launching.progress_files import Progress
+from samerun.launching.launch import LaunchRequest, Outcome, build_child_environment, launch
 from samerun.launching.summarise_traces import summarise_traces
-from samerun.launching.working_copy import find_root, make_scratch_copy
+from samerun.launching.workspace import Workspace
 from samerun.runs import provenance
 from samerun.runs.manifest import FILE, Manifest
-from samerun.runs.plan import Control, Plan, Probe, Replay, Tier
-from samerun.runs.store import Run, Store
+from samerun.runs.plan import Plan
+from samerun.runs.store import Run
 from samerun.sources import hash_seed
 
 
-def record(
-    command: Sequence[str],
-    *,
-    store: Store,
-    cwd: Path,
-    tier: Tier = "steps",
-    window: tuple[int, int] | None = None,
-    stop_after: int | None = None,
-    control: Control | None = None,
-    timeout: float | None = None,
-    tee: bool = False,
-    env: Mapping[str, str] | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
-    scratch: bool = False,
-    copy: Path | None = None,
-    values: bool = False,
-    probe: Probe | None = None,
-    vary: Mapping[str, Any] | None = None,
-    clock: str | None = None,
-    replay: Replay | None = None,
-) -> Run:
-    """Run `command` in `cwd` (with `scratch`: in a copy of it) under the recorder; give the run on disk.
+def record(request: LaunchRequest, plan: Plan, at: Workspace) -> Run:
+    """Run a command as `plan` says, in the workspace and under the recorder; give the run on disk.
 
-    `copy` is a copy of `cwd` to run in that is there already, with what earlier runs left in it.
-
-    The other arguments are those of `Plan` and `launch`. The manifest says "running" until the command has
-    ended, and what became of it afterwards, whatever that was; when the disk does not take that any more,
-    the manifest of the run returned says so.
+    The `run`, the `root` and the `hash_seed` of the plan are filled in here. The manifest says "running" until
+    the command has ended, and what became of it afterwards, whatever that was; when the disk does not take
+    that any more, the manifest of the run returned says so.
     Before anything is started, and then leaving no run behind: raises UsageError (CommandNotFound, …), and
     RunError when the run cannot be kept on disk.
     """
-    path = store.create()
-    plan = Plan(
-        run=str(path),
-        tier=tier,
-        window=window,
-        stop_after=stop_after,
-        control=control,
-        values=values,
-        probe=probe,
-        vary=vary or {},
-        clock=clock,
-        replay=replay,
-        hash_seed=_choose_hash_seed(tier, control, env or {}, replay),
-    )
+    path = at.store.create()
     try:
-        with make_scratch_copy(cwd) if scratch else contextlib.nullcontext(copy or cwd) as folder:
-            if scratch or copy is not None:
-                plan = dataclasses.replace(plan, root=str(find_root(folder)))
-            manifest = _make_manifest(command, plan, cwd, folder, env or {})
+        with at.prepare() as (folder, root):
+            plan = dataclasses.replace(
+                plan,
+                run=str(path),
+                root=None if root is None else str(root),
+                hash_seed=_choose_hash_seed(plan, request.env),
+            )
+            manifest = _make_manifest(request, plan, at.folder, folder)
             _begin(manifest, path)
             outcome = Outcome(None, "failed", 0.0, error="samerun itself was stopped before the command")
             try:
-                outcome = launch(
-                    command, plan, cwd=folder, env=env, timeout=timeout, tee=tee, on_progress=on_progress
-                )
+                outcome = launch(request, plan, folder)
             finally:
                 run = _close_manifest(manifest, path, outcome)
     except BaseException as error:
@@ -90,15 +54,14 @@ def record(
     return run
 
 
-def _choose_hash_seed(
-    tier: Tier, control: Control | None, env: Mapping[str, str], replay: Replay | None
-) -> int | None:
+def _choose_hash_seed(plan: Plan, env: Mapping[str, str]) -> int | None:
     """A new one for each run, unless the user or a control fixes it, or another run's is replayed."""
+    source = hash_seed.HashSeed()
     is_fixed = env.get(hash_seed.VARIABLE, os.environ.get(hash_seed.VARIABLE, "")) not in ("", "random")
-    if tier == "none" or is_fixed or hash_seed.HashSeed().is_controlled_by(control):
+    if plan.tier == "none" or is_fixed or source.is_controlled_by(plan.control):
         return None
-    if replay is not None and replay.holds(hash_seed.HashSeed.id):
-        recorded = Manifest.read(Path(replay.run)).plan.get("hash_seed")
+    if plan.replay is not None and plan.replay.holds(source.id):
+        recorded = Manifest.read(Path(plan.replay.run)).plan.get("hash_seed")
         if isinstance(recorded, int):
             return recorded
     return secrets.randbits(63)
@@ -135,13 +98,11 @@ def _close_manifest(manifest: Manifest, path: Path, outcome: Outcome) -> Run:
     return Run(path)
 
 
-def _make_manifest(
-    command: Sequence[str], plan: Plan, cwd: Path, folder: Path, env: Mapping[str, str]
-) -> Manifest:
+def _make_manifest(request: LaunchRequest, plan: Plan, cwd: Path, folder: Path) -> Manifest:
     control = plan.control
     return Manifest(
         id=Path(plan.run).name,
-        command=tuple(command),
+        command=tuple(request.command),
         cwd=str(cwd),  # a scratch copy is gone when somebody looks for the source
         started=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
         tier=plan.tier,
@@ -150,7 +111,7 @@ def _make_manifest(
         plan=dataclasses.asdict(plan),
         git=provenance.describe_git(cwd),
         platform=platform.platform(),
-        environment=provenance.select_environment(build_child_environment(plan, folder, env)),
+        environment=provenance.select_environment(build_child_environment(plan, folder, request.env)),
     )
 
 

@@ -86,7 +86,7 @@ class Plan:
     that step is complete.
     """
 
-    run: str  # absolute path of the run's folder
+    run: str = ""  # absolute path of the run's folder, which launching.run makes
     tier: Tier = "steps"
     window: tuple[int, int] | None = None
     stop_after: int | None = None
@@ -94,7 +94,7 @@ class Plan:
     values: bool = False  # sample the values of the weights now and then, to measure how a difference grows
     probe: Probe | None = None
     clock: str | None = None
-    root: str | None = None  # of the copy that the command runs in: the folder that stands for `/`
+    root: str | None = None  # what stands for `/` in the copy that the command runs in; launching.run's too
     vary: Mapping[str, Any] = field(default_factory=dict)  # source id to the value that `Source.vary` gets
     replay: Replay | None = None
     hash_seed: int | None = None  # what the PYTHONHASHSEED of each process is derived from; None: left alone

@@ -1,4 +1,4 @@
-"""Covers `confirm.py`, `result.py`, `without_steps.py` and `zoom.py`."""
+"""Covers `confirm.py`, `judge.py`, `result.py`, `without_steps.py` and `zoom.py`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from samerun.experiments.check.check import check
 from samerun.experiments.check.result import CheckResult
 from samerun.experiments.progress import Listener
 from samerun.experiments.request import Request
+from samerun.experiments.runner import Runner
 from samerun.runs.plan import Control
 from samerun.runs.store import Store
 
@@ -19,7 +20,7 @@ from ..scripts import KERNEL, Script
 
 def checked(script: Script, folder: Path, listener: Listener | None = None, **asked: Any) -> CheckResult:
     request = Request(("python", "train.py"), folder, Store(folder / ".samerun"), **asked)
-    return check(request, listener, script.record)
+    return check(request, Runner(listener, script.record))
 
 
 def where(result: CheckResult) -> tuple[int, str, str]:

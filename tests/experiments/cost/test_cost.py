@@ -21,9 +21,12 @@ from samerun.experiments.cost.interleave import run_in_turns
 from samerun.experiments.cost.result import CostResult
 from samerun.experiments.cost.timed_run import TimedRun
 from samerun.experiments.request import Request
+from samerun.experiments.runner import Runner
+from samerun.launching.launch import LaunchRequest
+from samerun.launching.workspace import Workspace
 from samerun.recording.steps.step_timer import step_seconds
 from samerun.runs.manifest import Manifest
-from samerun.runs.plan import Control
+from samerun.runs.plan import Control, Plan
 from samerun.runs.store import Run, Store
 
 from ..imagined import SETTINGS, Imagined
@@ -46,8 +49,8 @@ TOY = """
 
 
 def timed(trainer: Trainer, **environment: str) -> TimedRun:
-    store = str(trainer.store.root)
-    return TimedRun((sys.executable, "train.py"), str(trainer.folder), store, "", environment=environment)
+    request = LaunchRequest((sys.executable, "train.py"), environment)
+    return TimedRun(request, Plan(tier="none"), Workspace(trainer.folder, trainer.store))
 
 
 def test_two_commands_take_turns_step_by_step(trainer: Trainer) -> None:
@@ -71,9 +74,18 @@ def test_one_that_ends_early_does_not_keep_the_other(trainer: Trainer) -> None:
 
 def test_one_that_fails_at_once_does_not_keep_the_other(trainer: Trainer) -> None:
     trainer.script(TOY)
-    bad = replace(timed(trainer), command=(sys.executable, "-c", "raise SystemExit(3)"))
+    bad = replace(timed(trainer), request=LaunchRequest((sys.executable, "-c", "raise SystemExit(3)")))
     a, b = run_in_turns([timed(trainer, STEPS="3"), bad], random.Random(0))
     assert (a.outcome, b.outcome) == ("finished", "failed")
+
+
+def test_what_the_process_of_a_run_reads_is_what_was_asked_for(trainer: Trainer) -> None:
+    plan = Plan(tier="ops", stop_after=3, control=Control("strict", 5, only=("threads",), extra=("clock",)))
+    request = LaunchRequest(("python", "train.py"), {"NAME": "a"}, timeout=9.0)
+    asked = TimedRun(request, plan, Workspace(trainer.folder, trainer.store, fresh=True))
+    read = TimedRun.from_json(asked.to_json())
+    assert (read.plan, read.at.folder, read.at.fresh) == (plan, trainer.folder, True)
+    assert (read.request.env, read.request.timeout) == ({"NAME": "a"}, 9.0)
 
 
 # --- the loop ----------------------------------------------------------------------------------------
@@ -91,8 +103,8 @@ class Machine:
         return [self._run(command) for command in commands]
 
     def _run(self, command: TimedRun) -> Run:
-        path = Store(Path(command.store)).create()
-        ids = _controlled(command.control)
+        path = command.at.store.create()
+        ids = _controlled(command.plan.control)
         failed = self.fails in ids
         price = 1.0
         for id_ in ids:
@@ -101,8 +113,8 @@ class Machine:
         (path / "rank0.times.json").write_text(f'{{"seconds": {seconds}}}')
         Manifest(
             id=path.name,
-            command=command.command,
-            cwd=command.folder,
+            command=tuple(command.request.command),
+            cwd=str(command.at.folder),
             started="2026-11-01T12:00:00.000+00:00",
             outcome="failed" if failed else "finished",
             exit_code=1 if failed else 0,
@@ -111,13 +123,10 @@ class Machine:
         return Run(path)
 
 
-def _controlled(control: Any) -> set[str]:
+def _controlled(control: Control | None) -> set[str]:
     from samerun.controls import select_sources
 
-    if control is None:
-        return set()
-    fields = {**control, "only": control["only"] and tuple(control["only"]), "extra": tuple(control["extra"])}
-    return {source.id for source in select_sources(Control(**fields))}
+    return {source.id for source in select_sources(control)}
 
 
 @dataclass
@@ -140,11 +149,7 @@ def costed(
 ) -> CostResult:
     monkeypatch.setattr(module, "run_in_turns", machine.side_by_side)
     request = Request(("python", "train.py"), folder, Store(folder / ".samerun"))
-
-    def record(command: list[str], **how: Any) -> Run:
-        return script.record(command, **{"vary": {}, **how})
-
-    return cost(request, Rounds(**rounds), record=record)
+    return cost(request, Rounds(**rounds), Runner(record=script.record))
 
 
 def test_a_dear_control_is_named_with_what_it_buys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,19 +223,18 @@ def test_the_ways_are_those_that_the_machine_and_the_command_have() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_planted_slowdown_is_found_and_nothing_costs_nothing(trainer: Trainer) -> None:
+def test_a_planted_slowdown_is_found_and_nothing_costs_nothing(
+    trainer: Trainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     trainer.script(TOY)
     request = Request((sys.executable, "train.py"), trainer.folder, trainer.store)
-    planted = Setup("planted", "control: planted", environment={"TIMES": "1.1", "STEPS": "60"})
-    again = replace(AGAIN, environment={"STEPS": "60"})
-    monkey = pytest.MonkeyPatch()
-    with monkey.context() as patch:
-        patch.setenv("STEPS", "60")
-        result = cost(request, Rounds(6, search=False), ways=[again, planted])
+    planted = Setup("planted", "control: planted", environment={"TIMES": "11"})
+    monkeypatch.setenv("TIMES", "10")
+    result = cost(request, Rounds(6, search=False), ways=[AGAIN, planted])
     prices = {price.name: price.steps for price in result.prices}
     assert prices["nothing"] is not None and prices["nothing"].holds(1.0)
     assert prices["planted"] is not None
-    assert prices["planted"].low > 1.0 and prices["planted"].holds(1.10), prices
+    assert prices["planted"].low > 1.0 and prices["planted"].ratio == pytest.approx(1.10), prices
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import pytest
 from samerun.experiments.diagnose.diagnose import FIRST_WINDOW, diagnose
 from samerun.experiments.diagnose.result import Diagnosis
 from samerun.experiments.request import Request
+from samerun.experiments.runner import Runner
 from samerun.runs.store import Store
 
 from ..scripts import KERNEL, Script
@@ -33,7 +34,7 @@ def diagnosed(
 ) -> Diagnosis:
     (folder / "train.py").write_text(code)
     request = Request(("python", "train.py"), folder, Store(folder / ".samerun"), **asked)
-    return diagnose(request, None, script.record, rare=rare)
+    return diagnose(request, Runner(record=script.record), rare=rare)
 
 
 def sources(diagnosis: Diagnosis) -> list[list[str]]:

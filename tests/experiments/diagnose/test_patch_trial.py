@@ -1,4 +1,7 @@
-"""What is offered as a patch: all that is needed, or nothing."""
+"""What is offered as a patch: all that is needed, or nothing.
+
+Covers `edited_copy.py`.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,10 @@ import pytest
 
 from samerun.experiments.resume.compare_resumed import KilledRun, Resumption, compare_resumed
 from samerun.experiments.resume.epoch_starts import EpochStarts
+from samerun.launching.launch import LaunchRequest
 from samerun.launching.run import record
+from samerun.launching.workspace import Workspace
+from samerun.runs.plan import Plan
 from samerun.runs.store import Run, Store
 
 from ..resuming import ACCUMULATES, SCRIPT
@@ -51,7 +54,8 @@ class Series:
 
 def _record(folder: Path, name: str, words: str, **how: int) -> Run:
     command = [sys.executable, "train.py", *words.split()]
-    return record(command, store=Store(folder / ".samerun"), cwd=folder / name, timeout=120, **how)
+    at = Workspace(folder / name, Store(folder / ".samerun"))
+    return record(LaunchRequest(command, timeout=120), Plan(**how), at)
 
 
 def where(back: Resumption) -> tuple[int, str, str] | None:

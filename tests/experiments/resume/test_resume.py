@@ -13,6 +13,7 @@ import pytest
 from samerun.experiments.resume.attempts import ResumeRequest
 from samerun.experiments.resume.result import ResumeResult
 from samerun.experiments.resume.resume import resume
+from samerun.experiments.runner import Runner
 from samerun.runs.plan import Control
 from samerun.runs.store import Store
 
@@ -28,7 +29,7 @@ def resumed(
     request = ResumeRequest(
         command, (*command, *with_.split()), at, work, Store(folder / ".samerun"), **asked
     )
-    return resume(request, None, training.record)
+    return resume(request, Runner(record=training.record))
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,7 @@ import pytest
 
 from samerun.errors import UsageError
 from samerun.experiments.request import Request
+from samerun.experiments.runner import Runner
 from samerun.experiments.vary.result import VaryResult
 from samerun.experiments.vary.vary import VaryRequest, list_changes, vary
 from samerun.runs.plan import Control
@@ -26,7 +27,7 @@ def varied(
     script: Imagined, folder: Path, *factors: str, control: Control | None = None, **asked: Any
 ) -> VaryResult:
     request = Request(("python", "train.py"), folder, Store(folder / ".samerun"), control=control)
-    return vary(request, VaryRequest(factors or FOUR, **asked), record=script.record)
+    return vary(request, VaryRequest(factors or FOUR, **asked), Runner(record=script.record))
 
 
 def verdicts(result: VaryResult) -> dict[str, set[str]]:
@@ -185,5 +186,5 @@ def test_the_number_of_processes_is_found_in_the_command(tmp_path: Path) -> None
     request = Request(
         ("torchrun", "--nproc-per-node", "2", "train.py"), tmp_path, Store(tmp_path / ".samerun")
     )
-    vary(request, VaryRequest(("world-size",)), record=script.record)
+    vary(request, VaryRequest(("world-size",)), Runner(record=script.record))
     assert ["torchrun", "--nproc-per-node", "1", "train.py"] in [call["command"] for call in script.calls]

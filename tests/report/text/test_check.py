@@ -1,4 +1,4 @@
-"""Covers `causes.py`."""
+"""Covers `causes.py` and `opening.py`."""
 
 from __future__ import annotations
 

@@ -6,41 +6,41 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from samerun.comparing.compare_runs import compare_whole, find_earliest
+from samerun.comparing.compare_runs import compare_whole
 from samerun.comparing.comparison import Comparison
 from samerun.experiments import run_outcome, scope
 from samerun.experiments.check import without_steps
 from samerun.experiments.check.confirm import Proof, explain_and_confirm
+from samerun.experiments.check.judge import find_first_parting, judge_recorded
 from samerun.experiments.check.result import CheckResult
 from samerun.experiments.check.zoom import Zoom, look_closer, stop_after
 from samerun.experiments.leftover_files import find_left_behind
 from samerun.experiments.living import list_losses
-from samerun.experiments.progress import Listener
+from samerun.experiments.original_folder import copy_without_new, list_folder
 from samerun.experiments.replayed import Recorded
 from samerun.experiments.request import Request
-from samerun.experiments.trials import Record, Trials
-from samerun.experiments.workspace import copy_without_new, list_folder
+from samerun.experiments.runner import Runner
+from samerun.experiments.trials import Trials
 from samerun.explaining.cause import Findings
 from samerun.explaining.confirm import confirm, is_free, points
 from samerun.explaining.explain import list_suspects
 from samerun.explaining.explained import Explained
 from samerun.health.examine import examine
-from samerun.launching.run import record as recording
 from samerun.runs.difference import Difference
+from samerun.runs.plan import Plan
 from samerun.runs.store import Run
 from samerun.sources.catalogue import in_folder
 
 
-def check(request: Request, listener: Listener | None = None, record: Record = recording) -> CheckResult:
+def check(request: Request, runner: Runner | None = None) -> CheckResult:
     """Whether runs of the request's command give the same bits, and if not, where they part and why.
 
     Raises KeyboardInterrupt after Ctrl-C, with the runs recorded so far whole on disk, and what
-    `record` raises when the command cannot be started.
+    `launching.run.record` raises when the command cannot be started.
     """
-    trials = Trials(request, listener or Listener(), record)
-    last = None if request.steps is None else request.steps - 1
+    trials = Trials(request, runner)
     before = list_folder(request.folder) if request.confirm and not request.scratch else None
-    runs = trials.record("recording", request.runs, control=request.control, stop_after=last)
+    runs = trials.record("recording", request.runs, request.plan)
     comparisons = compare_whole(runs, steps=request.steps)
     trials.plain = list_losses(comparisons)
     result = start_undecided(request, runs, comparisons)
@@ -50,26 +50,13 @@ def check(request: Request, listener: Listener | None = None, record: Record = r
     return _differs(trials, result, runs, comparisons, parted, before)
 
 
-def find_first_parting(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> int | None:
-    """Which comparison parts first in time, other than by a crash; None when none does."""
-    pairs = zip(comparisons, runs[1:], strict=True)
-    uncrashed = [item for item, run in pairs if not run_outcome.is_crash(item, (runs[0], run))]
-    parted = find_earliest(uncrashed)
-    return None if parted is None else comparisons.index(uncrashed[parted])
-
-
 def judge_agreeing(
     trials: Trials, result: CheckResult, runs: Sequence[Run], comparisons: Sequence[Comparison]
 ) -> CheckResult:
-    """The verdict on runs that do not part: never `same` by default."""
-    if failure := run_outcome.explain_failure(runs, parted=False):
-        return replace(result, reason=failure, output=run_outcome.read_last_lines(runs))
-    if scope.count_steps(comparisons) == 0:
+    """The verdict on runs that do not part, by their operations where they make no step."""
+    if scope.count_steps(comparisons) == 0 and run_outcome.explain_failure(runs, parted=False) is None:
         return without_steps.check(trials, result, runs)
-    unknown = next((item for item in comparisons if item.verdict != "same"), None)
-    if unknown is not None:
-        return replace(result, reason=unknown.reason)
-    return replace(result, verdict="same")
+    return judge_recorded(result, runs, comparisons)
 
 
 def start_undecided(request: Request, runs: Sequence[Run], comparisons: Sequence[Comparison]) -> CheckResult:
@@ -143,18 +130,15 @@ def _explain_left_behind(
 
         def trial(sources: tuple[str, ...], count: int) -> Comparison:
             # As the runs that parted were recorded: places at tier ops are not those at tier steps.
+            plan = replace(trials.request.plan, stop_after=stop_after(first))
             return trials.compare(
                 f"starting each from the same files: {' + '.join(sources)}",
                 count,
-                control=trials.request.control,
-                window=None,
-                stop_after=stop_after(first),
-                tier="steps",
+                plan,
+                trials.request.workspace.each_from(start),
             )
 
-        trials.fresh = start
         findings = confirm(first, evidence, trial, lambda source: source == best.source)
-        trials.fresh = None
     if not any(cause.confirmed for cause in findings.causes):
         return None
     known = {item.source for item in (*findings.causes, *findings.suspects)}
@@ -169,9 +153,8 @@ def _look_closer(
     closer = look_closer(trials, first, pair, request.control)
     proof = None
     if request.confirm and closer.reproduced:
-        at = closer.window, closer.stop_after
-        recorded = Recorded(trials.recorded[closer.pair[0]], request.control, "ops", *at)
-        proof = Proof(trials, request.control, *at, partings, recorded)
+        plan = Plan(tier="ops", window=closer.window, stop_after=closer.stop_after, control=request.control)
+        proof = Proof(trials, plan, partings, Recorded(trials.recorded[closer.pair[0]], plan))
     return closer, explain_and_confirm(closer.explained, proof)
 
 

@@ -13,7 +13,7 @@ from samerun.explaining.confirm import confirm, is_race
 from samerun.explaining.explain import list_suspects
 from samerun.explaining.explained import Explained
 from samerun.runs.difference import Difference
-from samerun.runs.plan import Control
+from samerun.runs.plan import Control, Plan
 from samerun.sources.catalogue import find_sources
 
 
@@ -25,9 +25,7 @@ class Proof:
     """
 
     trials: Trials
-    base: Control | None  # what was controlled when the runs parted
-    window: tuple[int, int] | None
-    stop_after: int | None
+    plan: Plan  # of the runs that parted
     partings: tuple[Difference, ...] = ()  # the first differences of other runs of the same command
     recorded: Recorded | None = None  # the first of the runs that parted; None: it cannot be replayed
 
@@ -40,8 +38,9 @@ def explain_and_confirm(explained: Explained, proof: Proof | None) -> Findings:
     else:
         to_the_end = is_race((difference, *proof.partings), evidence)
         if to_the_end:
-            recorded = proof.recorded and replace(proof.recorded, stop_after=None)
-            proof = replace(proof, stop_after=None, recorded=recorded)
+            whole = replace(proof.plan, stop_after=None)
+            recorded = proof.recorded and replace(proof.recorded, plan=whole)
+            proof = replace(proof, plan=whole, recorded=recorded)
         trial = _Trial(proof)
         findings = trial.mark(confirm(difference, evidence, trial, trial.can_tell, to_the_end=to_the_end))
     # What was ruled out here can still be behind a later difference.
@@ -63,7 +62,7 @@ class _Trial:
     def can_tell(self, source: str) -> bool:
         """Whether a trial can tell something: it can be replayed or controlled, which it was not already."""
         known, recorded = find_sources().get(source), self._proof.recorded
-        if known is None or known.is_controlled_by(self._proof.base):
+        if known is None or known.is_controlled_by(self._proof.plan.control):
             return False
         if recorded is not None and recorded.can_give((source,)):
             return True
@@ -78,15 +77,10 @@ class _Trial:
                 self._replayed.add(frozenset(sources))
                 return again
         self._replayed.discard(frozenset(sources))
-        base, sources = proof.base, tuple(filter(_is_controllable, sources))
+        base, sources = proof.plan.control, tuple(filter(_is_controllable, sources))
         control = Control(only=sources) if base is None else replace(base, extra=(*base.extra, *sources))
-        return proof.trials.compare(
-            f"confirming {' + '.join(sources)}",
-            count,
-            window=proof.window,
-            stop_after=proof.stop_after,
-            control=control,
-        )
+        plan = replace(proof.plan, control=control)
+        return proof.trials.compare(f"confirming {' + '.join(sources)}", count, plan)
 
     def mark(self, findings: Findings) -> Findings:
         """The findings, in which each cause says whether it was confirmed by a replay."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from samerun.comparing.compare_runs import compare_all, compare_whole, find_earliest
+from samerun.comparing.compare_runs import compare_all, compare_whole
 from samerun.comparing.comparison import Comparison
 from samerun.experiments import run_outcome, scope
 from samerun.experiments.check.confirm import explain_and_confirm
+from samerun.experiments.check.judge import find_first_parting, judge_recorded
 from samerun.experiments.check.result import CheckResult
+from samerun.experiments.living import list_losses
 from samerun.explaining.explained import Explained
 from samerun.runs.manifest import Manifest
 from samerun.runs.store import Run, Store
@@ -32,24 +34,17 @@ def diff(store: Store, runs: Sequence[Run]) -> CheckResult:
         folder=manifests[0].cwd,
         steps=min(run.steps for run in runs),
         scope=scope.describe_scope(comparisons),
-        losses=(comparisons[0].losses[0], *(item.losses[1] for item in comparisons)),
+        losses=list_losses(comparisons),
         notes=tuple(dict.fromkeys(note for item in comparisons for note in item.notes)),
         controlled=all(manifest.mode not in _NONE for manifest in manifests),
         place=str(store.runs),
         verdicts=tuple(item.verdict for item in comparisons),
     )
-    pairs = list(zip(comparisons, runs[1:], strict=True))
-    parted = [(item, run) for item, run in pairs if not run_outcome.is_crash(item, (runs[0], run))]
-    first = find_earliest([item for item, _ in parted])
-    failure = run_outcome.explain_failure(runs, parted=first is not None)
-    if first is not None:
-        return _differs(store, result, runs[0], *parted[first], failure)
-    if failure is not None:
-        return replace(result, reason=failure, output=run_outcome.read_last_lines(runs))
-    unknown = next((item for item in comparisons if item.verdict != "same"), None)
-    if unknown is not None:
-        return replace(result, reason=unknown.reason)
-    return replace(result, verdict="same")
+    parted = find_first_parting(runs, comparisons)
+    if parted is None:
+        return judge_recorded(result, runs, comparisons)
+    failure = run_outcome.explain_failure(runs, parted=True)
+    return _differs(store, result, runs[0], comparisons[parted], runs[parted + 1], failure)
 
 
 def _differs(

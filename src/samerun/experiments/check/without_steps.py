@@ -13,6 +13,7 @@ from samerun.experiments.trials import Trials
 from samerun.explaining.explained import Explained
 from samerun.launching.marker_files import TORCH_SEEN
 from samerun.launching.why_unrecorded import explain_unrecorded
+from samerun.runs.plan import Plan
 from samerun.runs.store import Run
 
 
@@ -21,7 +22,8 @@ def check(trials: Trials, result: CheckResult, runs: Sequence[Run]) -> CheckResu
     request = trials.request
     if not (runs[0].path / TORCH_SEEN).exists():
         return _make_unknown(result, runs, explain_unrecorded(runs[0].path, request.command))
-    pair = trials.record("no optimizer step: recording operations", 2, control=request.control, tier="ops")
+    plan = Plan(tier="ops", control=request.control)
+    pair = trials.record("no optimizer step: recording operations", 2, plan)
     comparison = compare(*pair)
     difference = comparison.difference
     result = replace(
@@ -31,7 +33,7 @@ def check(trials: Trials, result: CheckResult, runs: Sequence[Run]) -> CheckResu
         notes=tuple(dict.fromkeys((*result.notes, *comparison.notes))),
     )
     if difference is not None and not run_outcome.is_crash(comparison, pair):
-        proof = Proof(trials, request.control, None, None) if request.confirm else None
+        proof = Proof(trials, plan) if request.confirm else None
         findings = explain_and_confirm(Explained(difference), proof)
         return replace(
             result,

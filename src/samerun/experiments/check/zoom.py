@@ -9,8 +9,9 @@ from samerun.comparing.compare_runs import compare
 from samerun.experiments.trials import Trials
 from samerun.explaining.confirm import is_not_after
 from samerun.explaining.explained import Explained
+from samerun.launching.workspace import Workspace
 from samerun.runs.difference import Difference
-from samerun.runs.plan import Control
+from samerun.runs.plan import Control, Plan
 from samerun.runs.store import Run
 
 _MOVES = 3  # how often the window is moved to where the further runs part
@@ -40,26 +41,26 @@ def look_closer(
     pair: tuple[str, str],
     control: Control | None,
     *,
+    at: Workspace | None = None,
     is_enough: Callable[[Explained], bool] = lambda explained: False,
 ) -> Zoom:
     """The first difference as seen by further runs at tier ops around it.
 
     Runs that are not repeatable can part elsewhere the next time: the window follows them, unless what is
-    seen of a difference without its operations `is_enough`.
+    seen of a difference without its operations `is_enough`. `at` as in `Trials.record`.
     """
     first = latest = explained.difference
-    at = pair
     note: str | None = None
     for _ in range(_MOVES):
         recorded = choose_window(latest), stop_after(latest)
-        found, at_ = _part(trials, latest, control)
-        if found is None or at_ is None:
+        found, parted = _part(trials, latest, control, at)
+        if found is None or parted is None:
             rare = (
                 f"the difference at step {latest.step} did not come back in {_MOST_RUNS} further runs: "
                 "it is rare, or what it came from has changed since"
             )
-            return Zoom(explained, at, False, *recorded, rare)
-        latest, at, explained = found, at_, Explained(found)
+            return Zoom(explained, pair, False, *recorded, rare)
+        latest, pair, explained = found, parted, Explained(found)
         if found.step >= recorded[0][0] or is_enough(explained):
             break
     else:
@@ -67,7 +68,7 @@ def look_closer(
     if latest.step != first.step and note is None:
         how = ", operation by operation," if latest.step >= recorded[0][0] else ""
         note = f"recorded again{how} they diverge at step {latest.step} already"
-    return Zoom(explained, at, True, *recorded, note)
+    return Zoom(explained, pair, True, *recorded, note)
 
 
 def choose_window(difference: Difference) -> tuple[int, int]:
@@ -89,20 +90,21 @@ def stop_after(difference: Difference) -> int | None:
     return difference.step + 1 if between else difference.step
 
 
+def plan_closer_look(difference: Difference, control: Control | None = None) -> Plan:
+    """That of runs which record the operations around a difference, and end once it has shown."""
+    return Plan(
+        tier="ops", window=choose_window(difference), stop_after=stop_after(difference), control=control
+    )
+
+
 def _part(
-    trials: Trials, where: Difference, control: Control | None
+    trials: Trials, where: Difference, control: Control | None, at: Workspace | None
 ) -> tuple[Difference, tuple[str, str]] | tuple[None, None]:
     """The first difference, not after `where`, between runs at tier ops; nothing when they do not part."""
     runs: list[Run] = []
     while len(runs) < _MOST_RUNS:
-        runs += trials.record(
-            f"looking closer at step {where.step}",
-            1 if runs else 2,
-            tier="ops",
-            window=choose_window(where),
-            stop_after=stop_after(where),
-            control=control,
-        )
+        stage = f"looking closer at step {where.step}"
+        runs += trials.record(stage, 1 if runs else 2, plan_closer_look(where, control), at)
         found = _find_first(runs, where)
         if found is not None:
             return found

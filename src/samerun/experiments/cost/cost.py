@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 from samerun.comparing.compare_runs import compare_all
 from samerun.errors import RunError
@@ -16,14 +16,13 @@ from samerun.experiments.cost.interleave import run_in_turns
 from samerun.experiments.cost.pricing import Ratio, average_pairs, compare_pair
 from samerun.experiments.cost.result import Choice, CostResult, Price
 from samerun.experiments.cost.timed_run import TimedRun
-from samerun.experiments.progress import Listener
 from samerun.experiments.request import Request
-from samerun.experiments.trials import Record
+from samerun.experiments.runner import Runner
 from samerun.explaining.delta_debugging import find_smallest
-from samerun.launching.run import record as recording
+from samerun.launching.launch import LaunchRequest
 from samerun.launching.why_unrecorded import without_torch
 from samerun.recording.steps.step_timer import step_seconds
-from samerun.runs.plan import Control
+from samerun.runs.plan import Control, Plan
 from samerun.runs.recorder_errors import explain_broken
 from samerun.runs.store import Run
 from samerun.sources.catalogue import find_sources
@@ -45,15 +44,15 @@ class Rounds:
 def cost(
     request: Request,
     rounds: Rounds = Rounds(),
-    listener: Listener | None = None,
-    record: Record = recording,
+    runner: Runner | None = None,
     ways: Sequence[Setup] | None = None,
 ) -> CostResult:
     """The price of each control and mode for the request's command.
 
-    Raises KeyboardInterrupt after Ctrl-C, and what `record` raises when the command cannot be started.
+    Raises KeyboardInterrupt after Ctrl-C, and what `launching.run.record` raises when the command
+    cannot be started.
     """
-    return _Costing(request, rounds, listener or Listener(), record, ways).result()
+    return _Costing(request, rounds, runner or Runner(), ways).result()
 
 
 class _Costing:
@@ -63,16 +62,15 @@ class _Costing:
         self,
         request: Request,
         rounds: Rounds,
-        listener: Listener,
-        record: Record,
+        runner: Runner,
         ways: Sequence[Setup] | None,
     ) -> None:
         self.request = request
         self.rounds = rounds
         self.started = time.monotonic()
         self.notes: list[str] = []
-        self._listener = listener
-        self._record = record
+        self._runner = runner
+        self._listener = runner.listener
         self._ways = ways
         self._failed: dict[str, str] = {}
 
@@ -140,19 +138,7 @@ class _Costing:
         )
 
     def _timed(self, way: Setup) -> TimedRun:
-        request = self.request
-        return TimedRun(
-            request.command,
-            str(request.folder),
-            str(request.store.root.absolute()),
-            "",
-            None if way.control is None else asdict(way.control),
-            way.tier,
-            request.steps,
-            request.timeout,
-            request.scratch,
-            way.environment,
-        )
+        return TimedRun(*self._prepare(way), self.request.workspace)
 
     # --- the cheapest that repeats -------------------------------------------------------------------
 
@@ -231,7 +217,7 @@ class _Costing:
         from samerun.experiments.vary.vary import VaryRequest, vary
 
         request = replace(self.request, control=self.request.control or Control("strict", seed))
-        found = vary(request, VaryRequest((id_,), first=True), self._listener, self._record)
+        found = vary(request, VaryRequest((id_,), first=True), self._runner)
         if found.verdict == "differs":
             variant = found.dependences()[0].variant
             return f"independence: with {variant} the result is different"
@@ -255,26 +241,11 @@ class _Costing:
     # --- runs ----------------------------------------------------------------------------------------
 
     def _run(self, way: Setup, stage: str) -> Run:
-        request = self.request
-        self._listener.stage(stage)
-        self._listener.run_started(1, 1, request.steps)
-        run = self._record(
-            list(request.command),
-            store=request.store,
-            tier=way.tier,
-            window=None,
-            stop_after=None if request.steps is None else request.steps - 1,
-            control=way.control,
-            cwd=request.folder,
-            timeout=request.timeout,
-            scratch=request.scratch,
-            env=dict(way.environment),
-            on_progress=lambda seen: None,
-        )
-        self._listener.run_ended(run.id, run.steps, run.outcome, run.duration_s)
-        if run.outcome == "interrupted":
-            raise KeyboardInterrupt
-        return run
+        return self._runner.run(*self._prepare(way), at=self.request.workspace, stage=stage)
+
+    def _prepare(self, way: Setup) -> tuple[LaunchRequest, Plan]:
+        plan = self.request.limit(Plan(tier=way.tier, control=way.control))
+        return replace(self.request.launch, env=way.environment), plan
 
 
 class _Measured:

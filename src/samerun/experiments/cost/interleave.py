@@ -64,7 +64,7 @@ class _Side:
         folder.mkdir()
         for name in (GO, DONE):
             os.mkfifo(folder / name)
-        self._command = replace(command, clock=str(folder))
+        self._command = replace(command, plan=replace(command.plan, clock=str(folder)))
         self._folder = folder
         self._group: int | None = None  # of the training process, once it said its number
         self.waits = False

@@ -11,13 +11,14 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from samerun.errors import SamerunError
+from samerun.launching.launch import LaunchRequest
 from samerun.launching.run import record
-from samerun.runs.plan import Control, Tier
+from samerun.launching.workspace import Workspace
+from samerun.runs.plan import Plan
 from samerun.runs.store import Store
 
 MODULE = "samerun.experiments.cost.timed_run"
@@ -25,55 +26,46 @@ MODULE = "samerun.experiments.cost.timed_run"
 
 @dataclass(frozen=True)
 class TimedRun:
-    """What to run: plain values."""
+    """What to run and where; nobody is told of progress."""
 
-    command: tuple[str, ...]
-    folder: str
-    store: str
-    clock: str  # a folder in which steps wait for their turn; "": they do not
-    control: Mapping[str, object] | None = None  # the fields of a Control
-    tier: Tier = "none"
-    steps: int | None = None
-    timeout: float | None = None
-    scratch: bool = False
-    environment: Mapping[str, str] = field(default_factory=dict)
+    request: LaunchRequest
+    plan: Plan
+    at: Workspace
 
     def to_json(self) -> str:
         """One line."""
-        return json.dumps(asdict(self))
+        request, at = self.request, self.at
+        value = {
+            "command": request.command,
+            "env": dict(request.env),
+            "timeout": request.timeout,
+            "plan": self.plan.to_json(),
+            "folder": str(at.folder),
+            "store": str(at.store.root.absolute()),
+            "fresh": at.fresh,
+        }
+        return json.dumps(value)
+
+    @classmethod
+    def from_json(cls, text: str) -> TimedRun:
+        """The value that `to_json` wrote."""
+        value = json.loads(text)
+        return cls(
+            LaunchRequest(value["command"], value["env"], value["timeout"]),
+            Plan.from_json(value["plan"]),
+            Workspace(Path(value["folder"]), Store(Path(value["store"])), fresh=value["fresh"]),
+        )
 
 
 def main() -> None:
     """Make the run and print its folder; or what was wrong, after "error: "."""
-    value = json.loads(sys.stdin.readline())
+    timed = TimedRun.from_json(sys.stdin.readline())
     threading.Thread(target=_end_with_the_caller, daemon=True).start()
-    control = value["control"]
     try:
-        run = record(
-            value["command"],
-            store=Store(Path(value["store"])),
-            cwd=Path(value["folder"]),
-            tier=value["tier"],
-            stop_after=None if value["steps"] is None else value["steps"] - 1,
-            control=None if control is None else _read_control(control),
-            timeout=value["timeout"],
-            scratch=value["scratch"],
-            env=value["environment"],
-            clock=value["clock"],
-        )
+        run = record(timed.request, timed.plan, timed.at)
         print(run.path, flush=True)
     except SamerunError as error:
         print(f"error: {error}", flush=True)
-
-
-def _read_control(value: dict[str, object]) -> Control:
-    only, extra = value.pop("only"), value.pop("extra")
-    assert isinstance(extra, list)
-    return Control(
-        **value,  # type: ignore[arg-type]
-        only=None if only is None else tuple(only),  # type: ignore[arg-type]
-        extra=tuple(extra),
-    )
 
 
 def _end_with_the_caller() -> None:

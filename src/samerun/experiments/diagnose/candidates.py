@@ -9,7 +9,8 @@ from samerun.comparing.comparison import Comparison
 from samerun.controls import is_contradicted
 from samerun.editing.edit import NoEdit
 from samerun.experiments.check.zoom import Zoom
-from samerun.experiments.diagnose.controlled_runs import ControlledRuns, ProofRuns
+from samerun.experiments.diagnose.controlled_runs import ControlledRuns, Prepared, ProofRuns
+from samerun.experiments.diagnose.edited_copy import make_edited_copy
 from samerun.experiments.replayed import Recorded
 from samerun.explaining import line_map
 from samerun.explaining.cause import Cause, Findings, make_cause
@@ -17,9 +18,8 @@ from samerun.explaining.confirm import SURE, is_free, judge, points
 from samerun.explaining.delta_debugging import find_smallest
 from samerun.explaining.locate import locate_cause
 from samerun.explaining.patch import Patch, patch
-from samerun.launching.working_copy import find_root, make_scratch_copy
 from samerun.runs.difference import Difference, Evidence, Strength
-from samerun.runs.plan import Tier
+from samerun.runs.plan import Plan
 from samerun.runs.store import Run
 from samerun.sources.base.system_value import World
 from samerun.sources.catalogue import find_sources
@@ -111,12 +111,17 @@ class Candidates:
         if source not in self._replays:
             settled, closer = self._settled, self._closer
             run = settled.trials.recorded[closer.pair[0]]
-            tier: Tier = "ops" if closer.window else "steps"
-            recorded = Recorded(run, settled.control(), tier, closer.window, closer.stop_after)
+            plan = Plan(
+                tier="ops" if closer.window else "steps",
+                window=closer.window,
+                stop_after=closer.stop_after,
+                control=settled.control(),
+            )
+            recorded = Recorded(run, plan)
             self._replays[source] = None
             if recorded.can_give((source,)):
-                with settled.prepared():
-                    again = recorded.repeat(settled.trials, f"replaying {source}", (source,), 1)
+                with settled.prepared() as prepared:
+                    again = recorded.repeat(settled.trials, f"replaying {source}", (source,), 1, prepared.at)
                 if judge(again, closer.difference, to_the_end=self._to_the_end) == "still":
                     self._replays[source] = again
         return self._replays[source]
@@ -160,15 +165,9 @@ class Candidates:
             if len(agreed) >= count:
                 return before
         named = sources if len(sources) < 5 else (*sources[:3], f"{len(sources) - 3} more")
-        with settled.prepared(sources, self._edits(sources)):
-            proven = settled.further(
-                f"confirming {' + '.join(named)}",
-                count,
-                settled.control(*sources),
-                self._closer.window,
-                stop,
-                agreed,
-            )
+        plan = Plan(window=self._closer.window, stop_after=stop, control=settled.control(*sources))
+        with settled.prepared(sources, self._edits(sources)) as prepared:
+            proven = settled.further(f"confirming {' + '.join(named)}", count, plan, prepared, agreed)
         self._proven[frozenset(sources)] = proven
         return proven
 
@@ -210,23 +209,15 @@ class Candidates:
         made = patch(wanted, settled.trials.request.folder, settled.by_edit())
         if made is None or not made.diff or made.cannot or self._rivalled(item, made):
             return None
-        with make_scratch_copy(settled.start) as copy:
-            try:
-                made.apply(copy, find_root(copy))
-            except NoEdit:  # a file to edit is linked to, and too large to be copied
-                return None
-            settled.trials.within = copy
-            settled.applied, applied = made, settled.applied
-            try:
-                proven = settled.further(
-                    f"checking the code with a patch for {item.source}",
-                    self._needed(2 if item.strength >= Strength.SEEN else 3),
-                    settled.trials.request.control,
-                    None if self._is_late() and item.strength >= Strength.SEEN else self._closer.window,
-                    None,
-                )
-            finally:
-                settled.trials.within, settled.applied = None, applied
+        request, seen = settled.trials.request, item.strength >= Strength.SEEN
+        plan = Plan(window=None if self._is_late() and seen else self._closer.window, control=request.control)
+        stage = f"checking the code with a patch for {item.source}"
+        try:
+            with make_edited_copy(settled.start, made) as copy:
+                prepared = Prepared(request.workspace.within(copy), made)
+                proven = settled.further(stage, self._needed(2 if seen else 3), plan, prepared)
+        except NoEdit:  # a file to edit is linked to, and too large to be copied
+            return None
         if proven.comparison.verdict == "same":
             settled.patch = replace(made, verified=True, runs=tuple(run.id for run in proven.runs))
             settled.edited.add(item.source)

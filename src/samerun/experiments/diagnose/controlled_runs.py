@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from samerun.comparing.compare_runs import compare_all, compare_whole
-from samerun.comparing.comparison import Comparison, Scope
-from samerun.experiments import confidence, run_outcome
-from samerun.experiments.check.check import find_first_parting
-from samerun.experiments.living import require_living
+from samerun.comparing.comparison import Comparison
+from samerun.experiments import confidence
+from samerun.experiments.check.judge import find_first_parting
+from samerun.experiments.diagnose.edited_copy import make_edited_copy
 from samerun.experiments.trials import Trials
 from samerun.explaining.cause import Cause
 from samerun.explaining.patch import Patch, patch
-from samerun.launching.working_copy import find_root, make_scratch_copy
+from samerun.launching.workspace import Workspace
 from samerun.runs.difference import Difference
-from samerun.runs.plan import Control
+from samerun.runs.plan import Control, Plan
 from samerun.runs.store import Run
 from samerun.sources.catalogue import find_sources, in_folder
 
@@ -35,6 +35,14 @@ class ProofRuns:
     patch: Patch | None = None  # the edits that the code had
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """Where further runs take place."""
+
+    at: Workspace
+    patch: Patch | None = None  # the edits that the code has there
+
+
 class ControlledRuns:
     """The causes that were proved, and how further runs are recorded with them controlled."""
 
@@ -46,7 +54,6 @@ class ControlledRuns:
         self.patch: Patch | None = None  # that for all causes, once its runs agreed to their end
         self.patched: list[tuple[Difference, Cause]] = []  # those of them that an edit of the code controls
         self.edited: set[str] = set()  # controlled by a patch, since their control does not reach the cause
-        self.applied: Patch | None = None  # what the code has been edited with for the runs of now
         self.fresh = trials.request.scratch  # each run starts from the folder as it was
         self._controlled: tuple[str, ...] = ()
 
@@ -77,68 +84,48 @@ class ControlledRuns:
     @contextlib.contextmanager
     def prepared(
         self, sources: Collection[str] = (), causes: Sequence[tuple[Difference, Cause]] = ()
-    ) -> Iterator[None]:
-        """Runs are in a copy of the folder where a source found, or one of these, asks for it.
+    ) -> Iterator[Prepared]:
+        """Where runs take place: in a copy of the folder if a source found, or one of these, asks for it.
 
         An edited copy is the same for all of them: what one leaves there, the next one finds, as it did.
         """
         patched = [*self.patched, *causes]
         fresh = self.fresh or bool(in_folder() & set(sources))
-        base = self.start or self.trials.request.folder
-        before = self.trials.fresh, self.trials.within, self.applied
-        with contextlib.ExitStack() as stack:
-            if patched:
-                base = stack.enter_context(make_scratch_copy(base))
-                made = patch(patched, self.trials.request.folder, self.by_edit())
-                if made is not None:
-                    made.apply(base, find_root(base))
-                    self.applied = made
-            self.trials.fresh = base if fresh else None
-            self.trials.within = base if patched and not fresh else None
-            try:
-                yield
-            finally:
-                self.trials.fresh, self.trials.within, self.applied = before
+        request = self.trials.request
+        base = self.start or request.folder
+        at = request.workspace.each_from(base) if fresh else request.workspace
+        made = patch(patched, request.folder, self.by_edit()) if patched else None
+        if made is None:
+            yield Prepared(at)
+            return
+        with make_edited_copy(base, made) as copy:
+            yield Prepared(at.each_from(copy) if fresh else at.within(copy), made)
 
     def further(
         self,
         stage: str,
         count: int,
-        control: Control | None,
-        at: tuple[int, int] | None,
-        stop: int | None,
+        plan: Plan,
+        prepared: Prepared,
         agreed: Sequence[Run] = (),
     ) -> ProofRuns:
-        """Up to `count` runs, fewer when two of them part; at tier ops in the steps `at`, where given.
+        """Up to `count` runs, fewer when two of them part; at tier ops in the window of the plan alone.
 
         `agreed` are runs recorded in this way before, which did not part: they count among them.
         """
         request = self.trials.request
-        last = None if request.steps is None else request.steps - 1
+        window, whole = plan.window, plan.stop_after is None
+        plan = replace(plan, tier="steps" if window is None else "ops", values=whole)
         runs = list(agreed)
         while len(runs) < count:
-            runs += self.trials.record(
-                stage,
-                1 if runs else 2,
-                control=control,
-                tier="steps" if at is None else "ops",
-                window=at,
-                stop_after=last if stop is None else stop,
-                values=stop is None,
-            )
-            compared = compare_whole if stop is None else compare_all
+            runs += self.trials.record(stage, 1 if runs else 2, plan, prepared.at)
+            compared = compare_whole if whole else compare_all
             comparisons = compared(runs, steps=request.steps)
             parted = find_first_parting(runs, comparisons)
             if parted is not None:
                 pair = (runs[0], runs[parted + 1])
-                return ProofRuns(comparisons[parted], pair, at, stop is None, self.applied)
-        reason = run_outcome.explain_failure(runs, parted=False)
-        if reason is not None:
-            unknown = Comparison("unknown", Scope((runs[0].id, runs[-1].id)), reason)
-            return ProofRuns(unknown, tuple(runs), at, stop is None, self.applied)
-        chosen = next((item for item in comparisons if item.verdict == "unknown"), comparisons[0])
-        chosen = require_living(chosen, self.trials.plain)
-        return ProofRuns(chosen, tuple(runs), at, stop is None, self.applied)
+                return ProofRuns(comparisons[parted], pair, window, whole, prepared.patch)
+        return ProofRuns(self.trials.judge(runs, comparisons), tuple(runs), window, whole, prepared.patch)
 
     def needed(self, count: int) -> int:
         """How many runs must agree: more for a difference that is rare."""

@@ -6,7 +6,6 @@ stays controlled, and what still differs then is the next first difference; unti
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -15,18 +14,18 @@ from samerun.comparing.comparison import Comparison
 from samerun.comparing.pairing import read
 from samerun.comparing.unexplained_inputs import may_agree_by_luck
 from samerun.experiments import confidence
-from samerun.experiments.check.check import find_first_parting, judge_agreeing, list_agreeing, start_undecided
+from samerun.experiments.check.check import judge_agreeing, list_agreeing, start_undecided
+from samerun.experiments.check.judge import find_first_parting
 from samerun.experiments.diagnose import storage
 from samerun.experiments.diagnose.controlled_runs import ControlledRuns
 from samerun.experiments.diagnose.patch_trial import mend
 from samerun.experiments.diagnose.result import Diagnosis, FirstDifference
 from samerun.experiments.diagnose.search import Search
 from samerun.experiments.living import list_losses
-from samerun.experiments.progress import Listener
+from samerun.experiments.original_folder import copy_folder
 from samerun.experiments.request import Request
-from samerun.experiments.trials import Record, Trials
-from samerun.experiments.workspace import copy_folder
-from samerun.launching.run import record as recording
+from samerun.experiments.runner import Runner
+from samerun.experiments.trials import Trials
 from samerun.runs.store import Run
 
 # The setup and the first step: most differences begin there, and are then seen closely at once.
@@ -35,14 +34,12 @@ _MOST_SOURCES = 12
 _BY_LUCK = 2  # more runs where the first agreed that need not: one pair of nine did on such a script
 
 
-def diagnose(
-    request: Request, listener: Listener | None = None, record: Record = recording, *, rare: bool = False
-) -> Diagnosis:
+def diagnose(request: Request, runner: Runner | None = None, *, rare: bool = False) -> Diagnosis:
     """Every source for which runs of the request's command differ, each with its proof, and a patch.
 
     With `rare`, runs are recorded until two part, `request.runs` at most. Raises what `check` raises.
     """
-    trials = Trials(request, listener or Listener(), record)
+    trials = Trials(request, runner)
     diagnosis = _diagnose(trials, rare)
     first = trials.recorded[diagnosis.check.runs[0]]
     try:
@@ -99,24 +96,16 @@ def _diagnose(trials: Trials, rare: bool) -> Diagnosis:
 
 def _record_first_runs(trials: Trials, rare: bool) -> list[Run]:
     request = trials.request
-    last = None if request.steps is None else request.steps - 1
-    record = functools.partial(
-        trials.record,
-        control=request.control,
-        tier="ops",
-        window=FIRST_WINDOW,
-        stop_after=last,
-        values=True,
-    )
+    plan = replace(request.plan, tier="ops", window=FIRST_WINDOW, values=True)
     runs: list[Run] = []
     while len(runs) < request.runs:
-        runs += record("recording", 1 if runs else 2 if rare else request.runs)
+        runs += trials.record("recording", 1 if runs else 2 if rare else request.runs, plan)
         if rare and any(item.difference is not None for item in compare_whole(runs, steps=request.steps)):
             return runs
     if rare or not may_agree_by_luck(read(runs[0])):
         return runs
     if all(item.verdict == "same" for item in compare_whole(runs, steps=request.steps)):
-        runs += record("recording again: runs of this script may agree by chance", _BY_LUCK)
+        runs += trials.record("recording again: runs of this script may agree by chance", _BY_LUCK, plan)
     return runs
 
 

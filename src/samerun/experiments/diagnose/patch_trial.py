@@ -10,13 +10,13 @@ from samerun.comparing.compare_runs import compare_all
 from samerun.comparing.comparison import Comparison
 from samerun.comparing.growth import measure_growth
 from samerun.editing.edit import NoEdit
+from samerun.experiments.diagnose.edited_copy import make_edited_copy
 from samerun.experiments.diagnose.result import FirstDifference, Proof
 from samerun.experiments.living import require_living
 from samerun.experiments.trials import Trials
 from samerun.explaining.cause import make_cause
 from samerun.explaining.explain import explain
 from samerun.explaining.patch import Patch, patch
-from samerun.launching.working_copy import find_root, make_scratch_copy
 from samerun.runs.difference import Evidence, Strength
 from samerun.runs.store import Run
 
@@ -77,18 +77,8 @@ def mend(
 def _run_patched(trials: Trials, made: Patch, start: Path) -> tuple[list[Run], Comparison]:
     """Two runs of the patched code, and how they compare. Raises NoEdit when it cannot be written."""
     request = trials.request
-    with make_scratch_copy(start) as copy:
-        made.apply(copy, find_root(copy))
-        trials.within = copy
-        try:
-            runs = trials.record(
-                "checking the patched code",
-                2,
-                control=request.control,
-                stop_after=None if request.steps is None else request.steps - 1,
-            )
-        finally:
-            trials.within = None
+    with make_edited_copy(start, made) as copy:
+        runs = trials.record("checking the patched code", 2, request.plan, request.workspace.within(copy))
     (comparison,) = compare_all(runs, steps=request.steps)
     return runs, require_living(comparison, trials.plain)
 

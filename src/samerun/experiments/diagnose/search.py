@@ -10,7 +10,7 @@ from samerun.comparing.draw_ledger import build_ledger
 from samerun.comparing.growth import measure_growth
 from samerun.comparing.replayed_operation import Replay, aim, read_probe
 from samerun.experiments import confidence
-from samerun.experiments.check.zoom import Zoom, choose_window, look_closer, stop_after
+from samerun.experiments.check.zoom import Zoom, choose_window, look_closer, plan_closer_look, stop_after
 from samerun.experiments.diagnose.candidates import Candidates
 from samerun.experiments.diagnose.controlled_runs import ControlledRuns, ProofRuns
 from samerun.experiments.diagnose.result import FirstDifference, Proof
@@ -22,6 +22,7 @@ from samerun.explaining.explain import list_suspects
 from samerun.explaining.explained import Explained
 from samerun.explaining.locate import locate_cause
 from samerun.runs.difference import Difference
+from samerun.runs.plan import Plan
 from samerun.runs.store import Run
 from samerun.sources.catalogue import find_sources
 from samerun.sources.source import Kind
@@ -63,8 +64,10 @@ class Search:
         certain = self._always_parts(pair, closer, difference)
         outcome = self._held(closer, certain=certain)
         if outcome[1] is None and closer.window and not _is_within(closer.difference, closer.window):
-            with self._settled.prepared():  # what was seen did not explain it
-                again = look_closer(self._trials, closer.explained, closer.pair, self._settled.control())
+            with self._settled.prepared() as prepared:  # what was seen did not explain it
+                again = look_closer(
+                    self._trials, closer.explained, closer.pair, self._settled.control(), at=prepared.at
+                )
             if again.reproduced:
                 closer = _leave_out(again, self._refuted)
                 outcome = self._held(closer, certain=certain)
@@ -180,16 +183,9 @@ class Search:
         probe = aim(run, difference)
         if probe is None:
             return None
-        with self._settled.prepared():
-            (again,) = self._trials.record(
-                "running the operation alone",
-                1,
-                control=self._settled.control(),
-                tier="ops",
-                window=choose_window(difference),
-                stop_after=stop_after(difference),
-                probe=probe,
-            )
+        plan = replace(plan_closer_look(difference, self._settled.control()), probe=probe)
+        with self._settled.prepared() as prepared:
+            (again,) = self._trials.record("running the operation alone", 1, plan, prepared.at)
         return read_probe(again, difference.rank)
 
     def _closer(self, explained: Explained, pair: tuple[Run, Run], recorded: tuple[int, int] | None) -> Zoom:
@@ -201,22 +197,21 @@ class Search:
             return Zoom(explained, ids, True, choose_window(difference), stop_after(difference))
         if difference.what == "batch" and difference.in_workers and explained.is_seen:
             return Zoom(explained, ids, True, None, None)  # no operation of this process made it
-        with self._settled.prepared():
+        with self._settled.prepared() as prepared:
             return look_closer(
-                self._trials, explained, ids, self._settled.control(), is_enough=lambda seen: seen.is_seen
+                self._trials,
+                explained,
+                ids,
+                self._settled.control(),
+                at=prepared.at,
+                is_enough=lambda seen: seen.is_seen,
             )
 
     def _parts_from_both(self, difference: Difference, pair: tuple[Run, Run]) -> bool:
         """Whether one more run parts from both of the pair where they part."""
-        with self._settled.prepared():
-            (third,) = self._trials.record(
-                f"looking closer at step {difference.step}",
-                1,
-                control=self._settled.control(),
-                tier="ops",
-                window=choose_window(difference),
-                stop_after=stop_after(difference),
-            )
+        plan = plan_closer_look(difference, self._settled.control())
+        with self._settled.prepared() as prepared:
+            (third,) = self._trials.record(f"looking closer at step {difference.step}", 1, plan, prepared.at)
         return all([self._parts(run, third, difference) for run in pair])
 
     def _always_parts(self, pair: tuple[Run, Run], closer: Zoom, where: Difference) -> bool:
@@ -237,8 +232,9 @@ class Search:
 
     def _again(self, closer: Zoom) -> Zoom:
         """Recording every operation takes time: what depends on the clock may show only without it."""
-        with self._settled.prepared():
-            proven = self._settled.further("recording again", _AGAIN, self._settled.control(), None, None)
+        plan = Plan(control=self._settled.control())
+        with self._settled.prepared() as prepared:
+            proven = self._settled.further("recording again", _AGAIN, plan, prepared)
         found = proven.comparison.difference
         if found is None:
             return closer
@@ -251,14 +247,10 @@ class Search:
         best = find_left_behind(explained)
         if best is None or self._settled.start is None or self._settled.fresh:
             return None
-        with self._settled.prepared((best.source,)):
-            proven = self._settled.further(
-                f"starting from the folder as it was: {best.source}",
-                2,
-                self._settled.control(),
-                recorded,
-                None,
-            )
+        plan = Plan(window=recorded, control=self._settled.control())
+        stage = f"starting from the folder as it was: {best.source}"
+        with self._settled.prepared((best.source,)) as prepared:
+            proven = self._settled.further(stage, 2, plan, prepared)
         if judge(proven.comparison, explained.difference) != "mended":
             return None
         return Findings((make_cause(best, confirmed=True),)), proven

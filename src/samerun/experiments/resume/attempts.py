@@ -6,12 +6,12 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from samerun.experiments.progress import Listener
-from samerun.experiments.trials import Record
+from samerun.experiments.runner import Runner
+from samerun.launching.launch import LaunchRequest
 from samerun.launching.working_copy import make_scratch_copy
-from samerun.runs.plan import Control
+from samerun.launching.workspace import Workspace
+from samerun.runs.plan import Control, Plan
 from samerun.runs.store import Run, Store
 
 MOST = 5  # runs: never stopped; killed, resumed; killed again, resumed again
@@ -33,47 +33,26 @@ class ResumeRequest:
 
 
 class Attempts:
-    """Records runs and tells the listener.
+    """Records the runs of an experiment; raises what `Runner.run` raises."""
 
-    Raises KeyboardInterrupt once the run that was interrupted is whole on disk.
-    """
-
-    def __init__(self, request: ResumeRequest, listener: Listener, record: Record) -> None:
+    def __init__(self, request: ResumeRequest, runner: Runner) -> None:
         self.request = request
-        self._listener = listener
-        self._record = record
-        self._made = 0
+        self._runner = runner
 
     def record(
         self, stage: str, command: Sequence[str], folder: Path, *, stop_after: int | None = None
     ) -> Run:
         """Record `command` in `folder`; with `stop_after` it is killed before the step after that begins."""
         request = self.request
-        self._made += 1
-        self._listener.stage(stage)
-        self._listener.run_started(
-            self._made, max(self._made, MOST), None if stop_after is None else stop_after + 1
+        number = len(self._runner.recorded) + 1
+        return self._runner.run(
+            LaunchRequest(command, timeout=request.timeout),
+            Plan(stop_after=stop_after, control=request.control),
+            at=Workspace(request.folder, request.store, copy=folder),
+            stage=stage,
+            number=number,
+            of=max(number, MOST),
         )
-        run = self._record(
-            list(command),
-            store=request.store,
-            tier="steps",
-            window=None,
-            stop_after=stop_after,
-            control=request.control,
-            cwd=request.folder,
-            timeout=request.timeout,
-            on_progress=self._progress,
-            copy=folder,
-        )
-        self._listener.run_ended(run.id, run.steps, run.outcome, run.duration_s)
-        if run.outcome == "interrupted":
-            raise KeyboardInterrupt
-        return run
-
-    def _progress(self, seen: Any) -> None:
-        if seen.step is not None:
-            self._listener.progress(seen.step, seen.loss, seen.elapsed_s)
 
 
 @contextlib.contextmanager

@@ -14,7 +14,6 @@ from samerun.experiments import run_outcome, scope
 from samerun.experiments.check.confirm import explain_and_confirm
 from samerun.experiments.check.zoom import stop_after
 from samerun.experiments.leftover_files import list_files_left
-from samerun.experiments.progress import Listener
 from samerun.experiments.resume.attempts import Attempts, ResumeRequest, copy_folder
 from samerun.experiments.resume.audit import audit_files
 from samerun.experiments.resume.compare_resumed import KilledRun, Resumption, compare_resumed
@@ -23,11 +22,10 @@ from samerun.experiments.resume.preconditions import describe_failed, explain_no
 from samerun.experiments.resume.result import ResumeResult
 from samerun.experiments.resume.resume_step import has_trained
 from samerun.experiments.resume.second_kill import choose_second_kill
-from samerun.experiments.trials import Record
+from samerun.experiments.runner import Runner
 from samerun.explaining.cause import Cause
 from samerun.explaining.confirm import find_position
 from samerun.explaining.explained import Explained
-from samerun.launching.run import record as recording
 from samerun.runs.difference import Difference
 from samerun.runs.schema import PHASES
 from samerun.runs.store import Run
@@ -36,15 +34,13 @@ from samerun.sources.resume_state import ResumeState
 _CAUSES = 2  # named when the command is not repeatable by itself
 
 
-def resume(
-    request: ResumeRequest, listener: Listener | None = None, record: Record = recording
-) -> ResumeResult:
+def resume(request: ResumeRequest, runner: Runner | None = None) -> ResumeResult:
     """Whether the request's command, killed and resumed, gives the bits of the run that was never stopped.
 
-    Raises KeyboardInterrupt after Ctrl-C, with the runs recorded so far whole on disk, and what `record`
-    raises when a command cannot be started.
+    Raises KeyboardInterrupt after Ctrl-C, with the runs recorded so far whole on disk, and what
+    `launching.run.record` raises when a command cannot be started.
     """
-    return _Experiment(request, Attempts(request, listener or Listener(), record)).run()
+    return _Experiment(request, Attempts(request, runner or Runner())).run()
 
 
 @dataclass
@@ -62,9 +58,8 @@ class _Experiment:
 
     def run(self) -> ResumeResult:
         request = self.request
-        last = None if request.steps is None else request.steps - 1
         with copy_folder(request.folder) as folder:
-            whole = self.attempts.record("never stopped", request.command, folder, stop_after=last)
+            whole = self.attempts.record("never stopped", request.command, folder, stop_after=self._last())
             self._told(whole, "never stopped", {})
             if reason := explain_unfit(whole, request):
                 return self._unknown(reason, whole)

@@ -13,11 +13,13 @@ from pathlib import Path
 from samerun.digest import digest_bytes
 from samerun.errors import SamerunError
 from samerun.experiments import run_outcome
+from samerun.experiments.runner import Runner
 from samerun.experiments.study import metric
 from samerun.experiments.varied_runs import leave_alone
-from samerun.launching.run import record
+from samerun.launching.launch import LaunchRequest
 from samerun.launching.working_copy import make_scratch_copy
-from samerun.runs.plan import Control
+from samerun.launching.workspace import Workspace
+from samerun.runs.plan import Control, Plan
 from samerun.runs.schema import COMPARED, only_helps
 from samerun.runs.store import Run, Store
 
@@ -84,19 +86,14 @@ def carry_out(task: Task) -> TaskResult:
     control = leave_alone(Control(task.mode, 0), list(task.seeds))  # type: ignore[arg-type]
     alone = make_scratch_copy(folder) if task.scratch else contextlib.nullcontext(None)
     with alone as copy:
-        run = record(
-            list(task.command),
-            store=Store(Path(task.store)),
-            cwd=folder,
-            copy=copy,
-            stop_after=None if task.steps is None else task.steps - 1,
-            control=control,
-            timeout=task.timeout,
-            vary=task.seeds,
-            env={} if task.threads is None else {"OMP_NUM_THREADS": str(task.threads)},
+        environment = {} if task.threads is None else {"OMP_NUM_THREADS": str(task.threads)}
+        last = None if task.steps is None else task.steps - 1
+        run = Runner().run(
+            LaunchRequest(task.command, environment, task.timeout),
+            Plan(stop_after=last, control=control, vary=task.seeds),
+            at=Workspace(folder, Store(Path(task.store)), copy),
+            stage="",
         )
-        if run.outcome == "interrupted":
-            raise KeyboardInterrupt
         return _describe_done(task, run, copy or folder)
 
 

@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from samerun.comparing.compare_runs import compare, compare_all
 from samerun.errors import UsageError
 from samerun.experiments import run_outcome, scope
-from samerun.experiments.check.zoom import choose_window, stop_after
-from samerun.experiments.progress import Listener
+from samerun.experiments.check.zoom import plan_closer_look
 from samerun.experiments.request import Request
-from samerun.experiments.trials import Record
+from samerun.experiments.runner import Runner
 from samerun.experiments.varied_runs import (
     BaseComparison,
     Change,
@@ -24,8 +23,8 @@ from samerun.experiments.varied_runs import (
 from samerun.experiments.vary.magnitude import measure_size
 from samerun.experiments.vary.result import Effect, VaryResult
 from samerun.explaining.delta_debugging import find_smallest
-from samerun.launching.run import record as recording
-from samerun.runs.plan import Control
+from samerun.runs.difference import Difference
+from samerun.runs.plan import Control, Plan
 from samerun.runs.store import Run
 from samerun.sources.catalogue import find_sources
 from samerun.sources.source import Kind
@@ -43,8 +42,7 @@ class VaryRequest:
 def vary(
     request: Request,
     asked: VaryRequest = VaryRequest(),
-    listener: Listener | None = None,
-    record: Record = recording,
+    runner: Runner | None = None,
 ) -> VaryResult:
     """Which sources the result of the request's command depends on.
 
@@ -53,7 +51,7 @@ def vary(
     KeyboardInterrupt after Ctrl-C.
     """
     _check(asked.factors)
-    return _Varying(VariedRuns(request, listener or Listener(), record), asked).result()
+    return _Varying(VariedRuns(request, runner or Runner()), asked).result()
 
 
 def _check(factors: Sequence[str]) -> None:
@@ -84,7 +82,7 @@ class _Varying:
         self.effects: list[Effect] = []
         self.untried: list[Change] = []
         self.notes: list[str] = []
-        self._near: dict[tuple[int, int], Run] = {}  # runs left alone, at tier ops, by their window
+        self._near: dict[tuple[int, int | None], Run] = {}  # runs left alone, at tier ops, by their steps
 
     def result(self) -> VaryResult:
         """Try everything that was asked for."""
@@ -217,10 +215,9 @@ class _Varying:
         difference = effect.difference
         assert difference is not None
         if not effect.weights_only:
-            near = choose_window(difference)
-            last = stop_after(difference)
-            again = self.varied.run(label, [change], tier="ops", window=near, stop_after=last)
-            closer = compare(self._left_alone(near, last), again).difference
+            near = plan_closer_look(difference)
+            again = self.varied.run(label, [change], near)
+            closer = compare(self._left_alone(difference, near), again).difference
             if closer is not None and closer.step <= difference.step:
                 repeats = _is_alike(run, again, difference.step + 1)
                 runs = (*effect.runs, again.id)
@@ -233,12 +230,13 @@ class _Varying:
         reason = "it differed once and not again: chance, not this source; samerun diagnose finds it"
         return replace(effect, reason=reason, difference=None)
 
-    def _left_alone(self, near: tuple[int, int], last: int | None) -> Run:
-        """A run with nothing varied, at tier ops in these steps."""
-        if near not in self._near:
-            stage = f"as it is, operation by operation at step {near[1]}"
-            self._near[near] = self.varied.run(stage, tier="ops", window=near, stop_after=last)
-        return self._near[near]
+    def _left_alone(self, difference: Difference, near: Plan) -> Run:
+        """A run with nothing varied, at tier ops around a difference."""
+        steps = difference.step, near.stop_after
+        if steps not in self._near:
+            stage = f"as it is, operation by operation at step {difference.step}"
+            self._near[steps] = self.varied.run(stage, plan=near)
+        return self._near[steps]
 
     # --- several at once -----------------------------------------------------------------------------
 

@@ -9,20 +9,17 @@ from rich.console import Console
 from rich.text import Text
 
 from samerun.experiments.check.result import CheckResult
-from samerun.report.safe_text import HangingLine, Line, put, style_text
+from samerun.report.safe_text import Line, put, style_text
 from samerun.report.text import causes
 from samerun.report.text import first_difference as place
 from samerun.report.text.losses import build_loss_table
+from samerun.report.text.opening import format_verdict, show_opening
 from samerun.sources.catalogue import in_folder
 
 
 def show(result: CheckResult, console: Console) -> None:
     """Print the whole report."""
-    put(console, [_format_verdict(result)])
-    put(console, [HangingLine(Text("  "), style_text(line)) for line in result.notes])
-    if result.output:
-        put(console, [Text(), Text("The last lines it printed", style="bold")])
-        put(console, [style_text(f"  {line}", "dim") for line in result.output])
+    show_opening(console, _format_verdict(result), result.notes, result.output)
     table = build_loss_table(result, console.width)
     if table:
         put(console, [Text(), Text("Loss", style="bold"), *table])
@@ -42,16 +39,10 @@ def _write_reference(run: str, place: str) -> str:
 def _format_verdict(result: CheckResult) -> Line:
     runs = f"{len(result.runs)} runs"
     if result.verdict == "same":
-        return _format_line("✓ same", "bold green", f"{result.scope}, bit for bit")
+        return format_verdict("same", f"{result.scope}, bit for bit")
     if result.verdict == "differs" and result.difference is not None:
-        return _format_line(
-            "✗ differs", "bold red", f"{runs} diverge {place.write_headline(result.difference)}"
-        )
-    return _format_line("? unknown", "bold yellow", f"{result.reason or 'nothing to compare'}")
-
-
-def _format_line(word: str, style: str, rest: str) -> Line:
-    return HangingLine(Text(word, style=style).append(" — ", "default"), style_text(rest))
+        return format_verdict("differs", f"{runs} diverge {place.write_headline(result.difference)}")
+    return format_verdict("unknown", result.reason or "nothing to compare")
 
 
 def _list_next(result: CheckResult) -> list[Text]:

@@ -8,18 +8,14 @@ from rich.text import Text
 from samerun.experiments.cost.pricing import Ratio
 from samerun.experiments.cost.result import Choice, CostResult, Price
 from samerun.report.safe_text import HangingLine, Line, put, style_text
+from samerun.report.text.opening import STYLES, format_verdict, show_opening
 
-_STYLES = {"same": "green", "differs": "bold red", "unknown": "yellow"}
 _WORDS = {"same": "repeats", "differs": "does not repeat", "unknown": "not known whether it repeats"}
 
 
 def show(result: CostResult, console: Console) -> None:
     """Print the whole report."""
-    put(console, [_format_verdict(result)])
-    put(console, [HangingLine(Text("  "), style_text(line)) for line in result.notes])
-    if result.output:
-        put(console, [Text(), Text("The last lines it printed", style="bold")])
-        put(console, [style_text(f"  {line}", "dim") for line in result.output])
+    show_opening(console, _format_verdict(result), result.notes, result.output)
     if result.choices:
         put(console, [Text(), Text("To choose from", style="bold"), *map(_format_choice, result.choices)])
     if result.prices:
@@ -32,10 +28,7 @@ def show(result: CostResult, console: Console) -> None:
 
 def _format_verdict(result: CostResult) -> Line:
     if result.reason is not None or not result.prices:
-        return HangingLine(
-            Text("? unknown", style="bold yellow").append(" — ", "default"),
-            style_text(write_headline(result)),
-        )
+        return format_verdict("unknown", write_headline(result))
     return HangingLine(Text(f"{result.rounds} rounds — "), style_text(write_headline(result)))
 
 
@@ -56,7 +49,7 @@ def write_headline(result: CostResult) -> str:
 def _format_choice(choice: Choice) -> Line:
     head = style_text(f"  {choice.name:<11}")
     text = style_text(f"{format_ratio(choice.price) if choice.price else '—':<22} ")
-    text.append(_WORDS[choice.verdict], _STYLES[choice.verdict])
+    text.append(_WORDS[choice.verdict], STYLES[choice.verdict])
     return HangingLine(head, text.append(f" ({choice.runs} runs): {choice.how}"))
 
 

@@ -17,6 +17,7 @@ from samerun.report.text import draw_counts, first_difference
 from samerun.report.text import replayed_operation as alone
 from samerun.report.text.causes import NO_SOURCE
 from samerun.report.text.losses import build_loss_table
+from samerun.report.text.opening import format_verdict, show_opening
 from samerun.sources.catalogue import find_sources
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
@@ -30,8 +31,7 @@ def show(diagnosis: Diagnosis, console: Console, patch_file: str | None = None) 
         if diagnosis.confidence:
             put(console, [style_text(diagnosis.confidence, "dim")])
         return
-    put(console, [_format_verdict(diagnosis)])
-    put(console, [HangingLine(Text("  "), style_text(line)) for line in check.notes])
+    show_opening(console, _format_verdict(diagnosis), check.notes)
     table = build_loss_table(check, console.width)
     if table:
         put(console, [Text(), Text("Loss", style="bold"), *table])
@@ -60,7 +60,7 @@ def _format_verdict(diagnosis: Diagnosis) -> Line:
         )
     elif sources:
         said += "; that is not all of it"
-    return HangingLine(Text("✗ differs", style="bold red").append(" — ", "default"), style_text(said))
+    return format_verdict("differs", said)
 
 
 def _format_found(number: int, found: FirstDifference, folder: str) -> list[Line]:

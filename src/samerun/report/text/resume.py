@@ -11,16 +11,13 @@ from samerun.experiments.resume.result import ResumeResult
 from samerun.report.safe_text import HangingLine, Line, put, style_text
 from samerun.report.text import first_difference
 from samerun.report.text.losses import build_loss_table
+from samerun.report.text.opening import format_verdict, show_opening
 from samerun.runs.difference import Difference
 
 
 def show(result: ResumeResult, console: Console) -> None:
     """Print the whole report."""
-    put(console, [_format_verdict(result)])
-    put(console, [HangingLine(Text("  "), style_text(line)) for line in result.notes])
-    if result.output:
-        put(console, [Text(), Text("The last lines it printed", style="bold")])
-        put(console, [style_text(f"  {line}", "dim") for line in result.output])
+    show_opening(console, _format_verdict(result), result.notes, result.output)
     if result.verdict == "differs" and result.difference is not None:
         table = build_loss_table(_pair(result), console.width)
         if table:
@@ -36,14 +33,12 @@ def show(result: ResumeResult, console: Console) -> None:
 
 def _format_verdict(result: ResumeResult) -> Line:
     if result.verdict == "same":
-        return _format_line(
-            "✓ same", "bold green", f"{_describe_course(result)}; {result.scope}, bit for bit"
-        )
+        return format_verdict("same", f"{_describe_course(result)}; {result.scope}, bit for bit")
     if result.verdict == "differs" and result.difference is not None:
         headline = first_difference.write_headline(result.difference)
         text = f"{_describe_course(result)}: {headline}, it diverges from the run that was never stopped"
-        return _format_line("✗ differs", "bold red", text)
-    return _format_line("? unknown", "bold yellow", result.reason or "nothing to compare")
+        return format_verdict("differs", text)
+    return format_verdict("unknown", result.reason or "nothing to compare")
 
 
 def _describe_course(result: ResumeResult) -> str:
@@ -51,10 +46,6 @@ def _describe_course(result: ResumeResult) -> str:
     killed = " and ".join(map(str, result.kill_at))
     resumed = " and ".join(map(str, result.resumed_at))
     return f"killed at step {killed}, resumed from step {resumed}"
-
-
-def _format_line(word: str, style: str, rest: str) -> Line:
-    return HangingLine(Text(word, style=style).append(" — ", "default"), style_text(rest))
 
 
 def _pair(result: ResumeResult) -> ResumeResult:

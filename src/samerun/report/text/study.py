@@ -11,14 +11,14 @@ from samerun.experiments.study.paired_test import PairedTest
 from samerun.experiments.study.result import SourceSpread, StudyResult
 from samerun.experiments.study.variance import Luck
 from samerun.report.safe_text import HangingLine, Line, put, style_text
+from samerun.report.text.opening import format_verdict, show_opening
 
 _BAR = 20  # columns
 
 
 def show(result: StudyResult, console: Console) -> None:
     """Print the whole report."""
-    put(console, [_format_headline(result)])
-    put(console, [HangingLine(Text("  "), style_text(line)) for line in result.notes])
+    show_opening(console, _format_headline(result), result.notes)
     if result.sources:
         put(console, [Text(), *_list_sources(result)])
     put(console, [Text(), *_seeds(result)])
@@ -30,8 +30,7 @@ def show(result: StudyResult, console: Console) -> None:
 
 def _format_headline(result: StudyResult) -> Line:
     if result.mean is None or result.together is None:
-        head = Text("? unknown", style="bold yellow").append(" — ", "default")
-        return HangingLine(head, style_text(write_headline(result)))
+        return format_verdict("unknown", write_headline(result))
     return HangingLine(
         Text(f"{len(result.together.values)} seeds — ", style="bold"), style_text(write_headline(result))
     )

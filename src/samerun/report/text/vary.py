@@ -9,17 +9,13 @@ from rich.text import Text
 
 from samerun.experiments.vary.result import Effect, Size, VaryResult
 from samerun.report.safe_text import HangingLine, Line, put, style_text
-
-_STYLES = {"same": "green", "differs": "bold red", "unknown": "yellow"}
+from samerun.report.text.opening import STYLES, format_verdict, show_opening
 
 
 def show(result: VaryResult, console: Console) -> None:
     """Print the whole report."""
-    put(console, [_format_verdict(result)])
-    put(console, [HangingLine(Text("  "), style_text(line)) for line in result.notes])
-    if result.output:
-        put(console, [Text(), Text("The last lines it printed", style="bold")])
-        put(console, [style_text(f"  {line}", "dim") for line in result.output])
+    verdict = format_verdict(result.verdict, write_headline(result))
+    show_opening(console, verdict, result.notes, result.output)
     if result.effects:
         put(console, [Text(), *_format_table(result.effects)])
     if result.together:
@@ -35,18 +31,6 @@ def show(result: VaryResult, console: Console) -> None:
         names = ", ".join(f"{source} ({variant})" for source, variant in result.untried)
         put(console, [Text(), HangingLine(Text("Not tried: ", style="bold"), style_text(names))])
     put(console, [Text(), style_text(f"Runs in {result.place}, compared with {result.runs[0]}", "dim")])
-
-
-_MARKS = {
-    "same": ("✓ same", "bold green"),
-    "differs": ("✗ differs", "bold red"),
-    "unknown": ("? unknown", "bold yellow"),
-}
-
-
-def _format_verdict(result: VaryResult) -> Line:
-    word, style = _MARKS[result.verdict]
-    return HangingLine(Text(word, style=style).append(" — ", "default"), style_text(write_headline(result)))
 
 
 def write_headline(result: VaryResult) -> str:
@@ -78,7 +62,7 @@ def _format_table(effects: tuple[Effect, ...]) -> list[Line]:
     ]
     for effect in rows:
         head = style_text(f"  {effect.source:<{source}}  {effect.variant:<{variant}}  ")
-        head.append(f"{effect.verdict:<8} ", _STYLES[effect.verdict])
+        head.append(f"{effect.verdict:<8} ", STYLES[effect.verdict])
         lines.append(HangingLine(head, style_text(describe_effect(effect))))
     return lines
 

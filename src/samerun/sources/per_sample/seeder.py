@@ -174,12 +174,3 @@ def restore(state: State) -> None:
     kept, random._inst.gauss_next, _making.seed, _making.asked = state  # type: ignore[attr-defined]
     for place, was in kept:
         place.restore(was)
-
-
-def call_apart(call: Callable[..., Any], *args: Any) -> Any:
-    """Call, and leave the generators as they were before."""
-    before = capture()
-    try:
-        return call(*args)
-    finally:
-        restore(before)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from samerun.experiments.workspace import copy_folder, copy_without_new, list_folder
+from samerun.experiments.original_folder import copy_folder, copy_without_new, list_folder
 
 
 def names(folder: Path) -> set[str]:
@@ -43,12 +43,12 @@ def test_what_is_new_is_not_in_the_copy_and_stays_where_it_is(folder: Path) -> N
 def test_too_much_is_not_copied(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = list_folder(folder)
     assert before is not None
-    monkeypatch.setattr("samerun.experiments.workspace._MOST_BYTES", 5)
+    monkeypatch.setattr("samerun.experiments.original_folder._MOST_BYTES", 5)
     with copy_folder(folder) as copy:
         assert copy is None
     with copy_without_new(folder, before) as copy:
         assert copy is None
-    monkeypatch.setattr("samerun.experiments.workspace._MOST_FILES", 3)
+    monkeypatch.setattr("samerun.experiments.original_folder._MOST_FILES", 3)
     assert list_folder(folder) is None
 
 
