@@ -11,6 +11,7 @@ from samerun.digest import algorithms, combine, digest_bytes
 from samerun.launching.marker_files import PYTHON_SEEN, TORCH_SEEN
 from samerun.launching.progress_files import Progress
 from samerun.runs.manifest import Manifest
+from samerun.runs.record import Record
 from samerun.runs.schema import SCHEMA
 from samerun.runs.store import Run, Store
 from samerun.runs.trace import TraceWriter
@@ -153,7 +154,7 @@ class _Play:
         if what in ("parameters", "gradients", "optimizer") and digest is not None:
             more["parts"] = digest
             digest = combine([digest])
-        self.writer.append(step, phase, what, name, digest=digest, **more)
+        self.writer.append(Record(step, phase, what, name, digest=digest, **more))
 
 
 def _short(*parts: str) -> str:

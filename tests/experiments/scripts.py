@@ -13,6 +13,7 @@ from samerun.launching.marker_files import PYTHON_SEEN, TORCH_SEEN
 from samerun.launching.progress_files import Progress
 from samerun.runs.manifest import Manifest
 from samerun.runs.plan import Control
+from samerun.runs.record import Record
 from samerun.runs.schema import DRAWS, SCHEMA
 from samerun.runs.store import Run, Store
 from samerun.runs.trace import TraceWriter
@@ -258,7 +259,7 @@ class _Play:
             self.writer = TraceWriter(self.path / "rank0.trace.arrow", meta)
         flip = (self.number, step, what) in self.script.flips
         digest = _digest(content, b"flipped" if flip else b"")
-        self.writer.append(step, phase, what, name, digest=digest, **more)
+        self.writer.append(Record(step, phase, what, name, digest=digest, **more))
 
 
 def _digest(*parts: str | bytes) -> bytes:

@@ -28,15 +28,15 @@ def leave(journal: Journal) -> None:
     if journal.draws is not None:
         journal.draws.flush()
     journal.settle()
-    rows = [row for row in journal.early if row["what"] in _TOLD][:_MOST]
-    if not rows:
+    records = [record for record in journal.early if record.what in _TOLD][:_MOST]
+    if not records:
         return
     role = f"{HELPER}{process_identity.find_role() or process_identity.digest_argv()}"
     run = Path(journal.plan.run)
     stem = process_identity.claim(run, role)
     writer = TraceWriter(run / f"{stem}.trace.arrow", _build_meta(journal, stem, role))
-    for row in rows:
-        writer.append(**{"step": 0, "phase": "setup", **row})
+    for record in records:
+        writer.append(record)
     writer.close()
 
 

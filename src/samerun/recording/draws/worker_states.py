@@ -16,6 +16,7 @@ from samerun.ranks import rank
 from samerun.recording import process_identity
 from samerun.recording.draws.dataset_generators import DatasetGenerator, State, find
 from samerun.recording.recorder import Recorder
+from samerun.recording.trace.pending_record import PendingRecord
 
 _BATCHES = 4  # of a worker that are looked at
 _MOST_WORKERS = 8  # with the same number and of the same rank, one after the other, that leave such rows
@@ -42,7 +43,7 @@ class FirstBatches:
             self._own = find(dataset) if self._batches < _BATCHES else []
         if self._batches < _BATCHES:
             self._before = self._seen()
-            self._seedings = self._recorder.seedings
+            self._seedings = self._recorder.rngs.seedings
 
     def made(self, indices: Any) -> None:
         """The batch of these samples is made."""
@@ -55,26 +56,28 @@ class FirstBatches:
             if before is None or before.digest == after.digest or name in self._told:
                 continue
             self._told.add(name)
-            seeded = self._recorder.seedings != self._seedings
+            seeded = self._recorder.rngs.seedings != self._seedings
             of = {
                 "pid": self._pid,
                 "indices": digest.digest_value(indices).hex(),
                 "drawn": before.leads_to(after) if name in where else not seeded,
                 "where": where.get(name),
             }
-            self._recorder.row(
-                "state",
-                name,
-                digest=before.digest,
-                inputs=int.from_bytes(after.digest[:8], "little"),
-                detail=json.dumps(of),
+            self._recorder.sink.write(
+                PendingRecord(
+                    "state",
+                    name,
+                    digest=before.digest,
+                    inputs=int.from_bytes(after.digest[:8], "little"),
+                    detail=json.dumps(of),
+                )
             )
 
     def _seen(self) -> dict[str, State]:
-        found = {id_: State(state) for id_, state in self._recorder.states().items()}
+        found = {id_: State(state) for id_, state in self._recorder.rngs.states().items()}
         return found | {own.name: own.state() for own in self._own}
 
     def _is_late(self) -> bool:
         """Whether workers of this number have left such rows often enough: each leaves a file."""
         stem = f"rank{rank()}.{process_identity.find_role()}.{_MOST_WORKERS}"
-        return (self._recorder.run / f"{stem}.trace.arrow").exists()
+        return (self._recorder.sink.run / f"{stem}.trace.arrow").exists()

@@ -11,6 +11,8 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 from samerun import callsite
 from samerun.recording.ops.dispatch_mode import Operations
 from samerun.recording.ops.external_writes import Place
+from samerun.recording.trace.pending_operation import PendingOperation
+from samerun.recording.trace.pending_record import pack_parts
 from samerun.wrapping import wrap_attribute
 
 
@@ -30,10 +32,14 @@ def _observe_entry(mode: Operations, name: str) -> None:
             frame = callsite.find_user_frame(4)
             site = None if frame is None else callsite.call_site(frame)
             module = mode.path()
+            step, phase = recorder.cursor.where()
             if mode.watch is not None:
-                mode.watch.enters(tensor, Place(f"torch.{name}", module, site, recorder.where()[0]))
+                mode.watch.enters(tensor, Place(f"torch.{name}", module, site, step))
                 recorder.gaps(mode.watch.take())
-            recorder.operation(f"torch.{name}", None, module, site, [mode.memory.output(tensor)], [], [], 0)
+            parts = pack_parts([mode.memory.output(tensor)])
+            recorder.sink.write_operation(
+                PendingOperation(step, phase, f"torch.{name}", module, site, parts, b"")
+            )
 
     guarded = recorder.guard(enter)
 

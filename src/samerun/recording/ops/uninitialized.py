@@ -10,6 +10,7 @@ import torch
 from samerun.recording.ops.digest_cache import Memory, get_storage
 from samerun.recording.ops.op_schema import Operation, list_tensors
 from samerun.recording.recorder import Recorder
+from samerun.recording.trace.pending_record import PendingRecord
 
 
 class UnwrittenMemory:
@@ -62,7 +63,7 @@ class UnwrittenMemory:
                 site = self._lines.get(storage.data_ptr())
                 if tensor.nbytes < storage.nbytes() and site not in self._partly:
                     self._partly.add(site)
-                    self._recorder.row("unwritten", "torch.empty", call_site=site)
+                    self._recorder.sink.write(PendingRecord("unwritten", "torch.empty", call_site=site))
 
     def made_at(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
         """The line that allocated the memory which an operation read though nothing had written it."""

@@ -10,6 +10,7 @@ from torch.utils.data import dataloader
 
 from samerun import callsite
 from samerun.recording.recorder import Recorder
+from samerun.recording.trace.pending_record import PendingRecord
 
 
 class Passes:
@@ -41,7 +42,7 @@ class Passes:
             "iterable": iterator._dataset_kind == dataloader._DatasetKind.Iterable,
         }
         site = None if frame is None else callsite.call_site(frame)
-        recorder.row("pass", name, call_site=site, detail=json.dumps(of))
+        recorder.sink.write(PendingRecord("pass", name, call_site=site, detail=json.dumps(of)))
 
     def _loader(self, sampler: Any) -> int:
         known = self._loaders.get(id(sampler))

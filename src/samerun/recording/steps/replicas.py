@@ -13,6 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from samerun import callsite
 from samerun.recording.recorder import Recorder
+from samerun.recording.trace.pending_record import PendingRecord
 from samerun.wrapping import SELF, wrap_attribute
 
 
@@ -45,11 +46,11 @@ class Replicas:
                 ranks = distributed.get_process_group_ranks(module.process_group)
                 self._write(label, site, ranks, parts)
                 return
-        self._write(label, self._recorder.site, [], [])
+        self._write(label, self._recorder.cursor.site, [], [])
 
     def _write(self, label: str, site: str | None, ranks: list[int], parts: list[int]) -> None:
         detail = json.dumps({"ranks": ranks, "parts": parts})
-        self._recorder.row("replicas", label, call_site=site, detail=detail)
+        self._recorder.sink.write(PendingRecord("replicas", label, call_site=site, detail=detail))
 
 
 def _are_several() -> bool:

@@ -23,11 +23,13 @@ from samerun import callsite, digest, wrapping
 from samerun.callsite import show_path
 from samerun.digest.room import room
 from samerun.recording.recorder import Recorder
+from samerun.recording.step_cursor import StepCursor
 from samerun.recording.steps import replicas
 from samerun.recording.steps.backward_passes import Passes
 from samerun.recording.steps.modules import Modules
 from samerun.recording.steps.optimizer_state import State, find
 from samerun.recording.steps.weight_samples import Values
+from samerun.recording.trace.pending_record import PendingRecord
 from samerun.recording.trace.tensor_digests import number_of, walk_tensors
 from samerun.wrapping import Parameter
 
@@ -78,10 +80,10 @@ class Training:
 
     def loss(self, name: str, roots: Any) -> None:
         """A backward pass starts from these tensors."""
-        recorder = self.recorder
-        recorder.trains()
+        recorder, sink = self.recorder, self.recorder.sink
+        recorder.cursor.trains()
         recorder.begin()
-        recorder.loss_made()
+        recorder.rngs.loss_made()
         if self._passes.count:
             recorder.stop_if_due()
         for tensor in walk_tensors(roots):  # of a generator none, which only torch may empty
@@ -89,20 +91,15 @@ class Training:
             if self._unscaled is not None and self._unscaled[0]() is tensor:
                 value = self._unscaled[1]
             recorder.watched("loss", [tensor])
-            recorder.row(
-                "loss",
-                name,
-                parts=[recorder.tensors.digest(tensor)],
-                loss=value,
-                phase="forward",
-            )
+            parts = [sink.tensors.digest(tensor)]
+            sink.write(PendingRecord("loss", name, phase="forward", parts=parts, loss=value))
 
     def passed(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         """It has returned, and was none within another."""
         call = _CALLS[name]
         differentiable = bool(call.create_graph.of(args, kwargs, False))
-        if self.recorder.local.closure and not differentiable:
-            self.recorder.phase = "optimizer"  # until the closure is called again
+        if self.recorder.cursor.local.closure and not differentiable:
+            self.recorder.cursor.phase = "optimizer"  # until the closure is called again
         inputs = call.inputs.of(args, kwargs, None)
         self._passes.passed(call.roots.of(args, kwargs), inputs, result, differentiable)
 
@@ -115,7 +112,7 @@ class Training:
 
     def made(self, optimizer: Optimizer) -> None:
         """An optimizer was made: its parameters are about to be trained."""
-        self.recorder.row("trains", type(optimizer).__name__)
+        self.recorder.sink.write(PendingRecord("trains", type(optimizer).__name__))
         self._made.append(weakref.ref(optimizer))
         self._passes.leave_to_optimizers()
 
@@ -127,15 +124,16 @@ class Training:
         for reference in self._made:
             if (optimizer := reference()) is not None:
                 parameters, label = _list_parameters(optimizer), self._label(optimizer)
-                parts = self.recorder.tensors.group(f"parameters:{label}", parameters)
+                sink = self.recorder.sink
+                parts = sink.tensors.group(f"parameters:{label}", parameters)
                 self.recorder.watched("parameters", parameters)
-                self.recorder.row("parameters", label, parts=parts, keep_parts=True)
+                sink.write(PendingRecord("parameters", label, parts=parts, keep_parts=True))
 
     # --- optimizer steps ---------------------------------------------------------------------------
 
     def before_step(self, optimizer: Optimizer, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         """The gradients, as the optimizer is about to use them."""
-        recorder = self.recorder
+        recorder, cursor = self.recorder, self.recorder.cursor
         stepping = self._stepping.optimizers
         if stepping:
             stepping[:] = _select_stepping(
@@ -146,14 +144,14 @@ class Training:
             return
         stepping[:] = [optimizer]
         self._passes.leave_to_optimizers()  # one that was copied, or read from a file, was never made
-        recorder.trains()
+        cursor.trains()
         recorder.stop_if_due()
         recorder.begin()
-        recorder.phase = "optimizer"
-        recorder.local.closure = _has_closure(arguments, keywords)
-        if not recorder.local.closure:
+        cursor.phase = "optimizer"
+        cursor.local.closure = _has_closure(arguments, keywords)
+        if not cursor.local.closure:
             frame = callsite.find_user_frame(2)
-            recorder.site = None if frame is None else callsite.call_site(frame)
+            cursor.site = None if frame is None else callsite.call_site(frame)
             self._gradients(optimizer)
 
     def after_step(self, optimizer: Optimizer, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
@@ -162,9 +160,9 @@ class Training:
             self._stepping.optimizers.pop()
             return
         self._stepping.optimizers.clear()
-        recorder = self.recorder
-        recorder.local.closure = False
-        recorder.phase = "optimizer"
+        cursor = self.recorder.cursor
+        cursor.local.closure = False
+        cursor.phase = "optimizer"
         if _has_closure(arguments, keywords):
             self._gradients(optimizer)
         label, parameters = self._label(optimizer), _list_parameters(optimizer)
@@ -175,7 +173,7 @@ class Training:
         self._replicas.stepped(label, parameters)
         if self._values is not None:
             self._values.write(optimizer, label, parameters)
-        recorder.end_step()
+        self.recorder.end_step()
 
     def _gradients(self, optimizer: Optimizer) -> None:
         parameters = _list_parameters(optimizer)
@@ -234,12 +232,14 @@ class Training:
         """What torch.save is about to write: its tensors, since the rest may tell the time of day."""
         path = os.fsdecode(file) if isinstance(file, (str, bytes, os.PathLike)) else None
         if path is not None:  # torch writes the file past Python's audit hook
-            self.recorder.row("written", "torch.save", detail=show_path(callsite.make_absolute(path)))
+            shown = show_path(callsite.make_absolute(path))
+            self.recorder.sink.write(PendingRecord("written", "torch.save", detail=shown))
         tensors = list(_walk_saved_tensors(value))
         if tensors:
-            digest_ = self.recorder.tensors.digest
+            sink = self.recorder.sink
             name = os.path.basename(path) if path is not None else "torch.save"
-            self.recorder.row("saved", name, parts=[digest_(tensor) for tensor in tensors])
+            parts = [sink.tensors.digest(tensor) for tensor in tensors]
+            sink.write(PendingRecord("saved", name, parts=parts))
 
 
 def _has_closure(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
@@ -285,7 +285,7 @@ def observe(recorder: Recorder, modules: Modules) -> None:
     register_optimizer_step_post_hook(never_compiled(recorder.guard(training.after_step)))
     recorder.after_setup.append(training.initial)
     _wrap_init(recorder.guard(training.made))
-    _wrap_backward(recorder, recorder.guard(training.loss), recorder.guard(training.passed))
+    _wrap_backward(recorder.cursor, recorder.guard(training.loss), recorder.guard(training.passed))
     _wrap_scaler(recorder.guard(training.scaled))
     _wrap_save(recorder.guard(training.saved))
 
@@ -298,10 +298,10 @@ def _wrap_init(made: Callable[..., Any]) -> None:
     wrapping.wrap_attribute(Optimizer, "__init__", init)
 
 
-def _wrap_backward(recorder: Recorder, loss: Callable[..., Any], passed: Callable[..., Any]) -> None:
+def _wrap_backward(cursor: StepCursor, loss: Callable[..., Any], passed: Callable[..., Any]) -> None:
     def wrap(name: str, parameter: Parameter) -> None:
         def run(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            if torch.compiler.is_compiling() or recorder.local.paused:
+            if torch.compiler.is_compiling() or cursor.local.paused:
                 return original(*args, **kwargs)
             roots = parameter.of(args, kwargs)
             if isinstance(roots, Iterator):  # can be read once: what is read is passed on
@@ -309,12 +309,12 @@ def _wrap_backward(recorder: Recorder, loss: Callable[..., Any], passed: Callabl
                 args, kwargs = parameter.put(args, kwargs, roots)
             if isinstance(roots, (torch.Tensor, Sequence)):
                 loss(name, roots)
-            phase, recorder.phase = recorder.phase, "backward"
+            phase, cursor.phase = cursor.phase, "backward"
             try:
                 result = original(*args, **kwargs)
             finally:
-                recorder.phase = phase
-                recorder.began = False
+                cursor.phase = phase
+                cursor.began = False
             if phase != "backward":  # as one is in which a checkpoint computes again
                 passed(name, args, kwargs, result)
             return result
