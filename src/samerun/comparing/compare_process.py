@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from samerun.comparing.alignment import Alignment, Divergence, TracePair, align
 from samerun.comparing.extent import Reach, may_lack
 from samerun.comparing.operations import Window
 from samerun.comparing.side_threads import compare_beside, is_beside
+from samerun.runs.details import parse_detail
 from samerun.runs.difference import Origin, Row
 from samerun.runs.reading import Trace
 from samerun.runs.schema import COMPARED, PHASES
@@ -260,10 +260,8 @@ def _find_unread(trace: Trace, records: Ints) -> str | None:
     if not rows:
         return None
     first = rows[0]
-    try:
-        kinds = ", ".join(map(str, json.loads(first.detail or "")["without_bytes"]))
-    except (ValueError, KeyError, TypeError):
-        kinds = "unknown"
+    told = parse_detail(first.detail, dict[str, list[str]]) or {}
+    kinds = ", ".join(told.get("without_bytes", ["unknown"]))
     return (
         f"{trace.stem}: {len(rows)} records are not compared, since what they hold has no bytes that can be "
         f"read; the first is the {first.what} of {first.name} in step {first.step} ({kinds})"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from samerun.comparing.alignment import Divergence, TracePair
+from samerun.runs.details import parse_detail
 from samerun.runs.difference import Row, Side
 from samerun.runs.reading import Trace
 from samerun.runs.schema import DRAWS, EVIDENCE
@@ -94,11 +94,8 @@ def _is_reordered(a: _Batch, b: _Batch) -> bool:
 
 def _uses_workers(row: Row) -> bool | None:
     """Whether the batch came from worker processes; None when its record does not say."""
-    try:
-        count = json.loads(row.detail or "")["workers"]
-    except (ValueError, KeyError, TypeError):
-        return None
-    return bool(count)
+    count = (parse_detail(row.detail, dict[str, Any]) or {}).get("workers")
+    return None if count is None else bool(count)
 
 
 def find_generators(
@@ -252,10 +249,7 @@ def _collect_settings(rows: Iterable[Row]) -> dict[str, Mapping[str, Any]]:
     found: dict[str, Mapping[str, Any]] = {}
     for row in rows:
         if row.what == "setting" and row.name is not None:
-            try:
-                said = json.loads(row.detail or "")
-            except ValueError:
-                continue
-            if isinstance(said, dict):
-                found[row.name] = said
+            described = parse_detail(row.detail, dict[str, Any])
+            if described is not None:
+                found[row.name] = described
     return found

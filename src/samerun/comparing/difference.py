@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 from samerun.comparing.compare_process import ProcessComparison
 from samerun.comparing.context import Samples, build_side, find_generators, find_samples
 from samerun.comparing.external_writes import find_gap
 from samerun.comparing.later_differences import find_further
 from samerun.comparing.pairing import RecordedRun
+from samerun.runs.details import parse_detail
 from samerun.runs.difference import Difference, Kind, LaterDifference
 from samerun.runs.reading import Trace
 from samerun.runs.schema import COMPARED, PHASES
@@ -155,11 +154,7 @@ def _find_names(trace: Trace, at: int, what: str, label: str | None) -> list[str
     groups = {f"{what}:{label}", label or ""}
     rows = np.flatnonzero(trace.is_one_of("what", {"names"}) & trace.is_one_of("name", groups))
     last = max(int(np.searchsorted(rows, at)) - 1, 0)
-    try:
-        names = json.loads(trace.cell("detail", int(rows[last])) or "") if len(rows) else []
-    except ValueError:
-        return []
-    return [str(name) for name in names] if isinstance(names, list) else []
+    return (parse_detail(trace.cell("detail", int(rows[last])), list[str]) or []) if len(rows) else []
 
 
 def describe_lone(trace: Trace, runs: tuple[RecordedRun, RecordedRun]) -> Difference:

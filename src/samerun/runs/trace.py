@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from samerun.runs import columns
-from samerun.runs.record import Record
 from samerun.runs.schema import SCHEMA
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from samerun.runs.record import Record
 
 META = b"samerun"  # the key of the schema's metadata
 SUFFIX = ".trace.arrow"
