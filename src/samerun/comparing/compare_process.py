@@ -244,7 +244,7 @@ def _count_pairs(paired: TracePair, aligned: list[Alignment]) -> Counter[str]:
     counts: Counter[str] = Counter()
     words, codes = paired.a.words("what"), paired.a.codes("what")
     for item in aligned:
-        there = paired.a.digests[1][item.a] & paired.b.digests[1][item.b]
+        there = paired.a.digests.there[item.a] & paired.b.digests.there[item.b]
         found = np.bincount(codes[item.a][there], minlength=len(words)).tolist()
         counts.update({word: count for word, count in zip(words, found, strict=True) if count})
     return counts
@@ -255,7 +255,7 @@ def _find_unread(trace: Trace, records: Ints) -> str | None:
     import numpy as np
 
     mask = np.zeros(len(trace), dtype=bool)
-    mask[records] = ~trace.digests[1][records]
+    mask[records] = ~trace.digests.there[records]
     rows = [row for row in trace.rows(mask) if row.detail and "without_bytes" in row.detail]
     if not rows:
         return None

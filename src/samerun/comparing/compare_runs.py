@@ -148,7 +148,7 @@ def _compare_one(
     window = operations.intersect(operations.find_window(a.run, one), operations.find_window(b.run, other))
     left = False, False
     if not setup:
-        window = operations.intersect(window, (0, math.inf))
+        window = operations.intersect(window, operations.Window(0, math.inf))
         left = finds(b, a) is not None, finds(a, b) is not None
     reaches = find_reach(one, steps, _was_stopped(a)), find_reach(other, steps, _was_stopped(b))
     return compare_process(TracePair(one, other), reaches, window, steps, left)

@@ -99,7 +99,8 @@ def _only(found: ProcessComparison, runs: tuple[RecordedRun, RecordedRun]) -> st
     """Who has the record that the other run lacks, and where the other is instead."""
     assert found.parting is not None
     has, lacks = ("A", "B") if found.parting.a is not None else ("B", "A")
-    row = found.seen()[0].row(found.seen()[1])
+    trace, at = found.seen()
+    row = trace.row(at)
     site = f" ({row.call_site})" if row.call_site else ""
     text = f"only run {has} has {row.what} {row.name or ''}".rstrip() + site
     instead = found.instead()

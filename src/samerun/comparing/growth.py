@@ -57,8 +57,9 @@ def measure_growth(a: Run, b: Run, rank: int = 0) -> Growth | None:
     Only the steps that both runs completed count, and of each rank the first process that differs. Raises
     SchemaError for a version not known here.
     """
-    pairs = [both for both in pair(read(a).compared, read(b).compared)[0] if both[0].rank == rank]
-    return next((found for both in pairs if (found := _measure_pair(*both)) is not None), None)
+    pairs, _, _ = pair(read(a).compared, read(b).compared)
+    of_rank = [(one, other) for one, other in pairs if one.rank == rank]
+    return next((found for both in of_rank if (found := _measure_pair(*both)) is not None), None)
 
 
 def _measure_pair(a: Trace, b: Trace) -> Growth | None:

@@ -101,7 +101,7 @@ def _find_parted(paired: TracePair, a: Ints, b: Ints) -> tuple[list[tuple[float,
     differ = ~(paired.equal(a, b) | never)
     a, b = a[differ], b[differ]
     inputs_a, inputs_b = paired.a.inputs, paired.b.inputs
-    same = (inputs_a[0][a] == inputs_b[0][b]) & inputs_a[1][a] & inputs_b[1][b]
+    same = (inputs_a.values[a] == inputs_b.values[b]) & inputs_a.there[a] & inputs_b.there[b]
     found: list[tuple[float, LaterDifference]] = []
     propagated = 0
     for at_a, at_b, of_itself in zip(a.tolist(), b.tolist(), same.tolist(), strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from samerun.comparing.alignment import Alignment, Divergence, TracePair, count_common_prefix
 from samerun.comparing.context import OWN
@@ -16,13 +16,25 @@ from samerun.runs.store import Run
 if TYPE_CHECKING:
     from samerun.runs.reading import Ints
 
-Window = tuple[float, float]  # the first and last step at tier ops, inclusive; -1 is the setup
-
 COLUMNS = ("phase", "name", "module")
 # They hand a number to Python, mostly to be printed: what it decides shows in what comes next.
 _READS = frozenset({"aten._local_scalar_dense.default", "aten.is_nonzero.default", "aten.equal.default"})
 _NEAR = 2  # operations that must be equal, one apart, to tell an inserted one that looks like its neighbour
 _NEIGHBOURS = 400  # operations on each side that are aligned to tell an inserted one from a missing one
+
+
+class Window(NamedTuple):
+    """Steps at tier ops; -1 is the setup."""
+
+    first: float
+    last: float  # inclusive
+
+
+class _Stretch(NamedTuple):
+    """Some operations of a trace, one after the other."""
+
+    positions: Ints
+    keys: Ints
 
 
 def find_window(run: Run, trace: Trace) -> Window | None:
@@ -32,16 +44,16 @@ def find_window(run: Run, trace: Trace) -> Window | None:
         return None
     match plan.get("window"):
         case [int(first), int(last)]:
-            return first, last
-    return -1, math.inf
+            return Window(first, last)
+    return Window(-1, math.inf)
 
 
 def intersect(a: Window | None, b: Window | None) -> Window | None:
     """The steps that are in both windows."""
     if a is None or b is None:
         return None
-    both = max(a[0], b[0]), min(a[1], b[1])
-    return both if both[0] <= both[1] else None
+    both = Window(max(a.first, b.first), min(a.last, b.last))
+    return both if both.first <= both.last else None
 
 
 def compare_operations(
@@ -88,7 +100,7 @@ def _align(paired: TracePair, a: Ints, b: Ints) -> Alignment:
         extra = _find_extra(keys_a[near].tolist(), keys_b[near].tolist())
     else:
         near = slice(prefix, prefix + _NEAR + 1)
-        extra = _find_shifted(paired, (a[near], keys_a[near]), (b[near], keys_b[near]))
+        extra = _find_shifted(paired, _Stretch(a[near], keys_a[near]), _Stretch(b[near], keys_b[near]))
     parting = {
         "a": Divergence(at_a, None, (at_a, 1), at_b),
         "b": Divergence(None, at_b, (at_a, 0), at_a),
@@ -103,7 +115,7 @@ def find_positions(trace: Trace, both: Window, steps: int | None) -> Ints:
 
     where = np.where(trace.is_one_of("phase", {"setup"}), -1, trace.steps)
     wanted = trace.is_one_of("what", {"operation"}) & ((trace.flags & LOADER) == 0)
-    wanted &= (where >= both[0]) & (where <= both[1])
+    wanted &= (where >= both.first) & (where <= both.last)
     if steps is not None:
         wanted &= trace.steps < steps
     return np.flatnonzero(wanted)
@@ -119,18 +131,19 @@ def _find_extra(a: list[int], b: list[int]) -> str:
     return "a"
 
 
-def _find_shifted(paired: TracePair, a: tuple[Ints, Ints], b: tuple[Ints, Ints]) -> str:
+def _find_shifted(paired: TracePair, a: _Stretch, b: _Stretch) -> str:
     """Whether an operation of the same signature was inserted: "a" or "b" has it; "" when neither.
 
-    `a` and `b` hold positions and keys, the first where they part and _NEAR more. Equal digests one apart
-    tell an insertion from another value.
+    `a` and `b` are the first operations that differ and _NEAR more. Equal digests one apart tell an
+    insertion from another value.
     """
     for extra, skip_a, skip_b in (("b", 0, 1), ("a", 1, 0)):
-        at_a, at_b = a[0][skip_a : skip_a + _NEAR], b[0][skip_b : skip_b + _NEAR]
+        near_a, near_b = slice(skip_a, skip_a + _NEAR), slice(skip_b, skip_b + _NEAR)
+        at_a, at_b = a.positions[near_a], b.positions[near_b]
         if min(len(at_a), len(at_b)) < _NEAR:
             continue
-        same = a[1][skip_a : skip_a + _NEAR] == b[1][skip_b : skip_b + _NEAR]
-        same &= paired.equal(at_a, at_b) & paired.a.digests[1][at_a]
+        same = a.keys[near_a] == b.keys[near_b]
+        same &= paired.equal(at_a, at_b) & paired.a.digests.there[at_a]
         if bool(same.all()):
             return extra
     return ""
@@ -142,9 +155,8 @@ def find_origin(paired: TracePair, parting: Divergence, both: Window) -> Origin 
         return None
     row = paired.a.row(parting.a)
     flags = int(paired.a.flags[parting.a] | paired.b.flags[parting.b])
-    inputs, known = zip(
-        *((side.inputs[0][at], side.inputs[1][at]) for side, at in _list_sides(paired, parting)), strict=True
-    )
+    sides = [(trace.inputs, at) for trace, at in _list_sides(paired, parting)]
+    inputs, known = zip(*((column.values[at], column.there[at]) for column, at in sides), strict=True)
     draws = bool(flags & DRAWS)
     return Origin(
         op=row.name or "",
@@ -155,7 +167,7 @@ def find_origin(paired: TracePair, parting: Divergence, both: Window) -> Origin 
         draws=draws,
         generator_differs=has_other_generator_state(paired, parting) if draws else None,
         reads_uninitialized=bool(flags & UNINITIALIZED),
-        first_of_process=both[0] <= -1 and _is_first(paired.a, parting.a),
+        first_of_process=both.first <= -1 and _is_first(paired.a, parting.a),
         own_generator=draws and OWN in (row.detail or ""),
         generator=(row.detail or "").split(OWN)[0] or None if draws else None,
         made_at=row.detail if flags & UNINITIALIZED and not draws else None,

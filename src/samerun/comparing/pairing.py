@@ -84,5 +84,5 @@ def _read_role(trace: Trace) -> Hashable:
 
 
 def _read_ordinal(trace: Trace) -> tuple[int, str]:
-    ordinal = _read_identity(trace)[3]
+    *_, ordinal = _read_identity(trace)
     return int(ordinal) if ordinal.isdecimal() else 0, trace.stem

@@ -80,13 +80,13 @@ def _find_steps(group: _Group, what: str) -> dict[int, int]:
 
     trace = group.trace
     mask = trace.is_one_of("what", {what}) & trace.is_one_of("phase", {"optimizer"})
-    mask &= trace.is_one_of("name", {group.label}) & trace.digests[1]
+    mask &= trace.is_one_of("name", {group.label}) & trace.digests.there
     return {int(trace.steps[position]): position for position in np.flatnonzero(mask).tolist()}
 
 
 def _is_equal(group: _Group, twin: _Group, a: int, b: int, wrapped: bool) -> bool:
     """Whether what is to be equal is; also where the digests of single tensors were not kept."""
-    if (group.trace.digests[0][a] == twin.trace.digests[0][b]).all():
+    if (group.trace.digests.values[a] == twin.trace.digests.values[b]).all():
         return True
     parts = _split_parts(group.trace, a), _split_parts(twin.trace, b)
     if not wrapped:
@@ -130,9 +130,9 @@ def _shares_gradients(one: Process, other: Process, group: _Group, twin: _Group)
     a, b = _find_steps(group, "gradients"), _find_steps(twin, "gradients")
     inputs = one.draws.inputs, other.draws.inputs
     same = {
-        group.trace.digests[0][a[step]].tobytes()
+        group.trace.digests.values[a[step]].tobytes()
         for step in a.keys() & b.keys()
-        if (group.trace.digests[0][a[step]] == twin.trace.digests[0][b[step]]).all()
+        if (group.trace.digests.values[a[step]] == twin.trace.digests.values[b[step]]).all()
         and inputs[0].get(step) != inputs[1].get(step)
     }
     return len(same) > 1  # one that is always the same may be nothing at all

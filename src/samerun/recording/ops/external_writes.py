@@ -190,7 +190,8 @@ class Watch:
         if not find_plain_device(tensor) or not tensor.numel():
             return
         history, key = self._history(tensor)
-        start, end = key[0], key[0] + _measure_span(tensor)
+        start = tensor.data_ptr()
+        end = start + _measure_span(tensor)
         for other in self._at[history.address]:
             if other.views:
                 views = other.views.items()

@@ -50,6 +50,20 @@ _CALLS = {
 }
 
 
+class _Named(NamedTuple):
+    """The parameters of an optimizer, in the order of its groups."""
+
+    parameters: list[torch.Tensor]
+    names: list[str]
+
+
+class _Scaled(NamedTuple):
+    """A loss that a GradScaler scaled."""
+
+    loss: weakref.ref[torch.Tensor]
+    before: torch.Tensor | None  # its value, for people
+
+
 class _OptimizerStep(threading.local):
     """The optimizers in a step of this thread: one may wrap another, and the outermost counts."""
 
@@ -64,9 +78,7 @@ class Training:
         self.recorder = recorder
         self.modules = modules
         self._labels: weakref.WeakKeyDictionary[Optimizer, str] = weakref.WeakKeyDictionary()
-        self._names: weakref.WeakKeyDictionary[Optimizer, tuple[list[torch.Tensor], list[str]]] = (
-            weakref.WeakKeyDictionary()
-        )
+        self._names: weakref.WeakKeyDictionary[Optimizer, _Named] = weakref.WeakKeyDictionary()
         self._states: weakref.WeakKeyDictionary[Optimizer, State] = weakref.WeakKeyDictionary()
         self._made: list[weakref.ref[Optimizer]] = []
         self._stepping = _OptimizerStep()
@@ -74,7 +86,7 @@ class Training:
         self._replicas = replicas.observe(recorder)
         self._values = Values(recorder) if recorder.plan.values else None
         self._passes = Passes(recorder, modules, self._values)
-        self._unscaled: tuple[weakref.ref[torch.Tensor], torch.Tensor | None] | None = None
+        self._scaled: _Scaled | None = None
 
     # --- losses ------------------------------------------------------------------------------------
 
@@ -88,8 +100,8 @@ class Training:
             recorder.stop_if_due()
         for tensor in walk_tensors(roots):  # of a generator none, which only torch may empty
             value = number_of(tensor)
-            if self._unscaled is not None and self._unscaled[0]() is tensor:
-                value = self._unscaled[1]
+            if self._scaled is not None and self._scaled.loss() is tensor:
+                value = self._scaled.before
             recorder.watched("loss", [tensor])
             parts = [sink.tensors.digest(tensor)]
             sink.write(PendingRecord("loss", name, phase="forward", parts=parts, loss=value))
@@ -106,7 +118,7 @@ class Training:
     def scaled(self, before: Any, after: Any) -> None:
         """A GradScaler scaled a loss: people know it by its value before."""
         if issubclass(type(before), torch.Tensor) and issubclass(type(after), torch.Tensor):
-            self._unscaled = weakref.ref(after), number_of(before)
+            self._scaled = _Scaled(weakref.ref(after), number_of(before))
 
     # --- initial weights ---------------------------------------------------------------------------
 
@@ -218,13 +230,13 @@ class Training:
     def _name(self, optimizer: Optimizer, parameters: Sequence[torch.Tensor]) -> list[str]:
         """The names of an optimizer's parameters, which stand in the order of its groups."""
         known = self._names.get(optimizer)
-        if known is None or len(known[0]) != len(parameters) or not all(map(is_, known[0], parameters)):
+        if known is None or not _are_same(known.parameters, parameters):
             by_id = self.modules.parameter_names()
             names = [by_id.get(id(parameter), f"parameter{n}") for n, parameter in enumerate(parameters)]
-            if known is not None and known[1] == names:
-                names = known[1]
-            known = self._names[optimizer] = list(parameters), names
-        return known[1]
+            if known is not None and known.names == names:
+                names = known.names
+            known = self._names[optimizer] = _Named(list(parameters), names)
+        return known.names
 
     # --- checkpoints -------------------------------------------------------------------------------
 
@@ -240,6 +252,10 @@ class Training:
             name = os.path.basename(path) if path is not None else "torch.save"
             parts = [sink.tensors.digest(tensor) for tensor in tensors]
             sink.write(PendingRecord("saved", name, parts=parts))
+
+
+def _are_same(known: Sequence[torch.Tensor], tensors: Sequence[torch.Tensor]) -> bool:
+    return len(known) == len(tensors) and all(map(is_, known, tensors))
 
 
 def _has_closure(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
