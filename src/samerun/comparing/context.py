@@ -30,9 +30,9 @@ class Samples:
     reordered: bool = False  # both batches are there in the other run too, at another place
 
 
-def find_samples(paired: TracePair, parting: Divergence, step: int) -> Samples:
+def find_samples(paired: TracePair, divergence: Divergence, step: int) -> Samples:
     """What the batch at or before the difference was made of."""
-    sides = [_Batch.of(trace, at, step) for trace, at in ((paired.a, parting.a), (paired.b, parting.b))]
+    sides = [_Batch.of(trace, at, step) for trace, at in ((paired.a, divergence.a), (paired.b, divergence.b))]
     a, b = sides
     if a.indices is None or b.indices is None:
         reordered = _is_reordered(a, b)
@@ -99,14 +99,14 @@ def _uses_workers(row: Row) -> bool | None:
 
 
 def find_generators(
-    paired: TracePair, parting: Divergence, step: int
+    paired: TracePair, divergence: Divergence, step: int
 ) -> tuple[dict[str, int], frozenset[str]]:
     """(the first step at which each RNG's state differs, the RNGs drawn from), up to the difference.
 
     A state is written at the start of a step, or before a draw, when it changed since it was last written.
     """
-    a = _States.of(paired.a, parting.at_a(), step)
-    b = _States.of(paired.b, parting.at_b(), step)
+    a = _States.of(paired.a, divergence.at_a(), step)
+    b = _States.of(paired.b, divergence.at_b(), step)
     first: dict[str, int] = {}
     for name in sorted(a.by_step.keys() & b.by_step.keys()):
         one, other = a.by_step[name], b.by_step[name]
@@ -221,7 +221,7 @@ def build_side(run: Run, traces: Sequence[Trace], step: int, before: int = 0, co
     """What a run says of itself up to and including `step`; `traces` are those of one rank, its own first.
 
     In that one, what stands before the record at `before` counts as well: an evaluation belongs to the step
-    that is over. What the run wrote is told to its end: a later run can have found it. Draws are told up to
+    that is over. What the run wrote is given to its end: a later run can have found it. Draws are given up to
     the step `counted` as well.
     """
     import numpy as np

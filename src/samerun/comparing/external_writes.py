@@ -1,4 +1,4 @@
-"""Memory that was written past torch, right where two runs part."""
+"""Memory that was written past torch, right where two runs diverge."""
 
 from __future__ import annotations
 

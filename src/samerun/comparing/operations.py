@@ -1,4 +1,4 @@
-"""Tier ops: the first operation at which two traces part, and whether it is the origin."""
+"""Tier ops: the first operation at which two traces diverge, and whether it is the origin."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def intersect(a: Window | None, b: Window | None) -> Window | None:
 def compare_operations(
     paired: TracePair, both: Window, steps: int | None, begin: tuple[int, int] = (0, 0)
 ) -> Alignment:
-    """Align the operations of the steps in the window `both`, and below `steps`, up to where they part.
+    """Align the operations of the steps in the window `both`, and below `steps`, up to where they diverge.
 
     `begin` are the positions in the two traces before which none counts.
     Those that a DataLoader runs are left out: their order moves with its workers' timing. What an operation
@@ -68,15 +68,15 @@ def compare_operations(
     a, b = find_positions(paired.a, both, steps), find_positions(paired.b, both, steps)
     a, b = a[a >= begin[0]], b[b >= begin[1]]
     found = _align(paired, a, b)
-    if found.parting is None or not found.parting.flow or not _is_read(paired, found.parting):
+    if found.divergence is None or not found.divergence.flow or not _is_read(paired, found.divergence):
         return found
     a, b = (here[~trace.is_one_of("name", _READS)[here]] for trace, here in ((paired.a, a), (paired.b, b)))
     return _align(paired, a, b)
 
 
-def _is_read(paired: TracePair, parting: Divergence) -> bool:
+def _is_read(paired: TracePair, divergence: Divergence) -> bool:
     """Whether the operation that only one run has reads a number of a tensor."""
-    return any(trace.cell("name", at) in _READS for trace, at in _list_sides(paired, parting))
+    return any(trace.cell("name", at) in _READS for trace, at in _list_sides(paired, divergence))
 
 
 def _align(paired: TracePair, a: Ints, b: Ints) -> Alignment:
@@ -101,12 +101,12 @@ def _align(paired: TracePair, a: Ints, b: Ints) -> Alignment:
     else:
         near = slice(prefix, prefix + _NEAR + 1)
         extra = _find_shifted(paired, _Stretch(a[near], keys_a[near]), _Stretch(b[near], keys_b[near]))
-    parting = {
+    divergence = {
         "a": Divergence(at_a, None, (at_a, 1), at_b),
         "b": Divergence(None, at_b, (at_a, 0), at_a),
         "": Divergence(at_a, at_b, (at_a, 1)),
     }[extra]
-    return Alignment(before_a, before_b, parting)
+    return Alignment(before_a, before_b, divergence)
 
 
 def find_positions(trace: Trace, both: Window, steps: int | None) -> Ints:
@@ -149,13 +149,13 @@ def _find_shifted(paired: TracePair, a: _Stretch, b: _Stretch) -> str:
     return ""
 
 
-def find_origin(paired: TracePair, parting: Divergence, both: Window) -> Origin | None:
-    """What is known of the operation at which the traces part; None when only one of them has it."""
-    if parting.a is None or parting.b is None:
+def find_origin(paired: TracePair, divergence: Divergence, both: Window) -> Origin | None:
+    """What is known of the operation at which the traces diverge; None when only one of them has it."""
+    if divergence.a is None or divergence.b is None:
         return None
-    row = paired.a.row(parting.a)
-    flags = int(paired.a.flags[parting.a] | paired.b.flags[parting.b])
-    sides = [(trace.inputs, at) for trace, at in _list_sides(paired, parting)]
+    row = paired.a.row(divergence.a)
+    flags = int(paired.a.flags[divergence.a] | paired.b.flags[divergence.b])
+    sides = [(trace.inputs, at) for trace, at in _list_sides(paired, divergence)]
     inputs, known = zip(*((column.values[at], column.there[at]) for column, at in sides), strict=True)
     draws = bool(flags & DRAWS)
     return Origin(
@@ -165,17 +165,17 @@ def find_origin(paired: TracePair, parting: Divergence, both: Window) -> Origin 
         phase=row.phase,
         inputs_equal=bool(all(known) and inputs[0] == inputs[1]),
         draws=draws,
-        generator_differs=has_other_generator_state(paired, parting) if draws else None,
+        generator_differs=has_other_generator_state(paired, divergence) if draws else None,
         reads_uninitialized=bool(flags & UNINITIALIZED),
-        first_of_process=both.first <= -1 and _is_first(paired.a, parting.a),
+        first_of_process=both.first <= -1 and _is_first(paired.a, divergence.a),
         own_generator=draws and OWN in (row.detail or ""),
         generator=(row.detail or "").split(OWN)[0] or None if draws else None,
         made_at=row.detail if flags & UNINITIALIZED and not draws else None,
     )
 
 
-def _list_sides(paired: TracePair, parting: Divergence) -> list[tuple[Trace, int]]:
-    sides = ((paired.a, parting.a), (paired.b, parting.b))
+def _list_sides(paired: TracePair, divergence: Divergence) -> list[tuple[Trace, int]]:
+    sides = ((paired.a, divergence.a), (paired.b, divergence.b))
     return [(trace, at) for trace, at in sides if at is not None]
 
 
@@ -184,7 +184,7 @@ def _is_first(trace: Trace, at: int) -> bool:
     return not bool((same & trace.is_one_of("what", {"operation"})[:at]).any())
 
 
-def has_other_generator_state(paired: TracePair, parting: Divergence) -> bool | None:
+def has_other_generator_state(paired: TracePair, divergence: Divergence) -> bool | None:
     """Whether the state that the operation drew from differs; None when it was not written in both.
 
     A generator of the script's own is written right before its draw, torch's generators when they changed.
@@ -192,7 +192,7 @@ def has_other_generator_state(paired: TracePair, parting: Divergence) -> bool | 
     import numpy as np
 
     last: list[dict[str, int]] = []
-    for trace, at in _list_sides(paired, parting):
+    for trace, at in _list_sides(paired, divergence):
         rows = np.flatnonzero(trace.is_one_of("what", {"rng"})[:at])
         words, codes = trace.words("name"), trace.codes("name")[rows].tolist()
         states = {words[code]: row for code, row in zip(codes, rows.tolist(), strict=True) if code >= 0}

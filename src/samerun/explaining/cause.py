@@ -14,7 +14,7 @@ class Cause:
     """One source behind the first difference."""
 
     source: str
-    confirmed: bool  # further runs with it controlled do not part there
+    confirmed: bool  # further runs with it controlled do not diverge there
     advice: str  # lines of code that control it
     evidence: str  # one sentence: the values seen
     call_site: str | None = None
@@ -31,7 +31,7 @@ class Findings:
 
     causes: tuple[Cause, ...] = ()
     suspects: tuple[Cause, ...] = ()  # not needed to explain the first difference, but worth a look
-    ruled_out: tuple[Cause, ...] = ()  # the runs still part there with it controlled
+    ruled_out: tuple[Cause, ...] = ()  # the runs still diverge there with it controlled
     notes: tuple[str, ...] = field(default=())
 
 

@@ -110,7 +110,7 @@ class Draws:
         pending, self._pending = self._pending, {}
         self._written += len(pending)
         for (name, function, _, _, step, phase), drawn in pending.items():
-            said = {"function": function} | ({} if batch is None else {"batch": batch})
+            detail: dict[str, Any] = {"function": function} | ({} if batch is None else {"batch": batch})
             self._journal.write(
                 Record(
                     step,
@@ -121,7 +121,7 @@ class Draws:
                     digest=drawn.came.digest(),
                     inputs=None if drawn.before is None else int.from_bytes(drawn.before[:8], "little"),
                     value=float(drawn.count),
-                    detail=json.dumps(said),
+                    detail=json.dumps(detail),
                 )
             )
 

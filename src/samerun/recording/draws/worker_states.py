@@ -29,7 +29,7 @@ class FirstBatches:
         self._recorder = recorder
         self._pid = 0
         self._batches = 0
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._own: list[DatasetGenerator] = []
         self._before: dict[str, State] = {}
         self._seedings: int = 0
@@ -37,7 +37,7 @@ class FirstBatches:
     def begins(self, dataset: Any) -> None:
         """A batch is about to be made."""
         if self._pid != os.getpid():  # a worker has begun
-            self._pid, self._batches, self._told = os.getpid(), 0, set()
+            self._pid, self._batches, self._reported = os.getpid(), 0, set()
             if self._is_late():
                 self._batches = _BATCHES
             self._own = find(dataset) if self._batches < _BATCHES else []
@@ -53,9 +53,9 @@ class FirstBatches:
         where = {own.name: own.where for own in self._own}
         for name, after in self._seen().items():
             before = self._before.get(name)
-            if before is None or before.digest == after.digest or name in self._told:
+            if before is None or before.digest == after.digest or name in self._reported:
                 continue
-            self._told.add(name)
+            self._reported.add(name)
             seeded = self._recorder.rngs.seedings != self._seedings
             of = {
                 "pid": self._pid,

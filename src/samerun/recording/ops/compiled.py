@@ -1,6 +1,6 @@
 """What torch.compile made of a part of the program: it runs as ever, and is recorded as one operation.
 
-Its fused kernels write past the dispatcher, so what is inside cannot be told by operation; what goes
+Its fused kernels write past the dispatcher, so what is inside is not known by operation; what goes
 into it and what comes out can. Other backends than Inductor run operations of torch, which are recorded one
 by one.
 """

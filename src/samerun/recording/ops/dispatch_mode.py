@@ -139,7 +139,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _meet(self, func: Any) -> Operation:
         operation = learn(func)
         if operation.moves:
-            operation = replace(operation, call=self.unwritten.told_of_growth(operation.call))
+            operation = replace(operation, call=self.unwritten.watch_growth(operation.call))
         self._operations[func] = operation
         return operation
 

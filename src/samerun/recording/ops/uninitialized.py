@@ -21,7 +21,7 @@ class UnwrittenMemory:
         self._recorder = recorder
         self._site = site  # the line of the user's code that runs now
         self._lines: dict[int, str | None] = {}  # address of memory as it was allocated → line
-        self._partly: set[str | None] = set()  # lines whose memory was written in part only, as told so far
+        self._partly: set[str | None] = set()  # the reported lines whose memory was written in part only
 
     def forget(self) -> None:
         """At the end of a step."""
@@ -33,7 +33,7 @@ class UnwrittenMemory:
         if (storage := get_storage(tensor)) is not None:
             self._lines[storage.data_ptr()] = site
 
-    def told_of_growth(self, call: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    def watch_growth(self, call: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
         """A resize that knows whether there is memory now that nothing has written."""
 
         def measure(tensor: torch.Tensor) -> tuple[torch.UntypedStorage, int] | None:
@@ -56,7 +56,7 @@ class UnwrittenMemory:
         return moved
 
     def written_to(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Tell of memory that is now written in part: what is left may be read with the rest of it."""
+        """Report memory that is now written in part: what is left may be read with the rest of it."""
         for tensor in tensors:
             if self._memory.is_unwritten(tensor):
                 storage = tensor.untyped_storage()

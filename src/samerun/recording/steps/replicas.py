@@ -23,7 +23,7 @@ class Replicas:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._made: list[tuple[weakref.ref[Any], str | None]] = []  # with the line that made it
-        self._told: dict[str, int] = {}  # optimizer to how many there were then
+        self._reported: dict[str, int] = {}  # optimizer to how many there were then
 
     def made(self, module: Any) -> None:
         """A module was wrapped."""
@@ -32,9 +32,9 @@ class Replicas:
 
     def stepped(self, label: str, parameters: Sequence[torch.Tensor]) -> None:
         """An optimizer made a step: write once which of its parameters are to be alike, on which ranks."""
-        if self._told.get(label) == len(self._made) or not _are_several():
+        if self._reported.get(label) == len(self._made) or not _are_several():
             return
-        self._told[label] = len(self._made)
+        self._reported[label] = len(self._made)
         for reference, site in reversed(self._made):
             module = reference()
             if module is None:

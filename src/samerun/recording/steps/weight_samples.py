@@ -59,12 +59,12 @@ class Values:
                     for parameter, index in alike
                 ]
                 raw = torch.cat(pieces).view(_BITS[dtype]).numpy().tobytes()
-            said = {
+            detail = {
                 "elements": len(raw) // dtype.itemsize,
                 "of": sum(parameter.numel() for parameter, _ in alike),
                 "dtype": str(dtype).removeprefix("torch."),
             }
-            self._recorder.sink.write(PendingRecord("values", label, sample=raw, detail=json.dumps(said)))
+            self._recorder.sink.write(PendingRecord("values", label, sample=raw, detail=json.dumps(detail)))
 
     def _is_due(self, step: int) -> bool:
         first, last = self._recorder.plan.window or (1, 0)

@@ -13,7 +13,7 @@ from samerun.recording.trace.tensor_digests import FINGERPRINT, NOTHING, NoBytes
 from samerun.runs.record import Record
 
 _NO_BYTES = frozenset({FINGERPRINT, NOTHING})
-_MOST_SAID = 8  # parts without bytes that one record names
+_MOST_DESCRIBED = 8  # parts without bytes that one record names
 
 
 @dataclass(slots=True)
@@ -48,8 +48,8 @@ class PendingRecord:
         if self.parts is not None:
             joined = join(self.parts)
             if FINGERPRINT in joined and detail is None and not isinstance(self.parts, bytes):
-                said = [part.said for part in self.parts if isinstance(part, NoBytes)]
-                detail = json.dumps({"without_bytes": said[:_MOST_SAID]})
+                described = [part.described for part in self.parts if isinstance(part, NoBytes)]
+                detail = json.dumps({"without_bytes": described[:_MOST_DESCRIBED]})
             if not is_without_bytes(joined):
                 alone = len(joined) == 16 and not self.keep_parts
                 digest_ = joined if alone else digest.digest_bytes(joined)

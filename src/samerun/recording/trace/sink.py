@@ -162,8 +162,8 @@ class TraceSink:
         self._tensors_left -= nbytes
         if self._tensors_left < 0:
             self._tensors_left = None
-            told = f"from step {step} on, the digests of single tensors are written now and then only"
-            self.write(PendingRecord("note", "tensors", detail=told))
+            detail = f"from step {step} on, the digests of single tensors are written now and then only"
+            self.write(PendingRecord("note", "tensors", detail=detail))
         return True
 
     # --- the trace on disk -------------------------------------------------------------------------
