@@ -7,8 +7,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
-from operator import attrgetter, is_
+from operator import attrgetter
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -27,6 +26,7 @@ from samerun.recording.step_cursor import StepCursor
 from samerun.recording.steps import replicas
 from samerun.recording.steps.backward_passes import Passes
 from samerun.recording.steps.modules import Modules
+from samerun.recording.steps.optimizer_names import OptimizerNames, list_parameters
 from samerun.recording.steps.optimizer_state import State, find
 from samerun.recording.steps.weight_samples import Values
 from samerun.recording.trace.pending_record import PendingRecord
@@ -50,13 +50,6 @@ _CALLS = {
 }
 
 
-class _Named(NamedTuple):
-    """The parameters of an optimizer, in the order of its groups."""
-
-    parameters: list[torch.Tensor]
-    names: list[str]
-
-
 class _Scaled(NamedTuple):
     """A loss that a GradScaler scaled."""
 
@@ -77,8 +70,7 @@ class Training:
     def __init__(self, recorder: Recorder, modules: Modules) -> None:
         self.recorder = recorder
         self.modules = modules
-        self._labels: weakref.WeakKeyDictionary[Optimizer, str] = weakref.WeakKeyDictionary()
-        self._names: weakref.WeakKeyDictionary[Optimizer, _Named] = weakref.WeakKeyDictionary()
+        self._optimizers = OptimizerNames(modules)
         self._states: weakref.WeakKeyDictionary[Optimizer, State] = weakref.WeakKeyDictionary()
         self._made: list[weakref.ref[Optimizer]] = []
         self._stepping = _OptimizerStep()
@@ -135,7 +127,7 @@ class Training:
         """
         for reference in self._made:
             if (optimizer := reference()) is not None:
-                parameters, label = _list_parameters(optimizer), self._label(optimizer)
+                parameters, label = list_parameters(optimizer), self._optimizers.label(optimizer)
                 sink = self.recorder.sink
                 parts = sink.tensors.group(f"parameters:{label}", parameters)
                 self.recorder.watched("parameters", parameters)
@@ -177,8 +169,8 @@ class Training:
         cursor.phase = "optimizer"
         if _has_closure(arguments, keywords):
             self._gradients(optimizer)
-        label, parameters = self._label(optimizer), _list_parameters(optimizer)
-        names = self._name(optimizer, parameters)
+        label, parameters = self._optimizers.label(optimizer), list_parameters(optimizer)
+        names = self._optimizers.name_parameters(optimizer, parameters)
         self.modules.group_of("parameters", label, names, parameters, label)
         self._state(optimizer, label, names, parameters)
         self.modules.group("buffers", "buffers", list(self.modules.buffers()), label)
@@ -188,9 +180,12 @@ class Training:
         self.recorder.end_step()
 
     def _gradients(self, optimizer: Optimizer) -> None:
-        parameters = _list_parameters(optimizer)
-        names, gradients = self._name(optimizer, parameters), list(map(_gradient, parameters))
-        self.modules.group_of("gradients", self._label(optimizer), names, gradients)
+        parameters = list_parameters(optimizer)
+        names, gradients = (
+            self._optimizers.name_parameters(optimizer, parameters),
+            list(map(_gradient, parameters)),
+        )
+        self.modules.group_of("gradients", self._optimizers.label(optimizer), names, gradients)
 
     def _state(
         self, optimizer: Optimizer, label: str, names: list[str], parameters: list[torch.Tensor]
@@ -212,31 +207,14 @@ class Training:
 
     def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
         """The states of the optimizers, by name."""
-        for optimizer, label in list(self._labels.items()):
-            parameters = _list_parameters(optimizer)
-            for name, parameter in zip(self._name(optimizer, parameters), parameters, strict=True):
+        for optimizer, label in self._optimizers.labels():
+            parameters = list_parameters(optimizer)
+            for name, parameter in zip(
+                self._optimizers.name_parameters(optimizer, parameters), parameters, strict=True
+            ):
                 for key, value in optimizer.state.get(parameter, {}).items():
                     if isinstance(value, torch.Tensor):
                         yield f"{label}: {name}.{key}", value
-
-    def _label(self, optimizer: Optimizer) -> str:
-        label = self._labels.get(optimizer)
-        if label is None:
-            kind = type(optimizer).__name__
-            same = sum(1 for other in self._labels if type(other).__name__ == kind)
-            label = self._labels[optimizer] = f"{kind}#{same}" if same else kind
-        return label
-
-    def _name(self, optimizer: Optimizer, parameters: Sequence[torch.Tensor]) -> list[str]:
-        """The names of an optimizer's parameters, which stand in the order of its groups."""
-        known = self._names.get(optimizer)
-        if known is None or not _are_same(known.parameters, parameters):
-            by_id = self.modules.parameter_names()
-            names = [by_id.get(id(parameter), f"parameter{n}") for n, parameter in enumerate(parameters)]
-            if known is not None and known.names == names:
-                names = known.names
-            known = self._names[optimizer] = _Named(list(parameters), names)
-        return known.names
 
     # --- checkpoints -------------------------------------------------------------------------------
 
@@ -254,16 +232,8 @@ class Training:
             sink.write(PendingRecord("saved", name, parts=parts))
 
 
-def _are_same(known: Sequence[torch.Tensor], tensors: Sequence[torch.Tensor]) -> bool:
-    return len(known) == len(tensors) and all(map(is_, known, tensors))
-
-
 def _has_closure(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
     return keywords.get("closure") is not None or any(callable(value) for value in arguments[1:])
-
-
-def _list_parameters(optimizer: Optimizer) -> list[torch.Tensor]:
-    return list(chain.from_iterable(group["params"] for group in optimizer.param_groups))
 
 
 def _select_stepping(optimizers: list[Optimizer]) -> list[Optimizer]:
