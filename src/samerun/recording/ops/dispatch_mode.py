@@ -56,6 +56,9 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._local = recorder.cursor.local
         self.path = path
         self.places = Places(recorder.cursor, path)
+        self._find_place = self.places.find  # by names of their own: each is asked at every operation
+        self._where = recorder.cursor.where
+        self._write = recorder.sink.write_operation
         self.memory = Memory(recorder.sink.tensors)
         self.watch: Watch | None = None
         self.prober = None if recorder.plan.probe is None else Prober(recorder.plan.probe)
@@ -179,7 +182,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if operation.draws:
             flags = schema.DRAWS
             own = self._generators.write(args, kwargs)
-        module, site = self.places.find()
+        module, site = self._find_place()
         digested: Callable[[torch.Tensor], bytes | Slot] = memory.input
         watched = None
         if self.watch is not None:
@@ -269,8 +272,8 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             flags ^= 0 if drew else schema.DRAWS  # dropout of nothing, attention in evaluation
         elif flags & schema.UNINITIALIZED:
             detail = self.unwritten.made_at(args, kwargs)
-        step, phase = self.cursor.where()
-        self.sink.write_operation(
+        step, phase = self._where()
+        self._write(
             PendingOperation(
                 step,
                 operation.phase or phase,

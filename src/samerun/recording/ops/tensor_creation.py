@@ -25,21 +25,21 @@ def observe(mode: Operations) -> None:
 
 def _observe_entry(mode: Operations, name: str) -> None:
     """Record where data comes into torch past the dispatcher, as an operation whose inputs are not known."""
-    recorder = mode.recorder
+    recorder, cursor = mode.recorder, mode.cursor
 
     def enter(tensor: torch.Tensor) -> None:
         if mode in _get_current_dispatch_mode_stack():
             frame = callsite.find_user_frame(4)
             site = None if frame is None else callsite.call_site(frame)
             module = mode.path()
-            step, phase = recorder.cursor.where()
+            step, phase = cursor.where()
             if mode.watch is not None:
                 mode.watch.enters(tensor, Place(f"torch.{name}", module, site, step))
                 recorder.gaps(mode.watch.take())
             parts = pack_parts([mode.memory.output(tensor)])
-            recorder.sink.write_operation(
-                PendingOperation(step, phase, f"torch.{name}", module, site, parts, b"")
-            )
+            if not cursor.in_worker:
+                operation = PendingOperation(step, phase, f"torch.{name}", module, site, parts, b"")
+                recorder.sink.write_operation(operation)
 
     guarded = recorder.guard(enter)
 

@@ -104,9 +104,7 @@ class TraceSink:
                 self._waiting.append(record)
 
     def write_operation(self, operation: PendingOperation) -> None:
-        """Write one operation; the least that can be done now, since this runs between cold caches."""
-        if self._cursor.child and self._cursor.in_worker:
-            return
+        """Write one operation, not of a worker; the least that can be done now, between cold caches."""
         self._waiting.append(operation)
         if self._writer is None and not self.tensors.waiting:  # opening it has the rest written
             with self._lock:
