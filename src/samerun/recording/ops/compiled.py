@@ -61,8 +61,8 @@ def _record_region(mode: Operations, operation: Operation, inputs: tuple[Any, ..
         return operation.call()
     local.paused = True
     try:
-        before = mode.look_before(operation, inputs, {})
-        mode.places.remember_node(before.module, before.call_site)
+        pending, aside = mode.look_before(operation, inputs, {})
+        mode.places.remember_node(pending.module, pending.call_site)
     except Exception as error:
         sink.fail(error)
         return operation.call()
@@ -77,7 +77,7 @@ def _record_region(mode: Operations, operation: Operation, inputs: tuple[Any, ..
     try:
         mode.memory.doubt()  # it wrote past the dispatcher
         every = tuple(range(len(result))) if isinstance(result, (list, tuple)) else ()
-        mode.record(replace(operation, new=every), inputs, {}, result, before)
+        mode.record(replace(operation, new=every), inputs, {}, result, pending, aside)
     except Exception as error:
         sink.fail(error)
     finally:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
-import msgspec
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from xxhash import xxh3_128_digest
@@ -33,14 +32,9 @@ _PRIMITIVE = frozenset(_PRIMITIVES)
 _compiling: Callable[[], Any] | None = getattr(torch._C._dynamo.eval_frame, "get_eval_frame_callback", None)
 
 
-class Before(msgspec.Struct, gc=False):
-    """What is known of an operation before it runs; a Struct, since one is made for each."""
+class Aside(NamedTuple):
+    """What is known of few operations before they run."""
 
-    inputs: list[bytes | Slot]  # the digests of the tensors that it is given
-    values: list[Any]  # its arguments that are no tensors
-    flags: int
-    module: str | None
-    call_site: str | None
     generator: bytes | Slot | None  # the state of a generator of the script's that it is given
     watched: WatchedOperation | None  # in a window
 
@@ -110,22 +104,22 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 return _call_with_tensors(operation, func, args, kwargs)
         here["paused"] = True
         try:
-            before = self.look_before(operation, args, kwargs)
+            pending, aside = self.look_before(operation, args, kwargs)
         except Exception as error:
             self.sink.fail(error)
             return func(*args, **kwargs)
         finally:
             here["paused"] = False
-        probed = self.prober is not None and self._is_probed(self.prober, operation, before, args, kwargs)
+        probed = self.prober is not None and self._is_probed(self.prober, operation, pending, args, kwargs)
         try:
             result = operation.call(*args, **kwargs)
         except RuntimeError:
             result = _call_with_tensors(operation, func, args, kwargs)
         here["paused"] = True
         try:
-            self.record(operation, args, kwargs, result, before)
+            self.record(operation, args, kwargs, result, pending, aside)
             if probed:
-                self._probe(func, before, args, kwargs, result)
+                self._probe(func, pending, args, kwargs, result)
         except Exception as error:
             self.sink.fail(error)
         finally:
@@ -147,14 +141,19 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return operation
 
     def _is_probed(
-        self, prober: Prober, operation: Operation, before: Before, args: Any, kwargs: dict[str, Any]
+        self,
+        prober: Prober,
+        operation: Operation,
+        pending: PendingOperation,
+        args: Any,
+        kwargs: dict[str, Any],
     ) -> bool:
         """Whether this is the operation to run again; its inputs are kept then."""
         local = self._local
         local.paused = True
         try:
             step, phase = self.cursor.where()
-            place = step, operation.phase or phase, before.module, before.call_site, operation.name
+            place = step, operation.phase or phase, pending.module, pending.call_site, pending.name
             here = prober.is_here(place)
             if here:
                 prober.before(args, kwargs)
@@ -165,16 +164,20 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         finally:
             local.paused = False
 
-    def _probe(self, func: Any, before: Before, args: Any, kwargs: dict[str, Any], result: Any) -> None:
+    def _probe(
+        self, func: Any, pending: PendingOperation, args: Any, kwargs: dict[str, Any], result: Any
+    ) -> None:
         assert self.prober is not None
         came = self.prober.after(func, make_came(func), args, kwargs, result)
         name = self._operations[func].name
         self.sink.write(
-            PendingRecord("probe", name, module=before.module, call_site=before.call_site, detail=came)
+            PendingRecord("probe", name, module=pending.module, call_site=pending.call_site, detail=came)
         )
 
-    def look_before(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Before:
-        """Digests of the inputs, flags, module, call site, and the state of a generator that it is given."""
+    def look_before(
+        self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[PendingOperation, Aside | None]:
+        """An operation that is about to run: its place, the digests of its inputs, flags."""
         memory = self.memory
         memory.settle()
         flags = 0
@@ -212,7 +215,8 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             flags |= schema.UNINITIALIZED
         if self._local.loading:
             flags |= schema.LOADER
-        return Before(inputs, plain, flags, module, site, own, watched)
+        pending = PendingOperation(operation.name, module, site, pack_parts(inputs), plain or (), flags)
+        return pending, None if own is None and watched is None else Aside(own, watched)
 
     def record(
         self,
@@ -220,10 +224,11 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         result: Any,
-        before: Before,
+        pending: PendingOperation,
+        aside: Aside | None,
     ) -> None:
         """Write an operation that has run."""
-        memory, flags, watched = self.memory, before.flags, before.watched
+        memory, flags = self.memory, pending.flags
         parts: list[bytes | Slot] = []
         put_out: list[torch.Tensor] = []  # what the parts are digests of
         if operation.pending or (operation.copies and _is_on_its_way(args, kwargs, result)):
@@ -232,7 +237,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._hold(args, kwargs, result)
         elif operation.unwritten:
             flags |= schema.NEVER_WRITTEN
-            line = self.places.find_line_inside() or before.call_site
+            line = self.places.find_line_inside() or pending.call_site
             for tensor in list_tensors(result):
                 self.unwritten.made(tensor, line)
         elif operation.moves and memory.unwritten and memory.is_unwritten(args[0]):
@@ -263,30 +268,20 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             for tensor in list_tensors(args[number]) if number < len(args) else ():
                 put_out.append(tensor)
                 parts.append(memory.output(tensor))
-        if self.watch is not None and watched is not None:
-            watched.finish(operation, result, put_out, parts)
+        if aside is not None and self.watch is not None and aside.watched is not None:
+            aside.watched.finish(operation, result, put_out, parts)
             self.recorder.gaps(self.watch.take())
-        detail = None
         if flags & schema.DRAWS:
-            detail, drew = self._generators.find_draw(kwargs, before.generator, put_out)
+            state = None if aside is None else aside.generator
+            pending.detail, drew = self._generators.find_draw(kwargs, state, put_out)
             flags ^= 0 if drew else schema.DRAWS  # dropout of nothing, attention in evaluation
         elif flags & schema.UNINITIALIZED:
-            detail = self.unwritten.made_at(args, kwargs)
-        step, phase = self._where()
-        self._write(
-            PendingOperation(
-                step,
-                operation.phase or phase,
-                operation.name,
-                before.module,
-                before.call_site,
-                pack_parts(parts),
-                pack_parts(before.inputs),
-                before.values or (),
-                flags,
-                detail,
-            )
-        )
+            pending.detail = self.unwritten.made_at(args, kwargs)
+        pending.step, phase = self._where()
+        pending.phase = operation.phase or phase
+        pending.parts = pack_parts(parts)
+        pending.flags = flags
+        self._write(pending)
 
     def _hold(self, *values: Any) -> None:
         """Another thread is at work on all of these tensors."""

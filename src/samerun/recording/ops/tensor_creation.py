@@ -38,8 +38,10 @@ def _observe_entry(mode: Operations, name: str) -> None:
                 recorder.gaps(mode.watch.take())
             parts = pack_parts([mode.memory.output(tensor)])
             if not cursor.in_worker:
-                operation = PendingOperation(step, phase, f"torch.{name}", module, site, parts, b"")
-                recorder.sink.write_operation(operation)
+                name_ = f"torch.{name}"
+                recorder.sink.write_operation(
+                    PendingOperation(name_, module, site, b"", step=step, phase=phase, parts=parts)
+                )
 
     guarded = recorder.guard(enter)
 

@@ -14,21 +14,21 @@ from samerun.runs.record import Record
 
 
 class PendingOperation(msgspec.Struct, gc=False):
-    """An operation that ran.
+    """An operation: what it was given is known before it runs, the rest after.
 
     It is made where every microsecond counts: a Struct takes a third of a named tuple's time to make, and the
     collector of garbage never looks at it. Digests are best given in one piece: see `pack_parts`.
     """
 
-    step: int
-    phase: str
     name: str
     module: str | None
     call_site: str | None
-    parts: bytes | Sequence[bytes | Slot]  # the digests of what it put out
-    tensors: bytes | Sequence[bytes | Slot]  # those of the tensors that it was given
+    tensors: bytes | Sequence[bytes | Slot]  # the digests of the tensors that it was given
     values: Sequence[Any] = ()  # the other values that it was given
     flags: int = 0
+    step: int = 0
+    phase: str = ""
+    parts: bytes | Sequence[bytes | Slot] = b""  # the digests of what it put out
     detail: str | None = None
 
     def settle(self) -> Record:
