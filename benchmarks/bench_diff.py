@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from samerun.runs.manifest import Manifest
+from samerun.runs.record import Record
 from samerun.runs.trace import TraceWriter
 
 SECONDS, BYTES = 2.0, 10**9  # what must hold
@@ -75,15 +76,17 @@ def write(folder: Path, records: int, changed: int | None = None, inserted: int 
             at = 24 * n
             digest, inputs = digests[at : at + 16], int.from_bytes(digests[at + 16 : at + 24], "little")
             if written + n == inserted:
-                writer.append(step, phase, "operation", "aten::add.Tensor", module, site, digest, inputs)
+                writer.append(
+                    Record(step, phase, "operation", "aten::add.Tensor", module, site, digest, inputs)
+                )
             if written + n == changed:
                 digest = bytes(16)
-            writer.append(step, phase, "operation", name, module, site, digest, inputs)
-        writer.append(step, "optimizer", "parameters", "AdamW", digest=digests[:16])
+            writer.append(Record(step, phase, "operation", name, module, site, digest, inputs))
+        writer.append(Record(step, "optimizer", "parameters", "AdamW", digest=digests[:16]))
         writer.flush()
         written += len(step_of)
         step += 1
-    writer.append(step - 1, "end", "end", "finished", digest=bytes(16))
+    writer.append(Record(step - 1, "end", "end", "finished", digest=bytes(16)))
     writer.close()
     return path.stat().st_size
 

@@ -1,4 +1,4 @@
-"""Each process of a recorded run has a hash seed of its own that the run knows; the program sees none of it."""
+"""Each process of a recorded run has a hash seed of its own that the run knows; the program sees nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ seen = {
     "variable": os.environ.get("PYTHONHASHSEED"),
     "children": [child(), child()],
     "fixed": [child(PYTHONHASHSEED="7"), child(PYTHONHASHSEED="7")],
-    "shell": int(subprocess.run(f"{sys.executable} {__file__} child", shell=True, capture_output=True).stdout),
+    "shell": int(subprocess.check_output(f"{sys.executable} {__file__} child", shell=True)),
 }
 print(json.dumps(seen))
 """

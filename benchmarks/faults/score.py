@@ -1,6 +1,6 @@
-"""Scores `samerun diagnose` (or `check`) on the fault corpus: the reason, the place, the patch and the price.
+"""Scores `samerun diagnose` on the fault corpus: the reason, the place, the patch and the price.
 
-    python benchmarks/faults/score.py [NAMES] [--rounds 3] [--jobs 1] [--baselines] [--json FILE] [--verb check]
+    python benchmarks/faults/score.py [NAMES] [--verb check] [--rounds 3] [--baselines] [--json FILE]
 
 Each script is copied, without the comments that give its fault away, to a folder of its own and diagnosed
 there. The clean ones are diagnosed ROUNDS times. Every patch offered is applied to a fresh copy, which

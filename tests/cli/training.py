@@ -12,7 +12,7 @@ if "recorder" in sys.argv:
     from samerun.recording.recorder import Recorder
     end_step = Recorder.end_step
     def planted(self):
-        if self.step == 1:
+        if self.cursor.step == 1:
             raise ValueError("planted")
         end_step(self)
     Recorder.end_step = planted

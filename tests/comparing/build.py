@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from samerun.runs.manifest import Manifest
+from samerun.runs.record import Record as WrittenRecord
 from samerun.runs.schema import COMPARED
 from samerun.runs.store import Run
 from samerun.runs.trace import TraceWriter
@@ -143,7 +144,7 @@ class Builder:
 def write(folder: Path, stem: str, rows: list[Record], meta: Mapping[str, Any], closed: bool) -> None:
     writer = TraceWriter(folder / f"{stem}.trace.arrow", meta)
     for at, row in enumerate(rows):
-        writer.append(**row)
+        writer.append(WrittenRecord(**row))
         if at % 7 == 0:
             writer.flush()
     writer.flush()

@@ -13,6 +13,7 @@ from samerun.launching.marker_files import TORCH_SEEN, name_marker
 from samerun.launching.workspace import Workspace
 from samerun.runs.manifest import Manifest
 from samerun.runs.plan import Control, Plan
+from samerun.runs.record import Record
 from samerun.runs.schema import SCHEMA
 from samerun.runs.store import Run
 from samerun.runs.trace import TraceWriter
@@ -120,10 +121,10 @@ class Imagined:
         for step in range(0 if failed else last + 1):
             state = combine([same, other, digest_bytes(str(step).encode())]) if step >= self.step else same
             for _ in range(2 if extra else 1):
-                writer.append(step, "data", "input", "Net", digest=digest_bytes(b"batch"))
+                writer.append(Record(step, "data", "input", "Net", digest=digest_bytes(b"batch")))
             value = 1.0 + state[0] / 256
-            writer.append(step, "forward", "loss", "loss", digest=state, value=value)
-            writer.append(step, "optimizer", "parameters", "SGD", digest=state, parts=state)
+            writer.append(Record(step, "forward", "loss", "loss", digest=state, value=value))
+            writer.append(Record(step, "optimizer", "parameters", "SGD", digest=state, parts=state))
         end = "raised ValueError" if failed else "finished"
-        writer.append(self.steps, "end", "end", end, digest=digest_bytes(str(self.steps).encode()))
+        writer.append(Record(self.steps, "end", "end", end, digest=digest_bytes(str(self.steps).encode())))
         writer.close()

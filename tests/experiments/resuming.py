@@ -14,6 +14,7 @@ from samerun.launching.progress_files import Progress
 from samerun.launching.workspace import Workspace
 from samerun.runs.manifest import Manifest
 from samerun.runs.plan import Plan
+from samerun.runs.record import Record
 from samerun.runs.schema import SCHEMA
 from samerun.runs.store import Run
 from samerun.runs.trace import TraceWriter
@@ -156,7 +157,7 @@ class _Play:
         if what in ("parameters", "gradients", "optimizer") and digest is not None:
             more["parts"] = digest
             digest = combine([digest])
-        self.writer.append(step, phase, what, name, digest=digest, **more)
+        self.writer.append(Record(step, phase, what, name, digest=digest, **more))
 
 
 def _short(*parts: str) -> str:

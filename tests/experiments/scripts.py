@@ -15,6 +15,7 @@ from samerun.launching.progress_files import Progress
 from samerun.launching.workspace import Workspace
 from samerun.runs.manifest import Manifest
 from samerun.runs.plan import Control, Plan
+from samerun.runs.record import Record
 from samerun.runs.schema import DRAWS, SCHEMA
 from samerun.runs.store import Run
 from samerun.runs.trace import TraceWriter
@@ -263,7 +264,7 @@ class _Play:
             self.writer = TraceWriter(self.path / "rank0.trace.arrow", meta)
         flip = (self.number, step, what) in self.script.flips
         digest = _digest(content, b"flipped" if flip else b"")
-        self.writer.append(step, phase, what, name, digest=digest, **more)
+        self.writer.append(Record(step, phase, what, name, digest=digest, **more))
 
 
 def _digest(*parts: str | bytes) -> bytes:

@@ -2,7 +2,7 @@
 
 There is no device here: the recorder is told that host tensors are on one, and digests them as it would.
 
-Covers `trace/pending_record.py` and `trace/sink.py`.
+Covers `trace/pending_record.py`, `trace/pending_operation.py` and `trace/sink.py`.
 """
 
 from __future__ import annotations

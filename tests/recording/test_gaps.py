@@ -1,6 +1,6 @@
 """Writes that go past torch are found where the memory is read next, and told by the line that met them.
 
-Covers `ops/external_writes.py`.
+Covers `ops/external_writes.py` and `ops/watched_operation.py`.
 """
 
 from __future__ import annotations

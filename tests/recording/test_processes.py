@@ -1,6 +1,6 @@
 """Commands of several processes: each training process has its own trace, by a stable name.
 
-Covers `process_identity.py`, `recorder.py` and `start.py`.
+Covers `process_identity.py`, `recorder.py`, `rng_states.py` and `start.py`.
 """
 
 from __future__ import annotations

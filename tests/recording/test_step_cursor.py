@@ -7,7 +7,7 @@ import threading
 import pytest
 import torch
 
-from samerun.recording.step_cursor import Moment
+from samerun.recording.step_cursor import StepCursor
 
 
 @pytest.mark.parametrize(
@@ -23,33 +23,33 @@ from samerun.recording.step_cursor import Moment
 def test_evaluation_belongs_to_the_step_before(
     phase: str, grad: bool, inside: bool, expected: tuple[int, str]
 ) -> None:
-    moment = Moment()
-    moment.step, moment.phase, moment.local.inside = 3, phase, inside
+    cursor = StepCursor()
+    cursor.step, cursor.phase, cursor.local.inside = 3, phase, inside
     with torch.set_grad_enabled(grad):
-        assert moment.where() == expected
-    moment.step = 0
-    assert moment.where()[0] == 0
+        assert cursor.where() == expected
+    cursor.step = 0
+    assert cursor.where()[0] == 0
 
 
 def test_a_loss_that_is_being_made_is_no_evaluation() -> None:
-    moment = Moment()
-    moment.phase, moment.began = "forward", True
+    cursor = StepCursor()
+    cursor.phase, cursor.began = "forward", True
     with torch.no_grad():
-        assert moment.where() == (0, "forward")
+        assert cursor.where() == (0, "forward")
 
 
 def test_a_thread_beside_has_a_phase_of_its_own_until_it_trains() -> None:
-    moment, seen = Moment(), []
+    cursor, seen = StepCursor(), []
 
     def beside() -> None:
-        seen.append(moment.phase)
-        moment.phase = "data"
-        seen.append(moment.phase)
-        moment.trains()
-        seen.append(moment.phase)
+        seen.append(cursor.phase)
+        cursor.phase = "data"
+        seen.append(cursor.phase)
+        cursor.trains()
+        seen.append(cursor.phase)
 
     thread = threading.Thread(target=beside)
     thread.start()
     thread.join()
     assert seen == ["evaluation", "data", "setup"]
-    assert moment.phase == "setup"
+    assert cursor.phase == "setup"

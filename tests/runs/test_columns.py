@@ -84,10 +84,12 @@ def test_pandas_is_imported_neither_to_write_a_trace_nor_to_read_it(tmp_path):
         import sys
         from pathlib import Path
         from samerun.runs.reading import read_trace
+        from samerun.runs.record import Record
         from samerun.runs.trace import TraceWriter
         path = Path(sys.argv[1])
         writer = TraceWriter(path, {})
-        writer.append(1, "forward", "loss", digest=bytes(16), inputs=3, value=0.5, detail="x", parts=b"y")
+        loss = Record(1, "forward", "loss", digest=bytes(16), inputs=3, value=0.5, detail="x", parts=b"y")
+        writer.append(loss)
         writer.close()
         trace = read_trace(path)
         assert len(trace.rows(trace.is_one_of("what", {"loss"}))) == 1

@@ -1,6 +1,6 @@
 """The trace on disk: what is written is read back, whatever happened to the process or the file.
 
-Covers `frames.py`, `reading.py` and `schema.py`.
+Covers `frames.py`, `reading.py`, `record.py` and `schema.py`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from hypothesis import strategies as st
 from samerun.errors import SchemaError, TraceError
 from samerun.runs.difference import Row
 from samerun.runs.reading import Trace, read_trace
+from samerun.runs.record import Record
 from samerun.runs.schema import COMPARED, EVIDENCE, PHASES, SCHEMA
 from samerun.runs.trace import TraceWriter, build_arrow_schema
 
@@ -54,7 +55,7 @@ def small(path: Path, batches: int = 3, *, close: bool = True) -> list[Row]:
                 "flags": n,
                 "detail": "päth" if n == 3 else None,
             }
-            writer.append(**columns, parts=b"p" * 32 if n == 0 else None)
+            writer.append(Record(**columns, parts=b"p" * 32 if n == 0 else None))
             rows.append(Row(**columns, process=path.name.removesuffix(".trace.arrow")))
         writer.flush()
     if close:
@@ -108,7 +109,7 @@ def test_any_rows_round_trip(tmp_path_factory: pytest.TempPathFactory, rows: lis
     path = tmp_path_factory.mktemp("trace") / "x.trace.arrow"
     writer = TraceWriter(path, {})
     for at, row in enumerate(rows):
-        writer.append(**row)
+        writer.append(Record(**row))
         if at in flushes:
             writer.flush()
     writer.close()
@@ -134,10 +135,10 @@ def test_columns_as_arrays(path: Path) -> None:
 
 def test_several_batches(path: Path) -> None:
     writer = TraceWriter(path, {})
-    writer.append(0, "forward", "operation", "a", digest=b"y" * 16)
-    writer.append(0, "forward", "operation", "b", digest=b"x" * 16, inputs=5)
+    writer.append(Record(0, "forward", "operation", "a", digest=b"y" * 16))
+    writer.append(Record(0, "forward", "operation", "b", digest=b"x" * 16, inputs=5))
     writer.flush()
-    writer.append(0, "forward", "operation", "c")
+    writer.append(Record(0, "forward", "operation", "c"))
     writer.close()
     assert [(row.digest, row.inputs) for row in everything(read_trace(path))] == [
         (b"y" * 16, None),
@@ -148,7 +149,7 @@ def test_several_batches(path: Path) -> None:
 
 def test_a_file_name_that_is_no_text(path: Path) -> None:
     writer = TraceWriter(path, {"argv": ["train\udcff.py"]})
-    writer.append(0, "setup", "opened", "a\udcff", detail=os.fsdecode(b"caf\xe9.txt"))
+    writer.append(Record(0, "setup", "opened", "a\udcff", detail=os.fsdecode(b"caf\xe9.txt")))
     writer.close()
     (row,) = everything(read_trace(path))
     assert (row.name, row.detail) == ("a\\udcff", "caf\\udce9.txt")
@@ -193,10 +194,11 @@ def test_killed_with_signal_9(path: Path) -> None:
         f"""
         import os, signal
         from pathlib import Path
+        from samerun.runs.record import Record
         from samerun.runs.trace import TraceWriter
         writer = TraceWriter(Path({str(path)!r}), {{}})
         for step in range(10):
-            writer.append(step, "forward", "loss", "backward", value=float(step))
+            writer.append(Record(step, "forward", "loss", "backward", value=float(step)))
             if step % 4 == 3:
                 writer.flush()
         os.kill(os.getpid(), signal.SIGKILL)
@@ -315,7 +317,7 @@ def test_other_columns(path: Path) -> None:
 def _use(path: Path) -> TraceWriter:
     writer = TraceWriter(path, {})
     for step in range(3):
-        writer.append(step, "forward", "loss", "backward", value=1.0)
+        writer.append(Record(step, "forward", "loss", "backward", value=1.0))
         writer.flush()
     writer.close()
     writer.close()
@@ -338,12 +340,13 @@ def test_a_disk_that_fills_up_keeps_what_was_whole(path: Path) -> None:
         f"""
         import os, resource
         from pathlib import Path
+        from samerun.runs.record import Record
         from samerun.runs.trace import TraceWriter
         writer = TraceWriter(Path({str(path)!r}), {{}})
         resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
         for step in range(100):
             for n in range(100):
-                writer.append(step, "forward", "operation", "mm", digest=os.urandom(16))
+                writer.append(Record(step, "forward", "operation", "mm", digest=os.urandom(16)))
             writer.flush()
         writer.close()
         print(writer.failed)
@@ -363,7 +366,7 @@ def test_a_failed_writer_keeps_nothing_in_memory(tmp_path: Path) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for _ in range(50):
         for _ in range(1000):
-            writer.append(0, "forward", "operation", "mm", detail="x" * 1000)
+            writer.append(Record(0, "forward", "operation", "mm", detail="x" * 1000))
         writer.flush()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40_000  # KB; 50 MB were appended
 
@@ -374,14 +377,16 @@ def test_a_failed_writer_keeps_nothing_in_memory(tmp_path: Path) -> None:
 def _ops_step(writer: TraceWriter, step: int) -> None:
     for n in range(900):
         writer.append(
-            step,
-            "forward" if n < 400 else "backward",
-            "operation",
-            f"aten::op{n % 60 % 37}",
-            f"GPT.blocks.{n // 150}",
-            f"model.py:{n % 60}",
-            os.urandom(16),
-            struct.unpack("<Q", os.urandom(8))[0],
+            Record(
+                step,
+                "forward" if n < 400 else "backward",
+                "operation",
+                f"aten::op{n % 60 % 37}",
+                f"GPT.blocks.{n // 150}",
+                f"model.py:{n % 60}",
+                os.urandom(16),
+                struct.unpack("<Q", os.urandom(8))[0],
+            )
         )
 
 
@@ -411,7 +416,9 @@ def test_a_record_takes_few_calls(path: Path) -> None:
         sys.setprofile(lambda _frame, event, _arg: calls.update([event]))
         try:
             for _ in range(1000):
-                writer.append(1, "forward", "operation", "aten::mm", "a.b", "train.py:3", bytes(16), 7)
+                writer.append(
+                    Record(1, "forward", "operation", "aten::mm", "a.b", "train.py:3", bytes(16), 7)
+                )
         finally:
             sys.setprofile(None)
     assert calls["call"] / 1000 < 1.1
@@ -426,7 +433,7 @@ def test_the_time_of_a_record(path: Path) -> None:
     for _ in range(20):
         start = time.perf_counter()
         for _ in range(1000):
-            writer.append(1, "forward", "operation", "aten::mm", "a.b", "train.py:3", digest, 7)
+            writer.append(Record(1, "forward", "operation", "aten::mm", "a.b", "train.py:3", digest, 7))
         best = min(best, time.perf_counter() - start)
         writer.flush()
     writer.close()

@@ -1,1 +1,1 @@
-"""Two runs side by side: align their traces, find where they part, and say what is known there."""
+"""Two runs side by side: align their traces, find where they diverge, and report what is known there."""

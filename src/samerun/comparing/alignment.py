@@ -43,7 +43,7 @@ class Alignment:
 
     a: Ints  # positions in the trace a of the records that have a partner
     b: Ints  # their partners' positions in the trace b
-    parting: Divergence | None
+    divergence: Divergence | None
     short: Literal["a", "b"] | None = None  # the run that only lacks the last records of the other
     moved: int = 0  # records that are equal and stand elsewhere
 
@@ -128,7 +128,7 @@ def count_common_prefix(a: Ints, b: Ints, equal: Bools) -> int:
 def align(paired: TracePair, a: Ints, b: Ints, columns: Sequence[str]) -> Alignment:
     """Align the records at positions a and b by step, these columns, and occurrence among those of one key.
 
-    The parting is the first in the order of a; a record that only b has stands where b has it.
+    The divergence is the first in the order of a; a record that only b has stands where b has it.
     """
     import numpy as np
 
@@ -164,8 +164,8 @@ def align(paired: TracePair, a: Ints, b: Ints, columns: Sequence[str]) -> Alignm
         place = len(paired.a) if instead is None else instead
         candidates.append(Divergence(None, int(rest_b[lone]), (place, 0), instead))
     moved = int((np.diff(partner_a[has_a]) < 0).sum())
-    parting = min(candidates, key=lambda item: item.place, default=None)
-    return Alignment(full_a, full_b, parting, short, moved)
+    divergence = min(candidates, key=lambda item: item.place, default=None)
+    return Alignment(full_a, full_b, divergence, short, moved)
 
 
 def _find_after(partners: Ints, positions: Ints) -> int | None:

@@ -1,8 +1,7 @@
-"""Compares one process of two runs: where its records part, if they do, and what they rest on."""
+"""Compares one process of two runs: where its records diverge, if they do, and what they rest on."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from samerun.comparing.alignment import Alignment, Divergence, TracePair, align
 from samerun.comparing.extent import Reach, may_lack
 from samerun.comparing.operations import Window
 from samerun.comparing.side_threads import compare_beside, is_beside
+from samerun.runs.details import parse_detail
 from samerun.runs.difference import Origin, Row
 from samerun.runs.reading import Trace
 from samerun.runs.schema import COMPARED, PHASES
@@ -26,11 +26,11 @@ _COME_IN = frozenset({"batch", "input"})  # data that can come from outside of t
 
 @dataclass(frozen=True)
 class ProcessComparison:
-    """One process of two runs; `parting` is where they differ first, None where they do not."""
+    """One process of two runs; `divergence` is where they differ first, None where they do not."""
 
     paired: TracePair
-    parting: Divergence | None = None
-    ended: bool = False  # at the parting one of them ends, or both do, differently
+    divergence: Divergence | None = None
+    ended: bool = False  # at the divergence one of them ends, or both do, differently
     origin: Origin | None = None
     counts: Counter[str] = field(default_factory=Counter)  # records compared, by what they are
     steps: int = 0  # optimizer steps compared
@@ -39,20 +39,20 @@ class ProcessComparison:
     limit: int | None = None  # only steps below it were compared
     unknown: str | None = None  # why it cannot be told whether the process did the same in both
     notes: tuple[str, ...] = ()
-    shows: Divergence | None = None  # of operations: where the records of steps part, after them
+    shows: Divergence | None = None  # of operations: where the records of steps diverge, after them
 
-    def seen(self, parting: Divergence | None = None) -> tuple[Trace, int]:
-        """The trace that has the record of the parting, a's where both have it, and its position there."""
-        return _find_record(self.paired, parting or self.parting or Divergence(0, 0, (0, 0)))
+    def seen(self, divergence: Divergence | None = None) -> tuple[Trace, int]:
+        """The trace that has the record of the divergence, a's where both have it, and its position there."""
+        return _find_record(self.paired, divergence or self.divergence or Divergence(0, 0, (0, 0)))
 
     def instead(self) -> Row | None:
         """Where only one run has the record: the one at which the other run is then."""
-        if self.parting is None or self.parting.instead is None:
+        if self.divergence is None or self.divergence.instead is None:
             return None
-        return (self.paired.a if self.parting.a is None else self.paired.b).row(self.parting.instead)
+        return (self.paired.a if self.divergence.a is None else self.paired.b).row(self.divergence.instead)
 
     def position(self) -> tuple[int, int]:
-        """(step, phase in the order of a step) of the parting."""
+        """(step, phase in the order of a step) of the divergence."""
         trace, at = self.seen()
         phase = trace.cell("phase", at)
         return int(trace.steps[at]), PHASES.index(phase) if phase in PHASES else len(PHASES)
@@ -83,17 +83,17 @@ def compare_process(
     # A run that was broken off may lack what a thread would have done later.
     whole = all(reach.why == "ended" for reach in reaches)
     beside = compare_beside(paired, beside_a, beside_b) if whole else None
-    if beside is not None and result.parting is None and result.unknown is None:
-        result = replace(result, parting=beside.parting)
+    if beside is not None and result.divergence is None and result.unknown is None:
+        result = replace(result, divergence=beside.divergence)
     notes = list(result.notes)
     if beside is None and len(beside_a) + len(beside_b):
         notes.append(
             f"{paired.a.stem}: what threads beside the training saved or evaluated is not compared, since "
             "not both runs are compared to their end"
         )
-    if result.parting is None and (said := _find_unread(paired.a, records.a)):
-        notes.append(said)
-    if records.moved and result.parting is None:
+    if result.divergence is None and (unread := _find_unread(paired.a, records.a)):
+        notes.append(unread)
+    if records.moved and result.divergence is None:
         notes.append(f"{paired.a.stem}: {records.moved} records are equal, but in another order")
     return replace(
         result,
@@ -110,21 +110,21 @@ def _compare_records(
     paired: TracePair, records: Alignment, reaches: tuple[Reach, Reach]
 ) -> ProcessComparison:
     """What the records without operations say."""
-    parting, short = records.parting, records.short
-    if parting is not None and short is None:
-        return ProcessComparison(paired, parting)
+    divergence, short = records.divergence, records.short
+    if divergence is not None and short is None:
+        return ProcessComparison(paired, divergence)
     cut = [run for run, reach in zip("AB", reaches, strict=True) if reach.why == "cut"]
-    if parting is not None:
+    if divergence is not None:
         at, other = reaches if short == "a" else reaches[::-1]
         if may_lack(at, other):
             return ProcessComparison(paired)
         if at.why == "ended":
             end = Divergence(
-                at.end if short == "a" else None, at.end if short == "b" else None, parting.place
+                at.end if short == "a" else None, at.end if short == "b" else None, divergence.place
             )
             return ProcessComparison(paired, end, ended=True)
         if at.why != "cut":
-            return ProcessComparison(paired, parting)
+            return ProcessComparison(paired, divergence)
     if cut:
         return ProcessComparison(paired, unknown=_cut(paired, cut))
     a, b = reaches[0].end, reaches[1].end
@@ -136,8 +136,8 @@ def _compare_records(
 def _add_operations(
     result: ProcessComparison, done: Alignment, reaches: tuple[Reach, Reach], window: Window
 ) -> ProcessComparison:
-    """The parting of the operations instead, where it comes first."""
-    found, first, paired = done.parting, result.parting, result.paired
+    """The divergence of the operations instead, where it comes first."""
+    found, first, paired = done.divergence, result.divergence, result.paired
     if found is None:
         return result
     if done.short is not None:
@@ -148,12 +148,12 @@ def _add_operations(
         return result
     origin = operations.find_origin(paired, found, window)
     if first is None:
-        return replace(result, parting=found, ended=False, origin=origin, unknown=None)
+        return replace(result, divergence=found, ended=False, origin=origin, unknown=None)
     if origin is not None and not origin.inputs_equal and _is_explained_by_data(paired, first, found):
         return replace(result, origin=origin)
     note = f"first visible in the step records as: {_describe_record(paired, first)}"
     return replace(
-        result, parting=found, ended=False, origin=origin, notes=(*result.notes, note), shows=first
+        result, divergence=found, ended=False, origin=origin, notes=(*result.notes, note), shows=first
     )
 
 
@@ -171,14 +171,14 @@ def _is_explained_by_data(paired: TracePair, first: Divergence, found: Divergenc
     return trace.cell("what", at) in _COME_IN and trace.steps[at] == other.steps[position]
 
 
-def _find_record(paired: TracePair, parting: Divergence) -> tuple[Trace, int]:
-    if parting.a is not None:
-        return paired.a, parting.a
-    return paired.b, parting.b or 0
+def _find_record(paired: TracePair, divergence: Divergence) -> tuple[Trace, int]:
+    if divergence.a is not None:
+        return paired.a, divergence.a
+    return paired.b, divergence.b or 0
 
 
-def _describe_record(paired: TracePair, parting: Divergence) -> str:
-    trace, at = _find_record(paired, parting)
+def _describe_record(paired: TracePair, divergence: Divergence) -> str:
+    trace, at = _find_record(paired, divergence)
     row = trace.row(at)
     return f"{row.what} {row.name or ''}".strip() + f", step {row.step}"
 
@@ -244,7 +244,7 @@ def _count_pairs(paired: TracePair, aligned: list[Alignment]) -> Counter[str]:
     counts: Counter[str] = Counter()
     words, codes = paired.a.words("what"), paired.a.codes("what")
     for item in aligned:
-        there = paired.a.digests[1][item.a] & paired.b.digests[1][item.b]
+        there = paired.a.digests.there[item.a] & paired.b.digests.there[item.b]
         found = np.bincount(codes[item.a][there], minlength=len(words)).tolist()
         counts.update({word: count for word, count in zip(words, found, strict=True) if count})
     return counts
@@ -255,15 +255,13 @@ def _find_unread(trace: Trace, records: Ints) -> str | None:
     import numpy as np
 
     mask = np.zeros(len(trace), dtype=bool)
-    mask[records] = ~trace.digests[1][records]
+    mask[records] = ~trace.digests.there[records]
     rows = [row for row in trace.rows(mask) if row.detail and "without_bytes" in row.detail]
     if not rows:
         return None
     first = rows[0]
-    try:
-        kinds = ", ".join(map(str, json.loads(first.detail or "")["without_bytes"]))
-    except (ValueError, KeyError, TypeError):
-        kinds = "unknown"
+    found = parse_detail(first.detail, dict[str, list[str]]) or {}
+    kinds = ", ".join(found.get("without_bytes", ["unknown"]))
     return (
         f"{trace.stem}: {len(rows)} records are not compared, since what they hold has no bytes that can be "
         f"read; the first is the {first.what} of {first.name} in step {first.step} ({kinds})"

@@ -1,4 +1,4 @@
-"""Compares runs: the verdict, and where they part."""
+"""Compares runs: the verdict, and where they diverge."""
 
 from __future__ import annotations
 
@@ -88,12 +88,12 @@ def _describe_no_effect(where: Difference, first: RecordedRun, other: RecordedRu
 
 def find_earliest(comparisons: Sequence[Comparison]) -> int | None:
     """Which comparison parts first in time, None when none does."""
-    parted = [
+    diverging = [
         (item.difference.step, PHASES.index(item.difference.phase), number)
         for number, item in enumerate(comparisons)
         if item.difference is not None
     ]
-    return min(parted)[-1] if parted else None
+    return min(diverging)[-1] if diverging else None
 
 
 def compare_read(
@@ -120,9 +120,9 @@ def compare_read(
         tier="ops" if any(item.operations for item in done) else "steps",
     )
     notes = [note for item in done for note in item.notes] + _list_complaints(a.run, b.run)
-    parted = [item for item in done if item.parting is not None]
-    if parted:
-        first = min(parted, key=lambda item: (item.position(), item.paired.a.rank, item.paired.a.stem))
+    diverging = [item for item in done if item.divergence is not None]
+    if diverging:
+        first = min(diverging, key=lambda item: (item.position(), item.paired.a.rank, item.paired.a.stem))
         difference, more = describe(first, (a, b))
         losses = _read_losses([(first.paired.a, first.paired.b), *pairs], steps)
         notes = [*more, *first.notes, *_list_complaints(a.run, b.run)]
@@ -142,13 +142,13 @@ def _compare_one(
     one: Trace, other: Trace, a: RecordedRun, b: RecordedRun, steps: int | None, *, setup: bool
 ) -> ProcessComparison:
     if any(recorded.run.outcome in _CUT_SHORT for recorded in (a, b)):
-        # A script may save or evaluate when it is told to end: that says nothing about the training.
+        # A script may save or evaluate when it is asked to end: that says nothing about the training.
         whole = min(_count_steps_done(one), _count_steps_done(other)) - 1
         steps = max(whole, 0) if steps is None else min(steps, max(whole, 0))
     window = operations.intersect(operations.find_window(a.run, one), operations.find_window(b.run, other))
     left = False, False
     if not setup:
-        window = operations.intersect(window, (0, math.inf))
+        window = operations.intersect(window, operations.Window(0, math.inf))
         left = finds(b, a) is not None, finds(a, b) is not None
     reaches = find_reach(one, steps, _was_stopped(a)), find_reach(other, steps, _was_stopped(b))
     return compare_process(TracePair(one, other), reaches, window, steps, left)
@@ -246,8 +246,8 @@ def _explain_broken(recorded: RecordedRun) -> str | None:
     for trace in recorded.compared:
         failed = trace.is_one_of("what", {"note"}) & trace.is_one_of("name", {"recorder-error"})
         for row in trace.rows(failed):
-            said = (row.detail or "").strip().splitlines() or ["an error of samerun's own"]
-            return f"the recording of {trace.stem} broke off at step {row.step} ({row.phase}): {said[-1]}"
+            lines = (row.detail or "").strip().splitlines() or ["an error of samerun's own"]
+            return f"the recording of {trace.stem} broke off at step {row.step} ({row.phase}): {lines[-1]}"
     return None
 
 
@@ -258,15 +258,15 @@ def _list_complaints(a: Run, b: Run) -> list[str]:
 
 
 def _describe_outcomes(a: Run, b: Run) -> str | None:
-    """What is to be said of runs that did not end as they should, None when both did."""
+    """What is to be reported of runs that did not end as they should, None when both did."""
     if a.outcome in _WHOLE and b.outcome in _WHOLE:
         return None
     if a.outcome == b.outcome == "failed":
         return (
             f"the command failed in both runs (exit codes {a.manifest.exit_code} and {b.manifest.exit_code})"
         )
-    said = [f"run {name} {_describe_outcome(run)}" for name, run in (("A", a), ("B", b))]
-    return f"{said[0]} and {said[1]}; as far as both go, they are equal"
+    outcomes = [f"run {name} {_describe_outcome(run)}" for name, run in (("A", a), ("B", b))]
+    return f"{outcomes[0]} and {outcomes[1]}; as far as both go, they are equal"
 
 
 def _describe_outcome(run: Run) -> str:

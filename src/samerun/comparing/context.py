@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from samerun.comparing.alignment import Divergence, TracePair
+from samerun.runs.details import parse_detail
 from samerun.runs.difference import Row, Side
 from samerun.runs.reading import Trace
 from samerun.runs.schema import DRAWS, EVIDENCE
@@ -30,9 +30,9 @@ class Samples:
     reordered: bool = False  # both batches are there in the other run too, at another place
 
 
-def find_samples(paired: TracePair, parting: Divergence, step: int) -> Samples:
+def find_samples(paired: TracePair, divergence: Divergence, step: int) -> Samples:
     """What the batch at or before the difference was made of."""
-    sides = [_Batch.of(trace, at, step) for trace, at in ((paired.a, parting.a), (paired.b, parting.b))]
+    sides = [_Batch.of(trace, at, step) for trace, at in ((paired.a, divergence.a), (paired.b, divergence.b))]
     a, b = sides
     if a.indices is None or b.indices is None:
         reordered = _is_reordered(a, b)
@@ -94,22 +94,19 @@ def _is_reordered(a: _Batch, b: _Batch) -> bool:
 
 def _uses_workers(row: Row) -> bool | None:
     """Whether the batch came from worker processes; None when its record does not say."""
-    try:
-        count = json.loads(row.detail or "")["workers"]
-    except (ValueError, KeyError, TypeError):
-        return None
-    return bool(count)
+    count = (parse_detail(row.detail, dict[str, Any]) or {}).get("workers")
+    return None if count is None else bool(count)
 
 
 def find_generators(
-    paired: TracePair, parting: Divergence, step: int
+    paired: TracePair, divergence: Divergence, step: int
 ) -> tuple[dict[str, int], frozenset[str]]:
     """(the first step at which each RNG's state differs, the RNGs drawn from), up to the difference.
 
     A state is written at the start of a step, or before a draw, when it changed since it was last written.
     """
-    a = _States.of(paired.a, parting.at_a(), step)
-    b = _States.of(paired.b, parting.at_b(), step)
+    a = _States.of(paired.a, divergence.at_a(), step)
+    b = _States.of(paired.b, divergence.at_b(), step)
     first: dict[str, int] = {}
     for name in sorted(a.by_step.keys() & b.by_step.keys()):
         one, other = a.by_step[name], b.by_step[name]
@@ -229,7 +226,7 @@ def build_side(run: Run, traces: Sequence[Trace], step: int, before: int = 0, co
     """What a run says of itself up to and including `step`; `traces` are those of one rank, its own first.
 
     In that one, what stands before the record at `before` counts as well: an evaluation belongs to the step
-    that is over. What the run wrote is told to its end: a later run can have found it. Draws are told up to
+    that is over. What the run wrote is given to its end: a later run can have found it. Draws are given up to
     the step `counted` as well.
     """
     import numpy as np
@@ -257,10 +254,7 @@ def _collect_settings(rows: Iterable[Row]) -> dict[str, Mapping[str, Any]]:
     found: dict[str, Mapping[str, Any]] = {}
     for row in rows:
         if row.what == "setting" and row.name is not None:
-            try:
-                said = json.loads(row.detail or "")
-            except ValueError:
-                continue
-            if isinstance(said, dict):
-                found[row.name] = said
+            described = parse_detail(row.detail, dict[str, Any])
+            if described is not None:
+                found[row.name] = described
     return found

@@ -1,14 +1,13 @@
-"""Makes the first difference, with all that is known around it, from where two processes part."""
+"""Makes the first difference, with all that is known around it, from where two processes diverge."""
 
 from __future__ import annotations
-
-import json
 
 from samerun.comparing.compare_process import ProcessComparison
 from samerun.comparing.context import Samples, build_side, find_generators, find_samples
 from samerun.comparing.external_writes import find_gap
 from samerun.comparing.later_differences import find_further
 from samerun.comparing.pairing import RecordedRun
+from samerun.runs.details import parse_detail
 from samerun.runs.difference import Difference, Kind, LaterDifference
 from samerun.runs.reading import Trace
 from samerun.runs.schema import COMPARED, PHASES
@@ -18,33 +17,33 @@ _SHOWN = 5
 
 
 def describe(found: ProcessComparison, runs: tuple[RecordedRun, RecordedRun]) -> tuple[Difference, list[str]]:
-    """(the first difference, notes for people); `found` has a parting."""
-    paired, parting = found.paired, found.parting
-    assert parting is not None
+    """(the first difference, notes for people); `found` has a divergence."""
+    paired, divergence = found.paired, found.divergence
+    assert divergence is not None
     trace, at = found.seen()
     row = trace.row(at)
-    around = find_samples(paired, parting, row.step)
+    around = find_samples(paired, divergence, row.step)
     # What was drawn between a step and the evaluation after it is counted when the next step is over.
     counted = row.step + (row.phase == "evaluation")
-    rng_first, drawn = find_generators(paired, parting, counted)
+    rng_first, drawn = find_generators(paired, divergence, counted)
     name: str | None = row.name
     notes: list[str] = []
-    if parting.a is not None and parting.b is not None:
-        name, notes = _name(paired.a, parting.a, paired.b, parting.b)
+    if divergence.a is not None and divergence.b is not None:
+        name, notes = _name(paired.a, divergence.a, paired.b, divergence.b)
         if row.what == "end":
-            notes.append(f"run A {row.name}, run B {paired.b.row(parting.b).name}")
+            notes.append(f"run A {row.name}, run B {paired.b.row(divergence.b).name}")
     elif not found.ended:
         notes.append(_only(found, runs))
     sides = [
         build_side(recorded.run, recorded.of_rank(own.rank, first=own), row.step, before, counted)
         for recorded, own, before in zip(
-            runs, (paired.a, paired.b), (parting.at_a(), parting.at_b()), strict=True
+            runs, (paired.a, paired.b), (divergence.at_a(), divergence.at_b()), strict=True
         )
     ]
     more: tuple[LaterDifference, ...] = ()
     propagated = 0
     if found.window is not None and not found.ended:
-        more, propagated = find_further(paired, parting, found.window, found.limit)
+        more, propagated = find_further(paired, divergence, found.window, found.limit)
     difference = Difference(
         step=row.step,
         phase=row.phase if row.phase in PHASES else "end",
@@ -56,11 +55,11 @@ def describe(found: ProcessComparison, runs: tuple[RecordedRun, RecordedRun]) ->
         call_site=row.call_site or (found.origin.call_site if found.origin is not None else None),
         rank=trace.rank,
         process=trace.stem,
-        place=parting.at_a(),
+        place=divergence.at_a(),
         shows=_shows(found),
         origin=found.origin,
-        gap=None if _is_explained(found) else find_gap(paired, parting.a, parting.b),
-        run=("a" if parting.b is None else "b") if parting.flow and not found.ended else None,
+        gap=None if _is_explained(found) else find_gap(paired, divergence.a, divergence.b),
+        run=("a" if divergence.b is None else "b") if divergence.flow and not found.ended else None,
         instead=found.instead(),
         further=more,
         propagated=propagated,
@@ -84,23 +83,24 @@ def _shows(found: ProcessComparison) -> tuple[int, str] | None:
 
 def _is_explained(found: ProcessComparison) -> bool:
     """Whether the record has no gap to explain: its inputs are equal, or only one run has it."""
-    assert found.parting is not None
-    return found.parting.flow or (found.origin is not None and found.origin.inputs_equal)
+    assert found.divergence is not None
+    return found.divergence.flow or (found.origin is not None and found.origin.inputs_equal)
 
 
 def _classify(found: ProcessComparison, what: str, around: Samples) -> Kind:
     if found.ended:
         return "ended"
-    if found.parting is not None and found.parting.flow:
+    if found.divergence is not None and found.divergence.flow:
         return "flow"
     return "order" if what == "batch" and around.reordered else "value"
 
 
 def _only(found: ProcessComparison, runs: tuple[RecordedRun, RecordedRun]) -> str:
     """Who has the record that the other run lacks, and where the other is instead."""
-    assert found.parting is not None
-    has, lacks = ("A", "B") if found.parting.a is not None else ("B", "A")
-    row = found.seen()[0].row(found.seen()[1])
+    assert found.divergence is not None
+    has, lacks = ("A", "B") if found.divergence.a is not None else ("B", "A")
+    trace, at = found.seen()
+    row = trace.row(at)
     site = f" ({row.call_site})" if row.call_site else ""
     text = f"only run {has} has {row.what} {row.name or ''}".rstrip() + site
     instead = found.instead()
@@ -155,11 +155,7 @@ def _find_names(trace: Trace, at: int, what: str, label: str | None) -> list[str
     groups = {f"{what}:{label}", label or ""}
     rows = np.flatnonzero(trace.is_one_of("what", {"names"}) & trace.is_one_of("name", groups))
     last = max(int(np.searchsorted(rows, at)) - 1, 0)
-    try:
-        names = json.loads(trace.cell("detail", int(rows[last])) or "") if len(rows) else []
-    except ValueError:
-        return []
-    return [str(name) for name in names] if isinstance(names, list) else []
+    return (parse_detail(trace.cell("detail", int(rows[last])), list[str]) or []) if len(rows) else []
 
 
 def describe_lone(trace: Trace, runs: tuple[RecordedRun, RecordedRun]) -> Difference:

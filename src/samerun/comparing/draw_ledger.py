@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
+import msgspec
+
 from samerun.comparing import operations
 from samerun.comparing.pairing import RecordedRun, pair, read
+from samerun.runs.details import parse_detail
 from samerun.runs.reading import Trace
 from samerun.runs.schema import DRAWS
 from samerun.runs.store import Run
@@ -39,6 +41,13 @@ class _Key(NamedTuple):
     step: int
     call_site: str | None
     function: str | None
+
+
+class _DrawDetail(msgspec.Struct):
+    """What the detail of a draw tells."""
+
+    function: str | None = None
+    batch: int | None = None  # in a worker: which of its batches it was for
 
 
 @dataclass
@@ -144,8 +153,9 @@ def _draws(trace: Trace, window: operations.Window) -> dict[_Key, _Draws]:
         if row.what == "rng":
             states[name] = int.from_bytes((row.digest or b"")[:8], "little")
         elif row.what == "draw":
-            function, batch = _parse_detail(row.detail)
-            key = _Key(name, row.step if batch is None else batch, row.call_site, function)
+            drawn = parse_detail(row.detail, _DrawDetail) or _DrawDetail(row.detail)
+            at_step = row.step if drawn.batch is None else drawn.batch
+            key = _Key(name, at_step, row.call_site, drawn.function)
             before = states.get(name) if row.inputs is None else row.inputs
             _add(found, key, _Draws(int(row.value or 1), before, (row.digest,)))
         elif at in within:
@@ -160,15 +170,3 @@ def _add(found: dict[_Key, _Draws], key: _Key, more: _Draws) -> None:
     if known is not more:
         known.count += more.count
         known.came += more.came
-
-
-def _parse_detail(detail: str | None) -> tuple[str | None, int | None]:
-    """The function of a draw, and in a worker the number of its batch."""
-    try:
-        said = json.loads(detail or "")
-    except ValueError:
-        return detail, None
-    if not isinstance(said, dict):
-        return None, None
-    function, batch = said.get("function"), said.get("batch")
-    return function if isinstance(function, str) else None, batch if isinstance(batch, int) else None

@@ -1,12 +1,14 @@
-"""Memory that was written past torch, right where two runs part."""
+"""Memory that was written past torch, right where two runs diverge."""
 
 from __future__ import annotations
 
-import json
 from itertools import zip_longest
-from typing import Any, Literal
+from typing import Literal
+
+import msgspec
 
 from samerun.comparing.alignment import TracePair
+from samerun.runs.details import parse_detail
 from samerun.runs.difference import Gap, Row
 from samerun.runs.reading import Trace
 
@@ -31,24 +33,16 @@ def _list_before(trace: Trace, at: int | None) -> list[Row]:
     return found[::-1]
 
 
+class _GapDetail(msgspec.Struct):
+    """What the detail of a gap tells of it."""
+
+    seen_by: str | None = None
+    seen_at: str | None = None
+    written_by: str | None = None
+    written_at: str | None = None
+    tensor: str | None = None
+
+
 def _read_gap(row: Row, run: Literal["a", "b"] | None) -> Gap:
-    try:
-        said = json.loads(row.detail or "")
-    except ValueError:
-        said = {}
-    known: dict[str, Any] = said if isinstance(said, dict) else {}
-
-    def text(key: str) -> str | None:
-        value = known.get(key)
-        return value if isinstance(value, str) else None
-
-    return Gap(
-        met_by=row.name or "",
-        met_at=row.call_site,
-        seen_by=text("seen_by"),
-        seen_at=text("seen_at"),
-        written_by=text("written_by"),
-        written_at=text("written_at"),
-        tensor=text("tensor"),
-        run=run,
-    )
+    known = parse_detail(row.detail, _GapDetail) or _GapDetail()
+    return Gap(met_by=row.name or "", met_at=row.call_site, run=run, **msgspec.structs.asdict(known))

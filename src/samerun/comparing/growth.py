@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+import msgspec
 
 from samerun.comparing.alignment import TracePair, join
 from samerun.comparing.pairing import pair, read
 from samerun.runs import columns
+from samerun.runs.details import parse_detail
 from samerun.runs.reading import Trace
 from samerun.runs.schema import COMPARED
 from samerun.runs.store import Run
@@ -55,8 +57,9 @@ def measure_growth(a: Run, b: Run, rank: int = 0) -> Growth | None:
     Only the steps that both runs completed count, and of each rank the first process that differs. Raises
     SchemaError for a version not known here.
     """
-    pairs = [both for both in pair(read(a).compared, read(b).compared)[0] if both[0].rank == rank]
-    return next((found for both in pairs if (found := _measure_pair(*both)) is not None), None)
+    pairs, _, _ = pair(read(a).compared, read(b).compared)
+    of_rank = [(one, other) for one, other in pairs if one.rank == rank]
+    return next((found for both in of_rank if (found := _measure_pair(*both)) is not None), None)
 
 
 def _measure_pair(a: Trace, b: Trace) -> Growth | None:
@@ -155,7 +158,22 @@ def _measure_relative(a: tuple[float, ...], b: tuple[float, ...]) -> float | Non
     return abs(a[-1] - b[-1]) / largest if largest else 0.0
 
 
-_Sampled = dict[str, tuple[dict[str, Any], bytes]]
+class _Sampling(msgspec.Struct):
+    """What the detail of a record of values tells."""
+
+    elements: int = 0
+    of: int = 0  # elements from which these were taken
+    dtype: str | None = None
+
+
+class _Sample(NamedTuple):
+    """Some of the weights of a group, of one dtype."""
+
+    sampling: _Sampling
+    raw: bytes  # the elements one after the other
+
+
+_Sampled = dict[str, _Sample]
 
 
 def _read_samples(trace: Trace) -> dict[int, _Sampled]:
@@ -164,17 +182,9 @@ def _read_samples(trace: Trace) -> dict[int, _Sampled]:
     table = trace.table.filter(mask).select(["step", "name", "detail", "parts"])
     found: dict[int, _Sampled] = {}
     for step, name, detail, parts in zip(*(column.to_pylist() for column in table.columns), strict=True):
-        said = _parse_detail(detail)
-        found.setdefault(step, {})[f"{name or ''} {said.get('dtype')}"] = said, parts or b""
+        of = parse_detail(detail, _Sampling) or _Sampling()
+        found.setdefault(step, {})[f"{name or ''} {of.dtype}"] = _Sample(of, parts or b"")
     return found
-
-
-def _parse_detail(detail: str | None) -> dict[str, Any]:
-    try:
-        said = json.loads(detail or "")
-    except ValueError:
-        return {}
-    return said if isinstance(said, dict) else {}
 
 
 def _measure_ulps(a: _Sampled, b: _Sampled) -> dict[str, Any]:
@@ -183,10 +193,10 @@ def _measure_ulps(a: _Sampled, b: _Sampled) -> dict[str, Any]:
 
     apart, sampled, of = [], 0, 0
     for name in a.keys() & b.keys():
-        (said, one), (other_said, other) = a[name], b[name]
-        if said != other_said or len(one) != len(other) or said.get("dtype") not in _INTEGERS:
+        (sampling, one), (other_sampling, other) = a[name], b[name]
+        if sampling != other_sampling or len(one) != len(other) or sampling.dtype not in _INTEGERS:
             continue
-        kind = np.dtype(_INTEGERS[said["dtype"]])
+        kind = np.dtype(_INTEGERS[sampling.dtype])
         # The bits of a float, as an integer, are in the order of the numbers once negative ones are mirrored.
         ordered = []
         for raw in (one, other):
@@ -194,7 +204,7 @@ def _measure_ulps(a: _Sampled, b: _Sampled) -> dict[str, Any]:
             ordered.append(np.where(bits < 0, -(2 ** (8 * kind.itemsize - 1)) - bits, bits))
         distance = np.abs(ordered[0] - ordered[1])
         apart.append(distance[distance != 0].astype(np.float64))
-        sampled, of = sampled + len(distance), of + int(said.get("of", 0))
+        sampled, of = sampled + len(distance), of + sampling.of
     if not sampled:
         return {}
     every = np.concatenate(apart)

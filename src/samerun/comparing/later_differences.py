@@ -1,4 +1,4 @@
-"""Tier ops, after the first difference: the operations at which two runs part anew.
+"""Tier ops, after the first difference: the operations at which two runs diverge anew.
 
 Most operations after it differ because their inputs do. Those that do not, and those that only one run has,
 are differences of their own: a second cause, perhaps.
@@ -24,13 +24,13 @@ _NEAR = 2_000  # operations in each run that are aligned closely, between what i
 
 
 def find_further(
-    paired: TracePair, parting: Divergence, both: operations.Window, steps: int | None
+    paired: TracePair, divergence: Divergence, both: operations.Window, steps: int | None
 ) -> tuple[tuple[LaterDifference, ...], int]:
-    """(the differences after a parting that it does not explain, how many operations it explains).
+    """(the differences after a divergence that it does not explain, how many operations it explains).
 
     Operations are those of the steps in the window `both`, and below `steps`.
     """
-    a, b = _select_after(paired, parting, both, steps)
+    a, b = _select_after(paired, divergence, both, steps)
     at_a, at_b, lone_a, lone_b = _align(paired, a, b)
     found, propagated = _find_parted(paired, at_a, at_b)
     found += [(at, _describe_further("flow", paired.a, at, "a")) for at in lone_a.tolist()]
@@ -48,12 +48,12 @@ def find_further(
 
 
 def _select_after(
-    paired: TracePair, parting: Divergence, both: operations.Window, steps: int | None
+    paired: TracePair, divergence: Divergence, both: operations.Window, steps: int | None
 ) -> tuple[Ints, Ints]:
-    """The operations that come after the parting, in each run."""
+    """The operations that come after the divergence, in each run."""
     a, b = (operations.find_positions(trace, both, steps) for trace in (paired.a, paired.b))
-    from_a = parting.at_a() + (parting.a is not None)
-    from_b = parting.at_b() + (parting.b is not None)
+    from_a = divergence.at_a() + (divergence.a is not None)
+    from_b = divergence.at_b() + (divergence.b is not None)
     return a[a >= from_a], b[b >= from_b]
 
 
@@ -101,7 +101,7 @@ def _find_parted(paired: TracePair, a: Ints, b: Ints) -> tuple[list[tuple[float,
     differ = ~(paired.equal(a, b) | never)
     a, b = a[differ], b[differ]
     inputs_a, inputs_b = paired.a.inputs, paired.b.inputs
-    same = (inputs_a[0][a] == inputs_b[0][b]) & inputs_a[1][a] & inputs_b[1][b]
+    same = (inputs_a.values[a] == inputs_b.values[b]) & inputs_a.there[a] & inputs_b.there[b]
     found: list[tuple[float, LaterDifference]] = []
     propagated = 0
     for at_a, at_b, of_itself in zip(a.tolist(), b.tolist(), same.tolist(), strict=True):

@@ -70,8 +70,8 @@ def _pair_by(
 
 def _read_identity(trace: Trace) -> list[str]:
     """rank|role|digest of the command line|ordinal, as the recorder wrote it; else made of the stem."""
-    said = trace.meta.get("pair")
-    parts = said.split("|") if isinstance(said, str) else []
+    text = trace.meta.get("pair")
+    parts = text.split("|") if isinstance(text, str) else []
     return parts if len(parts) == 4 else [str(trace.rank), trace.stem, "", "0"]
 
 
@@ -84,5 +84,5 @@ def _read_role(trace: Trace) -> Hashable:
 
 
 def _read_ordinal(trace: Trace) -> tuple[int, str]:
-    ordinal = _read_identity(trace)[3]
+    *_, ordinal = _read_identity(trace)
     return int(ordinal) if ordinal.isdecimal() else 0, trace.stem

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from samerun.comparing.pairing import read
+from samerun.runs.details import parse_detail
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Probe
 from samerun.runs.store import Run
@@ -41,23 +41,24 @@ class Replay:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class _Probed:
+    """What the detail of a record of a probe tells."""
+
+    ways: tuple[Way, ...]
+    why: str = ""
+
+
 def read_probe(run: Run, rank: int = 0) -> Replay | None:
     """What the plan's probe found in a run; None when there was none, or the operation was not reached."""
     for trace in read(run).compared:
         if trace.rank != rank:
             continue
         for row in trace.rows(trace.is_one_of("what", {"probe"})):
-            ways, why = _parse_detail(row.detail)
-            return Replay(row.name or "", row.step, row.phase, row.module, row.call_site, ways, why)
+            found = parse_detail(row.detail, _Probed) or _Probed((), "the record of it is damaged")
+            place = row.name or "", row.step, row.phase, row.module, row.call_site
+            return Replay(*place, ways=found.ways, why=found.why)
     return None
-
-
-def _parse_detail(detail: str | None) -> tuple[tuple[Way, ...], str]:
-    try:
-        said = json.loads(detail or "")
-        return tuple(Way(**way) for way in said["ways"]), str(said.get("why", ""))
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return (), "the record of it is damaged"
 
 
 def aim(run: Run, difference: Difference) -> Probe | None:

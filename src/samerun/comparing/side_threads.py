@@ -39,15 +39,15 @@ def compare_beside(paired: TracePair, a: Ints, b: Ints) -> Alignment:
         else:
             alone.append((at, key))
     others = sorted((at, key) for (key, _), left in waiting.items() for at in left)
-    parting = None
+    divergence = None
     if alone:
         at, key = alone[0]
         partner = next((other for other, like in others if like == key), None)
-        parting = Divergence(at, partner, (at, 1))
+        divergence = Divergence(at, partner, (at, 1))
     elif others:
-        parting = Divergence(None, others[0][0], (len(paired.a), 0))
+        divergence = Divergence(None, others[0][0], (len(paired.a), 0))
     both = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return Alignment(both[:, 0], both[:, 1], parting)
+    return Alignment(both[:, 0], both[:, 1], divergence)
 
 
 def _list_keyed(paired: TracePair, side: int, positions: Ints) -> list[tuple[int, _Key, bytes]]:

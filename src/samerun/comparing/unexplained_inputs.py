@@ -11,16 +11,16 @@ _MOST = 3  # places that are named for each source
 
 def describe_unexplained(recorded: RecordedRun) -> str | None:
     """What of `list_uncontrolled` the code used; None when it used none."""
-    said = []
+    reported = []
     for used in list_uncontrolled(recorded):
         places = [f"{name} at {site or 'an unknown line'}" for name, site in used.uses]
         more = f" and {len(places) - _MOST} more" if len(places) > _MOST else ""
-        said.append(f"{used.source} ({', '.join(places[:_MOST])}{more})")
-    if not said:
+        reported.append(f"{used.source} ({', '.join(places[:_MOST])}{more})")
+    if not reported:
         return None
     return (
         "the script uses what can change from run to run; it made no difference here, "
-        f"but may in other runs: {'; '.join(said)}"
+        f"but may in other runs: {'; '.join(reported)}"
     )
 
 

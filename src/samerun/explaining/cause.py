@@ -32,7 +32,7 @@ class Findings:
 
     causes: tuple[Cause, ...] = ()
     suspects: tuple[Cause, ...] = ()  # not needed to explain the first difference, but worth a look
-    ruled_out: tuple[Cause, ...] = ()  # the runs still part there with it controlled
+    ruled_out: tuple[Cause, ...] = ()  # the runs still diverge there with it controlled
     notes: tuple[str, ...] = field(default=())
 
 

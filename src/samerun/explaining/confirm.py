@@ -42,10 +42,10 @@ def is_not_after(found: Difference, other: Difference) -> bool:
 
 
 def is_race(differences: Sequence[Difference], evidence: Sequence[Evidence]) -> bool:
-    """Whether runs part at another place each time, and it is open why.
+    """Whether runs diverge at another place each time, and it is open why.
 
     That is where something without a control may be the reason, or nothing that was recorded points to any.
-    Runs that part later with something controlled prove nothing then: they may have been lucky.
+    Runs that diverge later with something controlled prove nothing then: they may have been lucky.
     """
     unclear = is_free(evidence) or not any(map(points, evidence))
     return unclear and len(set(map(find_position, differences))) > 1
@@ -60,7 +60,7 @@ def is_free(evidence: Sequence[Evidence]) -> bool:
 def judge(comparison: Comparison, original: Difference, *, to_the_end: bool = False) -> Outcome:
     """What further runs with something controlled say about the original difference.
 
-    With `to_the_end` they must agree; without, it is enough when they part later.
+    With `to_the_end` they must agree; without, it is enough when they diverge later.
     """
     if comparison.verdict == "same":
         return "mended"
@@ -70,7 +70,7 @@ def judge(comparison: Comparison, original: Difference, *, to_the_end: bool = Fa
 
 
 def _is_later(found: Difference, original: Difference) -> bool:
-    """Whether the runs part later now: in another step or phase, or at another record further on."""
+    """Whether the runs diverge later now: in another step or phase, or at another record further on."""
     if original.kind in _FLOW and found.kind in _FLOW:
         return False  # how often a loop turns is another number each time: later says nothing
     if find_position(found) != find_position(original):
@@ -90,7 +90,7 @@ def confirm(
     *,
     to_the_end: bool = False,
 ) -> Findings:
-    """Try the best candidates in turn, then all of them together; the first that mends is the cause.
+    """Try the best candidates in turn, then all of them together; the first that fixes it is the cause.
 
     Evidence that is not seen directly must hold in three runs instead of two, since a difference that is
     not there every time can be absent by luck; next to none must hold in six, and so must evidence no
@@ -98,7 +98,7 @@ def confirm(
     (as for `judge`) the trials are whole runs.
     """
 
-    def mends(items: Sequence[Evidence], count: int) -> bool:
+    def fixes(items: Sequence[Evidence], count: int) -> bool:
         comparison = trial(tuple(item.source for item in items), count)
         return judge(comparison, original, to_the_end=to_the_end) == "mended"
 
@@ -111,7 +111,7 @@ def confirm(
         outcome = judge(comparison, original, to_the_end=to_the_end)
         rivals = [other for other in evidence if points(other) and other.strength >= item.strength]
         doubtful = not points(item) or (item.strength < Strength.SEEN and is_free(rivals))
-        if outcome == "mended" and doubtful and not mends([item], SURE):
+        if outcome == "mended" and doubtful and not fixes([item], SURE):
             outcome = "still"
         if outcome == "mended":
             return _make_findings([item], evidence, refuted, notes)
@@ -122,11 +122,11 @@ def confirm(
     if len(refuted) >= 2:
         # Each of them failed alone; best evidence first, so that it is kept.
         needed = (
-            find_smallest(refuted, lambda part: mends(part, 2), fail_alone=refuted)
-            if mends(refuted, 2)
+            find_smallest(refuted, lambda part: fixes(part, 2), fail_alone=refuted)
+            if fixes(refuted, 2)
             else []
         )
-        if needed and (all(map(points, needed)) or mends(needed, SURE)):
+        if needed and (all(map(points, needed)) or fixes(needed, SURE)):
             rest = [item for item in refuted if item not in needed]
             return _make_findings(needed, evidence, rest, notes)
     return list_unconfirmed(

@@ -16,8 +16,8 @@ def explain(
 ) -> tuple[list[Evidence], list[str]]:
     """(the evidence, best first; notes on sources that could not read what the runs recorded).
 
-    Of equally strong evidence, that of the very line where the runs part comes first; ties are in the order
-    of the ids. A source that fails is named and passed over: an odd trace must not cost the verdict.
+    Of equally strong evidence, that of the very line where the runs diverge comes first; ties are in the
+    order of the ids. A source that fails is named and passed over: an odd trace must not cost the verdict.
     """
     found: list[Evidence] = []
     notes: list[str] = []
@@ -51,7 +51,7 @@ def leave_out(difference: Difference, generators: Collection[str]) -> Difference
 
 
 def list_suspects(difference: Difference, known: Collection[str]) -> list[Cause]:
-    """RNGs that also part and are drawn from, but the `known` ones: behind later differences, perhaps."""
+    """RNGs that also differ and are drawn from, but the `known` ones: behind later differences, perhaps."""
     first = sorted(difference.rng_first.items(), key=lambda item: (item[1], item[0]))
     return [
         make_cause(

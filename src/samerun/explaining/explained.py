@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from samerun.explaining.cause import Findings
 from samerun.explaining.confirm import is_free, list_unconfirmed, points
@@ -14,6 +15,13 @@ from samerun.sources.catalogue import find_sources
 from samerun.sources.source import Kind
 
 
+class _Answers(NamedTuple):
+    """What the sources say of a difference."""
+
+    evidence: tuple[Evidence, ...]
+    notes: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Explained:
     """A difference with its evidence, best first, and notes; the sources are asked when one is first read."""
@@ -21,19 +29,19 @@ class Explained:
     difference: Difference
 
     @cached_property
-    def _said(self) -> tuple[tuple[Evidence, ...], tuple[str, ...]]:
+    def _answers(self) -> _Answers:
         evidence, notes = explain(self.difference)
-        return tuple(evidence), tuple(notes)
+        return _Answers(tuple(evidence), tuple(notes))
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
         """What the sources recognise, best first."""
-        return self._said[0]
+        return self._answers.evidence
 
     @property
     def notes(self) -> tuple[str, ...]:
         """On sources that could not read what the runs recorded."""
-        return self._said[1]
+        return self._answers.notes
 
     @property
     def best(self) -> Evidence | None:

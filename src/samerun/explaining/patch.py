@@ -25,10 +25,10 @@ class Patch:
 
     diff: str  # unified, applies with `patch -p1` or `git apply` in the working directory; "" for none
     files: Mapping[str, str]  # path relative to the working directory → the whole new content
-    cannot: Mapping[str, str]  # source id → why no edit mends it, and what does
+    cannot: Mapping[str, str]  # source id → why no edit fixes it, and what does
     verified: bool | None = None  # whether `check` of the patched code says same; None: not tried
     runs: tuple[str, ...] = ()  # the runs that verified it
-    partial: str = ""  # the edits that can be made, where they are not enough: no edit mends the others
+    partial: str = ""  # the edits that can be made, where they are not enough: no edit fixes the others
 
     def apply(self, folder: Path, within: Path | None = None) -> None:
         """Write the files below `folder`, each in the encoding that its own first lines name.
@@ -90,8 +90,8 @@ def patch(
     for source, why in failed.items():
         cannot.setdefault(source, why)
     diff = "".join(format_unified(first.file(path), text) for path, text in sorted(files.items()))
-    mended = {source for source, some in edits.items() if some and source not in failed}
-    return Patch(diff, files, {source: why for source, why in cannot.items() if source not in mended})
+    have_edits = {source for source, some in edits.items() if some and source not in failed}
+    return Patch(diff, files, {source: why for source, why in cannot.items() if source not in have_edits})
 
 
 def _merged_if_possible(

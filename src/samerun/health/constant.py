@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from samerun.health.case import HEAD, Case
 from samerun.health.draws import SEEDS, Draws
-from samerun.health.loaders import Loaders, parse_json
+from samerun.health.loaders import Loaders
+from samerun.health.workers import StateDetail
+from samerun.runs.details import parse_detail
 from samerun.runs.difference import Row
 from samerun.runs.reading import Trace
 
@@ -41,10 +43,9 @@ def _list_traces(case: Case) -> Iterator[tuple[Trace, Loaders | None]]:
         if process.loaders.training:
             yield process.trace, process.loaders
         for worker in case.workers:
-            pids = {
-                parse_json(row.detail).get("pid") for row in worker.rows(worker.is_one_of("what", {"state"}))
-            }
-            passes = [process.loaders.of(pid) for pid in pids if isinstance(pid, int)]
+            states = worker.rows(worker.is_one_of("what", {"state"}))
+            pids = {known.pid for row in states if (known := parse_detail(row.detail, StateDetail))}
+            passes = [process.loaders.of(pid) for pid in pids]
             if any(item is not None and item.loader in process.loaders.training for item in passes):
                 yield worker, None
 

@@ -97,7 +97,7 @@ class Draws:
         trace = self.trace
         names, codes = trace.words("name"), trace.codes("name")
         for at in self._positions("parameters", "optimizer"):
-            found[int(trace.steps[at])] = names[codes[at]], trace.digests[0][at].tobytes()
+            found[int(trace.steps[at])] = names[codes[at]], trace.digests.values[at].tobytes()
         return found
 
     def optimizer(self, step: int) -> str | None:
@@ -131,13 +131,13 @@ class Draws:
             step = int(self.trace.steps[at])
             if step > met:
                 met = step
-                yield step, self.trace.digests[0][at].tobytes()
+                yield step, self.trace.digests.values[at].tobytes()
 
     def _positions(self, what: str, phase: str) -> list[int]:
         import numpy as np
 
         mask = self.trace.is_one_of("what", {what}) & self.trace.is_one_of("phase", {phase})
-        positions: list[int] = np.flatnonzero(mask & self.trace.digests[1]).tolist()
+        positions: list[int] = np.flatnonzero(mask & self.trace.digests.there).tolist()
         return positions
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import msgspec
+
 from samerun.health.case import HEAD, Case, Process, format_site
-from samerun.health.loaders import parse_json
+from samerun.runs.details import parse_detail
 from samerun.runs.reading import Trace
 
 _DIGEST = 16  # bytes
@@ -39,13 +40,19 @@ def note(case: Case) -> Iterator[str]:
                 yield said
 
 
+class _ReplicasDetail(msgspec.Struct):
+    """What the detail of an optimizer's replicas tells."""
+
+    ranks: frozenset[int] = frozenset()
+    parts: tuple[int, ...] = ()
+
+
 def _list_groups(process: Process) -> list[_Group]:
     """The latest word on each optimizer."""
     trace, found = process.trace, {}
     for row in trace.rows(trace.is_one_of("what", {"replicas"})):
-        said = parse_json(row.detail)
-        ranks, parts = said.get("ranks", ()), said.get("parts", ())
-        found[row.name or ""] = _Group(trace, row.name or "", frozenset(ranks), tuple(parts), row.call_site)
+        known = parse_detail(row.detail, _ReplicasDetail) or _ReplicasDetail()
+        found[row.name or ""] = _Group(trace, row.name or "", known.ranks, known.parts, row.call_site)
     return list(found.values())
 
 
@@ -73,13 +80,13 @@ def _find_steps(group: _Group, what: str) -> dict[int, int]:
 
     trace = group.trace
     mask = trace.is_one_of("what", {what}) & trace.is_one_of("phase", {"optimizer"})
-    mask &= trace.is_one_of("name", {group.label}) & trace.digests[1]
+    mask &= trace.is_one_of("name", {group.label}) & trace.digests.there
     return {int(trace.steps[position]): position for position in np.flatnonzero(mask).tolist()}
 
 
 def _is_equal(group: _Group, twin: _Group, a: int, b: int, wrapped: bool) -> bool:
     """Whether what is to be equal is; also where the digests of single tensors were not kept."""
-    if (group.trace.digests[0][a] == twin.trace.digests[0][b]).all():
+    if (group.trace.digests.values[a] == twin.trace.digests.values[b]).all():
         return True
     parts = _split_parts(group.trace, a), _split_parts(twin.trace, b)
     if not wrapped:
@@ -104,8 +111,7 @@ def _find_names(group: _Group) -> list[str]:
     trace = group.trace
     mask = trace.is_one_of("what", {"names"}) & trace.is_one_of("name", {f"parameters:{group.label}"})
     rows = trace.rows(mask)
-    names = json.loads(rows[-1].detail or "[]") if rows else []
-    return names if isinstance(names, list) else []
+    return (parse_detail(rows[-1].detail, list[str]) or []) if rows else []
 
 
 def _name(group: _Group, twin: _Group, a: int, b: int) -> str | None:
@@ -124,9 +130,9 @@ def _shares_gradients(one: Process, other: Process, group: _Group, twin: _Group)
     a, b = _find_steps(group, "gradients"), _find_steps(twin, "gradients")
     inputs = one.draws.inputs, other.draws.inputs
     same = {
-        group.trace.digests[0][a[step]].tobytes()
+        group.trace.digests.values[a[step]].tobytes()
         for step in a.keys() & b.keys()
-        if (group.trace.digests[0][a[step]] == twin.trace.digests[0][b[step]]).all()
+        if (group.trace.digests.values[a[step]] == twin.trace.digests.values[b[step]]).all()
         and inputs[0].get(step) != inputs[1].get(step)
     }
     return len(same) > 1  # one that is always the same may be nothing at all

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import bisect
-import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
+import msgspec
+
+from samerun.runs.details import parse_detail
 from samerun.runs.reading import Trace
 
 _MOST = 50_000  # records that are looked at
@@ -51,6 +52,15 @@ class Loaders:
         return next((item for item in self.passes if pid in item.workers), None)
 
 
+class _PassDetail(msgspec.Struct):
+    """What the detail of a pass or a batch tells."""
+
+    loader: int = -1
+    number: int = msgspec.field(default=-1, name="pass")
+    workers: tuple[int, ...] = ()
+    iterable: bool = False
+
+
 def read_loaders(trace: Trace) -> Loaders:
     """The loaders of the process that wrote a trace."""
     import numpy as np
@@ -63,23 +73,22 @@ def read_loaders(trace: Trace) -> Loaders:
     batches: list[tuple[int, int]] = []
     begun: set[int] = set()
     for at, row in zip(np.flatnonzero(mask).tolist(), trace.rows(mask), strict=True):
-        said = parse_json(row.detail)
+        known = parse_detail(row.detail, _PassDetail) or _PassDetail()
+        key = known.loader, known.number
         if row.what == "pass":
-            key = _number(said, "loader"), _number(said, "pass")
             begun.add(row.step)
             passes[key] = Pass(
                 *key,
                 dataset=row.name or "",
                 at=at,
                 call_site=row.call_site,
-                workers=tuple(pid for pid in said.get("workers", ()) if isinstance(pid, int)),
-                iterable=said.get("iterable") is True,
+                workers=known.workers,
+                iterable=known.iterable,
             )
         elif row.what == "batch":
-            loader = _number(said, "loader")
-            seen.batch(loader)
-            batches.append((at, loader))
-            of = passes.get((loader, _number(said, "pass")))
+            seen.batch(known.loader)
+            batches.append((at, known.loader))
+            of = passes.get(key)
             if of is not None and row.digest is not None:
                 of.batches.append(row.digest)
         elif row.what == "loss":
@@ -87,20 +96,6 @@ def read_loaders(trace: Trace) -> Loaders:
         else:
             seen.evaluated()
     return Loaders(list(passes.values()), frozenset(seen.training()), frozenset(begun), batches)
-
-
-def parse_json(detail: str | None) -> Mapping[str, Any]:
-    """The JSON object of a record's detail; an empty one where there is none."""
-    try:
-        said = json.loads(detail or "")
-    except ValueError:
-        return {}
-    return said if isinstance(said, dict) else {}
-
-
-def _number(said: Mapping[str, Any], key: str) -> int:
-    value = said.get(key)
-    return value if isinstance(value, int) else -1
 
 
 class _Loading:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import msgspec
+
 from samerun.health.case import HEAD, Case, Process, format_site
 from samerun.health.draws import SEEDS
-from samerun.health.loaders import Pass, parse_json
+from samerun.health.loaders import Pass
+from samerun.runs.details import parse_detail
 from samerun.runs.difference import Row
 from samerun.runs.reading import Trace
 
@@ -55,12 +58,21 @@ def note(case: Case) -> Iterator[str]:
         yield _describe_shared(kind, *pairs[0], names, again)
 
 
+class StateDetail(msgspec.Struct):
+    """What the detail of a state that a worker began with tells."""
+
+    pid: int = -1
+    indices: str | None = None  # the digest of those of its batch
+    drawn: bool = False
+    where: str | None = None
+
+
 def _list_workers(case: Case) -> Iterator[_Worker]:
     for trace in case.workers:
         for row, seeding in _list_rows(trace):
-            said = parse_json(row.detail)
+            known = parse_detail(row.detail, StateDetail) or StateDetail()
             for process in case.processes:
-                of = process.loaders.of(said.get("pid", -1))
+                of = process.loaders.of(known.pid)
                 if (
                     of is None
                     or of.loader not in process.loaders.training
@@ -73,9 +85,9 @@ def _list_workers(case: Case) -> Iterator[_Worker]:
                     trace.stem,
                     row.name or "",
                     (row.digest, row.inputs),
-                    str(said.get("indices")),
-                    said.get("drawn") is True,
-                    said.get("where") if isinstance(said.get("where"), str) else None,
+                    str(known.indices),
+                    known.drawn,
+                    known.where,
                     seeding,
                 )
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from samerun.errors import RunError
+from samerun.runs.details import parse_detail
 from samerun.runs.reading import Trace
 from samerun.runs.schema import only_helps
 from samerun.runs.store import Run
@@ -55,10 +55,7 @@ def _collect_settings(trace: Trace) -> dict[str, Mapping[str, Any]]:
     """The latest of what each source said of itself."""
     settings: dict[str, Mapping[str, Any]] = {}
     for row in trace.rows(trace.is_one_of("what", ("setting",))):
-        try:
-            said = json.loads(row.detail or "{}")
-        except ValueError:
-            continue
-        if row.name is not None and isinstance(said, dict):
-            settings[row.name] = said
+        described = parse_detail(row.detail or "{}", dict[str, Any])
+        if row.name is not None and described is not None:
+            settings[row.name] = described
     return settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 from samerun import callsite
 from samerun.interruption import is_the_scripts
@@ -13,9 +13,25 @@ from samerun.runs.plan import Plan
 
 if TYPE_CHECKING:
     from samerun.recording.draws.ledger import Draws
-    from samerun.recording.recorder import Recorder
+    from samerun.runs.record import Record
 
 _KEPT = 50_000  # notes kept in memory before a trace is open, and the most that one process writes
+
+
+class Sink(Protocol):
+    """Where evidence goes once torch is there."""
+
+    def write_evidence(self, record: Record) -> None:
+        """Write one record of evidence."""
+
+    def fail(self, error: BaseException) -> None:
+        """Our own error: the recording ends, the training goes on."""
+
+    def is_paused(self) -> bool:
+        """Whether the recorder itself is at work in this thread."""
+
+    def where(self) -> tuple[int, str]:
+        """The step and phase of what happens now."""
 
 
 class Journal:
@@ -27,10 +43,12 @@ class Journal:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.born = os.getpid()
-        self.recorder: Recorder | None = None
+        self.sink: Sink | None = None
+        self.on_seeding: Callable[[str, str], object] | None = None  # is given what `seeds` is
+        self.on_import: Callable[[str], object] | None = None  # is given the id of an RNG that is now there
         self.draws: Draws | None = None
-        self.early: list[dict[str, Any]] = []
-        self._held: list[tuple[dict[str, Any], Callable[[], bool]]] = []  # rows, each with its `unless`
+        self.early: list[Record] = []
+        self._held: list[tuple[Record, Callable[[], bool]]] = []  # each with its `unless`
         self._count = 0
         self._busy = False
 
@@ -58,9 +76,12 @@ class Journal:
             if frame is None and user_only:
                 return
             self._count += 1
-            row = dict(
-                what=what,
-                name=name,
+            from samerun.runs.record import Record  # and msgspec, which takes time that many processes spare
+
+            record = Record(
+                *self.where(),
+                what,
+                name,
                 call_site=None if frame is None else callsite.call_site(frame),
                 digest=digest,
                 inputs=inputs,
@@ -68,46 +89,51 @@ class Journal:
                 detail=detail,
             )
             if unless is None:
-                self.write(row)
+                self.write(record)
             else:
-                step, phase = self.where()
-                self._held.append((row | {"step": step, "phase": phase}, unless))
+                self._held.append((record, unless))
         except Exception as error:  # evidence must never hurt the training
             self.fail(error)
         finally:
             self._busy = False
 
-    def write(self, row: dict[str, Any]) -> None:
-        """Write one row of evidence, or keep it until there is a trace."""
-        for each in (*self._settled(), row):
-            if self.recorder is None:
+    def write(self, record: Record) -> None:
+        """Write one record of evidence, or keep it until there is a trace."""
+        for each in (*self._settled(), record):
+            if self.sink is None:
                 self.early.append(each)
             else:
-                self.recorder.evidence(each)
+                self.sink.write_evidence(each)
 
     def settle(self) -> None:
         """Write what was held back and is not to be dropped."""
-        for row in self._settled():
-            self.write(row)
+        for record in self._settled():
+            self.write(record)
 
-    def _settled(self) -> list[dict[str, Any]]:
+    def _settled(self) -> list[Record]:
         held, self._held = self._held, []
-        return [row for row, unless in held if not unless()]
+        return [record for record, unless in held if not unless()]
+
+    def write_draws(self, batch: int | None = None) -> None:
+        """Write what was drawn since the last time (in a worker, for its batch of this number)."""
+        self.settle()
+        if self.draws is not None:
+            self.draws.flush(batch)
 
     def fail(self, error: BaseException) -> None:
         """Our own error: the recording ends, the training goes on. One of the script's is raised again."""
         if is_the_scripts(error):
             raise error
-        if self.recorder is not None:
-            self.recorder.fail(error)
+        if self.sink is not None:
+            self.sink.fail(error)
 
     def is_paused(self) -> bool:
         """Whether the recorder itself is at work: what it does is no evidence."""
-        return self.recorder is not None and self.recorder.local.paused
+        return self.sink is not None and self.sink.is_paused()
 
     def where(self) -> tuple[int, str]:
         """The step and phase of what happens now."""
-        return (0, "setup") if self.recorder is None else self.recorder.where()
+        return (0, "setup") if self.sink is None else self.sink.where()
 
     @contextmanager
     def unheard(self) -> Iterator[None]:
@@ -123,8 +149,8 @@ class Journal:
 
         What it seeds before torch is there is seen as a training begins.
         """
-        if self.recorder is not None and not self._busy and callsite.find_user_frame(2) is not None:
-            self.recorder.guard(self.recorder.seeds)(generator, moment)
+        if self.on_seeding is not None and not self._busy and callsite.find_user_frame(2) is not None:
+            self.on_seeding(generator, moment)
 
     def from_user(self) -> bool:
         """Whether the observed call was made by the user's code."""

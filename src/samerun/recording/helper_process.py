@@ -17,26 +17,26 @@ from samerun.recording.evidence_log import Journal
 from samerun.runs.schema import HELPER, SCHEMA
 from samerun.runs.trace import TraceWriter
 
-_TOLD = frozenset({"draw", "seed", "unseeded", "entropy", "clock", "identity", "listing", "written"})
+_REPORTED = frozenset({"draw", "seed", "unseeded", "entropy", "clock", "identity", "listing", "written"})
 _MOST = 2000  # rows
 
 
 def leave(journal: Journal) -> None:
-    """At the end of a process that wrote no trace: write one, if there is anything to tell."""
+    """At the end of a process that wrote no trace: write one, if there is anything to report."""
     if os.getpid() != journal.born:
-        return  # what is known here is its parent's to tell
+        return  # what is known here is its parent's to report
     if journal.draws is not None:
         journal.draws.flush()
     journal.settle()
-    rows = [row for row in journal.early if row["what"] in _TOLD][:_MOST]
-    if not rows:
+    records = [record for record in journal.early if record.what in _REPORTED][:_MOST]
+    if not records:
         return
     role = f"{HELPER}{process_identity.find_role() or process_identity.digest_argv()}"
     run = Path(journal.plan.run)
     stem = process_identity.claim(run, role)
     writer = TraceWriter(run / f"{stem}.trace.arrow", _build_meta(journal, stem, role))
-    for row in rows:
-        writer.append(**{"step": 0, "phase": "setup", **row})
+    for record in records:
+        writer.append(record)
     writer.close()
 
 

@@ -2,67 +2,99 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import torch
 
-from samerun import callsite
+from samerun import callsite, digest, wrapping
+from samerun.digest.unobserved import hide_from_python
 from samerun.recording.evidence_log import Journal
-from samerun.recording.trace.sink import Writing
-from samerun.runs import schema
+from samerun.recording.rng_states import RngStates
+from samerun.recording.step_cursor import StepCursor
+from samerun.recording.trace.pending_record import PendingRecord
+from samerun.recording.trace.sink import TraceSink
 from samerun.runs.plan import Plan
 from samerun.sources.catalogue import find_sources
-from samerun.sources.torch_cuda import TorchCuda
 
 if TYPE_CHECKING:
     from samerun.recording.ops.external_writes import ExternalWrite, Watch
 
 _FLUSH_S = 1.0  # what a kill -9 can lose
 _PROGRESS_S = 0.2
-_MOST_SEEDINGS = 256  # whose states are written: a script may seed for each sample
 _clock = time.perf_counter  # taken now: a script (or the clock source) may replace it
 _sleep = time.sleep
+_no_function_modes = torch._C.DisableTorchFunction
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
-class Recorder(Writing):
-    """Records one process; every hook holds the same one."""
+class Recorder:
+    """Records one process; every hook holds the same one, and asks the part that it means."""
 
     def __init__(self, plan: Plan, journal: Journal) -> None:
-        super().__init__(plan, journal)
+        self.plan = plan
+        self.journal = journal
+        self.cursor = StepCursor()
+        self.sink = TraceSink(plan, self.cursor, journal, self.finish)
+        self.rngs = RngStates(self.cursor, self.sink)
         self.after_setup: list[Callable[[], None]] = []
         self.after_batch: list[Callable[[], None]] = []
         self.after_step: list[Callable[[], None]] = []
-        self.site: str | None = None  # the user's line of all that happens now, where one line does it all
         self.watch: Watch | None = None
         self.named: list[Callable[[], Iterable[tuple[str, torch.Tensor]]]] = []  # tensors that have a name
         self.completes: Callable[[], None] | None = None  # ends a step whose backward pass is over
         self._settled = False  # whether step 0's settings were written
-        self._rng = {source.id: source for source in find_sources().values() if source.kind == "rng"}
-        self._rng_last: dict[str, bytes] = {}
-        self._state_last: dict[str, bytes] = {}
-        self._moments: tuple[int, int] = (-1, -1)  # the steps whose model and loss were met last
-        self.seedings = 0  # that the script has made, of any RNG
         self._progressed = _clock()
+        self._raised: str | None = None
+        atexit.register(self.finish)
+        os.register_at_fork(after_in_child=self.forked)
+        wrapping.wrap_attribute(sys, "excepthook", self._on_exception)
+
+    def guard(self, hook: Callable[_P, _R]) -> Callable[_P, _R | None]:
+        """The hook, made unable to hurt the training: its own errors end the recording instead."""
+        sink, local = self.sink, self.cursor.local
+
+        @functools.wraps(hook)
+        def guarded(*args: _P.args, **kwargs: _P.kwargs) -> _R | None:
+            if sink.failed or local.paused:
+                return None
+            local.paused = True
+            try:
+                # A default device is such a mode; it would see each question about a tensor. So would a
+                # dispatch mode of the script's, and a transform of torch.func, each operation.
+                with _no_function_modes(), hide_from_python():
+                    return hook(*args, **kwargs)
+            except Exception as error:
+                sink.fail(error)
+                return None
+            finally:
+                local.paused = False
+
+        return guarded
 
     def begin(self) -> None:
         """A batch, forward or backward pass begins: the setup is over."""
-        if self.completes is not None and not self.local.beside:
+        cursor = self.cursor
+        if self.completes is not None and not cursor.local.beside:
             self._complete()
-        if self.local.closure and self.phase == "optimizer" and torch.is_grad_enabled():
-            self.phase = "forward"
-        if self.phase == "setup":
+        if cursor.local.closure and cursor.phase == "optimizer" and torch.is_grad_enabled():
+            cursor.phase = "forward"
+        if cursor.phase == "setup":
             for act in self.after_setup:
                 act()
-            self.draws()
-            self.rng()
-            self.phase = "forward"
-        if not self._settled and not self.in_worker:
+            self.journal.write_draws()
+            self.rngs.write()
+            cursor.phase = "forward"
+        if not self._settled and not cursor.in_worker:
             self._settled = True
-            self.ranked()
+            self.sink.write_rank()
             self.settings()
 
     def _complete(self) -> None:
@@ -73,19 +105,33 @@ class Recorder(Writing):
     def finish(self) -> None:
         """The process ends by itself."""
         self.guard(self._complete)()
-        super().finish()
+        sink, cursor = self.sink, self.cursor
+        if sink.holds_records and not sink.failed:  # a short training on a device has written nothing so far
+            self.guard(sink.flush)()
+        if not sink.is_open or sink.failed:
+            return
+        cursor.phase = "end"
+        cursor.local.paused = True
+        self.journal.write_draws()
+        sink.write_rank()
+        if not cursor.in_worker:
+            steps = digest.digest_bytes(str(cursor.step).encode())
+            sink.write(PendingRecord("end", self._raised or "finished", digest=steps))
+        sink.close()
 
     def gaps(self, met: Sequence[ExternalWrite]) -> None:
         """Write the gaps that the next record met."""
         for gap in met:
-            self.row(
-                "gap",
-                gap.place.op,
-                module=gap.place.module,
-                call_site=gap.place.site,
-                digest=gap.digest,
-                detail=json.dumps(gap.detail),
-                apart=gap.apart,
+            self.sink.write(
+                PendingRecord(
+                    "gap",
+                    gap.place.op,
+                    module=gap.place.module,
+                    call_site=gap.place.site,
+                    digest=gap.digest,
+                    detail=json.dumps(gap.detail),
+                    apart=gap.apart,
+                )
             )
 
     def watched(self, what: str, tensors: Iterable[torch.Tensor | None], stepped: str | None = None) -> None:
@@ -93,103 +139,49 @@ class Recorder(Writing):
         watch = self.watch
         if watch is None:
             return
-        frame = None if self.site else callsite.find_user_frame(2)
-        site = self.site if frame is None else callsite.call_site(frame)
+        cursor = self.cursor
+        frame = None if cursor.site else callsite.find_user_frame(2)
+        site = cursor.site if frame is None else callsite.call_site(frame)
         there = [tensor for tensor in tensors if tensor is not None]
-        watch.recorded(what, there, site, self.step)
+        watch.recorded(what, there, site, cursor.step)
         if stepped is not None:
-            watch.stepped(f"{stepped}.step", there, site, self.step)
+            watch.stepped(f"{stepped}.step", there, site, cursor.step)
         self.gaps(watch.take())
-
-    def evidence(self, row: dict[str, Any]) -> None:
-        """Write one row of evidence from the journal."""
-        self.row(**row)
-        if self.in_worker and _clock() - self._flushed > _PROGRESS_S:
-            self.flush()
-
-    def rng(self, only: str | None = None) -> None:
-        """Write the state of each RNG in use (or of the one of this id) that changed since last written."""
-        for id_ in self._rng if only is None else (only,):
-            source = self._rng.get(id_)
-            if source is not None and source.in_play():
-                state = source.digest()
-                if state is not None and state != self._rng_last.get(id_):
-                    self._rng_last[id_] = self._state_last[id_] = state
-                    self.row("rng", id_, digest=state)
-
-    def state(self, moment: str, only: str = "") -> None:
-        """Write the state of each RNG in use that changed since it was last written, within a step.
-
-        `only` is what the ids of the RNGs begin with.
-        """
-        for id_, source in self._rng.items():
-            if id_.startswith(only) and source.in_play() and not _is_captured(id_):
-                state = source.digest()
-                if state is not None and state != self._state_last.get(id_):
-                    self._state_last[id_] = state
-                    self.row("state", id_, digest=state, detail=moment)
-
-    def model_called(self) -> None:
-        """A module is called with gradients: what was drawn in this step so far made its data."""
-        if self._moments[0] != self.step:
-            self._moments = self.step, self._moments[1]
-            self.state(schema.MODEL)
-
-    def loss_made(self) -> None:
-        """A backward pass begins: what was drawn since was drawn by the model."""
-        if self._moments[1] != self.step:
-            self._moments = self._moments[0], self.step
-            self.state(schema.LOSS, "torch-")
-
-    def seeds(self, id_: str, moment: str) -> None:
-        """The script is about to seed an RNG, or has."""
-        if self.seedings < _MOST_SEEDINGS:
-            self.state(moment, id_)
-        self.seedings += moment == schema.SEEDED
-
-    def states(self) -> dict[str, bytes]:
-        """The states of the RNGs in use, by source id."""
-        found = {id_: source.digest() for id_, source in self._rng.items() if source.in_play()}
-        return {id_: state for id_, state in found.items() if state is not None}
-
-    def rng_moved(self, id_: str) -> bool | None:
-        """Whether an RNG's state is another than was written last; None when it is not in use."""
-        source = self._rng.get(id_)
-        if source is None or id_ not in self._rng_last or not source.in_play():
-            return None
-        return source.digest() != self._rng_last[id_]
 
     def settings(self) -> None:
         """Write what every source in use says of itself now: proof that a setting took effect."""
         for source in find_sources().values():
-            if source.in_play() and (said := source.describe()):
-                self.row("setting", source.id, detail=json.dumps(said, sort_keys=True, default=str))
+            if source.in_play() and (described := source.describe()):
+                detail = json.dumps(described, sort_keys=True, default=str)
+                self.sink.write(PendingRecord("setting", source.id, detail=detail))
 
     def end_step(self) -> None:
         """One optimizer step is complete."""
-        self.step += 1
-        self.phase = "forward"
-        self.began = False
-        self.site = None
-        self.draws()
-        self.rng()
+        cursor = self.cursor
+        cursor.step += 1
+        cursor.phase = "forward"
+        cursor.began = False
+        cursor.site = None
+        self.journal.write_draws()
+        self.rngs.write()
         for act in self.after_step:
             act()
-        self.ranked()
+        self.sink.write_rank()
         now = _clock()
-        if now - self._flushed > _FLUSH_S:
-            self.flush()
-        if now - self._progressed > _PROGRESS_S or self.step == 1:
+        if now - self.sink.flushed > _FLUSH_S:
+            self.sink.flush()
+        if now - self._progressed > _PROGRESS_S or cursor.step == 1:
             self._progressed = now
             self._progress()
 
     def _progress(self) -> None:
-        loss = "nan" if self._loss is None else f"{self._loss:.9g}"
+        sink, step = self.sink, self.cursor.step
+        loss = "nan" if sink.loss is None else f"{sink.loss:.9g}"
         try:
-            path = self.run / f"{self._stem}.progress"
+            path = sink.run / f"{sink.stem}.progress"
             fd = os.open(path, os.O_CREAT | os.O_WRONLY, 0o644)
             try:
-                os.pwrite(fd, f"{self.step:<12d} {loss:<24s}\n".encode(), 0)
+                os.pwrite(fd, f"{step:<12d} {loss:<24s}\n".encode(), 0)
             finally:
                 os.close(fd)
         except OSError:
@@ -201,29 +193,31 @@ class Recorder(Writing):
         The process then waits to be ended: it must neither train on nor run the script's own clean-up,
         which could overwrite a checkpoint.
         """
-        if self.plan.stop_after is None or self.step <= self.plan.stop_after or not self._stem:
+        last, sink = self.plan.stop_after, self.sink
+        if last is None or self.cursor.step <= last or not sink.stem:
             return
-        self.draws()
-        self.row("stopped")
-        self.close()
+        self.journal.write_draws()
+        sink.write(PendingRecord("stopped"))
+        sink.close()
         try:
-            (self.run / f"{self._stem}.stopped").touch()
+            (sink.run / f"{sink.stem}.stopped").touch()
         except OSError:
             os._exit(0)
         while True:
             _sleep(3600)
 
+    def _on_exception(
+        self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        if args and isinstance(args[0], type):
+            self._raised = f"raised {args[0].__name__}"
+        return original(*args, **kwargs)
+
     def forked(self) -> None:
-        """This is a child, which has used no generator so far."""
-        super().forked()
+        """This is a child, which has a trace of its own."""
+        self.cursor.forked()
+        self.sink.forked()
+        self.journal.forget()
+        self.rngs.forked()
         self.completes = None
-        self._rng_last = {}
-        self._state_last = {}
-        self._moments = -1, -1
-        self.seedings = 0
         self._settled = False
-
-
-def _is_captured(id_: str) -> bool:
-    """Whether a graph is being captured on the device of an RNG: its state cannot be read then."""
-    return id_ == TorchCuda.id and torch.cuda.is_current_stream_capturing()

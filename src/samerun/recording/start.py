@@ -36,10 +36,10 @@ def act_on_import(plan: Plan, journal: Journal, module: str) -> None:
     if module == dynamo_skip.NAME:
         dynamo_skip.skip_known()
         return
-    if module == "numpy.random" and (recorder := journal.recorder) is not None:
+    if module == "numpy.random" and journal.on_import is not None:
         from samerun.sources.numpy_global import NumpyGlobal
 
-        recorder.guard(recorder.rng)(NumpyGlobal.id)  # what draws before the first step shows as a change
+        journal.on_import(NumpyGlobal.id)  # what draws before the first step shows as a change
     if plan.tier != "ops":
         return
     if module == _INDUCTOR:
@@ -60,15 +60,20 @@ def act_on_import(plan: Plan, journal: Journal, module: str) -> None:
 def start(plan: Plan, journal: Journal) -> None:
     """Record this process from here on; called once, right after torch was imported."""
     from samerun.recording import process_groups
-    from samerun.recording.ops import window
     from samerun.recording.recorder import Recorder
     from samerun.recording.steps import dataloaders, modules, training
 
     recorder = Recorder(plan, journal)
-    journal.recorder = recorder
-    recorder.guard(recorder.rng)()  # what a model's initialisation draws shows as a change from here
+    write_rngs = recorder.guard(recorder.rngs.write)
+    journal.sink = recorder.sink
+    journal.on_seeding = recorder.guard(recorder.rngs.seeds)
+    journal.on_import = write_rngs
+    write_rngs()  # what a model's initialisation draws shows as a change from here
     named = modules.observe(recorder)
     training.observe(recorder, named)
     dataloaders.observe(recorder)
-    window.observe(recorder, named.path)
+    if plan.tier == "ops":
+        from samerun.recording.ops import window
+
+        window.observe(recorder, named.path)
     process_groups.observe()

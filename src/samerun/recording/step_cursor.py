@@ -26,7 +26,7 @@ class _Local(threading.local):
         self.phase = "evaluation"  # of such a thread
 
 
-class Moment:
+class StepCursor:
     """Where the training of one process is, as each of its threads sees it.
 
     `step` counts the optimizer steps done; `phase` is where the training is in one.
@@ -37,6 +37,7 @@ class Moment:
         self.local = _Local()
         self._phase = "setup"  # of the threads that train
         self.began = False  # a forward pass with gradients, whose backward pass is still to come
+        self.site: str | None = None  # the user's line of all that happens now, where one line does it all
         self._worker = False
         self.child = process_identity.is_child()  # whether multiprocessing started this process
 

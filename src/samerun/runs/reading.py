@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from samerun.errors import SchemaError, TraceError
 from samerun.runs import columns, frames
@@ -24,6 +24,13 @@ if TYPE_CHECKING:
     Bools = npt.NDArray[np.bool_]
 
 _ROW = ("step", *WORDS, "digest", "inputs", "value", "flags", "detail")
+
+
+class Column(NamedTuple):
+    """A column as arrays, one row for each record."""
+
+    values: npt.NDArray[np.uint64]  # zeros where there is none
+    there: Bools  # bool[n]: whether there is one
 
 
 @dataclass(frozen=True)
@@ -79,8 +86,8 @@ class Trace:
         return self._numbers("flags", 0)
 
     @cached_property
-    def digests(self) -> tuple[npt.NDArray[np.uint64], Bools]:
-        """(uint64[n, 2], zeros where there is none; bool[n]: whether there is one)."""
+    def digests(self) -> Column:
+        """uint64[n, 2]."""
         import numpy as np
 
         column = self._column("digest")
@@ -91,13 +98,13 @@ class Trace:
         if len(words) < len(column):  # no buffer at all: every one is null
             words = np.zeros((len(column), 2), np.uint64)
         words[~there] = 0
-        return words, there
+        return Column(words, there)
 
     @cached_property
-    def inputs(self) -> tuple[npt.NDArray[np.uint64], Bools]:
-        """(uint64[n], 0 where there are none; bool[n]: whether they are known)."""
+    def inputs(self) -> Column:
+        """uint64[n]."""
         column = self._column("inputs")
-        return columns.read_numbers(column, 0), columns.read_known(column)
+        return Column(columns.read_numbers(column, 0), columns.read_known(column))
 
     def cell(self, column: str, index: int) -> Any:
         """One value, None where there is none."""

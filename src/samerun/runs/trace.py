@@ -15,6 +15,8 @@ from samerun.runs.schema import SCHEMA
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from samerun.runs.record import Record
+
 META = b"samerun"  # the key of the schema's metadata
 SUFFIX = ".trace.arrow"
 WORDS = ("phase", "what", "name", "module", "call_site")  # the columns with a dictionary
@@ -23,8 +25,6 @@ WORDS = ("phase", "what", "name", "module", "call_site")  # the columns with a d
 _COMPRESSION = "zstd"
 
 _Signature = tuple[str, str, str | None, str | None, str | None, int]
-# With step, digest, inputs, value, detail and parts.
-_Row = tuple[_Signature, int, bytes | None, int | None, float | None, str | None, bytes | None]
 
 
 def build_arrow_schema(meta: Mapping[str, Any]) -> pa.Schema:
@@ -65,7 +65,7 @@ class TraceWriter:
         self._words = [_Words() for _ in WORDS]  # in the order of WORDS
         self._codes = [array("i") for _ in WORDS]  # for each signature, the code of its word
         self._flags = array("B")  # for each signature
-        self._rows: list[_Row] = []
+        self._records: list[Record] = []
         self._sink = _Sink()
         self._schema = build_arrow_schema(meta)
         options = pa.ipc.IpcWriteOptions(compression=_COMPRESSION, use_threads=False)
@@ -77,28 +77,13 @@ class TraceWriter:
             self._fail(error)
         self._write_batch()  # with the schema: a process killed early leaves a trace that can be read
 
-    def append(
-        self,
-        step: int,
-        phase: str,
-        what: str,
-        name: str | None = None,
-        module: str | None = None,
-        call_site: str | None = None,
-        digest: bytes | None = None,
-        inputs: int | None = None,
-        value: float | None = None,
-        flags: int = 0,
-        detail: str | None = None,
-        parts: bytes | None = None,
-    ) -> None:
+    def append(self, record: Record) -> None:
         """Add one record."""
-        signature = phase, what, name, module, call_site, flags
-        self._rows.append((signature, step, digest, inputs, value, detail, parts))
+        self._records.append(record)
 
     def flush(self) -> None:
         """Hand the records to the operating system, as one batch."""
-        if self._rows:
+        if self._records:
             self._write_batch()
 
     def close(self) -> None:
@@ -116,37 +101,38 @@ class TraceWriter:
 
     # --- columns -----------------------------------------------------------------------------------
 
-    def _code(self, signature: _Signature) -> int:
-        """The code of a combination of words and flags."""
+    def _code(self, record: Record) -> int:
+        """The code of a record's combination of words and flags."""
+        words_ = record.phase, record.what, record.name, record.module, record.call_site
+        signature = *words_, record.flags
         known = self._signatures.get(signature)
         if known is not None:
             return known
         code = self._signatures[signature] = len(self._flags)
-        for words, codes, word in zip(self._words, self._codes, signature[:-1], strict=True):
+        for words, codes, word in zip(self._words, self._codes, words_, strict=True):
             codes.append(words.code(word))
-        self._flags.append(signature[-1])
+        self._flags.append(record.flags)
         return code
 
     def _batch(self) -> pa.RecordBatch:
         import numpy as np
         import pyarrow as pa
 
-        rows = zip(*self._rows, strict=True) if self._rows else [()] * 7
-        signatures, steps, digests, inputs, values, details, parts = rows
-        kinds = np.array([self._code(signature) for signature in signatures], dtype=np.int32)
-        found = [columns.build_numbers(np.array(steps, dtype=np.int32))]
+        records = self._records
+        kinds = np.array([self._code(record) for record in records], dtype=np.int32)
+        found = [columns.build_numbers(np.array([record.step for record in records], dtype=np.int32))]
         for words, codes in zip(self._words, self._codes, strict=True):
             taken = np.array(codes, dtype=np.int32)[kinds]
             # polars refuses a negative code, even under a null
             indices = columns.build_numbers(np.maximum(taken, 0), taken >= 0)
             found.append(pa.DictionaryArray.from_arrays(indices, words.dictionary()))
         found += [
-            columns.build_digests(digests),
-            columns.build_optional(inputs, np.uint64),
-            columns.build_optional(values, np.float64),
+            columns.build_digests([record.digest for record in records]),
+            columns.build_optional([record.inputs for record in records], np.uint64),
+            columns.build_optional([record.value for record in records], np.float64),
             columns.build_numbers(np.array(self._flags, dtype=np.uint8)[kinds]),
-            columns.build_texts(None if text is None else _clean(text) for text in details),
-            columns.build_bytes(parts),
+            columns.build_texts([_clean(record.detail) for record in records]),
+            columns.build_bytes([record.parts for record in records]),
         ]
         return pa.RecordBatch.from_arrays(found, schema=self._schema)
 
@@ -156,7 +142,7 @@ class TraceWriter:
         if self.failed is None and not self._closed:
             self._stream.write_batch(self._batch())
             self._write_out()
-        self._rows.clear()
+        self._records.clear()
 
     def _write_out(self) -> None:
         data = memoryview(self._sink.take())
@@ -193,7 +179,7 @@ class _Words:
     def dictionary(self) -> pa.Array:
         """The words in the order of their codes; the same object until one is added."""
         if self._array is None:
-            self._array = columns.build_texts(_clean(word) for word in self._codes if word is not None)
+            self._array = columns.build_texts([_clean(word) for word in self._codes if word is not None])
         return self._array
 
 
@@ -217,8 +203,10 @@ class _Sink:
         return data
 
 
-def _clean(text: str) -> str:
+def _clean(text: str | None) -> str | None:
     """Text that UTF-8 can hold: a file's name need not be."""
+    if text is None:
+        return None
     try:
         text.encode()
     except UnicodeEncodeError:

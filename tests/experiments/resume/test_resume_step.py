@@ -20,6 +20,7 @@ from samerun.experiments.resume.resume_step import Position, find_position, list
 from samerun.experiments.resume.second_kill import SecondKill, choose_second_kill
 from samerun.runs.manifest import Manifest
 from samerun.runs.reading import Trace, read_trace
+from samerun.runs.record import Record as WrittenRecord
 from samerun.runs.store import Run
 from samerun.runs.trace import TraceWriter
 
@@ -78,7 +79,7 @@ class Traces:
         path.mkdir()
         writer = TraceWriter(path / "rank0.trace.arrow", {"rank": 0, "digests": {"cpu": "x"}})
         for item in rows:
-            writer.append(**item)
+            writer.append(WrittenRecord(**item))
         writer.close()
         Manifest(path.name, ("python", "train.py"), "/there", "", outcome="finished").write(path)
         return read_trace(path / "rank0.trace.arrow")

@@ -1,6 +1,6 @@
 """Tier ops under torch.jit and torch.compile: the same graphs, results and no exception of its own.
 
-Covers `dispatch_mode.py` and `window.py`.
+Covers `dispatch_mode.py`, `places.py`, `generator_states.py` and `window.py`.
 """
 
 from __future__ import annotations

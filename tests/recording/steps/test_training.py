@@ -1,4 +1,7 @@
-"""Training loops of many kinds: each leaves the records that it should, and no other."""
+"""Training loops of many kinds: each leaves the records that it should, and no other.
+
+Covers `optimizer_names.py`.
+"""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from xxhash import xxh3_128
 
 from samerun import callsite, digest, wrapping
 from samerun.interruption import is_the_scripts
+from samerun.runs.record import Record
 from samerun.sources.python_random import PythonRandom
 from samerun.wrapping import Around, Parameter
 
@@ -109,19 +110,19 @@ class Draws:
         pending, self._pending = self._pending, {}
         self._written += len(pending)
         for (name, function, _, _, step, phase), drawn in pending.items():
-            said = {"function": function} | ({} if batch is None else {"batch": batch})
+            detail: dict[str, Any] = {"function": function} | ({} if batch is None else {"batch": batch})
             self._journal.write(
-                {
-                    "what": "draw",
-                    "name": name,
-                    "step": step,
-                    "phase": phase,
-                    "call_site": drawn.site,
-                    "digest": drawn.came.digest(),
-                    "inputs": None if drawn.before is None else int.from_bytes(drawn.before[:8], "little"),
-                    "value": float(drawn.count),
-                    "detail": json.dumps(said),
-                }
+                Record(
+                    step,
+                    phase,
+                    "draw",
+                    name,
+                    call_site=drawn.site,
+                    digest=drawn.came.digest(),
+                    inputs=None if drawn.before is None else int.from_bytes(drawn.before[:8], "little"),
+                    value=float(drawn.count),
+                    detail=json.dumps(detail),
+                )
             )
 
     def forget(self) -> None:

@@ -16,6 +16,7 @@ from samerun.ranks import rank
 from samerun.recording import process_identity
 from samerun.recording.draws.dataset_generators import DatasetGenerator, State, find
 from samerun.recording.recorder import Recorder
+from samerun.recording.trace.pending_record import PendingRecord
 
 _BATCHES = 4  # of a worker that are looked at
 _MOST_WORKERS = 8  # with the same number and of the same rank, one after the other, that leave such rows
@@ -28,7 +29,7 @@ class FirstBatches:
         self._recorder = recorder
         self._pid = 0
         self._batches = 0
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._own: list[DatasetGenerator] = []
         self._before: dict[str, State] = {}
         self._seedings: int = 0
@@ -36,13 +37,13 @@ class FirstBatches:
     def begins(self, dataset: Any) -> None:
         """A batch is about to be made."""
         if self._pid != os.getpid():  # a worker has begun
-            self._pid, self._batches, self._told = os.getpid(), 0, set()
+            self._pid, self._batches, self._reported = os.getpid(), 0, set()
             if self._is_late():
                 self._batches = _BATCHES
             self._own = find(dataset) if self._batches < _BATCHES else []
         if self._batches < _BATCHES:
             self._before = self._seen()
-            self._seedings = self._recorder.seedings
+            self._seedings = self._recorder.rngs.seedings
 
     def made(self, indices: Any) -> None:
         """The batch of these samples is made."""
@@ -52,29 +53,31 @@ class FirstBatches:
         where = {own.name: own.where for own in self._own}
         for name, after in self._seen().items():
             before = self._before.get(name)
-            if before is None or before.digest == after.digest or name in self._told:
+            if before is None or before.digest == after.digest or name in self._reported:
                 continue
-            self._told.add(name)
-            seeded = self._recorder.seedings != self._seedings
+            self._reported.add(name)
+            seeded = self._recorder.rngs.seedings != self._seedings
             of = {
                 "pid": self._pid,
                 "indices": digest.digest_value(indices).hex(),
                 "drawn": before.leads_to(after) if name in where else not seeded,
                 "where": where.get(name),
             }
-            self._recorder.row(
-                "state",
-                name,
-                digest=before.digest,
-                inputs=int.from_bytes(after.digest[:8], "little"),
-                detail=json.dumps(of),
+            self._recorder.sink.write(
+                PendingRecord(
+                    "state",
+                    name,
+                    digest=before.digest,
+                    inputs=int.from_bytes(after.digest[:8], "little"),
+                    detail=json.dumps(of),
+                )
             )
 
     def _seen(self) -> dict[str, State]:
-        found = {id_: State(state) for id_, state in self._recorder.states().items()}
+        found = {id_: State(state) for id_, state in self._recorder.rngs.states().items()}
         return found | {own.name: own.state() for own in self._own}
 
     def _is_late(self) -> bool:
         """Whether workers of this number have left such rows often enough: each leaves a file."""
         stem = f"rank{rank()}.{process_identity.find_role()}.{_MOST_WORKERS}"
-        return (self._recorder.run / f"{stem}.trace.arrow").exists()
+        return (self._recorder.sink.run / f"{stem}.trace.arrow").exists()

@@ -87,7 +87,7 @@ class _Worker:
     def begins(self, dataset: Any) -> None:
         """A batch is about to be made."""
         recorder = self._recorder
-        if not recorder.in_worker:
+        if not recorder.cursor.in_worker:
             return
         self._begun.begins(dataset)
         if recorder.plan.tier != "ops":
@@ -95,13 +95,13 @@ class _Worker:
         if self._mode is None and recorder.journal.draws is not None:
             self._mode = _TorchDraws(recorder.journal.draws)
             self._mode.__enter__()  # type: ignore[no-untyped-call]  # until the process ends
-        recorder.rng()
+        recorder.rngs.write()
 
     def ended(self, indices: Any) -> None:
         """The batch of these samples is made."""
-        if self._recorder.in_worker:
+        if self._recorder.cursor.in_worker:
             self._begun.made(indices)
-            self._recorder.draws(self._batches)
+            self._recorder.journal.write_draws(self._batches)
             self._batches += 1
 
 

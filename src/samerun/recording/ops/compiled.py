@@ -1,6 +1,6 @@
 """What torch.compile made of a part of the program: it runs as ever, and is recorded as one operation.
 
-Its fused kernels write past the dispatcher, so what is inside cannot be told by operation; what goes
+Its fused kernels write past the dispatcher, so what is inside is not known by operation; what goes
 into it and what comes out can. Other backends than Inductor run operations of torch, which are recorded one
 by one.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -47,9 +48,41 @@ def _run_under(mode: Operations) -> Callable[[Callable[..., Any], tuple[Any, ...
             return original(*args, **kwargs)
         inputs = tuple(_given.of(args, kwargs, ()))  # the list itself is emptied by what is called
         call = functools.partial(original, *args, **kwargs)
-        return mode.compiled(_describe_graph(args[0], inputs, call), inputs)
+        return _record_region(mode, _describe_graph(args[0], inputs, call), inputs)
 
     return run
+
+
+def _record_region(mode: Operations, operation: Operation, inputs: tuple[Any, ...]) -> Any:
+    """Call what was compiled with these inputs, and record it as the one operation that it is now."""
+    cursor, sink = mode.cursor, mode.sink
+    local = cursor.local
+    if local.paused or local.compiled or sink.failed or (cursor.child and cursor.in_worker):
+        return operation.call()
+    local.paused = True
+    try:
+        pending, aside = mode.look_before(operation, inputs, {})
+        mode.places.remember_node(pending.module, pending.call_site)
+    except Exception as error:
+        sink.fail(error)
+        return operation.call()
+    finally:
+        local.paused = False
+    local.compiled = True
+    try:
+        result = operation.call()
+    finally:
+        local.compiled = False
+    local.paused = True
+    try:
+        mode.memory.doubt()  # it wrote past the dispatcher
+        every = tuple(range(len(result))) if isinstance(result, (list, tuple)) else ()
+        mode.record(replace(operation, new=every), inputs, {}, result, pending, aside)
+    except Exception as error:
+        sink.fail(error)
+    finally:
+        local.paused = False
+    return result
 
 
 def _describe_graph(graph: Any, inputs: tuple[Any, ...], call: Callable[..., Any]) -> Operation:

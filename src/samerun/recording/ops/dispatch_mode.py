@@ -2,46 +2,41 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from xxhash import xxh3_128_digest
 
-from samerun import callsite
 from samerun.recording import dynamo_skip
 from samerun.recording.ops.digest_cache import Memory
-from samerun.recording.ops.external_writes import Place, Read, Watch
-from samerun.recording.ops.op_schema import TENSORS, Operation, learn, list_tensors, make_came, own_generator
+from samerun.recording.ops.external_writes import Place, Watch
+from samerun.recording.ops.generator_states import GeneratorStates
+from samerun.recording.ops.op_schema import TENSORS, Operation, learn, list_tensors, make_came
+from samerun.recording.ops.places import Places
 from samerun.recording.ops.uninitialized import UnwrittenMemory
+from samerun.recording.ops.watched_operation import WatchedOperation
 from samerun.recording.ops.wrapped_numbers import convert_to_tensors
 from samerun.recording.recorder import Recorder
 from samerun.recording.replay.probe import Prober
+from samerun.recording.trace.pending_operation import PendingOperation
+from samerun.recording.trace.pending_record import PendingRecord, pack_parts
 from samerun.recording.trace.tensor_digests import Slot
 from samerun.runs import schema
 
 _PRIMITIVES = (int, float, bool, str, complex, torch.dtype)
 _PRIMITIVE = frozenset(_PRIMITIVES)
 
-# by a name of their own: each is asked for at every operation
-_node: Callable[[], Any] = torch._C._current_autograd_node  # typed as never None, and is in the forward
-_number = torch._C._autograd._get_sequence_nr
-_grad_is_on = torch.is_grad_enabled
-
 _compiling: Callable[[], Any] | None = getattr(torch._C._dynamo.eval_frame, "get_eval_frame_callback", None)
 
 
-# In a window: where an operation is, and what it read there, as it was then.
-_Watched = tuple[Place, list[Read]]
-# What is known of an operation before it runs: the digests of its inputs, its arguments that are no tensors,
-# flags, module, call site, the state of a generator that it is given.
-_Before = tuple[
-    list[bytes | Slot], list[Any], int, str | None, str | None, bytes | Slot | None, _Watched | None
-]
+class Aside(NamedTuple):
+    """What is known of few operations before they run."""
+
+    generator: bytes | Slot | None  # the state of a generator of the script's that it is given
+    watched: WatchedOperation | None  # in a window
 
 
 class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -50,20 +45,25 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self, recorder: Recorder, path: Callable[[], str | None]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.recorder = recorder
-        self._local = recorder.local
+        self.cursor = recorder.cursor
+        self.sink = recorder.sink
+        self._local = recorder.cursor.local
         self.path = path
-        self.memory = Memory(recorder.tensors)
+        self.places = Places(recorder.cursor, path)
+        self._find_place = self.places.find  # by names of their own: each is asked at every operation
+        self._where = recorder.cursor.where
+        self._write = recorder.sink.write_operation
+        self.memory = Memory(recorder.sink.tensors)
         self.watch: Watch | None = None
         self.prober = None if recorder.plan.probe is None else Prober(recorder.plan.probe)
         self._operations: dict[Any, Operation] = {}  # not by id(), which tells all audit hooks each time
         self._apart: Callable[..., Any] | None = None  # itself, out of the compiler's sight
-        self._sites: dict[tuple[CodeType, int], str] = {}
-        self.unwritten = UnwrittenMemory(self.memory, recorder, lambda: self._place()[1])
-        self._made: dict[int, tuple[str | None, str | None]] = {}  # autograd node → where its forward ran
+        self._generators = GeneratorStates(recorder.rngs, recorder.sink)
+        self.unwritten = UnwrittenMemory(self.memory, recorder, self.places.find_site)
 
     def forget(self) -> None:
         """At the end of a step."""
-        self._made.clear()
+        self.places.forget()
         self.memory.forget()
         self.unwritten.forget()
         if self.watch is not None:
@@ -90,13 +90,13 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         operation = self._operations.get(func)
         if operation is None:
             operation = self._meet(func)
-        recorder, here = self.recorder, self._local.__dict__  # found once: each access finds the thread
+        cursor, here = self.cursor, self._local.__dict__  # found once: each access finds the thread
         if (
             operation.silent
             or here["paused"]
             or here["compiled"]
-            or recorder.failed
-            or (recorder.child and recorder.in_worker)
+            or self.sink.failed
+            or (cursor.child and cursor.in_worker)
         ):
             try:
                 return operation.call(*args, **kwargs)
@@ -104,24 +104,24 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 return _call_with_tensors(operation, func, args, kwargs)
         here["paused"] = True
         try:
-            before = self._before(operation, args, kwargs)
+            pending, aside = self.look_before(operation, args, kwargs)
         except Exception as error:
-            recorder.fail(error)
+            self.sink.fail(error)
             return func(*args, **kwargs)
         finally:
             here["paused"] = False
-        probed = self.prober is not None and self._is_probed(self.prober, operation, before, args, kwargs)
+        probed = self.prober is not None and self._is_probed(self.prober, operation, pending, args, kwargs)
         try:
             result = operation.call(*args, **kwargs)
         except RuntimeError:
             result = _call_with_tensors(operation, func, args, kwargs)
         here["paused"] = True
         try:
-            self._after(operation, args, kwargs, result, before)
+            self.record(operation, args, kwargs, result, pending, aside)
             if probed:
-                self._probe(func, before, args, kwargs, result)
+                self._probe(func, pending, args, kwargs, result)
         except Exception as error:
-            recorder.fail(error)
+            self.sink.fail(error)
         finally:
             here["paused"] = False
         return result
@@ -133,83 +133,65 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._apart = never_compiled(self.__torch_dispatch__)
         return self._apart
 
-    def compiled(self, operation: Operation, inputs: tuple[Any, ...]) -> Any:
-        """Call what was compiled with these inputs, and record it as the one operation that it is now."""
-        recorder, local = self.recorder, self._local
-        if local.paused or local.compiled or recorder.failed or (recorder.child and recorder.in_worker):
-            return operation.call()
-        local.paused = True
-        try:
-            before = self._before(operation, inputs, {})
-            if _node() is None:  # its autograd node was made just before, and gradients are off inside
-                self._made.setdefault(_number() - 1, (before[3], before[4]))
-        except Exception as error:
-            recorder.fail(error)
-            return operation.call()
-        finally:
-            local.paused = False
-        local.compiled = True
-        try:
-            result = operation.call()
-        finally:
-            local.compiled = False
-        local.paused = True
-        try:
-            self.memory.doubt()  # it wrote past the dispatcher
-            every = tuple(range(len(result))) if isinstance(result, (list, tuple)) else ()
-            self._after(replace(operation, new=every), inputs, {}, result, before)
-        except Exception as error:
-            recorder.fail(error)
-        finally:
-            local.paused = False
-        return result
-
     def _meet(self, func: Any) -> Operation:
         operation = learn(func)
         if operation.moves:
-            operation = replace(operation, call=self.unwritten.told_of_growth(operation.call))
+            operation = replace(operation, call=self.unwritten.watch_growth(operation.call))
         self._operations[func] = operation
         return operation
 
     def _is_probed(
-        self, prober: Prober, operation: Operation, before: _Before, args: Any, kwargs: dict[str, Any]
+        self,
+        prober: Prober,
+        operation: Operation,
+        pending: PendingOperation,
+        args: Any,
+        kwargs: dict[str, Any],
     ) -> bool:
         """Whether this is the operation to run again; its inputs are kept then."""
-        local = self.recorder.local
+        local = self._local
         local.paused = True
         try:
-            step, phase = self.recorder.where()
-            here = prober.is_here((step, operation.phase or phase, before[3], before[4], operation.name))
+            step, phase = self.cursor.where()
+            place = step, operation.phase or phase, pending.module, pending.call_site, pending.name
+            here = prober.is_here(place)
             if here:
                 prober.before(args, kwargs)
             return here
         except Exception as error:
-            self.recorder.fail(error)
+            self.sink.fail(error)
             return False
         finally:
             local.paused = False
 
-    def _probe(self, func: Any, before: _Before, args: Any, kwargs: dict[str, Any], result: Any) -> None:
+    def _probe(
+        self, func: Any, pending: PendingOperation, args: Any, kwargs: dict[str, Any], result: Any
+    ) -> None:
         assert self.prober is not None
-        said = self.prober.after(func, make_came(func), args, kwargs, result)
+        came = self.prober.after(func, make_came(func), args, kwargs, result)
         name = self._operations[func].name
-        self.recorder.row("probe", name, module=before[3], call_site=before[4], detail=said)
+        self.sink.write(
+            PendingRecord("probe", name, module=pending.module, call_site=pending.call_site, detail=came)
+        )
 
-    def _before(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Before:
-        """Digests of the inputs, flags, module, call site, and the state of a generator that it is given."""
-        recorder, memory = self.recorder, self.memory
+    def look_before(
+        self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[PendingOperation, Aside | None]:
+        """An operation that is about to run: its place, the digests of its inputs, flags."""
+        memory = self.memory
         memory.settle()
         flags = 0
         own: bytes | Slot | None = None
         if operation.draws:
             flags = schema.DRAWS
-            own = self._generator(args, kwargs)
-        module, site = self._place()
+            own = self._generators.write(args, kwargs)
+        module, site = self._find_place()
         digested: Callable[[torch.Tensor], bytes | Slot] = memory.input
-        watched: _Watched | None = None
+        watched = None
         if self.watch is not None:
-            watched = Place(operation.name, module, site, recorder.where()[0]), []
-            digested = functools.partial(self._watched, self.watch, watched)
+            step, _ = self.cursor.where()
+            watched = WatchedOperation(self.watch, memory, Place(operation.name, module, site, step))
+            digested = watched.digest
         inputs: list[bytes | Slot] = []
         plain: list[Any] = []
         more = [value for name, value in kwargs.items() if name not in operation.outs] if kwargs else ()
@@ -233,39 +215,20 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             flags |= schema.UNINITIALIZED
         if self._local.loading:
             flags |= schema.LOADER
-        return inputs, plain, flags, module, site, own, watched
+        pending = PendingOperation(operation.name, module, site, pack_parts(inputs), plain or (), flags)
+        return pending, None if own is None and watched is None else Aside(own, watched)
 
-    def _place(self) -> tuple[str | None, str | None]:
-        """The module that is running, and the line of the user's code."""
-        node = _node()
-        if node is not None:
-            return self._made.get(node._sequence_nr(), (None, None))
-        place = self.path(), self.recorder.site or self._site()
-        if _grad_is_on():
-            # An operation's autograd node is made just before it is dispatched, and took the last number.
-            self._made.setdefault(_number() - 1, place)
-        return place
-
-    def _watched(self, watch: Watch, watched: _Watched, tensor: torch.Tensor) -> bytes | Slot:
-        """The digest of an input that is hashed again, whatever is known of it."""
-        here, read = watched
-        fresh = watch.read(tensor, here)
-        if fresh is not None:
-            read.append((tensor, fresh))
-        if isinstance(fresh, Slot) and not self.memory.is_unwritten(tensor):
-            return fresh
-        return self.memory.input(tensor)  # as it is without a window, so that both can be compared
-
-    def _after(
+    def record(
         self,
         operation: Operation,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         result: Any,
-        before: _Before,
+        pending: PendingOperation,
+        aside: Aside | None,
     ) -> None:
-        tensors, values, flags, module, site, own, watched = before
-        memory = self.memory
+        """Write an operation that has run."""
+        memory, flags = self.memory, pending.flags
         parts: list[bytes | Slot] = []
         put_out: list[torch.Tensor] = []  # what the parts are digests of
         if operation.pending or (operation.copies and _is_on_its_way(args, kwargs, result)):
@@ -274,7 +237,7 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._hold(args, kwargs, result)
         elif operation.unwritten:
             flags |= schema.NEVER_WRITTEN
-            line = self._line_inside() or site
+            line = self.places.find_line_inside() or pending.call_site
             for tensor in list_tensors(result):
                 self.unwritten.made(tensor, line)
         elif operation.moves and memory.unwritten and memory.is_unwritten(args[0]):
@@ -305,39 +268,20 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             for tensor in list_tensors(args[number]) if number < len(args) else ():
                 put_out.append(tensor)
                 parts.append(memory.output(tensor))
-        if self.watch is not None and watched is not None:
-            self._watch(self.watch, watched, operation, result, put_out, parts)
-        detail = None
+        if aside is not None and self.watch is not None and aside.watched is not None:
+            aside.watched.finish(operation, result, put_out, parts)
+            self.recorder.gaps(self.watch.take())
         if flags & schema.DRAWS:
-            detail, drew = self._drew(own_generator(kwargs), own, put_out)
+            state = None if aside is None else aside.generator
+            pending.detail, drew = self._generators.find_draw(kwargs, state, put_out)
             flags ^= 0 if drew else schema.DRAWS  # dropout of nothing, attention in evaluation
         elif flags & schema.UNINITIALIZED:
-            detail = self.unwritten.made_at(args, kwargs)
-        self.recorder.operation(
-            operation.name, operation.phase, module, site, parts, tensors, values, flags, detail
-        )
-
-    def _watch(
-        self,
-        watch: Watch,
-        watched: _Watched,
-        operation: Operation,
-        result: Any,
-        put_out: Sequence[torch.Tensor],
-        parts: Sequence[bytes | Slot],
-    ) -> None:
-        """What an operation left in memory, and the gaps that it met."""
-        here, read = watched
-        for tensor, digest in zip(put_out, parts, strict=False):  # a number is a part too, the last one
-            watch.wrote(tensor, digest, here)
-        if operation.unwritten:
-            for tensor in list_tensors(result):
-                watch.left_unwritten(tensor, here)
-        if put_out:
-            known = set(map(id, put_out))
-            read = [item for item in read if id(item[0]) not in known]
-        watch.left(read, here, not operation.trusted)
-        self.recorder.gaps(watch.take())
+            pending.detail = self.unwritten.made_at(args, kwargs)
+        pending.step, phase = self._where()
+        pending.phase = operation.phase or phase
+        pending.parts = pack_parts(parts)
+        pending.flags = flags
+        self._write(pending)
 
     def _hold(self, *values: Any) -> None:
         """Another thread is at work on all of these tensors."""
@@ -346,46 +290,6 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 for tensor in list_tensors(list(value.values()) if isinstance(value, dict) else value):
                     self.watch.hold(tensor)
 
-    def _line_inside(self) -> str | None:
-        """The user's line that runs now, where the line of the record is that of an optimizer's step."""
-        frame = None if self.recorder.site is None else callsite.find_user_frame(2)
-        return None if frame is None else callsite.call_site(frame)
-
-    def _site(self) -> str | None:
-        """The line of the user's code that asked for this operation."""
-        frame = callsite.find_user_frame(5)
-        if frame is None:
-            return None
-        key = frame.f_code, frame.f_lasti  # cheaper than the number of the line
-        site = self._sites.get(key)
-        if site is None:
-            site = self._sites[key] = callsite.call_site(frame)
-        return site
-
-    def _generator(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes | Slot | None:
-        """Write the state that is about to be drawn from; that of the script's own generator."""
-        generator = own_generator(kwargs)
-        if generator is None:
-            self.recorder.rng(f"torch-{_find_device(args, kwargs)}")
-            return None
-        state = self.recorder.tensors.digest(generator.get_state())
-        self.recorder.row("rng", _own(generator), parts=[state])
-        return state
-
-    def _drew(
-        self,
-        generator: torch.Generator | None,
-        before: bytes | Slot | None,
-        put_out: Sequence[torch.Tensor],
-    ) -> tuple[str | None, bool]:
-        """(the generator that was drawn from, whether its state moved)."""
-        if generator is not None:
-            return _own(generator), self.recorder.tensors.digest(generator.get_state()) != before
-        if not put_out:
-            return None, True
-        name = f"torch-{put_out[0].device.type}"
-        return name, self.recorder.rng_moved(name) is not False
-
 
 def _call_with_tensors(operation: Operation, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Once more after a RuntimeError, where numbers stood for tensors; else that error goes on."""
@@ -393,18 +297,6 @@ def _call_with_tensors(operation: Operation, func: Any, args: tuple[Any, ...], k
     if given is None:
         raise
     return operation.call(*given, **kwargs)
-
-
-def _find_device(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """The type of the device that an operation is about to draw on."""
-    for value in (*args, *kwargs.values()):  # out=, too
-        for tensor in list_tensors(value):
-            return tensor.device.type
-    return torch.device(kwargs.get("device") or "cpu").type
-
-
-def _own(generator: torch.Generator) -> str:
-    return f"torch-{generator.device.type}:generator"
 
 
 def _is_on_its_way(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> bool:

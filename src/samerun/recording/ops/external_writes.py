@@ -25,7 +25,6 @@ _UNWRITTEN = 1 << 28  # bytes: of larger memory that nothing wrote, it is not fo
 _MOST = 20_000  # rows of one process
 
 Named = tuple[str, torch.Tensor]
-Read = tuple[torch.Tensor, "bytes | Slot"]  # a tensor, and its digest when it was read
 _Key = tuple[int, torch.dtype, torch.Size, tuple[int, ...]]
 
 
@@ -36,6 +35,13 @@ class Place(NamedTuple):
     module: str | None
     site: str | None
     step: int
+
+
+class Read(NamedTuple):
+    """A tensor that an operation was given, and its digest then."""
+
+    tensor: torch.Tensor
+    digest: bytes | Slot
 
 
 class ExternalWrite(NamedTuple):
@@ -184,7 +190,8 @@ class Watch:
         if not find_plain_device(tensor) or not tensor.numel():
             return
         history, key = self._history(tensor)
-        start, end = key[0], key[0] + _measure_span(tensor)
+        start = tensor.data_ptr()
+        end = start + _measure_span(tensor)
         for other in self._at[history.address]:
             if other.views:
                 views = other.views.items()

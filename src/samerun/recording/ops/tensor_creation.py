@@ -11,6 +11,8 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 from samerun import callsite
 from samerun.recording.ops.dispatch_mode import Operations
 from samerun.recording.ops.external_writes import Place
+from samerun.recording.trace.pending_operation import PendingOperation
+from samerun.recording.trace.pending_record import pack_parts
 from samerun.wrapping import wrap_attribute
 
 
@@ -23,17 +25,23 @@ def observe(mode: Operations) -> None:
 
 def _observe_entry(mode: Operations, name: str) -> None:
     """Record where data comes into torch past the dispatcher, as an operation whose inputs are not known."""
-    recorder = mode.recorder
+    recorder, cursor = mode.recorder, mode.cursor
 
     def enter(tensor: torch.Tensor) -> None:
         if mode in _get_current_dispatch_mode_stack():
             frame = callsite.find_user_frame(4)
             site = None if frame is None else callsite.call_site(frame)
             module = mode.path()
+            step, phase = cursor.where()
             if mode.watch is not None:
-                mode.watch.enters(tensor, Place(f"torch.{name}", module, site, recorder.where()[0]))
+                mode.watch.enters(tensor, Place(f"torch.{name}", module, site, step))
                 recorder.gaps(mode.watch.take())
-            recorder.operation(f"torch.{name}", None, module, site, [mode.memory.output(tensor)], [], [], 0)
+            parts = pack_parts([mode.memory.output(tensor)])
+            if not cursor.in_worker:
+                name_ = f"torch.{name}"
+                recorder.sink.write_operation(
+                    PendingOperation(name_, module, site, b"", step=step, phase=phase, parts=parts)
+                )
 
     guarded = recorder.guard(enter)
 

@@ -10,6 +10,7 @@ import torch
 from samerun.recording.ops.digest_cache import Memory, get_storage
 from samerun.recording.ops.op_schema import Operation, list_tensors
 from samerun.recording.recorder import Recorder
+from samerun.recording.trace.pending_record import PendingRecord
 
 
 class UnwrittenMemory:
@@ -20,7 +21,7 @@ class UnwrittenMemory:
         self._recorder = recorder
         self._site = site  # the line of the user's code that runs now
         self._lines: dict[int, str | None] = {}  # address of memory as it was allocated → line
-        self._partly: set[str | None] = set()  # lines whose memory was written in part only, as told so far
+        self._partly: set[str | None] = set()  # the reported lines whose memory was written in part only
 
     def forget(self) -> None:
         """At the end of a step."""
@@ -32,7 +33,7 @@ class UnwrittenMemory:
         if (storage := get_storage(tensor)) is not None:
             self._lines[storage.data_ptr()] = site
 
-    def told_of_growth(self, call: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    def watch_growth(self, call: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
         """A resize that knows whether there is memory now that nothing has written."""
 
         def measure(tensor: torch.Tensor) -> tuple[torch.UntypedStorage, int] | None:
@@ -55,14 +56,14 @@ class UnwrittenMemory:
         return moved
 
     def written_to(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Tell of memory that is now written in part: what is left may be read with the rest of it."""
+        """Report memory that is now written in part: what is left may be read with the rest of it."""
         for tensor in tensors:
             if self._memory.is_unwritten(tensor):
                 storage = tensor.untyped_storage()
                 site = self._lines.get(storage.data_ptr())
                 if tensor.nbytes < storage.nbytes() and site not in self._partly:
                     self._partly.add(site)
-                    self._recorder.row("unwritten", "torch.empty", call_site=site)
+                    self._recorder.sink.write(PendingRecord("unwritten", "torch.empty", call_site=site))
 
     def made_at(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
         """The line that allocated the memory which an operation read though nothing had written it."""

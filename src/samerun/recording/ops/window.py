@@ -12,6 +12,7 @@ from samerun.recording.ops import compiled, jit_trace, tensor_creation
 from samerun.recording.ops.dispatch_mode import Operations
 from samerun.recording.ops.external_writes import Watch
 from samerun.recording.recorder import Recorder
+from samerun.recording.trace.pending_record import PendingRecord
 from samerun.wrapping import wrap_attribute
 
 
@@ -22,7 +23,7 @@ class Window:
         self.recorder = recorder
         self.mode = Operations(recorder, path)
         if recorder.plan.window is not None:  # the whole of a run is not hashed twice
-            self.mode.watch = recorder.watch = Watch(recorder.tensors, self.mode.memory, recorder.named)
+            self.mode.watch = recorder.watch = Watch(recorder.sink.tensors, self.mode.memory, recorder.named)
         self._on = False
         self.move()
 
@@ -30,24 +31,22 @@ class Window:
         """After each step, and once at the start."""
         self.mode.forget()
         first, last = self.recorder.plan.window or (-1, 1 << 62)
-        step = self.recorder.step
+        step = self.recorder.cursor.step
         due = max(first, 0) <= step <= last + 1  # the evaluation after `last` still belongs to it
         if due and not self._on and not _get_current_dispatch_mode_stack():
             self.mode.__enter__()  # type: ignore[no-untyped-call]
             self._on = True
-            self.recorder.row("window", "open")
+            self.recorder.sink.write(PendingRecord("window", "open"))
         elif self._on and not due and _get_current_dispatch_mode_stack()[-1:] == [self.mode]:
             self.mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
             self._on = False
-            self.recorder.row("window", "close")
+            self.recorder.sink.write(PendingRecord("window", "close"))
         if self.mode.watch is not None:
             self.mode.watch.turn(on=self._on, next_=not self._on and max(first, 0) <= step + 1 <= last + 1)
 
 
 def observe(recorder: Recorder, path: Callable[[], str | None]) -> None:
-    """With a plan of tier ops: record operations in its window."""
-    if recorder.plan.tier != "ops":
-        return
+    """Record operations in the plan's window."""
     window = Window(recorder, path)
     recorder.after_step.append(window.move)
     recorder.after_batch.append(window.mode.memory.doubt)

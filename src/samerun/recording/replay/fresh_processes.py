@@ -56,8 +56,8 @@ class Fresh:
         processes, self._processes = self._processes, []
         if self._why:
             return [], self._why
-        said = json.dumps({"settings": _collect_settings(), "trained": trained.hex()}).encode()
-        sent = frame_data(said) + frame_data(call.to_bytes())
+        request = json.dumps({"settings": _collect_settings(), "trained": trained.hex()}).encode()
+        sent = frame_data(request) + frame_data(call.to_bytes())
         try:
             with ThreadPoolExecutor(len(processes)) as pool:
                 found = list(pool.map(lambda process: _answer(process, sent), processes))
@@ -81,13 +81,13 @@ def _start() -> subprocess.Popen[bytes]:
 
 def _answer(process: subprocess.Popen[bytes], sent: bytes) -> list[dict[str, Any]]:
     try:
-        said, _ = process.communicate(sent, timeout=_PATIENCE)
+        answer, _ = process.communicate(sent, timeout=_PATIENCE)
     finally:
         process.kill()  # which does nothing to one that has ended
         process.wait()
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, process.args)
-    found: list[dict[str, Any]] = json.loads(said)
+    found: list[dict[str, Any]] = json.loads(answer)
     return found
 
 

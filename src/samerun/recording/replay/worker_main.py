@@ -1,4 +1,4 @@
-"""In a fresh process: runs an operation that a training sent here, alone, and tells what came out."""
+"""In a fresh process: runs an operation that a training sent here, alone, and reports what came out."""
 
 from __future__ import annotations
 
@@ -72,25 +72,25 @@ def main(sent: Callable[[], bytes]) -> None:
     text = sent()
     if not text:  # the training has ended
         return
-    said: dict[str, Any] = json.loads(text)
-    threads: int = said["settings"]["threads"]
-    _set(said["settings"])
+    request: dict[str, Any] = json.loads(text)
+    threads: int = request["settings"]["threads"]
+    _set(request["settings"])
     call = Call.from_bytes(sent())
 
     def again() -> bytes:
         function = call.function()
         return call.run(function, make_came(function))
 
-    told = [
+    ways = [
         _report_way("first call of a process", again, 1),
         _report_way(f"later calls, {threads} thread{'' if threads == 1 else 's'}", again, _RUNS),
     ]
     if threads > 1:
         torch.set_num_threads(1)
-        told.append(_report_way("later calls, 1 thread", again, _RUNS))
-    for way in told:
-        way["equal"] = way["results"].count(said["trained"])
-    print(json.dumps(told))
+        ways.append(_report_way("later calls, 1 thread", again, _RUNS))
+    for way in ways:
+        way["equal"] = way["results"].count(request["trained"])
+    print(json.dumps(ways))
 
 
 def _report_way(name: str, again: Callable[[], bytes], most: int) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class Passes:
         is still to come.
         """
         recorder = self._recorder
-        if not self.count or recorder.in_worker:
+        if not self.count or recorder.cursor.in_worker:
             return
         if differentiable and not _is_transformed(roots):
             return
@@ -66,14 +66,14 @@ class Passes:
             return
         # Kept alive: whether they still are in a moment can depend on when garbage is collected.
         self._leaves = [(name, _unwrap(leaf)) for name, leaf in leaves]
-        recorder.phase = "optimizer"
+        recorder.cursor.phase = "optimizer"
         self._modules.group_of("gradients", _LABEL, [name for name, _ in leaves], gradients)
         recorder.completes = self._complete
 
     def _complete(self) -> None:
         """The next step is about to begin: the weights as the script left them."""
         recorder = self._recorder
-        recorder.phase = "optimizer"
+        recorder.cursor.phase = "optimizer"
         leaves, self._leaves = self._leaves, []
         self._modules.group("parameters", _LABEL, leaves, _LABEL)
         self._modules.group("buffers", "buffers", list(self._modules.buffers()), _LABEL)

@@ -14,6 +14,7 @@ from samerun import digest
 from samerun.recording.draws import workers
 from samerun.recording.recorder import Recorder
 from samerun.recording.steps.loader_passes import Passes
+from samerun.recording.trace.pending_record import PendingRecord
 from samerun.recording.trace.tensor_digests import walk_tensors
 from samerun.sources.per_sample.keying import HandedIndices
 from samerun.wrapping import SELF, wrap_attribute
@@ -26,22 +27,23 @@ def observe(recorder: Recorder) -> None:
     batch = recorder.guard(functools.partial(_record_batch, recorder, Passes()))
     remember = recorder.guard(_remember)
     begin = recorder.guard(recorder.begin)
+    cursor = recorder.cursor
 
     def next_(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         iterator = SELF.of(args, kwargs)
         if not isinstance(iterator, _Iterator):
             return original(*args, **kwargs)
         begin()
-        phase, recorder.phase = recorder.phase, "data"
-        loading = recorder.local.loading
-        recorder.local.loading = iterator._num_workers > 0  # its operations move with the workers' timing
+        phase, cursor.phase = cursor.phase, "data"
+        loading = cursor.local.loading
+        cursor.local.loading = iterator._num_workers > 0  # its operations move with the workers' timing
         try:
             data = original(*args, **kwargs)
             batch(iterator, data)
             return data
         finally:
-            recorder.phase = phase
-            recorder.local.loading = loading
+            cursor.phase = phase
+            cursor.local.loading = loading
 
     def next_index(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         index = original(*args, **kwargs)
@@ -72,7 +74,8 @@ def _record_batch(recorder: Recorder, passes: Passes, iterator: Any, data: Any) 
         _record_indices(recorder, name, sent.pop(number), iterator)
     recorder.watched("batch", walk_tensors(data))
     loader = passes.of(recorder, name, iterator)
-    recorder.row("batch", name, parts=recorder.tensors.parts(data), detail=loader)
+    sink = recorder.sink
+    sink.write(PendingRecord("batch", name, parts=sink.tensors.parts(data), detail=loader))
     for act in recorder.after_batch:
         act()
 
@@ -91,4 +94,4 @@ def _record_indices(recorder: Recorder, name: str, index: Any, iterator: Any) ->
         ordered = digest.digest_value(index)
     of = {"workers": iterator._num_workers, "samples": len(indices), "batch": iterator._num_yielded}
     detail = json.dumps(of)  # "batch" counts from 1 in each epoch
-    recorder.row("indices", name, digest=ordered, inputs=unordered, detail=detail)
+    recorder.sink.write(PendingRecord("indices", name, digest=ordered, inputs=unordered, detail=detail))

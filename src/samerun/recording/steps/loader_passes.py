@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import json
 import weakref
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch.utils.data import dataloader
 
 from samerun import callsite
 from samerun.recording.recorder import Recorder
+from samerun.recording.trace.pending_record import PendingRecord
+
+
+class _Loader(NamedTuple):
+    """A loader, known by what hands out its indices."""
+
+    sampler: weakref.ref[Any]
+    number: int
 
 
 class Passes:
     """Numbers loaders, in the order of their first batch, and the passes of each."""
 
     def __init__(self) -> None:
-        self._loaders: dict[int, tuple[weakref.ref[Any], int]] = {}  # by the id of what hands out its indices
+        self._loaders: dict[int, _Loader] = {}  # by the id of what hands out its indices
         self._met = 0
         self._passes: dict[int, int] = {}
 
@@ -41,15 +49,15 @@ class Passes:
             "iterable": iterator._dataset_kind == dataloader._DatasetKind.Iterable,
         }
         site = None if frame is None else callsite.call_site(frame)
-        recorder.row("pass", name, call_site=site, detail=json.dumps(of))
+        recorder.sink.write(PendingRecord("pass", name, call_site=site, detail=json.dumps(of)))
 
     def _loader(self, sampler: Any) -> int:
         known = self._loaders.get(id(sampler))
-        if known is not None and known[0]() is sampler:
-            return known[1]
+        if known is not None and known.sampler() is sampler:
+            return known.number
         number, self._met = self._met, self._met + 1
         try:
-            self._loaders[id(sampler)] = weakref.ref(sampler), number
+            self._loaders[id(sampler)] = _Loader(weakref.ref(sampler), number)
         except TypeError:  # a sampler of the script's that takes no weak references: each pass a loader
             pass
         return number

@@ -19,6 +19,7 @@ from samerun.interruption import is_the_scripts
 from samerun.recording import dynamo_skip
 from samerun.recording.by_identity import ByIdentity
 from samerun.recording.recorder import Recorder
+from samerun.recording.trace.pending_record import PendingRecord
 from samerun.recording.trace.tensor_digests import walk_tensors
 from samerun.wrapping import dress, hide_frames, replace
 
@@ -93,7 +94,7 @@ class Modules:
         known = self._named.get(group)
         if known is not names and known != names:
             self._named[group] = names
-            self.recorder.row("names", group, detail=json.dumps(names))
+            self.recorder.sink.write(PendingRecord("names", group, detail=json.dumps(names)))
 
     def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
         """Parameters, their gradients and buffers, by name."""
@@ -127,10 +128,11 @@ class Modules:
         group = f"{what}:{label}"
         self.names(group, names)
         self.recorder.watched(what, tensors, stepped)
-        parts = self.recorder.tensors.group(group, tensors)
+        sink = self.recorder.sink
+        parts = sink.tensors.group(group, tensors)
         if rest is not None:
             parts = parts + rest if isinstance(parts, bytes) else [*parts, rest]
-        self.recorder.row(what, label, parts=parts, keep_parts=True)
+        sink.write(PendingRecord(what, label, parts=parts, keep_parts=True))
 
     # --- calls -------------------------------------------------------------------------------------
 
@@ -155,60 +157,62 @@ class Modules:
                     known.add(key)
                     path = f"{label}.{name}.{key}" if name else f"{label}.{key}"
                     self._buffers.append((weakref.ref(module), key, path))
-        recorder = self.recorder
-        phase, recorder.phase = recorder.phase, "setup"
+        cursor = self.recorder.cursor
+        phase, cursor.phase = cursor.phase, "setup"
         try:
             self.group("parameters", label, _list_named(root, "named_parameters"))
             self.group("buffers", label, _list_named(root, "named_buffers"))
         finally:
-            recorder.phase = phase
+            cursor.phase = phase
 
     def enter(self, root: nn.Module, arguments: tuple[Any, ...]) -> None:
         """A root module is called."""
-        recorder = self.recorder
+        recorder, cursor = self.recorder, self.recorder.cursor
         if root not in self.roots:
             self._meet(root)
         recorder.begin()
-        self.running.phase = recorder.phase
-        if recorder.phase == "forward":
+        self.running.phase = cursor.phase
+        if cursor.phase == "forward":
             if torch.is_grad_enabled():
-                recorder.model_called()
+                recorder.rngs.model_called()
                 if _trains(root):  # else it may be an evaluation that forgot no_grad
-                    recorder.began = True
+                    cursor.began = True
                     recorder.stop_if_due()
-            elif not recorder.began:
-                recorder.phase = "evaluation"
-        recorder.local.inside = True
+            elif not cursor.began:
+                cursor.phase = "evaluation"
+        cursor.local.inside = True
         if self._counts():
             self._input(self.roots[root], arguments)
 
     def leave(self, root: nn.Module, keywords: dict[str, Any], result: Any) -> None:
         """It has returned."""
-        recorder = self.recorder
+        recorder, sink = self.recorder, self.recorder.sink
         if self._counts(leaving=True):
             if keywords:
                 self._input(f"{self.roots[root]}(…)", keywords)
             recorder.watched("output", walk_tensors(result))
-            recorder.row("output", self.roots[root], parts=recorder.tensors.parts(result))
+            sink.write(PendingRecord("output", self.roots[root], parts=sink.tensors.parts(result)))
         self.left()
 
     def left(self) -> None:
         """It has returned, or raised."""
-        self.recorder.local.inside = False
-        self.recorder.phase = self.running.phase
+        self.recorder.cursor.local.inside = False
+        self.recorder.cursor.phase = self.running.phase
 
     def _input(self, label: str, value: Any) -> None:
         """What goes into a model is data, whoever made it; of an evaluation, it is part of that."""
-        recorder = self.recorder
-        phase = "data" if recorder.phase == "forward" else None
+        recorder, sink = self.recorder, self.recorder.sink
+        phase = "data" if recorder.cursor.phase == "forward" else None
         recorder.watched("input", walk_tensors(value))
-        recorder.row("input", label, parts=recorder.tensors.parts(value), phase=phase)
+        sink.write(PendingRecord("input", label, phase=phase, parts=sink.tensors.parts(value)))
 
     def _counts(self, leaving: bool = False) -> bool:
         """Whether this root call is recorded: all without gradients, the first few of a step else."""
-        if self.recorder.step != self._step:
-            self._step, self._calls = self.recorder.step, 0
-        if self.recorder.where()[1] == "evaluation" or not torch.is_grad_enabled():
+        cursor = self.recorder.cursor
+        if cursor.step != self._step:
+            self._step, self._calls = cursor.step, 0
+        _, phase = cursor.where()
+        if phase == "evaluation" or not torch.is_grad_enabled():
             return True
         self._calls += not leaving
         return self._calls <= _ROOTS_A_STEP

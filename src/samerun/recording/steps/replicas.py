@@ -13,6 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from samerun import callsite
 from samerun.recording.recorder import Recorder
+from samerun.recording.trace.pending_record import PendingRecord
 from samerun.wrapping import SELF, wrap_attribute
 
 
@@ -22,7 +23,7 @@ class Replicas:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._made: list[tuple[weakref.ref[Any], str | None]] = []  # with the line that made it
-        self._told: dict[str, int] = {}  # optimizer to how many there were then
+        self._reported: dict[str, int] = {}  # optimizer to how many there were then
 
     def made(self, module: Any) -> None:
         """A module was wrapped."""
@@ -31,9 +32,9 @@ class Replicas:
 
     def stepped(self, label: str, parameters: Sequence[torch.Tensor]) -> None:
         """An optimizer made a step: write once which of its parameters are to be alike, on which ranks."""
-        if self._told.get(label) == len(self._made) or not _are_several():
+        if self._reported.get(label) == len(self._made) or not _are_several():
             return
-        self._told[label] = len(self._made)
+        self._reported[label] = len(self._made)
         for reference, site in reversed(self._made):
             module = reference()
             if module is None:
@@ -45,11 +46,11 @@ class Replicas:
                 ranks = distributed.get_process_group_ranks(module.process_group)
                 self._write(label, site, ranks, parts)
                 return
-        self._write(label, self._recorder.site, [], [])
+        self._write(label, self._recorder.cursor.site, [], [])
 
     def _write(self, label: str, site: str | None, ranks: list[int], parts: list[int]) -> None:
         detail = json.dumps({"ranks": ranks, "parts": parts})
-        self._recorder.row("replicas", label, call_site=site, detail=detail)
+        self._recorder.sink.write(PendingRecord("replicas", label, call_site=site, detail=detail))
 
 
 def _are_several() -> bool:

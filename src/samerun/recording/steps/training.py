@@ -7,8 +7,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
-from operator import attrgetter, is_
+from operator import attrgetter
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -23,11 +22,14 @@ from samerun import callsite, digest, wrapping
 from samerun.callsite import show_path
 from samerun.digest.room import room
 from samerun.recording.recorder import Recorder
+from samerun.recording.step_cursor import StepCursor
 from samerun.recording.steps import replicas
 from samerun.recording.steps.backward_passes import Passes
 from samerun.recording.steps.modules import Modules
+from samerun.recording.steps.optimizer_names import OptimizerNames, list_parameters
 from samerun.recording.steps.optimizer_state import State, find
 from samerun.recording.steps.weight_samples import Values
+from samerun.recording.trace.pending_record import PendingRecord
 from samerun.recording.trace.tensor_digests import number_of, walk_tensors
 from samerun.wrapping import Parameter
 
@@ -48,6 +50,13 @@ _CALLS = {
 }
 
 
+class _Scaled(NamedTuple):
+    """A loss that a GradScaler scaled."""
+
+    loss: weakref.ref[torch.Tensor]
+    before: torch.Tensor | None  # its value, for people
+
+
 class _OptimizerStep(threading.local):
     """The optimizers in a step of this thread: one may wrap another, and the outermost counts."""
 
@@ -61,10 +70,7 @@ class Training:
     def __init__(self, recorder: Recorder, modules: Modules) -> None:
         self.recorder = recorder
         self.modules = modules
-        self._labels: weakref.WeakKeyDictionary[Optimizer, str] = weakref.WeakKeyDictionary()
-        self._names: weakref.WeakKeyDictionary[Optimizer, tuple[list[torch.Tensor], list[str]]] = (
-            weakref.WeakKeyDictionary()
-        )
+        self._optimizers = OptimizerNames(modules)
         self._states: weakref.WeakKeyDictionary[Optimizer, State] = weakref.WeakKeyDictionary()
         self._made: list[weakref.ref[Optimizer]] = []
         self._stepping = _OptimizerStep()
@@ -72,50 +78,45 @@ class Training:
         self._replicas = replicas.observe(recorder)
         self._values = Values(recorder) if recorder.plan.values else None
         self._passes = Passes(recorder, modules, self._values)
-        self._unscaled: tuple[weakref.ref[torch.Tensor], torch.Tensor | None] | None = None
+        self._scaled: _Scaled | None = None
 
     # --- losses ------------------------------------------------------------------------------------
 
     def loss(self, name: str, roots: Any) -> None:
         """A backward pass starts from these tensors."""
-        recorder = self.recorder
-        recorder.trains()
+        recorder, sink = self.recorder, self.recorder.sink
+        recorder.cursor.trains()
         recorder.begin()
-        recorder.loss_made()
+        recorder.rngs.loss_made()
         if self._passes.count:
             recorder.stop_if_due()
         for tensor in walk_tensors(roots):  # of a generator none, which only torch may empty
             value = number_of(tensor)
-            if self._unscaled is not None and self._unscaled[0]() is tensor:
-                value = self._unscaled[1]
+            if self._scaled is not None and self._scaled.loss() is tensor:
+                value = self._scaled.before
             recorder.watched("loss", [tensor])
-            recorder.row(
-                "loss",
-                name,
-                parts=[recorder.tensors.digest(tensor)],
-                loss=value,
-                phase="forward",
-            )
+            parts = [sink.tensors.digest(tensor)]
+            sink.write(PendingRecord("loss", name, phase="forward", parts=parts, loss=value))
 
     def passed(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         """It has returned, and was none within another."""
         call = _CALLS[name]
         differentiable = bool(call.create_graph.of(args, kwargs, False))
-        if self.recorder.local.closure and not differentiable:
-            self.recorder.phase = "optimizer"  # until the closure is called again
+        if self.recorder.cursor.local.closure and not differentiable:
+            self.recorder.cursor.phase = "optimizer"  # until the closure is called again
         inputs = call.inputs.of(args, kwargs, None)
         self._passes.passed(call.roots.of(args, kwargs), inputs, result, differentiable)
 
     def scaled(self, before: Any, after: Any) -> None:
         """A GradScaler scaled a loss: people know it by its value before."""
         if issubclass(type(before), torch.Tensor) and issubclass(type(after), torch.Tensor):
-            self._unscaled = weakref.ref(after), number_of(before)
+            self._scaled = _Scaled(weakref.ref(after), number_of(before))
 
     # --- initial weights ---------------------------------------------------------------------------
 
     def made(self, optimizer: Optimizer) -> None:
         """An optimizer was made: its parameters are about to be trained."""
-        self.recorder.row("trains", type(optimizer).__name__)
+        self.recorder.sink.write(PendingRecord("trains", type(optimizer).__name__))
         self._made.append(weakref.ref(optimizer))
         self._passes.leave_to_optimizers()
 
@@ -126,16 +127,17 @@ class Training:
         """
         for reference in self._made:
             if (optimizer := reference()) is not None:
-                parameters, label = _list_parameters(optimizer), self._label(optimizer)
-                parts = self.recorder.tensors.group(f"parameters:{label}", parameters)
+                parameters, label = list_parameters(optimizer), self._optimizers.label(optimizer)
+                sink = self.recorder.sink
+                parts = sink.tensors.group(f"parameters:{label}", parameters)
                 self.recorder.watched("parameters", parameters)
-                self.recorder.row("parameters", label, parts=parts, keep_parts=True)
+                sink.write(PendingRecord("parameters", label, parts=parts, keep_parts=True))
 
     # --- optimizer steps ---------------------------------------------------------------------------
 
     def before_step(self, optimizer: Optimizer, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         """The gradients, as the optimizer is about to use them."""
-        recorder = self.recorder
+        recorder, cursor = self.recorder, self.recorder.cursor
         stepping = self._stepping.optimizers
         if stepping:
             stepping[:] = _select_stepping(
@@ -146,14 +148,14 @@ class Training:
             return
         stepping[:] = [optimizer]
         self._passes.leave_to_optimizers()  # one that was copied, or read from a file, was never made
-        recorder.trains()
+        cursor.trains()
         recorder.stop_if_due()
         recorder.begin()
-        recorder.phase = "optimizer"
-        recorder.local.closure = _has_closure(arguments, keywords)
-        if not recorder.local.closure:
+        cursor.phase = "optimizer"
+        cursor.local.closure = _has_closure(arguments, keywords)
+        if not cursor.local.closure:
             frame = callsite.find_user_frame(2)
-            recorder.site = None if frame is None else callsite.call_site(frame)
+            cursor.site = None if frame is None else callsite.call_site(frame)
             self._gradients(optimizer)
 
     def after_step(self, optimizer: Optimizer, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
@@ -162,25 +164,28 @@ class Training:
             self._stepping.optimizers.pop()
             return
         self._stepping.optimizers.clear()
-        recorder = self.recorder
-        recorder.local.closure = False
-        recorder.phase = "optimizer"
+        cursor = self.recorder.cursor
+        cursor.local.closure = False
+        cursor.phase = "optimizer"
         if _has_closure(arguments, keywords):
             self._gradients(optimizer)
-        label, parameters = self._label(optimizer), _list_parameters(optimizer)
-        names = self._name(optimizer, parameters)
+        label, parameters = self._optimizers.label(optimizer), list_parameters(optimizer)
+        names = self._optimizers.name_parameters(optimizer, parameters)
         self.modules.group_of("parameters", label, names, parameters, label)
         self._state(optimizer, label, names, parameters)
         self.modules.group("buffers", "buffers", list(self.modules.buffers()), label)
         self._replicas.stepped(label, parameters)
         if self._values is not None:
             self._values.write(optimizer, label, parameters)
-        recorder.end_step()
+        self.recorder.end_step()
 
     def _gradients(self, optimizer: Optimizer) -> None:
-        parameters = _list_parameters(optimizer)
-        names, gradients = self._name(optimizer, parameters), list(map(_gradient, parameters))
-        self.modules.group_of("gradients", self._label(optimizer), names, gradients)
+        parameters = list_parameters(optimizer)
+        names, gradients = (
+            self._optimizers.name_parameters(optimizer, parameters),
+            list(map(_gradient, parameters)),
+        )
+        self.modules.group_of("gradients", self._optimizers.label(optimizer), names, gradients)
 
     def _state(
         self, optimizer: Optimizer, label: str, names: list[str], parameters: list[torch.Tensor]
@@ -202,31 +207,14 @@ class Training:
 
     def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
         """The states of the optimizers, by name."""
-        for optimizer, label in list(self._labels.items()):
-            parameters = _list_parameters(optimizer)
-            for name, parameter in zip(self._name(optimizer, parameters), parameters, strict=True):
+        for optimizer, label in self._optimizers.labels():
+            parameters = list_parameters(optimizer)
+            for name, parameter in zip(
+                self._optimizers.name_parameters(optimizer, parameters), parameters, strict=True
+            ):
                 for key, value in optimizer.state.get(parameter, {}).items():
                     if isinstance(value, torch.Tensor):
                         yield f"{label}: {name}.{key}", value
-
-    def _label(self, optimizer: Optimizer) -> str:
-        label = self._labels.get(optimizer)
-        if label is None:
-            kind = type(optimizer).__name__
-            same = sum(1 for other in self._labels if type(other).__name__ == kind)
-            label = self._labels[optimizer] = f"{kind}#{same}" if same else kind
-        return label
-
-    def _name(self, optimizer: Optimizer, parameters: Sequence[torch.Tensor]) -> list[str]:
-        """The names of an optimizer's parameters, which stand in the order of its groups."""
-        known = self._names.get(optimizer)
-        if known is None or len(known[0]) != len(parameters) or not all(map(is_, known[0], parameters)):
-            by_id = self.modules.parameter_names()
-            names = [by_id.get(id(parameter), f"parameter{n}") for n, parameter in enumerate(parameters)]
-            if known is not None and known[1] == names:
-                names = known[1]
-            known = self._names[optimizer] = list(parameters), names
-        return known[1]
 
     # --- checkpoints -------------------------------------------------------------------------------
 
@@ -234,20 +222,18 @@ class Training:
         """What torch.save is about to write: its tensors, since the rest may tell the time of day."""
         path = os.fsdecode(file) if isinstance(file, (str, bytes, os.PathLike)) else None
         if path is not None:  # torch writes the file past Python's audit hook
-            self.recorder.row("written", "torch.save", detail=show_path(callsite.make_absolute(path)))
+            shown = show_path(callsite.make_absolute(path))
+            self.recorder.sink.write(PendingRecord("written", "torch.save", detail=shown))
         tensors = list(_walk_saved_tensors(value))
         if tensors:
-            digest_ = self.recorder.tensors.digest
+            sink = self.recorder.sink
             name = os.path.basename(path) if path is not None else "torch.save"
-            self.recorder.row("saved", name, parts=[digest_(tensor) for tensor in tensors])
+            parts = [sink.tensors.digest(tensor) for tensor in tensors]
+            sink.write(PendingRecord("saved", name, parts=parts))
 
 
 def _has_closure(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
     return keywords.get("closure") is not None or any(callable(value) for value in arguments[1:])
-
-
-def _list_parameters(optimizer: Optimizer) -> list[torch.Tensor]:
-    return list(chain.from_iterable(group["params"] for group in optimizer.param_groups))
 
 
 def _select_stepping(optimizers: list[Optimizer]) -> list[Optimizer]:
@@ -285,7 +271,7 @@ def observe(recorder: Recorder, modules: Modules) -> None:
     register_optimizer_step_post_hook(never_compiled(recorder.guard(training.after_step)))
     recorder.after_setup.append(training.initial)
     _wrap_init(recorder.guard(training.made))
-    _wrap_backward(recorder, recorder.guard(training.loss), recorder.guard(training.passed))
+    _wrap_backward(recorder.cursor, recorder.guard(training.loss), recorder.guard(training.passed))
     _wrap_scaler(recorder.guard(training.scaled))
     _wrap_save(recorder.guard(training.saved))
 
@@ -298,10 +284,10 @@ def _wrap_init(made: Callable[..., Any]) -> None:
     wrapping.wrap_attribute(Optimizer, "__init__", init)
 
 
-def _wrap_backward(recorder: Recorder, loss: Callable[..., Any], passed: Callable[..., Any]) -> None:
+def _wrap_backward(cursor: StepCursor, loss: Callable[..., Any], passed: Callable[..., Any]) -> None:
     def wrap(name: str, parameter: Parameter) -> None:
         def run(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            if torch.compiler.is_compiling() or recorder.local.paused:
+            if torch.compiler.is_compiling() or cursor.local.paused:
                 return original(*args, **kwargs)
             roots = parameter.of(args, kwargs)
             if isinstance(roots, Iterator):  # can be read once: what is read is passed on
@@ -309,12 +295,12 @@ def _wrap_backward(recorder: Recorder, loss: Callable[..., Any], passed: Callabl
                 args, kwargs = parameter.put(args, kwargs, roots)
             if isinstance(roots, (torch.Tensor, Sequence)):
                 loss(name, roots)
-            phase, recorder.phase = recorder.phase, "backward"
+            phase, cursor.phase = cursor.phase, "backward"
             try:
                 result = original(*args, **kwargs)
             finally:
-                recorder.phase = phase
-                recorder.began = False
+                cursor.phase = phase
+                cursor.began = False
             if phase != "backward":  # as one is in which a checkpoint computes again
                 passed(name, args, kwargs, result)
             return result

@@ -13,6 +13,7 @@ import torch
 from samerun.digest.host import find_plain_device
 from samerun.digest.unobserved import hide_ops
 from samerun.recording.recorder import Recorder
+from samerun.recording.trace.pending_record import PendingRecord
 from samerun.recording.trace.sampled_steps import is_sampled
 
 _MOST = 65_536  # elements of one optimizer's parameters
@@ -44,7 +45,7 @@ class Values:
         One row for each of their dtypes, with the raw bytes of the elements one after the other. Parameters
         that are not floating point, and those without memory of their own, are left out.
         """
-        if not self._is_due(self._recorder.step):
+        if not self._is_due(self._recorder.cursor.step):
             return
         sampled = [p for p in parameters if p.dtype in _BITS and find_plain_device(p) and p.numel()]
         if not sampled:
@@ -58,12 +59,12 @@ class Values:
                     for parameter, index in alike
                 ]
                 raw = torch.cat(pieces).view(_BITS[dtype]).numpy().tobytes()
-            said = {
+            detail = {
                 "elements": len(raw) // dtype.itemsize,
                 "of": sum(parameter.numel() for parameter, _ in alike),
                 "dtype": str(dtype).removeprefix("torch."),
             }
-            self._recorder.row("values", label, sample=raw, detail=json.dumps(said))
+            self._recorder.sink.write(PendingRecord("values", label, sample=raw, detail=json.dumps(detail)))
 
     def _is_due(self, step: int) -> bool:
         first, last = self._recorder.plan.window or (1, 0)

@@ -4,64 +4,71 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
 
 import torch
-from xxhash import xxh3_64_intdigest, xxh3_128_digest
 
 from samerun import digest
 from samerun.recording.trace.tensor_digests import FINGERPRINT, NOTHING, NoBytes, Slot
+from samerun.runs.record import Record
 
 _NO_BYTES = frozenset({FINGERPRINT, NOTHING})
-_MOST_SAID = 8  # parts without bytes that one record names
+_MOST_DESCRIBED = 8  # parts without bytes that one record names
 
 
-class Row(NamedTuple):
-    """A record whose digests may still be on a device."""
+@dataclass(slots=True)
+class PendingRecord:
+    """A record whose digests may still be on a device; the columns are those of runs/schema.py."""
 
-    columns: dict[str, Any]
-    parts: bytes | Sequence[bytes | Slot] | None
-    keep_parts: bool
-    loss: torch.Tensor | None
-    apart: tuple[bytes | Slot, bytes | Slot] | None = None
+    what: str
+    name: str | None = None
+    step: int | None = None  # None: of the step and phase in which it is written
+    phase: str | None = None
+    module: str | None = None
+    call_site: str | None = None
+    digest: bytes | None = None
+    inputs: int | None = None
+    flags: int = 0
+    detail: str | None = None
+    parts: bytes | Sequence[bytes | Slot] | None = None  # the digest is that of these
+    keep_parts: bool = False  # they are written too, one by one
+    sample: bytes | None = None  # written in the place of parts
+    loss: torch.Tensor | None = None  # of one element, for people
+    apart: tuple[bytes | Slot, bytes | Slot] | None = None  # dropped when these two turn out equal
 
     def drops(self) -> bool:
         """Whether it is none after all: it was to be of two digests that differ."""
         return self.apart is not None and fill_part(self.apart[0]) == fill_part(self.apart[1])
 
-    def settled(self) -> dict[str, Any]:
-        """The columns, with the digests filled in."""
-        row = self.columns
+    def settle(self, value: float | None) -> Record:
+        """The record with its digests filled in, and with this value of its loss."""
+        digest_, parts, detail = self.digest, self.sample, self.detail
         if self.apart is not None:
-            row["digest"] = fill_part(self.apart[1])
+            digest_ = fill_part(self.apart[1])
         if self.parts is not None:
             joined = join(self.parts)
-            if FINGERPRINT in joined and "detail" not in row and not isinstance(self.parts, bytes):
-                said = [part.said for part in self.parts if isinstance(part, NoBytes)]
-                row["detail"] = json.dumps({"without_bytes": said[:_MOST_SAID]})
-            if not _is_without_bytes(joined):
+            if FINGERPRINT in joined and detail is None and not isinstance(self.parts, bytes):
+                described = [part.described for part in self.parts if isinstance(part, NoBytes)]
+                detail = json.dumps({"without_bytes": described[:_MOST_DESCRIBED]})
+            if not is_without_bytes(joined):
                 alone = len(joined) == 16 and not self.keep_parts
-                row["digest"] = joined if alone else digest.digest_bytes(joined)
+                digest_ = joined if alone else digest.digest_bytes(joined)
             if self.keep_parts:
-                row["parts"] = joined
-        return row
-
-
-# An operation that ran: step, phase, name, module, call site, digests of what it put out and of the tensors
-# that it was given, the other values that it was given, flags and detail. A plain tuple, since it is made
-# between two operations, where every microsecond counts; the rest can wait.
-Done = tuple[
-    int,
-    str,
-    str,
-    "str | None",
-    "str | None",
-    "bytes | Sequence[bytes | Slot]",
-    "bytes | Sequence[bytes | Slot]",
-    "Sequence[Any]",
-    int,
-    "str | None",
-]
+                parts = joined
+        return Record(
+            self.step or 0,
+            self.phase or "setup",
+            self.what,
+            self.name,
+            self.module,
+            self.call_site,
+            digest_,
+            self.inputs,
+            value,
+            self.flags,
+            detail,
+            parts,
+        )
 
 
 def pack_parts(parts: Sequence[bytes | Slot]) -> bytes | Sequence[bytes | Slot]:
@@ -70,22 +77,6 @@ def pack_parts(parts: Sequence[bytes | Slot]) -> bytes | Sequence[bytes | Slot]:
         return b"".join(parts)  # type: ignore[arg-type]
     except TypeError:  # a slot among them
         return parts
-
-
-def digest_outputs(parts: bytes | Sequence[bytes | Slot]) -> bytes | None:
-    """The digest of all that an operation put out; None where there is not one byte behind that."""
-    joined = join(parts)
-    if _is_without_bytes(joined):
-        return None
-    return joined if len(joined) == 16 else xxh3_128_digest(joined)
-
-
-def digest_inputs(tensors: bytes | Sequence[bytes | Slot], values: Sequence[Any]) -> int | None:
-    """The digest of all that it was given."""
-    joined = join(tensors)
-    if values:
-        joined += xxh3_128_digest(repr(values).encode())
-    return xxh3_64_intdigest(joined) if joined else None
 
 
 def fill_part(part: bytes | Slot) -> bytes:
@@ -103,7 +94,7 @@ def join(parts: bytes | Sequence[bytes | Slot]) -> bytes:
     return joined if isinstance(joined, bytes) else b"".join(map(fill_part, joined))
 
 
-def _is_without_bytes(joined: bytes) -> bool:
+def is_without_bytes(joined: bytes) -> bool:
     """Whether there is not one byte behind a record, which must not count as equal then."""
     if joined and joined[:16] not in _NO_BYTES:
         return False

@@ -41,12 +41,12 @@ class Slot:
 class NoBytes(bytes):
     """The mark of a value that has no bytes, or none that can be read; it knows what is known of that."""
 
-    said: str  # such as "Parameter float32[8, 4]"
+    described: str  # such as "Parameter float32[8, 4]"
 
     def __new__(cls, value: object) -> NoBytes:
         """The mark of this value."""
         mark = super().__new__(cls, FINGERPRINT)
-        mark.said = _describe_value(value)
+        mark.described = _describe_value(value)
         return mark
 
 

@@ -1,0 +1,91 @@
+"""The states of the RNGs in use, written when they have changed."""
+
+from __future__ import annotations
+
+import torch
+
+from samerun.recording.step_cursor import StepCursor
+from samerun.recording.trace.pending_record import PendingRecord
+from samerun.recording.trace.sink import TraceSink
+from samerun.runs import schema
+from samerun.sources.catalogue import find_sources
+from samerun.sources.torch_cuda import TorchCuda
+
+_MOST_SEEDINGS = 256  # whose states are written: a script may seed for each sample
+
+
+class RngStates:
+    """Knows what was written last of each RNG."""
+
+    def __init__(self, cursor: StepCursor, sink: TraceSink) -> None:
+        self.seedings = 0  # that the script has made, of any RNG
+        self._cursor = cursor
+        self._sink = sink
+        self._sources = {source.id: source for source in find_sources().values() if source.kind == "rng"}
+        self._last: dict[str, bytes] = {}
+        self._last_within: dict[str, bytes] = {}
+        self._model_step = self._loss_step = -1  # the steps whose model and loss were met last
+
+    def write(self, only: str | None = None) -> None:
+        """Write the state of each RNG in use (or of the one of this id) that changed since last written."""
+        for id_ in self._sources if only is None else (only,):
+            source = self._sources.get(id_)
+            if source is not None and source.in_play():
+                state = source.digest()
+                if state is not None and state != self._last.get(id_):
+                    self._last[id_] = self._last_within[id_] = state
+                    self._sink.write(PendingRecord("rng", id_, digest=state))
+
+    def write_within(self, moment: str, only: str = "") -> None:
+        """Write the state of each RNG in use that changed since it was last written, within a step.
+
+        `only` is what the ids of the RNGs begin with.
+        """
+        for id_, source in self._sources.items():
+            if id_.startswith(only) and source.in_play() and not _is_captured(id_):
+                state = source.digest()
+                if state is not None and state != self._last_within.get(id_):
+                    self._last_within[id_] = state
+                    self._sink.write(PendingRecord("state", id_, digest=state, detail=moment))
+
+    def model_called(self) -> None:
+        """A module is called with gradients: what was drawn in this step so far made its data."""
+        if self._model_step != self._cursor.step:
+            self._model_step = self._cursor.step
+            self.write_within(schema.MODEL)
+
+    def loss_made(self) -> None:
+        """A backward pass begins: what was drawn since was drawn by the model."""
+        if self._loss_step != self._cursor.step:
+            self._loss_step = self._cursor.step
+            self.write_within(schema.LOSS, "torch-")
+
+    def seeds(self, id_: str, moment: str) -> None:
+        """The script is about to seed an RNG, or has."""
+        if self.seedings < _MOST_SEEDINGS:
+            self.write_within(moment, id_)
+        self.seedings += moment == schema.SEEDED
+
+    def states(self) -> dict[str, bytes]:
+        """The states of the RNGs in use, by source id."""
+        found = {id_: source.digest() for id_, source in self._sources.items() if source.in_play()}
+        return {id_: state for id_, state in found.items() if state is not None}
+
+    def has_moved(self, id_: str) -> bool | None:
+        """Whether an RNG's state is another than was written last; None when it is not in use."""
+        source = self._sources.get(id_)
+        if source is None or id_ not in self._last or not source.in_play():
+            return None
+        return source.digest() != self._last[id_]
+
+    def forked(self) -> None:
+        """This is a child, which has used no generator so far."""
+        self._last = {}
+        self._last_within = {}
+        self._model_step = self._loss_step = -1
+        self.seedings = 0
+
+
+def _is_captured(id_: str) -> bool:
+    """Whether a graph is being captured on the device of an RNG: its state cannot be read then."""
+    return id_ == TorchCuda.id and torch.cuda.is_current_stream_capturing()
