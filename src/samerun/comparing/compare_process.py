@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from samerun.comparing.side_threads import compare_beside, is_beside
 from samerun.runs.difference import Origin, Row
 from samerun.runs.reading import Trace
 from samerun.runs.schema import COMPARED, PHASES
+from samerun.runs.untrusted import parse_json
 
 if TYPE_CHECKING:
     from samerun.runs.reading import Ints
@@ -261,7 +261,7 @@ def _find_unread(trace: Trace, records: Ints) -> str | None:
         return None
     first = rows[0]
     try:
-        kinds = ", ".join(map(str, json.loads(first.detail or "")["without_bytes"]))
+        kinds = ", ".join(map(str, parse_json(first.detail or "")["without_bytes"]))
     except (ValueError, KeyError, TypeError):
         kinds = "unknown"
     return (

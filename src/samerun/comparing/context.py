@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from samerun.runs.difference import Row, Side
 from samerun.runs.reading import Trace
 from samerun.runs.schema import DRAWS, EVIDENCE
 from samerun.runs.store import Run
+from samerun.runs.untrusted import parse_json
 from samerun.sources.catalogue import find_sources
 
 OWN = ":"  # "torch-cpu:generator" is a generator that the script made, of the source torch-cpu
@@ -95,7 +95,7 @@ def _is_reordered(a: _Batch, b: _Batch) -> bool:
 def _uses_workers(row: Row) -> bool | None:
     """Whether the batch came from worker processes; None when its record does not say."""
     try:
-        count = json.loads(row.detail or "")["workers"]
+        count = parse_json(row.detail or "")["workers"]
     except (ValueError, KeyError, TypeError):
         return None
     return bool(count)
@@ -253,7 +253,7 @@ def _collect_settings(rows: Iterable[Row]) -> dict[str, Mapping[str, Any]]:
     for row in rows:
         if row.what == "setting" and row.name is not None:
             try:
-                said = json.loads(row.detail or "")
+                said = parse_json(row.detail or "")
             except ValueError:
                 continue
             if isinstance(said, dict):

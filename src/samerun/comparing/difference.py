@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from samerun.comparing.compare_process import ProcessComparison
 from samerun.comparing.context import Samples, build_side, find_generators, find_samples
 from samerun.comparing.external_writes import find_gap
@@ -12,6 +10,7 @@ from samerun.comparing.pairing import RecordedRun
 from samerun.runs.difference import Difference, Kind, LaterDifference
 from samerun.runs.reading import Trace
 from samerun.runs.schema import COMPARED, PHASES
+from samerun.runs.untrusted import parse_json
 
 _PART = 16  # bytes of a tensor's digest among the parts of its group
 _SHOWN = 5
@@ -156,7 +155,7 @@ def _find_names(trace: Trace, at: int, what: str, label: str | None) -> list[str
     rows = np.flatnonzero(trace.is_one_of("what", {"names"}) & trace.is_one_of("name", groups))
     last = max(int(np.searchsorted(rows, at)) - 1, 0)
     try:
-        names = json.loads(trace.cell("detail", int(rows[last])) or "") if len(rows) else []
+        names = parse_json(trace.cell("detail", int(rows[last])) or "") if len(rows) else []
     except ValueError:
         return []
     return [str(name) for name in names] if isinstance(names, list) else []

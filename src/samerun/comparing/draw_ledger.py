@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from samerun.comparing.pairing import RecordedRun, pair, read
 from samerun.runs.reading import Trace
 from samerun.runs.schema import DRAWS
 from samerun.runs.store import Run
+from samerun.runs.untrusted import parse_json
 from samerun.sources.torch_cpu import TorchCpu
 
 
@@ -165,7 +165,7 @@ def _add(found: dict[_Key, _Draws], key: _Key, more: _Draws) -> None:
 def _parse_detail(detail: str | None) -> tuple[str | None, int | None]:
     """The function of a draw, and in a worker the number of its batch."""
     try:
-        said = json.loads(detail or "")
+        said = parse_json(detail or "")
     except ValueError:
         return detail, None
     if not isinstance(said, dict):

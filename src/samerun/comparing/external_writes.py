@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from itertools import zip_longest
 from typing import Any, Literal
 
 from samerun.comparing.alignment import TracePair
 from samerun.runs.difference import Gap, Row
 from samerun.runs.reading import Trace
+from samerun.runs.untrusted import parse_json
 
 
 def find_gap(paired: TracePair, at_a: int | None, at_b: int | None) -> Gap | None:
@@ -33,7 +33,7 @@ def _list_before(trace: Trace, at: int | None) -> list[Row]:
 
 def _read_gap(row: Row, run: Literal["a", "b"] | None) -> Gap:
     try:
-        said = json.loads(row.detail or "")
+        said = parse_json(row.detail or "")
     except ValueError:
         said = {}
     known: dict[str, Any] = said if isinstance(said, dict) else {}

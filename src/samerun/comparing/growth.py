@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -14,6 +13,7 @@ from samerun.runs import columns
 from samerun.runs.reading import Trace
 from samerun.runs.schema import COMPARED
 from samerun.runs.store import Run
+from samerun.runs.untrusted import parse_json
 
 
 @dataclass(frozen=True)
@@ -75,11 +75,19 @@ def _measure_pair(a: Trace, b: Trace) -> Growth | None:
             _measure_relative(losses[0].get(step, ()), losses[1].get(step, ())),
             **_measure_ulps(samples[0].get(step, {}), samples[1].get(step, {})),
         )
-        for step in range(first, steps)
+        for step in _list_recorded((a, b), first, steps)
     )
     alive = _is_alive((weights, (_read_groups(a, "buffers", steps), _read_groups(b, "buffers", steps))))
     reached = next((item.step for item in distances if item.differing), None)
     return Growth(distances, alive, last + 1 if not alive and last + 1 < steps else None, reached)
+
+
+def _list_recorded(traces: tuple[Trace, Trace], first: int, end: int) -> list[int]:
+    """The steps in this range that one of the traces has a record of."""
+    import numpy as np
+
+    steps = np.unique(np.concatenate([trace.steps for trace in traces]))
+    return [int(step) for step in steps[(steps >= first) & (steps < end)]]
 
 
 def _count_steps(trace: Trace) -> int:
@@ -171,7 +179,7 @@ def _read_samples(trace: Trace) -> dict[int, _Sampled]:
 
 def _parse_detail(detail: str | None) -> dict[str, Any]:
     try:
-        said = json.loads(detail or "")
+        said = parse_json(detail or "")
     except ValueError:
         return {}
     return said if isinstance(said, dict) else {}

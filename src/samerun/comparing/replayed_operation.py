@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from samerun.comparing.pairing import read
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Probe
 from samerun.runs.store import Run
+from samerun.runs.untrusted import parse_json
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def read_probe(run: Run, rank: int = 0) -> Replay | None:
 
 def _parse_detail(detail: str | None) -> tuple[tuple[Way, ...], str]:
     try:
-        said = json.loads(detail or "")
+        said = parse_json(detail or "")
         return tuple(Way(**way) for way in said["ways"]), str(said.get("why", ""))
     except (ValueError, KeyError, TypeError, AttributeError):
         return (), "the record of it is damaged"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from samerun.comparing.comparison import Comparison
 from samerun.launching.why_unrecorded import without_torch
+from samerun.runs import untrusted
 from samerun.runs.store import Run
 
 WHOLE = {"finished", "stopped"}
@@ -62,24 +63,18 @@ def read_last_lines(runs: Sequence[Run]) -> tuple[str, ...]:
 def read_last_lines_of(run: Run) -> tuple[str, ...]:
     """The last lines that a run printed, () when its output is not there."""
     try:
-        with open(run.path / "output.txt", "rb") as file:
-            file.seek(0, 2)
-            file.seek(max(0, file.tell() - _TAIL_BYTES))
-            text = file.read().decode("utf-8", "replace")
-    except OSError:
+        text = untrusted.read_end(run.path / "output.txt", _TAIL_BYTES).decode("utf-8", "replace")
+    except FileNotFoundError:
         return ()
+    except OSError as error:
+        return (f"{run.path / 'output.txt'} cannot be read: {error.strerror or error}",)
     return tuple(line for line in text.splitlines() if line.strip())[-_TAIL_LINES:]
 
 
 def has_same_output(runs: Sequence[Run]) -> bool | None:
     """Whether all runs printed the same bytes; None when the output of one is not there."""
-    first: bytes | None = None
-    for run in runs:
-        try:
-            output = (run.path / "output.txt").read_bytes()
-        except OSError:
-            return None
-        if first is not None and output != first:
-            return False
-        first = output
-    return True
+    try:
+        digests = {untrusted.digest_file(run.path / "output.txt") for run in runs}
+    except OSError:
+        return None
+    return len(digests) <= 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -104,7 +103,10 @@ def _find_names(group: _Group) -> list[str]:
     trace = group.trace
     mask = trace.is_one_of("what", {"names"}) & trace.is_one_of("name", {f"parameters:{group.label}"})
     rows = trace.rows(mask)
-    names = json.loads(rows[-1].detail or "[]") if rows else []
+    try:
+        names = parse_json(rows[-1].detail or "[]") if rows else []
+    except ValueError:
+        return []
     return names if isinstance(names, list) else []
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import bisect
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from samerun.runs import untrusted
 from samerun.runs.reading import Trace
 
 _MOST = 50_000  # records that are looked at
@@ -92,7 +92,7 @@ def read_loaders(trace: Trace) -> Loaders:
 def parse_json(detail: str | None) -> Mapping[str, Any]:
     """The JSON object of a record's detail; an empty one where there is none."""
     try:
-        said = json.loads(detail or "")
+        said = untrusted.parse_json(detail or "")
     except ValueError:
         return {}
     return said if isinstance(said, dict) else {}

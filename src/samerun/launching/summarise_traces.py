@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from samerun.errors import RunError
 from samerun.runs.reading import Trace
 from samerun.runs.schema import only_helps
 from samerun.runs.store import Run
+from samerun.runs.untrusted import parse_json
 from samerun.sources.packages import Packages
 
 
@@ -56,7 +56,7 @@ def _collect_settings(trace: Trace) -> dict[str, Mapping[str, Any]]:
     settings: dict[str, Mapping[str, Any]] = {}
     for row in trace.rows(trace.is_one_of("what", ("setting",))):
         try:
-            said = json.loads(row.detail or "{}")
+            said = parse_json(row.detail or "{}")
         except ValueError:
             continue
         if row.name is not None and isinstance(said, dict):

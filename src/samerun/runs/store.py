@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import secrets
 import shutil
@@ -60,9 +61,21 @@ class Run:
         """How long it took, 0.0 when that is not known."""
         return self.manifest.duration_s or 0.0
 
+    @property
+    def lies_in_its_folder(self) -> bool:
+        """Whether its working directory is the folder that holds it, or samerun's own, or below that.
+
+        Elsewhere only its manifest, which may be a stranger's, leads to that folder.
+        """
+        try:
+            there = Path(self.manifest.cwd).resolve()
+            return there == self.path.parents[2].resolve() or there.is_relative_to(Path.cwd().resolve())
+        except (OSError, RuntimeError, ValueError, IndexError):
+            return False
+
     def trace_paths(self) -> list[Path]:
         """The files of its traces, in the order of their names."""
-        return sorted(path for path in self.path.glob(f"*{SUFFIX}") if path.is_file())
+        return sorted(self.path.glob(f"*{SUFFIX}"))
 
     def traces(self) -> dict[str, Trace]:
         """Its traces by process. Raises TraceError, SchemaError for the first that cannot be read."""
@@ -129,7 +142,7 @@ class Store:
 
         Raises RunNotFound when no run, or more than one, answers to the name.
         """
-        if (path := Path(name)).is_dir() and (path / FILE).is_file():
+        if (path := Path(name)).is_dir() and os.path.lexists(path / FILE):
             return Run(path.absolute())
         runs = self.list()
         if last := _LAST.fullmatch(name):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from samerun.runs import columns
+from samerun.runs.frames import MOST_ROWS, MOST_UNPACKED
 from samerun.runs.schema import SCHEMA
 
 if TYPE_CHECKING:
@@ -97,8 +98,9 @@ class TraceWriter:
         self._rows.append((signature, step, digest, inputs, value, detail, parts))
 
     def flush(self) -> None:
-        """Hand the records to the operating system, as one batch."""
-        if self._rows:
+        """Hand the records to the operating system, in batches that a reader accepts."""
+        rows = self._rows
+        for self._rows in _split(rows):
             self._write_batch()
 
     def close(self) -> None:
@@ -174,6 +176,22 @@ class TraceWriter:
             except OSError:
                 pass  # the same disk
             self._fd = -1
+
+
+def _split(rows: list[_Row]) -> Iterator[list[_Row]]:
+    """The rows in portions that stay below the limits of runs/frames.py."""
+    portion: list[_Row] = []
+    size = 0
+    for row in rows:
+        detail, parts = row[-2:]
+        more = (0 if detail is None else 4 * len(detail)) + (0 if parts is None else len(parts))
+        if portion and (len(portion) == MOST_ROWS or size + more > MOST_UNPACKED // 2):
+            yield portion
+            portion, size = [], 0
+        portion.append(row)
+        size += more
+    if portion:
+        yield portion
 
 
 class _Words:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from pathlib import Path
 
+import msgspec
+
 from samerun.errors import RunError
 from samerun.experiments.study.tasks import Task, TaskResult
+from samerun.runs import untrusted
 
 FILE = "studies.jsonl"
+_MOST_BYTES = 1 << 30  # half a kB a run
 
 
 class Ledger:
@@ -46,15 +51,20 @@ class Ledger:
 
     def _read(self) -> dict[str, TaskResult]:
         try:
-            text = self._path.read_text(encoding="utf-8", errors="replace")
-        except OSError:
+            text = untrusted.read_text(self._path, _MOST_BYTES, errors="replace")
+        except FileNotFoundError:
             return {}
+        except OSError as error:
+            raise RunError(
+                f"The results in {self._path} cannot be read: {error.strerror or error}. Move it away, and "
+                "start the study again."
+            ) from None
         known = {}
         for line in text.splitlines():
             try:
-                done = TaskResult.from_json(json.dumps(json.loads(line)["done"]))
+                done = msgspec.convert(untrusted.parse_json(line)["done"], TaskResult)
             except (ValueError, KeyError, TypeError):
                 continue
-            if done.value is not None:
+            if done.value is not None and math.isfinite(done.value):
                 known[done.key] = done
         return known

@@ -27,7 +27,7 @@ def show(result: CheckResult, console: Console) -> None:
     if table:
         put(console, [Text(), Text("Loss", style="bold"), *table])
     if result.verdict == "differs" and result.difference is not None:
-        where = place.describe(result.difference, result.folder, result.pair)
+        where = place.describe(result.difference, result.code_folder, result.pair)
         put(console, [Text(), Text("First difference", style="bold"), *where])
         put(console, [Text(), *causes.describe(result)])
     put(console, [Text(), *_list_next(result)])

@@ -36,7 +36,7 @@ def show(diagnosis: Diagnosis, console: Console, patch_file: str | None = None) 
     if table:
         put(console, [Text(), Text("Loss", style="bold"), *table])
     for number, found in enumerate(diagnosis.found, start=1):
-        put(console, [Text(), *_format_found(number, found, check.folder)])
+        put(console, [Text(), *_format_found(number, found, check.code_folder)])
     for suspect in check.suspects:
         put(console, [_format_labelled("also", f"{suspect.source}: {suspect.evidence}")])
     if diagnosis.patch is not None:
