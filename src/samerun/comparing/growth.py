@@ -9,7 +9,6 @@ from typing import Any
 
 from samerun.comparing.alignment import TracePair, join
 from samerun.comparing.pairing import pair, read
-from samerun.runs import columns
 from samerun.runs.reading import Trace
 from samerun.runs.schema import COMPARED
 from samerun.runs.store import Run
@@ -133,11 +132,10 @@ _Groups = dict[tuple[int, str], tuple[bytes | None, list[bytes]]]
 def _read_groups(trace: Trace, what: str, steps: int) -> _Groups:
     """(the digest of a group, those of its tensors) after each step, by (step, name of the group)."""
     mask = trace.is_one_of("what", {what}) & trace.is_one_of("phase", {"optimizer"}) & (trace.steps < steps)
-    table = trace.table.filter(columns.build_truths(mask)).select(["step", "name", "digest", "parts"])
     found: _Groups = {}
-    for step, name, digest, parts in zip(*(column.to_pylist() for column in table.columns), strict=True):
+    for row, parts in zip(trace.rows(mask), trace.parts(mask), strict=True):
         pieces = [parts[at : at + _PART] for at in range(0, len(parts), _PART)] if parts else []
-        found[step, name or ""] = digest, pieces
+        found[row.step, row.name or ""] = row.digest, pieces
     return found
 
 
@@ -168,12 +166,11 @@ _Sampled = dict[str, tuple[dict[str, Any], bytes]]
 
 def _read_samples(trace: Trace) -> dict[int, _Sampled]:
     """What was sampled of the weights after each step, by group and dtype."""
-    mask = columns.build_truths(trace.is_one_of("what", {"values"}))
-    table = trace.table.filter(mask).select(["step", "name", "detail", "parts"])
+    mask = trace.is_one_of("what", {"values"})
     found: dict[int, _Sampled] = {}
-    for step, name, detail, parts in zip(*(column.to_pylist() for column in table.columns), strict=True):
-        said = _parse_detail(detail)
-        found.setdefault(step, {})[f"{name or ''} {said.get('dtype')}"] = said, parts or b""
+    for row, parts in zip(trace.rows(mask), trace.parts(mask), strict=True):
+        said = _parse_detail(row.detail)
+        found.setdefault(row.step, {})[f"{row.name or ''} {said.get('dtype')}"] = said, parts or b""
     return found
 
 

@@ -125,6 +125,11 @@ class Trace:
             for at, values in enumerate(chosen)
         ]
 
+    def parts(self, mask: Bools) -> list[bytes | None]:
+        """The digests of single tensors, or the sample, of the records where bool[n] is true."""
+        found: list[bytes | None] = self.table.column("parts").filter(columns.build_truths(mask)).to_pylist()
+        return found
+
     def losses(self) -> dict[int, tuple[float, ...]]:
         """The losses of each step, in order."""
         found: dict[int, tuple[float, ...]] = {}

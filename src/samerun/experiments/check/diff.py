@@ -39,7 +39,7 @@ def diff(store: Store, runs: Sequence[Run]) -> CheckResult:
         place=str(store.runs),
         verdicts=tuple(item.verdict for item in comparisons),
     )
-    pairs = list(zip(comparisons, runs[1:], strict=True))
+    pairs = [] if run_outcome.failed_always(runs) else list(zip(comparisons, runs[1:], strict=True))
     parted = [(item, run) for item, run in pairs if not run_outcome.is_crash(item, (runs[0], run))]
     first = find_earliest([item for item, _ in parted])
     failure = run_outcome.explain_failure(runs, parted=first is not None)
