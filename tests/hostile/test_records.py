@@ -26,13 +26,13 @@ def put(kind: str | None = None, /, **values: Any) -> Callable[[Row], None]:
 
 REFUSED = {
     "the least step": put(step=-(2**31)),
-    "a negative step": put("loss", step=-1),
-    "the largest step": put(step=2**31 - 1),
+    "a negative step": put("loss", step=-2),
     "a name of a megabyte": put("loss", name="x" * 1_000_000),
 }
 ODD = {
-    "a step far away": put("parameters", step=2**31 - 2),
-    "all steps far away": put(step=2**31 - 2),
+    "a step far away": put("parameters", step=2**31 - 1),
+    "all steps far away": put(step=2**31 - 1),
+    "steps before the first": put(step=-1),
     "an unknown phase": put(phase="\x1b[31mevil"),
     "no phase": put(phase=None),
     "no kind": put("batch", what=None),

@@ -19,6 +19,7 @@ from samerun.launching.working_copy import find_root, make_scratch_copy
 from samerun.runs import provenance
 from samerun.runs.manifest import FILE, Manifest
 from samerun.runs.plan import Control, Plan, Probe, Tier
+from samerun.runs.secrets_in_text import hide_secrets
 from samerun.runs.store import Run, Store
 
 
@@ -121,7 +122,7 @@ def _make_manifest(
     control = plan.control
     return Manifest(
         id=Path(plan.run).name,
-        command=tuple(command),
+        command=hide_secrets(command),
         cwd=str(cwd),  # a scratch copy is gone when somebody looks for the source
         started=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
         tier=plan.tier,

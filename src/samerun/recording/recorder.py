@@ -187,7 +187,7 @@ class Recorder(Writing):
         loss = "nan" if self._loss is None else f"{self._loss:.9g}"
         try:
             path = self.run / f"{self._stem}.progress"
-            fd = os.open(path, os.O_CREAT | os.O_WRONLY, 0o644)
+            fd = os.open(path, os.O_CREAT | os.O_WRONLY, 0o600)
             try:
                 os.pwrite(fd, f"{self.step:<12d} {loss:<24s}\n".encode(), 0)
             finally:

@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 from samerun.errors import RunError, SchemaError
 from samerun.runs import untrusted
 from samerun.runs.schema import SCHEMA
+from samerun.runs.secrets_in_text import hide_secrets
 
 FILE = "manifest.json"
 Outcome = Literal["running", "finished", "failed", "interrupted", "timeout", "stopped"]
@@ -55,6 +56,7 @@ class Manifest:
         text = json.dumps(self.to_dict(), indent=2, sort_keys=True, default=str) + "\n"
         temporary = folder / f".{FILE}.{secrets.token_hex(4)}"
         try:
+            temporary.touch(0o600, exist_ok=False)
             temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
             os.replace(temporary, folder / FILE)
         except OSError:
@@ -105,7 +107,7 @@ def _read_dict(path: Path, value: Mapping[str, Any]) -> Manifest:
         raise _make_damaged_error(
             path, f"'outcome' is {values['outcome']!r}, not one of {', '.join(OUTCOMES)}"
         )
-    return Manifest(**{**values, "command": tuple(values["command"])})
+    return Manifest(**{**values, "command": hide_secrets(values["command"])})
 
 
 _NONE = type(None)

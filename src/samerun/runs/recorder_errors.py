@@ -27,7 +27,9 @@ def complain(
     lines += [f"  {line}" for line in traceback.splitlines()]
     name = name or (BROKEN if broken else FAILED)
     try:
-        with open(f"{run}/{name}", "a", encoding="utf-8", errors="replace") as file:
+        path = Path(run, name)
+        path.touch(0o600)
+        with path.open("a", encoding="utf-8", errors="replace") as file:
             file.write("\n".join(lines) + "\n")
     except OSError:
         pass

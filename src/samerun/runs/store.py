@@ -119,7 +119,7 @@ class Store:
                 stamp = f"{now:%Y%m%dT%H%M%S}.{now.microsecond // 1000:03d}Z"
                 path = self.runs / f"{stamp}-{secrets.token_hex(3)}"
                 try:
-                    path.mkdir()
+                    path.mkdir(0o700)  # it holds what the command printed
                 except FileExistsError:
                     continue
                 return path.absolute()

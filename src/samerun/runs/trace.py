@@ -73,7 +73,7 @@ class TraceWriter:
         self._stream = pa.ipc.new_stream(pa.PythonFile(self._sink, "w"), self._schema, options=options)
         self._fd = -1
         try:
-            self._fd = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o644)
+            self._fd = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
         except OSError as error:
             self._fail(error)
         self._write_batch()  # with the schema: a process killed early leaves a trace that can be read

@@ -21,6 +21,7 @@ def save(diagnosis: Diagnosis, run: Run) -> Path:
     """Write it into the folder of this run, and return the file. Raises OSError."""
     path = run.path / FILE
     text = json.dumps(diagnosis.to_json(), indent=2, allow_nan=False) + "\n"
+    path.touch(0o600)
     path.write_text(text, encoding="utf-8", errors="backslashreplace")
     return path
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,7 @@ import msgspec
 from samerun.errors import RunError
 from samerun.experiments.study.tasks import Task, TaskResult
 from samerun.runs import untrusted
+from samerun.runs.secrets_in_text import hide_secrets
 
 FILE = "studies.jsonl"
 _MOST_BYTES = 1 << 30  # half a kB a run
@@ -30,9 +32,11 @@ class Ledger:
 
     def add(self, task: Task, done: TaskResult) -> None:
         """Keep a result, on disk before this returns. Raises RunError when the disk does not take it."""
-        line = json.dumps({"task": json.loads(task.to_json()), "done": json.loads(done.to_json())})
+        shown = replace(task, command=hide_secrets(task.command))
+        line = json.dumps({"task": json.loads(shown.to_json()), "done": json.loads(done.to_json())})
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.touch(0o600)
             with self._path.open("ab+") as file:
                 file.seek(0, os.SEEK_END)
                 if file.tell():

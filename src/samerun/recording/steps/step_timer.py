@@ -71,7 +71,9 @@ class _Clock:
         """Write all steps; the first one, which includes what came before it, is left out by readers."""
         if os.getpid() == self._pid and self._seconds:
             text = json.dumps({"seconds": self._seconds})
-            Path(self._plan.run, f"rank0{SUFFIX}").write_text(text, encoding="ascii")
+            path = Path(self._plan.run, f"rank0{SUFFIX}")
+            path.touch(0o600)
+            path.write_text(text, encoding="ascii")
 
 
 class _Turns:

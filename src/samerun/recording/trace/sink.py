@@ -30,6 +30,7 @@ from samerun.recording.trace.tensor_digests import Slot, Tensors
 from samerun.runs import schema
 from samerun.runs.plan import Plan
 from samerun.runs.recorder_errors import complain
+from samerun.runs.secrets_in_text import hide_secrets
 from samerun.runs.trace import TraceWriter
 
 # Bytes of the digests of single tensors in one trace; all ranks together have three times as many.
@@ -218,7 +219,7 @@ class Writing(Moment):
                 self._rank[0], self._stem, process_identity.find_role(), process_identity.digest_argv()
             ),
             "world_size": self._rank[1],
-            "argv": sys.orig_argv,
+            "argv": hide_secrets(sys.orig_argv),
             "python": sys.version.split()[0],
             "torch": torch.__version__,
         }
