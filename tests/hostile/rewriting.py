@@ -20,15 +20,14 @@ def rewrite(
     change: Callable[[Row], object] = lambda row: None,
     *,
     meta: Mapping[str, Any] | None = None,
-    more: int = 0,
 ) -> None:
-    """Change each record of a run's first trace, and put `more` copies of the last one behind them."""
+    """Change each record of a run's first trace, and what it says of itself."""
     with pa.ipc.open_stream(str(run / TRACE)) as stream:
         rows = stream.read_all().to_pylist()
         said = json.loads(stream.schema.metadata[b"samerun"])
     for row in rows:
         change(row)
-    write(run / TRACE, rows + rows[-1:] * more, {**said, **(meta or {})})
+    write(run / TRACE, rows, {**said, **(meta or {})})
 
 
 def write(path: Path, rows: list[Row], meta: Mapping[str, Any]) -> None:

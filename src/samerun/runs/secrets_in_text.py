@@ -74,6 +74,11 @@ def names_secret(name: str) -> bool:
     return last in _SECRET or (last in ("key", "keys") and before in _BEFORE_KEY)
 
 
+def ask_for_hidden(line: str) -> str:
+    """What to add to the description of a command that is shown, "" where it can be started as it is."""
+    return f"; put your secret in the place of {HIDDEN}" if HIDDEN in line else ""
+
+
 def _hide(found: re.Match[str], between: str) -> str:
     hides = names_secret(found["name"]) and not found["value"].startswith(HIDDEN)
     return f"{found['name']}{between}{HIDDEN}" if hides else found[0]

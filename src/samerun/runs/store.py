@@ -20,7 +20,7 @@ from samerun.runs.trace import SUFFIX
 ROOT = Path(".samerun")
 _ID = re.compile(r"\d{8}T\d{6}\.\d{3}Z-[0-9a-f]{6}")  # in the order of time, to the millisecond
 _LEAST = 1 << 20  # bytes that must be free for a run to begin
-_LAST = re.compile(r"last(?:~(\d+))?")
+_LAST = re.compile(r"last(?:~(\d{1,9}))?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,9 @@ class Run:
         Elsewhere only its manifest, which may be a stranger's, leads to that folder.
         """
         try:
-            there = Path(self.manifest.cwd).resolve()
-            return there == self.path.parents[2].resolve() or there.is_relative_to(Path.cwd().resolve())
+            there, store = Path(self.manifest.cwd).resolve(), self.path.parents[1]
+            holds = store.name == ROOT.name and there == store.parent.resolve()
+            return holds or there.is_relative_to(Path.cwd().resolve())
         except (OSError, RuntimeError, ValueError, IndexError):
             return False
 
@@ -142,8 +143,8 @@ class Store:
 
         Raises RunNotFound when no run, or more than one, answers to the name.
         """
-        if (path := Path(name)).is_dir() and os.path.lexists(path / FILE):
-            return Run(path.absolute())
+        if os.path.isdir(name) and os.path.lexists(os.path.join(name, FILE)):
+            return Run(Path(name).absolute())
         runs = self.list()
         if last := _LAST.fullmatch(name):
             back = int(last[1] or 0)

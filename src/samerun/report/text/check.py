@@ -13,6 +13,7 @@ from samerun.report.safe_text import HangingLine, Line, put, style_text
 from samerun.report.text import causes
 from samerun.report.text import first_difference as place
 from samerun.report.text.losses import build_loss_table
+from samerun.runs.secrets_in_text import ask_for_hidden
 from samerun.sources.catalogue import in_folder
 
 
@@ -74,7 +75,7 @@ def _list_next(result: CheckResult) -> list[Text]:
     if steps:
         lines.append(Text("Next", style="bold"))
         for line, why in steps:
-            lines.append(Text(f"  # {why}", style="dim"))
+            lines.append(Text(f"  # {why}{ask_for_hidden(line)}", style="dim"))
             lines.append(style_text(f"  {line}"))
     if result.runs:
         where = f" in {result.place}" if result.place else ""

@@ -17,6 +17,7 @@ from samerun.report.text import draw_counts, first_difference
 from samerun.report.text import replayed_operation as alone
 from samerun.report.text.causes import NO_SOURCE
 from samerun.report.text.losses import build_loss_table
+from samerun.runs.secrets_in_text import ask_for_hidden
 from samerun.sources.catalogue import find_sources
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
@@ -173,7 +174,7 @@ def _list_next(diagnosis: Diagnosis, patch_file: str | None) -> list[Text]:
     steps.append((f"samerun report {check.runs[0]}", "all of this as one HTML file"))
     lines = [Text("Next", style="bold")]
     for line, why in steps:
-        lines.append(Text(f"  # {why}", style="dim"))
+        lines.append(Text(f"  # {why}{ask_for_hidden(line)}", style="dim"))
         lines.append(style_text(f"  {line}"))
     where = f" in {check.place}" if check.place else ""
     lines.append(style_text(f"{diagnosis.recorded} runs recorded{where}", "dim"))
