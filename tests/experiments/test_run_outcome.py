@@ -1,4 +1,4 @@
-"""How runs ended, in words."""
+"""How runs ended, in words. Covers `launched_traceback.py`."""
 
 from __future__ import annotations
 

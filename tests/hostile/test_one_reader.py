@@ -1,4 +1,4 @@
-"""What reads the folder of a run, or code that a run names, opens files in `runs/untrusted.py` alone."""
+"""What reads the folder of a run, or code that a run names, opens files by samerun.runs.untrusted alone."""
 
 from __future__ import annotations
 

@@ -112,17 +112,15 @@ _PLAIN, _CAREFUL = json.JSONDecoder(), json.JSONDecoder(parse_int=_parse_int)
 
 
 def _is_deeper(value: object, most: int) -> bool:
-    level = [value]
-    for _ in range(most + 1):
+    level = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(most):
         level = [
             inner
             for outer in level
-            if isinstance(outer, (dict, list))
             for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, (dict, list))
         ]
-        if not level:
-            return False
-    return True
+    return bool(level)
 
 
 def _refuse(path: Path, number: int, said: str) -> NoReturn:
