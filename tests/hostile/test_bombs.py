@@ -154,7 +154,7 @@ def _ask_alone(folder: Path, *words: str, limit: int = _LIMIT) -> subprocess.Com
         env={"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "NO_COLOR": "1", "PATH": "/usr/bin:/bin"},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
     )
 
 

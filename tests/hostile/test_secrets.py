@@ -92,9 +92,8 @@ def test_what_an_older_samerun_kept_is_not_shown(folder: Path) -> None:
     assert not any(secret in (folder / "page.html").read_text() for secret in _SECRETS)
 
 
-@pytest.mark.parametrize("mask", [0o022, 0o000])
-def test_a_run_is_for_its_user_alone(tmp_path: Path, mask: int) -> None:
-    before = os.umask(mask)
+def test_a_run_is_for_its_user_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
     try:
         (tmp_path / "train.py").write_text(_TRAIN)
         command = [sys.executable, "train.py", "--token", "s3cr3t"]

@@ -81,7 +81,7 @@ def test_all_else_is_kept(words: tuple[str, ...]) -> None:
     assert hide_secrets(("python", "train.py", *words)) == ("python", "train.py", *words)
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(100)
 @pytest.mark.parametrize("text", ["x" * 10**6, "a=" * 10**5, "--a " * 10**5, '"a' * 10**5, "://" * 10**5])
 def test_a_long_word_takes_no_longer_than_it_is_long(text: str) -> None:
     hide_in_text(text)
