@@ -215,7 +215,7 @@ def _claim(run: str, place: Path) -> Path:
     name = hashlib.sha256(json.dumps(place).encode()).hexdigest()[:16]
     for nth in itertools.count():
         try:
-            os.close(os.open(f"{run}/{name}.{nth}{CLAIM}", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+            os.close(os.open(f"{run}/{name}.{nth}{CLAIM}", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError:
             continue
         except OSError:  # a disk that cannot be written: then no recorder writes either

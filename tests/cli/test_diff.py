@@ -45,6 +45,14 @@ def test_a_crash_is_unknown_and_exit_3(tmp_path: Path) -> None:
     assert done.stdout.startswith("? unknown")
 
 
+def test_two_runs_that_failed_are_not_judged(tmp_path: Path) -> None:
+    a, b = recorded(Script(crashes={1: 3, 2: 3}, flips=frozenset({(2, 2, "gradients")})), tmp_path)
+    done = samerun("diff", a.id, b.id, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (3, "")
+    assert done.stdout.startswith("? unknown — the command failed in every run: exit code 1 after 3 steps")
+    assert "ValueError: no data" in done.stdout
+
+
 def test_the_json_goes_to_a_file_beside_the_text(tmp_path: Path) -> None:
     a, b = recorded(Script(), tmp_path)
     done = samerun("diff", str(a.path), b.id[:-1], "--json", "out.json", cwd=tmp_path)

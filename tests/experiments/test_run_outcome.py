@@ -1,4 +1,4 @@
-"""How runs ended, in words."""
+"""How runs ended, in words. Covers `launched_traceback.py`."""
 
 from __future__ import annotations
 
@@ -63,6 +63,63 @@ def test_the_last_lines_of_the_first_that_failed(tmp_path: Path) -> None:
     fine, bad = ended(tmp_path, "finished", output=b"fine\n"), ended(tmp_path, "failed", 1, text)
     assert read_last_lines([fine, bad]) == ("5", "6", "7", "8", "\ufffd")
     assert read_last_lines([fine]) == read_last_lines([ended(tmp_path, "failed")]) == ()
+
+
+TORCHRUN = """\
+step 1
+[rank1]: Traceback (most recent call last):
+[rank0]: Traceback (most recent call last):
+[rank1]:   File "train.py", line 10, in <module>
+[rank0]:   File "train.py", line 12, in <module>
+[rank1]:     main()
+[rank0]:     dist.barrier()
+[rank1]: ValueError: boom
+[rank0]: RuntimeError: Connection closed by peer
+E1124 11:00:00.1 7 torch/distributed/elastic/multiprocessing/api.py:984] failed (exitcode: 1)
+Traceback (most recent call last):
+  File "torchrun", line 8, in <module>
+    sys.exit(main())
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+============================================================
+train.py FAILED
+------------------------------------------------------------
+Root Cause (first observed failure):
+  rank      : 1 (local_rank: 1)
+============================================================
+"""
+ACCELERATE = """\
+Traceback (most recent call last):
+  File "train.py", line 3, in load
+    open(path)
+FileNotFoundError: data.csv
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "train.py", line 5, in <module>
+    load()
+SystemError: no data
+Traceback (most recent call last):
+  File "accelerate", line 8, in <module>
+    sys.exit(main())
+subprocess.CalledProcessError: Command '['python', 'train.py']' returned non-zero exit status 1.
+"""
+
+
+@pytest.mark.parametrize(
+    ("printed", "first", "last"),
+    [
+        (TORCHRUN, "Traceback (most recent call last):", "ValueError: boom"),
+        (ACCELERATE, "Traceback (most recent call last):", "SystemError: no data"),
+        (TORCHRUN.replace("ChildFailedError", "Other"), "-" * 60, "=" * 60),
+        (TORCHRUN.replace("Traceback", "trace"), "-" * 60, "=" * 60),
+    ],
+    ids=["torchrun", "accelerate", "no launcher", "no traceback"],
+)
+def test_a_launchers_summary_hides_no_traceback(tmp_path: Path, printed: str, first: str, last: str) -> None:
+    lines = read_last_lines([ended(tmp_path, "failed", 1, printed.encode())])
+    assert (lines[-1], len(lines) <= 5) == (last, True)
+    assert first in lines
 
 
 def test_whether_all_printed_the_same(tmp_path: Path) -> None:

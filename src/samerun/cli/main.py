@@ -63,6 +63,7 @@ def _report_crash(error: Exception) -> str:
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(0o600)
     path.write_text(text, encoding="utf-8")
 
 

@@ -11,7 +11,6 @@ import msgspec
 
 from samerun.comparing.alignment import TracePair, join
 from samerun.comparing.pairing import pair, read
-from samerun.runs import columns
 from samerun.runs.details import parse_detail
 from samerun.runs.reading import Trace
 from samerun.runs.schema import COMPARED
@@ -78,11 +77,19 @@ def _measure_pair(a: Trace, b: Trace) -> Growth | None:
             _measure_relative(losses[0].get(step, ()), losses[1].get(step, ())),
             **_measure_ulps(samples[0].get(step, {}), samples[1].get(step, {})),
         )
-        for step in range(first, steps)
+        for step in _list_recorded((a, b), first, steps)
     )
     alive = _is_alive((weights, (_read_groups(a, "buffers", steps), _read_groups(b, "buffers", steps))))
     reached = next((item.step for item in distances if item.differing), None)
     return Growth(distances, alive, last + 1 if not alive and last + 1 < steps else None, reached)
+
+
+def _list_recorded(traces: tuple[Trace, Trace], first: int, end: int) -> list[int]:
+    """The steps in this range that one of the traces has a record of."""
+    import numpy as np
+
+    steps = np.unique(np.concatenate([trace.steps for trace in traces]))
+    return [int(step) for step in steps[(steps >= first) & (steps < end)]]
 
 
 def _count_steps(trace: Trace) -> int:
@@ -128,11 +135,10 @@ _Groups = dict[tuple[int, str], tuple[bytes | None, list[bytes]]]
 def _read_groups(trace: Trace, what: str, steps: int) -> _Groups:
     """(the digest of a group, those of its tensors) after each step, by (step, name of the group)."""
     mask = trace.is_one_of("what", {what}) & trace.is_one_of("phase", {"optimizer"}) & (trace.steps < steps)
-    table = trace.table.filter(columns.build_truths(mask)).select(["step", "name", "digest", "parts"])
     found: _Groups = {}
-    for step, name, digest, parts in zip(*(column.to_pylist() for column in table.columns), strict=True):
+    for row, parts in zip(trace.rows(mask), trace.parts(mask), strict=True):
         pieces = [parts[at : at + _PART] for at in range(0, len(parts), _PART)] if parts else []
-        found[step, name or ""] = digest, pieces
+        found[row.step, row.name or ""] = row.digest, pieces
     return found
 
 
@@ -178,12 +184,11 @@ _Sampled = dict[str, _Sample]
 
 def _read_samples(trace: Trace) -> dict[int, _Sampled]:
     """What was sampled of the weights after each step, by group and dtype."""
-    mask = columns.build_truths(trace.is_one_of("what", {"values"}))
-    table = trace.table.filter(mask).select(["step", "name", "detail", "parts"])
+    mask = trace.is_one_of("what", {"values"})
     found: dict[int, _Sampled] = {}
-    for step, name, detail, parts in zip(*(column.to_pylist() for column in table.columns), strict=True):
-        of = parse_detail(detail, _Sampling) or _Sampling()
-        found.setdefault(step, {})[f"{name or ''} {of.dtype}"] = _Sample(of, parts or b"")
+    for row, parts in zip(trace.rows(mask), trace.parts(mask), strict=True):
+        of = parse_detail(row.detail, _Sampling) or _Sampling()
+        found.setdefault(row.step, {})[f"{row.name or ''} {of.dtype}"] = _Sample(of, parts or b"")
     return found
 
 

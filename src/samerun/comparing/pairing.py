@@ -85,4 +85,4 @@ def _read_role(trace: Trace) -> Hashable:
 
 def _read_ordinal(trace: Trace) -> tuple[int, str]:
     *_, ordinal = _read_identity(trace)
-    return int(ordinal) if ordinal.isdecimal() else 0, trace.stem
+    return int(ordinal) if ordinal.isdecimal() and len(ordinal) < 10 else 0, trace.stem

@@ -8,6 +8,8 @@ from pathlib import Path, PurePath
 
 from samerun.editing.edit import NoEdit
 from samerun.editing.source_file import parse_python
+from samerun.runs import untrusted
+from samerun.runs.source_lines import MOST_BYTES
 
 _WITH_VALUE = frozenset({"-W", "-X", "-Q", "--check-hash-based-pycs"})
 _STARTERS = frozenset({"torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch"})
@@ -78,7 +80,7 @@ def _find_script(word: str, words: Sequence[str], folder: Path, ran: Mapping[str
 def _find_imported(program: Path, ran: Mapping[str, object]) -> str | None:
     """The file that an installed program, as pip writes them, imports its `main` from."""
     try:
-        tree = parse_python(program.read_text(encoding="utf-8"))
+        tree = parse_python(untrusted.read_text(program, MOST_BYTES, follow=True))
     except (OSError, ValueError):
         return None
     for node in ast.walk(tree) if tree is not None else []:

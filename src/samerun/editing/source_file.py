@@ -17,9 +17,10 @@ from typing import TypeVar
 
 from samerun.editing.edit import NoEdit
 from samerun.editing.names import Names, collect_names
+from samerun.runs import untrusted
+from samerun.runs.source_lines import MOST_BYTES
 
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
-_LARGEST = 4 << 20  # bytes; beyond that a file is data
 _Node = TypeVar("_Node", bound=ast.AST)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _BLOCKS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Module)
@@ -37,14 +38,13 @@ class File:
     def read(cls, folder: Path, path: str) -> File:
         """The file folder/path, decoded as Python does (PEP 263). Raises NoEdit."""
         try:
-            if (folder / path).stat().st_size > _LARGEST:
-                raise NoEdit(f"{path} is too large to be a script")
-            data = (folder / path).read_bytes()
+            data = untrusted.read_bytes(folder / path, MOST_BYTES, follow=True)
             encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
             encoding = "utf-8" if encoding == "utf-8-sig" else encoding
             return cls(path, data.decode(encoding), encoding)
         except (OSError, SyntaxError, UnicodeDecodeError, LookupError) as error:
-            raise NoEdit(f"{path} cannot be read ({error})") from None
+            said = error.strerror if isinstance(error, OSError) else error
+            raise NoEdit(f"{path} cannot be read ({said})") from None
 
     @cached_property
     def tree(self) -> ast.Module:

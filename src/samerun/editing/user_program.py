@@ -14,8 +14,9 @@ from samerun.digest import digest_bytes
 from samerun.editing.edit import NoEdit
 from samerun.editing.entry_point import find_started
 from samerun.editing.source_file import File
+from samerun.runs import untrusted
+from samerun.runs.source_lines import MOST_BYTES, parse_site
 
-_SITE = re.compile(r"(?P<path>.+):(?P<line>\d+)")
 _GENERATED = re.compile(r"<.*>|.*[\\/]ipykernel_\d+[\\/].*")
 _MOST_FOLDERS = 2000
 
@@ -110,9 +111,10 @@ class Code:
         if path in self._edited and _digest(self._edited[path], path) == digest:
             return True
         try:
-            return digest_bytes((self.folder / path).read_bytes()).hex() == digest
+            data = untrusted.read_bytes(self.folder / path, MOST_BYTES, follow=True)
         except OSError:
             return False
+        return digest_bytes(data).hex() == digest
 
     def _below(self, name: str) -> Iterator[str]:
         """The files of this name in the folder and below, but in hidden folders and environments."""
@@ -131,11 +133,12 @@ class Code:
 
     def at(self, site: str | None) -> tuple[File, int]:
         """The file and line (from 1) of a call site `path.py:12`. Raises NoEdit."""
-        found = _SITE.fullmatch(site or "")
+        found = parse_site(site)
         if found is None:
             raise NoEdit("no line of the script is known for it")
-        file = self.file(found["path"])
-        return file, self._line_now(file, found["path"], int(found["line"]))
+        path, line = found
+        file = self.file(path)
+        return file, self._line_now(file, path, line)
 
     def expressions(self, site: str | None) -> tuple[File, list[ast.expr]]:
         """The file of a call site, and the expressions that stand there. Raises NoEdit."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from samerun.comparing.comparison import Comparison
+from samerun.experiments.launched_traceback import find_launched_traceback
 from samerun.launching.why_unrecorded import without_torch
+from samerun.runs import untrusted
 from samerun.runs.store import Run
 
 WHOLE = {"finished", "stopped"}
 _MORE_TIME = "give it more seconds, or fewer steps with --steps"
 _TAIL_LINES = 5
-_TAIL_BYTES = 16_384
+_TAIL_BYTES = 65_536  # what torchrun and its ranks say of one failure
 
 
 def is_crash(comparison: Comparison, runs: Sequence[Run]) -> bool:
@@ -20,6 +22,11 @@ def is_crash(comparison: Comparison, runs: Sequence[Run]) -> bool:
     if difference is None or all(run.outcome in WHOLE for run in runs):
         return False
     return difference.kind == "ended" or difference.what == "end"
+
+
+def failed_always(runs: Sequence[Run]) -> bool:
+    """Whether the command failed in every run: what it computed until then is no result, so not judged."""
+    return all(run.outcome == "failed" for run in runs)
 
 
 def explain_failure(runs: Sequence[Run], parted: bool) -> str | None:
@@ -60,26 +67,24 @@ def read_last_lines(runs: Sequence[Run]) -> tuple[str, ...]:
 
 
 def read_last_lines_of(run: Run) -> tuple[str, ...]:
-    """The last lines that a run printed, () when its output is not there."""
+    """The last lines that a run printed, () when its output is not there.
+
+    Where a launcher such as torchrun speaks last: those of the traceback of the process that it launched.
+    """
     try:
-        with open(run.path / "output.txt", "rb") as file:
-            file.seek(0, 2)
-            file.seek(max(0, file.tell() - _TAIL_BYTES))
-            text = file.read().decode("utf-8", "replace")
-    except OSError:
+        text = untrusted.read_end(run.path / "output.txt", _TAIL_BYTES).decode("utf-8", "replace")
+    except FileNotFoundError:
         return ()
-    return tuple(line for line in text.splitlines() if line.strip())[-_TAIL_LINES:]
+    except OSError as error:
+        return (f"{run.path / 'output.txt'} cannot be read: {error.strerror or error}",)
+    lines = [line for line in text.splitlines() if line.strip()]
+    return tuple(find_launched_traceback(lines) or lines)[-_TAIL_LINES:]
 
 
 def has_same_output(runs: Sequence[Run]) -> bool | None:
     """Whether all runs printed the same bytes; None when the output of one is not there."""
-    first: bytes | None = None
-    for run in runs:
-        try:
-            output = (run.path / "output.txt").read_bytes()
-        except OSError:
-            return None
-        if first is not None and output != first:
-            return False
-        first = output
-    return True
+    try:
+        digests = {untrusted.digest_file(run.path / "output.txt") for run in runs}
+    except OSError:
+        return None
+    return len(digests) <= 1

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 from samerun.runs.reading import Trace
+from samerun.runs.untrusted import parse_json
 
 _DIGEST = 16  # bytes
 
@@ -34,7 +33,7 @@ def _find_names(trace: Trace, at: int, group: str) -> list[str]:
         return []
     last = max(int(np.searchsorted(rows, at)) - 1, 0)
     try:
-        names = json.loads(trace.cell("detail", int(rows[last])) or "")
+        names = parse_json(trace.cell("detail", int(rows[last])) or "")
     except ValueError:
         return []
     return [str(name) for name in names] if isinstance(names, list) else []

@@ -16,6 +16,6 @@ def name_marker(source: str) -> str:
 def mark(run: str, name: str) -> None:
     """Create the empty file `name` in the run's folder; a disk that cannot be written is ignored."""
     try:
-        os.close(os.open(f"{run}/{name}", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644))
+        os.close(os.open(f"{run}/{name}", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
     except OSError:
         pass

@@ -25,7 +25,7 @@ class Output:
         self._closing = threading.Event()
         self._file: int | None = None
         try:
-            self._file = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+            self._file = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         except OSError as error:
             self.lost = error.strerror
         self._thread = threading.Thread(target=self._drain, name="samerun-output", daemon=True)

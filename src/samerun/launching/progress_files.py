@@ -7,11 +7,13 @@ when the plan's `stop_after` is complete; it then waits to be ended.
 from __future__ import annotations
 
 import math
+import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from samerun.lineage import CLAIM
+from samerun.runs import untrusted
 from samerun.runs.recorder_errors import BROKEN
 from samerun.runs.schema import only_helps
 
@@ -45,7 +47,7 @@ class Follower:
 
         A recorder that failed will never stop its process: one is enough, since there is no verdict without.
         """
-        if (self._run / BROKEN).exists():
+        if os.path.lexists(self._run / BROKEN):
             return True
         stopped = {_get_stem(path, _STOPPED) for path in self._training(_STOPPED)}
         if not stopped:
@@ -78,7 +80,7 @@ def _get_stem(path: Path, kind: str) -> str:
 def _read(path: Path) -> tuple[int | None, float | None]:
     """The step and loss of one progress file; None for what is absent or half written."""
     try:
-        step, text = path.read_text("ascii", "replace").split()
+        step, text = untrusted.read_text(path, 1 << 12, errors="replace").split()
         loss = float(text)
         return int(step), None if math.isnan(loss) else loss
     except (OSError, ValueError):

@@ -18,6 +18,7 @@ from samerun.launching.workspace import Workspace
 from samerun.runs import provenance
 from samerun.runs.manifest import FILE, Manifest
 from samerun.runs.plan import Plan
+from samerun.runs.secrets_in_text import hide_secrets
 from samerun.runs.store import Run
 from samerun.sources import hash_seed
 
@@ -102,7 +103,7 @@ def _make_manifest(request: LaunchRequest, plan: Plan, cwd: Path, folder: Path) 
     control = plan.control
     return Manifest(
         id=Path(plan.run).name,
-        command=tuple(request.command),
+        command=hide_secrets(request.command),
         cwd=str(cwd),  # a scratch copy is gone when somebody looks for the source
         started=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
         tier=plan.tier,

@@ -15,6 +15,7 @@ from samerun.ranks.identity import rank
 from samerun.recording import process_identity
 from samerun.recording.evidence_log import Journal
 from samerun.runs.schema import HELPER, SCHEMA
+from samerun.runs.secrets_in_text import hide_secrets
 from samerun.runs.trace import TraceWriter
 
 _REPORTED = frozenset({"draw", "seed", "unseeded", "entropy", "clock", "identity", "listing", "written"})
@@ -50,7 +51,7 @@ def _build_meta(journal: Journal, stem: str, role: str) -> dict[str, Any]:
         "role": role,
         "pair": process_identity.pair(rank(), stem, role, ""),
         "world_size": 1,
-        "argv": sys.orig_argv,
+        "argv": hide_secrets(sys.orig_argv),
         "python": sys.version.split()[0],
         "torch": None,
     }

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from samerun.ranks.identity import rank
 from samerun.runs.schema import HELPER, WORKER
+from samerun.runs.secrets_in_text import hide_secrets
 
 _born = os.getpid()
 
@@ -47,7 +48,7 @@ def find_role() -> str:
 
 def digest_argv() -> str:
     """Eight hex digits over the command line of this process, to tell programs of one run apart."""
-    arguments = [os.path.basename(part) for part in sys.orig_argv[:1]] + sys.orig_argv[1:]
+    arguments = [os.path.basename(part) for part in sys.orig_argv[:1]] + [*hide_secrets(sys.orig_argv)[1:]]
     return hashlib.sha256("\0".join(arguments).encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
 
@@ -66,7 +67,7 @@ def claim(run: Path, as_role: str | None = None) -> str:
     """
     for stem in _walk_stems(find_role() if as_role is None else as_role):
         try:
-            os.close(os.open(run / f"{stem}.trace.arrow", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+            os.close(os.open(run / f"{stem}.trace.arrow", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError:
             continue
         return stem

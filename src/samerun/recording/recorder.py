@@ -179,7 +179,7 @@ class Recorder:
         loss = "nan" if sink.loss is None else f"{sink.loss:.9g}"
         try:
             path = sink.run / f"{sink.stem}.progress"
-            fd = os.open(path, os.O_CREAT | os.O_WRONLY, 0o644)
+            fd = os.open(path, os.O_CREAT | os.O_WRONLY, 0o600)
             try:
                 os.pwrite(fd, f"{step:<12d} {loss:<24s}\n".encode(), 0)
             finally:

@@ -11,11 +11,16 @@ from rich.text import Text
 
 # Cc control, Cf format (direction overrides, zero width), Co private, Cs surrogate, Zl and Zp separators.
 _HIDDEN = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
+_LONGEST = 100_000  # characters
 
 
 def clean(value: object) -> str:
-    """One line without anything that a terminal would act on; such characters become `?` or a space."""
-    return "".join(map(_make_visible, str(value)))
+    """One line without anything that a terminal would act on; such characters become `?` or a space.
+
+    What is longer than any command is cut: to wrap it would take minutes.
+    """
+    text = str(value)[:_LONGEST]
+    return text if text.isprintable() else "".join(map(_make_visible, text))
 
 
 def style_text(value: object, style: str = "") -> Text:

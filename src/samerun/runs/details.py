@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TypeVar
+
+from samerun.runs.untrusted import parse_json
 
 _T = TypeVar("_T")
 
@@ -17,6 +18,6 @@ def parse_detail(detail: str | None, kind: type[_T]) -> _T | None:
 
     try:
         # Not msgspec's own decoder, which refuses the NaN and the lone surrogates that recorders write.
-        return msgspec.convert(json.loads(detail or ""), kind)
-    except (ValueError, RecursionError):
+        return msgspec.convert(parse_json(detail or ""), kind)
+    except ValueError:
         return None

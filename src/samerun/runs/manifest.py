@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from samerun.errors import RunError, SchemaError
+from samerun.runs import untrusted
 from samerun.runs.schema import SCHEMA
+from samerun.runs.secrets_in_text import hide_secrets
 
 FILE = "manifest.json"
 Outcome = Literal["running", "finished", "failed", "interrupted", "timeout", "stopped"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+_MOST_BYTES = 32 << 20  # it names each file of code that ran
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ class Manifest:
         text = json.dumps(self.to_dict(), indent=2, sort_keys=True, default=str) + "\n"
         temporary = folder / f".{FILE}.{secrets.token_hex(4)}"
         try:
+            temporary.touch(0o600, exist_ok=False)
             temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
             os.replace(temporary, folder / FILE)
         except OSError:
@@ -67,13 +71,13 @@ class Manifest:
         """
         path = folder / FILE
         try:
-            value = json.loads(path.read_text(encoding="utf-8"))
+            value = untrusted.parse_json(untrusted.read_text(path, _MOST_BYTES))
         except OSError as error:
             raise RunError(
                 f"The manifest {path} cannot be read: {error.strerror or error}. "
                 "A run is a folder with a manifest.json; name one, or record the run again."
             ) from None
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise _make_damaged_error(path, error) from None
         if not isinstance(value, dict):
             raise _make_damaged_error(path, f"a JSON {type(value).__name__} instead of an object")
@@ -96,11 +100,14 @@ def _read_dict(path: Path, value: Mapping[str, Any]) -> Manifest:
             raise _make_damaged_error(path, f"{name!r} is {str(values[name])[:60]!r}")
     if not all(isinstance(part, str) for part in values["command"]):
         raise _make_damaged_error(path, f"'command' is {str(values['command'])[:60]!r}")
+    for name, (least, most) in _RANGES.items():
+        if values[name] is not None and not least <= values[name] <= most:
+            raise _make_damaged_error(path, f"{name!r} is {str(values[name])[:60]}")
     if values["outcome"] not in OUTCOMES:
         raise _make_damaged_error(
             path, f"'outcome' is {values['outcome']!r}, not one of {', '.join(OUTCOMES)}"
         )
-    return Manifest(**{**values, "command": tuple(values["command"])})
+    return Manifest(**{**values, "command": hide_secrets(values["command"])})
 
 
 _NONE = type(None)
@@ -125,6 +132,13 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "packages": (dict,),
     "settings": (dict,),
     "schema": (int,),
+}
+
+
+_RANGES: Mapping[str, tuple[float, float]] = {
+    "duration_s": (0, 1e12),
+    "exit_code": (-(2**31), 2**32 - 1),  # Windows has codes of 32 bits
+    "steps": (0, 2**31 - 1),
 }
 
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from samerun.runs.secrets_in_text import LOGIN, TOKEN
+
 # Variables that can change the numbers of a training. A name that ends with * is a prefix.
 ALLOWED = frozenset(
     {
@@ -45,8 +47,7 @@ _PREFIXES = tuple(name[:-1] for name in ALLOWED if name.endswith("*"))
 _OF_THE_LAUNCH = "TORCHELASTIC_"  # torchrun's run id and files: other in every run, and of no effect
 _SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|(^|_)KEYS?($|_)|COOKIE", re.IGNORECASE)
 _SECRET_VALUE = re.compile(
-    r"://[^/\s]*@"  # a password in an address
-    r"|\b(?:hf_|gh[a-z]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|eyJ)[\w-]{8}"  # well-known tokens
+    f"{LOGIN.pattern}|{TOKEN.pattern}"
     r"|^(?=\S*\d)(?=\S*[A-Za-z])[A-Za-z0-9+=_-]{32,}$"  # one long word of letters and digits
 )
 _GIT_S = 5.0

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from samerun.errors import SchemaError, TraceError
-from samerun.runs import columns, frames
+from samerun.runs import columns, frames, untrusted
 from samerun.runs.difference import Row
 from samerun.runs.schema import SCHEMA
 from samerun.runs.trace import META, SUFFIX, WORDS, build_arrow_schema
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int32] | npt.NDArray[np.int64]
     Bools = npt.NDArray[np.bool_]
 
-_ROW = ("step", *WORDS, "digest", "inputs", "value", "flags", "detail")
+MOST_BYTES = 8 << 30  # of one trace: twelve million steps with ten records each
+_LONGEST_WORD = 1 << 16  # characters
+_VALUES = ("step", "digest", "inputs", "value", "flags", "detail")
+_ROW = (*_VALUES, *WORDS)
 
 
 class Column(NamedTuple):
@@ -116,8 +119,22 @@ class Trace:
 
     def rows(self, mask: Bools) -> list[Row]:
         """The records where bool[n] is true, in order."""
-        chosen = self.table.select(_ROW).filter(columns.build_truths(mask))
-        return [Row(**values, process=self.stem) for values in chosen.to_pylist()]
+        chosen = self.table.select(_VALUES).filter(columns.build_truths(mask)).to_pylist()
+        # Of each word one object, however often it stands there: a megabyte is not to become a gigabyte.
+        words = [([*self.words(name), None], self.codes(name)[mask].tolist()) for name in WORDS]
+        return [
+            Row(
+                **values,
+                **{name: known[codes[at]] for name, (known, codes) in zip(WORDS, words, strict=True)},
+                process=self.stem,
+            )
+            for at, values in enumerate(chosen)
+        ]
+
+    def parts(self, mask: Bools) -> list[bytes | None]:
+        """The digests of single tensors, or the sample, of the records where bool[n] is true."""
+        found: list[bytes | None] = self.table.column("parts").filter(columns.build_truths(mask)).to_pylist()
+        return found
 
     def losses(self) -> dict[int, tuple[float, ...]]:
         """The losses of each step, in order."""
@@ -155,37 +172,71 @@ def read_trace(path: Path) -> Trace:
 
     Raises TraceError when the file cannot be read as a trace, SchemaError for a version not known here.
     """
+    try:
+        with untrusted.open_file(path, MOST_BYTES) as file:
+            return _adopt_rank(_read_open(path, file))
+    except OSError as error:
+        raise TraceError(
+            f"The trace {path} cannot be read: {error.strerror or error}. "
+            "Copy it again from where it was made, or record the run again."
+        ) from None
+
+
+def _read_open(path: Path, file: BinaryIO) -> Trace:
     import pyarrow as pa
 
+    size = os.fstat(file.fileno()).st_size
     try:
-        with path.open("rb") as file:
-            data = file.read()
-    except OSError as error:
-        raise TraceError(f"The trace {path} cannot be read: {error.strerror or error}.") from None
-    try:
-        extent = frames.find_whole(memoryview(data))
+        extent = frames.find_whole(file, size)
     except ValueError as error:
         raise _make_corrupt_error(path, error) from None
     if extent.frames == 0:
         raise TraceError(
-            f"The trace {path} ends after {len(data)} bytes, before its first record: its process was killed "
+            f"The trace {path} ends after {size} bytes, before its first record: its process was killed "
             "at the start. Record the run again."
         )
+    file.seek(0)
+    whole = pa.PythonFile(_Part(file, extent.length), "r")
     try:
         # Batches are small: threads cost more than they save.
         options = pa.ipc.IpcReadOptions(use_threads=False)
-        with pa.ipc.open_stream(pa.py_buffer(data).slice(0, extent.length), options=options) as stream:
+        with pa.ipc.open_stream(whole, options=options) as stream:
             meta = _read_meta(path, stream.schema)
+            if not stream.schema.equals(build_arrow_schema({}), check_metadata=False):
+                raise _make_corrupt_error(path, f"its columns are {stream.schema.names}")
             batches = []
             for batch in stream:
                 batch.validate(full=True)  # a file may come from a stranger: no index may lead outside
                 batches.append(batch)
-        if not stream.schema.equals(build_arrow_schema({}), check_metadata=False):
-            raise _make_corrupt_error(path, f"its columns are {stream.schema.names}")
         table = pa.Table.from_batches(batches, stream.schema).unify_dictionaries().combine_chunks()
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, MemoryError) as error:
+    except MemoryError:
+        raise TraceError(
+            f"The trace {path} does not fit into the memory of this machine. Read it on one that has more."
+        ) from None
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
         raise _make_corrupt_error(path, error) from None
-    return _adopt_rank(Trace(path, meta, table, extent.complete))
+    trace = Trace(path, meta, table, extent.complete)
+    if len(trace) and trace.steps.min() < -1:  # the setup may stand there, and nothing before it
+        raise _make_corrupt_error(path, f"it has steps {trace.steps.min()} to {trace.steps.max()}")
+    longest = max((len(word) for name in WORDS for word in trace.words(name) if word is not None), default=0)
+    if longest > _LONGEST_WORD:
+        raise _make_corrupt_error(path, f"it has a name of {longest} characters")
+    return trace
+
+
+class _Part:
+    """The start of a file, for Arrow."""
+
+    closed = False
+
+    def __init__(self, file: BinaryIO, length: int) -> None:
+        self._file = file
+        self._left = length
+
+    def read(self, count: int = -1) -> bytes:
+        data = self._file.read(self._left if count < 0 else min(count, self._left))
+        self._left -= len(data)
+        return data
 
 
 def _adopt_rank(trace: Trace) -> Trace:
@@ -194,7 +245,7 @@ def _adopt_rank(trace: Trace) -> Trace:
         return trace
     found = trace.rows(trace.is_one_of("what", {"note"}) & trace.is_one_of("name", {"rank"}))
     try:
-        said = json.loads(found[-1].detail or "")
+        said = untrusted.parse_json(found[-1].detail or "")
         rank, world_size = int(said["rank"]), int(said["world_size"])
     except (IndexError, ValueError, KeyError, TypeError):
         return trace
@@ -205,7 +256,7 @@ def _adopt_rank(trace: Trace) -> Trace:
 
 def _read_meta(path: Path, schema: pa.Schema) -> dict[str, Any]:
     text = (schema.metadata or {}).get(META)
-    meta = None if text is None else json.loads(text)
+    meta = None if text is None else untrusted.parse_json(text.decode())
     if not isinstance(meta, dict) or "schema" not in meta:
         raise TraceError(
             f"{path} is an Arrow stream, but not a trace of samerun's: it has no `samerun` metadata."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import secrets
 import shutil
@@ -19,7 +20,7 @@ from samerun.runs.trace import SUFFIX
 ROOT = Path(".samerun")
 _ID = re.compile(r"\d{8}T\d{6}\.\d{3}Z-[0-9a-f]{6}")  # in the order of time, to the millisecond
 _LEAST = 1 << 20  # bytes that must be free for a run to begin
-_LAST = re.compile(r"last(?:~(\d+))?")
+_LAST = re.compile(r"last(?:~(\d{1,9}))?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,22 @@ class Run:
         """How long it took, 0.0 when that is not known."""
         return self.manifest.duration_s or 0.0
 
+    @property
+    def lies_in_its_folder(self) -> bool:
+        """Whether its working directory is the folder that holds it, or samerun's own, or below that.
+
+        Elsewhere only its manifest, which may be a stranger's, leads to that folder.
+        """
+        try:
+            there, store = Path(self.manifest.cwd).resolve(), self.path.parents[1]
+            holds = store.name == ROOT.name and there == store.parent.resolve()
+            return holds or there.is_relative_to(Path.cwd().resolve())
+        except (OSError, RuntimeError, ValueError, IndexError):
+            return False
+
     def trace_paths(self) -> list[Path]:
         """The files of its traces, in the order of their names."""
-        return sorted(path for path in self.path.glob(f"*{SUFFIX}") if path.is_file())
+        return sorted(self.path.glob(f"*{SUFFIX}"))
 
     def traces(self) -> dict[str, Trace]:
         """Its traces by process. Raises TraceError, SchemaError for the first that cannot be read."""
@@ -106,7 +120,7 @@ class Store:
                 stamp = f"{now:%Y%m%dT%H%M%S}.{now.microsecond // 1000:03d}Z"
                 path = self.runs / f"{stamp}-{secrets.token_hex(3)}"
                 try:
-                    path.mkdir()
+                    path.mkdir(0o700)  # it holds what the command printed
                 except FileExistsError:
                     continue
                 return path.absolute()
@@ -129,8 +143,8 @@ class Store:
 
         Raises RunNotFound when no run, or more than one, answers to the name.
         """
-        if (path := Path(name)).is_dir() and (path / FILE).is_file():
-            return Run(path.absolute())
+        if os.path.isdir(name) and os.path.lexists(os.path.join(name, FILE)):
+            return Run(Path(name).absolute())
         runs = self.list()
         if last := _LAST.fullmatch(name):
             back = int(last[1] or 0)

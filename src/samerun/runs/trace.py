@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from samerun.runs import columns
+from samerun.runs.frames import MOST_ROWS, MOST_UNPACKED
 from samerun.runs.schema import SCHEMA
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class TraceWriter:
         self._stream = pa.ipc.new_stream(pa.PythonFile(self._sink, "w"), self._schema, options=options)
         self._fd = -1
         try:
-            self._fd = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o644)
+            self._fd = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
         except OSError as error:
             self._fail(error)
         self._write_batch()  # with the schema: a process killed early leaves a trace that can be read
@@ -82,8 +83,9 @@ class TraceWriter:
         self._records.append(record)
 
     def flush(self) -> None:
-        """Hand the records to the operating system, as one batch."""
-        if self._records:
+        """Hand the records to the operating system, in batches that a reader accepts."""
+        records = self._records
+        for self._records in _split(records):
             self._write_batch()
 
     def close(self) -> None:
@@ -160,6 +162,21 @@ class TraceWriter:
             except OSError:
                 pass  # the same disk
             self._fd = -1
+
+
+def _split(records: list[Record]) -> Iterator[list[Record]]:
+    """The records in portions that stay below the limits of runs/frames.py."""
+    portion: list[Record] = []
+    size = 0
+    for record in records:
+        more = 4 * len(record.detail or "") + len(record.parts or b"")
+        if portion and (len(portion) == MOST_ROWS or size + more > MOST_UNPACKED // 2):
+            yield portion
+            portion, size = [], 0
+        portion.append(record)
+        size += more
+    if portion:
+        yield portion
 
 
 class _Words:

@@ -204,6 +204,14 @@ def test_a_command_that_always_fails_is_unknown(tmp_path: Path) -> None:
     assert result.output
 
 
+def test_what_a_command_that_always_fails_computed_is_no_result(tmp_path: Path) -> None:
+    """Its batches differ before it fails: that is not what is wrong with it."""
+    result = checked(Script(crashes=dict.fromkeys(range(1, 9), 3), batches=("python-random",)), tmp_path)
+    assert (result.verdict, result.difference, result.causes) == ("unknown", None, ())
+    assert result.reason == "the command failed in every run: exit code 1 after 3 steps"
+    assert result.output == ("starting", "Traceback", "ValueError: no data")
+
+
 def test_a_timeout_is_unknown_and_says_what_to_do(tmp_path: Path) -> None:
     result = checked(Script(timeouts=frozenset({1, 2})), tmp_path, timeout=5.0)
     assert result.verdict == "unknown"

@@ -345,6 +345,8 @@ def test_a_rare_difference_is_waited_for(tmp_path: Path) -> None:
 
 def test_crashes_and_nothing_recorded_are_unknown(tmp_path: Path) -> None:
     assert diagnosed(Script(crashes={2: 1}), tmp_path).check.verdict == "unknown"
+    always = Script(crashes=dict.fromkeys(range(1, 9), 3), batches=("python-random",))
+    assert diagnosed(always, tmp_path).check.verdict == "unknown"
     assert diagnosed(Script(imports_torch=False, steps=0), tmp_path).check.verdict == "unknown"
 
 

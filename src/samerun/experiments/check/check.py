@@ -28,6 +28,7 @@ from samerun.explaining.explained import Explained
 from samerun.health.examine import examine
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Plan
+from samerun.runs.secrets_in_text import hide_secrets
 from samerun.runs.store import Run
 from samerun.sources.catalogue import in_folder
 
@@ -64,7 +65,7 @@ def start_undecided(request: Request, runs: Sequence[Run], comparisons: Sequence
     return CheckResult(
         "unknown",
         tuple(run.id for run in runs),
-        command=request.command,
+        command=hide_secrets(request.command),
         folder=str(request.folder),
         steps=min(run.steps for run in runs),
         scope=scope.describe_scope(comparisons),

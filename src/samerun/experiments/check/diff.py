@@ -32,6 +32,7 @@ def diff(store: Store, runs: Sequence[Run]) -> CheckResult:
         tuple(run.id for run in runs),
         command=manifests[0].command if len({item.command for item in manifests}) == 1 else (),
         folder=manifests[0].cwd,
+        foreign=not runs[0].lies_in_its_folder,
         steps=min(run.steps for run in runs),
         scope=scope.describe_scope(comparisons),
         losses=list_losses(comparisons),

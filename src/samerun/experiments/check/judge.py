@@ -13,7 +13,9 @@ from samerun.runs.store import Run
 
 
 def find_first_parting(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> int | None:
-    """Which comparison parts first in time, other than by a crash; None when none does."""
+    """Which comparison parts first in time, other than by a crash; None: none does, or all failed."""
+    if run_outcome.failed_always(runs):
+        return None
     pairs = zip(comparisons, runs[1:], strict=True)
     uncrashed = [item for item, run in pairs if not run_outcome.is_crash(item, (runs[0], run))]
     parted = find_earliest(uncrashed)

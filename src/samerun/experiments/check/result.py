@@ -37,6 +37,12 @@ class CheckResult:
     place: str = ""  # the folder that holds the runs
     verdicts: tuple[Verdict, ...] = ()  # of each run but the first, held against the first
     parted: tuple[str, str] | None = None  # the two of `runs` that part first: `pair` may be recorded again
+    foreign: bool = False  # only the manifest of a run that lies elsewhere leads to `folder`
+
+    @property
+    def code_folder(self) -> str:
+        """The folder whose code may be shown, "" for none."""
+        return "" if self.foreign else self.folder
 
     def to_json(self) -> dict[str, Any]:
         """The values of `--json`: the keys of schema 1, then those that only inform."""

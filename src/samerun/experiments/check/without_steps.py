@@ -32,7 +32,8 @@ def check(trials: Trials, result: CheckResult, runs: Sequence[Run]) -> CheckResu
         losses=(),
         notes=tuple(dict.fromkeys((*result.notes, *comparison.notes))),
     )
-    if difference is not None and not run_outcome.is_crash(comparison, pair):
+    crashed = run_outcome.failed_always(pair) or run_outcome.is_crash(comparison, pair)
+    if difference is not None and not crashed:
         proof = Proof(trials, plan) if request.confirm else None
         findings = explain_and_confirm(Explained(difference), proof)
         return replace(

@@ -24,6 +24,7 @@ from samerun.launching.why_unrecorded import without_torch
 from samerun.recording.steps.step_timer import step_seconds
 from samerun.runs.plan import Control, Plan
 from samerun.runs.recorder_errors import explain_broken
+from samerun.runs.secrets_in_text import hide_secrets
 from samerun.runs.store import Run
 from samerun.sources.catalogue import find_sources
 from samerun.sources.threads import Threads
@@ -78,7 +79,7 @@ class _Costing:
         """Measure, then search."""
         request = self.request
         first = self._run(replace(NOTHING, tier="steps"), "once, to see what it uses")
-        result = CostResult("unknown", request.command, place=str(request.store.runs))
+        result = CostResult("unknown", hide_secrets(request.command), place=str(request.store.runs))
         if failure := run_outcome.explain_failure([first], parted=False):
             return replace(result, reason=failure, output=run_outcome.read_last_lines([first]))
         if not first.steps and (why := explain_broken(first.path) or without_torch(first.path)):

@@ -18,8 +18,10 @@ from samerun.explaining.confirm import SURE, is_free, judge, points
 from samerun.explaining.delta_debugging import find_smallest
 from samerun.explaining.locate import locate_cause
 from samerun.explaining.patch import Patch, patch
+from samerun.runs import untrusted
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Plan
+from samerun.runs.source_lines import MOST_BYTES
 from samerun.runs.store import Run
 from samerun.sources.base.system_value import World
 from samerun.sources.catalogue import find_sources
@@ -139,7 +141,7 @@ class Candidates:
         now = patch(settled.patched, folder, settled.by_edit())
         text = None if now is None else now.files.get(path)
         if text is None:
-            text = (folder / path).read_text("utf-8", "replace")
+            text = untrusted.read_text(folder / path, MOST_BYTES, errors="replace", follow=True)
         site = f"{path}:{line_map.map_line(int(line), text, edited)}"
         return replace(proven.comparison, difference=replace(difference, call_site=site))
 

@@ -66,6 +66,7 @@ def _describe_alone(run: Run) -> CheckResult:
         (run.id,),
         command=manifest.command,
         folder=manifest.cwd,
+        foreign=not run.lies_in_its_folder,
         steps=run.steps,
         reason="only one run: record another, and compare it with this one",
         losses=(_read_losses(run),),

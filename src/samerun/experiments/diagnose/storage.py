@@ -9,16 +9,19 @@ from typing import Any
 
 from samerun.errors import RunError, SchemaError
 from samerun.experiments.diagnose.result import Diagnosis
+from samerun.runs import untrusted
 from samerun.runs.schema import SCHEMA
 from samerun.runs.store import Run
 
 FILE = "diagnosis.json"
+_MOST_BYTES = 128 << 20  # it has the losses of each step of each run
 
 
 def save(diagnosis: Diagnosis, run: Run) -> Path:
     """Write it into the folder of this run, and return the file. Raises OSError."""
     path = run.path / FILE
     text = json.dumps(diagnosis.to_json(), indent=2, allow_nan=False) + "\n"
+    path.touch(0o600)
     path.write_text(text, encoding="utf-8", errors="backslashreplace")
     return path
 
@@ -31,14 +34,16 @@ def load(run: Run) -> Diagnosis | None:
     """
     path = run.path / FILE
     try:
-        text = path.read_text(encoding="utf-8")
+        text = untrusted.read_text(path, _MOST_BYTES)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise _make_damaged_error(path, error.strerror or error) from None
+    except ValueError as error:
         raise _make_damaged_error(path, error) from None
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        value = untrusted.parse_json(text)
+    except ValueError as error:
         raise _make_damaged_error(path, error) from None
     if not isinstance(value, dict):
         raise _make_damaged_error(path, f"a JSON {type(value).__name__} instead of an object")
@@ -56,6 +61,7 @@ def _read(path: Path, value: Mapping[str, Any], run: Run) -> Diagnosis:
     manifest = run.manifest
     known = {
         "folder": manifest.cwd,
+        "foreign": not run.lies_in_its_folder,
         "place": str(run.path.parent),
         "controlled": manifest.mode not in (None, "off"),
     }

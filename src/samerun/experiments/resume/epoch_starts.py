@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from samerun.runs.reading import Trace
+from samerun.runs.untrusted import parse_json
 
 if TYPE_CHECKING:
     from samerun.runs.reading import Ints
@@ -65,7 +65,7 @@ class EpochStarts:
         if beginning is None or beginning.indices is None:
             return None
         try:
-            number = json.loads(self._trace.cell("detail", beginning.indices) or "")["batch"]
+            number = parse_json(self._trace.cell("detail", beginning.indices) or "")["batch"]
         except (ValueError, KeyError, TypeError):
             return None
         return number if isinstance(number, int) else None

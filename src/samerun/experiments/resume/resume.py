@@ -28,6 +28,7 @@ from samerun.explaining.confirm import find_position
 from samerun.explaining.explained import Explained
 from samerun.runs.difference import Difference
 from samerun.runs.schema import PHASES
+from samerun.runs.secrets_in_text import hide_secrets
 from samerun.runs.store import Run
 from samerun.sources.resume_state import ResumeState
 
@@ -240,14 +241,14 @@ class _Experiment:
         return ResumeResult(
             "unknown",
             tuple(run.id for run in self.runs),
-            command=request.command,
+            command=hide_secrets(request.command),
             folder=str(request.folder),
             losses=tuple(self.losses),
             notes=tuple(dict.fromkeys(self.notes)),
             controlled=request.control is not None,
             place=str(request.store.runs),
             roles=tuple(self.roles),
-            resume_with=request.resume_with,
+            resume_with=hide_secrets(request.resume_with),
             kill_at=tuple(item.at for item in self.killed),
             resumed_at=tuple(began),
             **told,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from samerun.runs import untrusted
 from samerun.runs.provenance import describe_git
 
 _PACKAGES = ("torch", "numpy")
@@ -27,8 +28,10 @@ def digest_code(command: Sequence[str], folder: Path) -> str:
                 continue
             known = path.stat()
             seen.update(word.encode())
-            whole = known.st_size <= _LARGEST
-            seen.update(path.read_bytes() if whole else f"{known.st_size} {known.st_mtime_ns}".encode())
+            if known.st_size <= _LARGEST:
+                seen.update(untrusted.read_bytes(path, _LARGEST, follow=True))
+            else:
+                seen.update(f"{known.st_size} {known.st_mtime_ns}".encode())
         except (OSError, ValueError):
             continue
     for name in _PACKAGES:

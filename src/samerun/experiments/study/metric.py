@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -10,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from samerun.errors import RunError, UsageError
+from samerun.runs import untrusted
 
 _JSON, _FILE = "json:", "file:"
+_MOST_BYTES = 256 << 20
 
 
 def check(metric: str) -> None:
@@ -60,7 +61,7 @@ def read(metric: str, printed: str, folder: Path) -> float:
 
 def _read_json(metric: str, path: Path) -> Any:
     try:
-        return json.loads(_read_text(metric, path))
+        return untrusted.parse_json(_read_text(metric, path))
     except ValueError as error:
         raise RunError(f"the metric {metric}: {path.name} is not JSON ({error})") from None
 
@@ -78,7 +79,7 @@ def _find_value(metric: str, value: Any, key: str) -> Any:
 
 def _read_text(metric: str, path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8").strip()
+        return untrusted.read_text(path, _MOST_BYTES, follow=True).strip()
     except OSError as error:
         raise RunError(f"the metric {metric}: {path.name} cannot be read ({error.strerror})") from None
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from samerun.errors import RunError, UsageError
 from samerun.experiments.study.tasks import Task, TaskResult
+from samerun.runs.secrets_in_text import hide_secrets
 
 EXPERIMENT = "samerun study"
 _KEY = "samerun.key"
@@ -54,7 +55,7 @@ class Tracking:
 
     def _params(self, task: Task) -> list[tuple[str, str]]:
         seeds = [(f"seed.{source}", str(seed)) for source, seed in task.seeds.items()]
-        command = shlex.join(task.command)[:500]
+        command = shlex.join(hide_secrets(task.command))[:500]
         return [("command", command), ("metric", task.metric[:500]), ("mode", task.mode), *seeds]
 
     def _logged(self) -> set[str]:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+from dataclasses import replace
 from pathlib import Path
+
+import msgspec
 
 from samerun.errors import RunError
 from samerun.experiments.study.tasks import Task, TaskResult
+from samerun.runs import untrusted
+from samerun.runs.secrets_in_text import hide_secrets
 
 FILE = "studies.jsonl"
+_MOST_BYTES = 1 << 30  # half a kB a run
 
 
 class Ledger:
@@ -25,9 +32,11 @@ class Ledger:
 
     def add(self, task: Task, done: TaskResult) -> None:
         """Keep a result, on disk before this returns. Raises RunError when the disk does not take it."""
-        line = json.dumps({"task": json.loads(task.to_json()), "done": json.loads(done.to_json())})
+        shown = replace(task, command=hide_secrets(task.command))
+        line = json.dumps({"task": json.loads(shown.to_json()), "done": json.loads(done.to_json())})
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.touch(0o600)
             with self._path.open("ab+") as file:
                 file.seek(0, os.SEEK_END)
                 if file.tell():
@@ -46,15 +55,20 @@ class Ledger:
 
     def _read(self) -> dict[str, TaskResult]:
         try:
-            text = self._path.read_text(encoding="utf-8", errors="replace")
-        except OSError:
+            text = untrusted.read_text(self._path, _MOST_BYTES, errors="replace")
+        except FileNotFoundError:
             return {}
+        except OSError as error:
+            raise RunError(
+                f"The results in {self._path} cannot be read: {error.strerror or error}. Move it away, and "
+                "start the study again."
+            ) from None
         known = {}
         for line in text.splitlines():
             try:
-                done = TaskResult.from_json(json.dumps(json.loads(line)["done"]))
+                done = msgspec.convert(untrusted.parse_json(line)["done"], TaskResult)
             except (ValueError, KeyError, TypeError):
                 continue
-            if done.value is not None:
+            if done.value is not None and math.isfinite(done.value):
                 known[done.key] = done
         return known

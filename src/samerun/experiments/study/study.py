@@ -22,6 +22,7 @@ from samerun.experiments.study.variance import (
     spread,
     sum_up,
 )
+from samerun.runs.secrets_in_text import hide_secrets
 from samerun.sources.catalogue import labelled
 
 KERNELS = "kernels"
@@ -105,10 +106,10 @@ class _Study:
         """Carry out whatever is not known yet, then count."""
         asked = self.asked
         result = StudyResult(
-            asked.command,
+            hide_secrets(asked.command),
             asked.metric,
             seeds=asked.seeds,
-            against=asked.against,
+            against=hide_secrets(asked.against),
             higher_is_better=asked.higher_is_better,
             place=str(asked.root),
         )

@@ -19,9 +19,12 @@ from samerun.experiments.varied_runs import leave_alone
 from samerun.launching.launch import LaunchRequest
 from samerun.launching.working_copy import make_scratch_copy
 from samerun.launching.workspace import Workspace
+from samerun.runs import untrusted
 from samerun.runs.plan import Control, Plan
 from samerun.runs.schema import COMPARED, only_helps
 from samerun.runs.store import Run, Store
+
+_MOST_OUTPUT = 256 << 20  # bytes at its end, where the last match of the metric is
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ def _describe_done(task: Task, run: Run, folder: Path) -> TaskResult:
     if failure := run_outcome.explain_failure([run], parted=False):
         last = run_outcome.read_last_lines([run])
         return TaskResult(task.key, None, run.id, reason=f"{failure}{f': {last[-1]}' if last else ''}")
-    printed = (run.path / "output.txt").read_text(encoding="utf-8", errors="replace")
+    printed = untrusted.read_end(run.path / "output.txt", _MOST_OUTPUT).decode("utf-8", "replace")
     try:
         value = metric.read(task.metric, printed, folder)
         return TaskResult(task.key, value, run.id, digest_run(run), run.duration_s, run.steps)

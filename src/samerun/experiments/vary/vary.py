@@ -25,6 +25,7 @@ from samerun.experiments.vary.result import Effect, VaryResult
 from samerun.explaining.delta_debugging import find_smallest
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Control, Plan
+from samerun.runs.secrets_in_text import hide_secrets
 from samerun.runs.store import Run
 from samerun.sources.catalogue import find_sources
 from samerun.sources.source import Kind
@@ -132,7 +133,7 @@ class _Varying:
         result = VaryResult(
             "unknown",
             tuple(run.id for run in runs),
-            request.command,
+            hide_secrets(request.command),
             str(request.folder),
             None if self.varied.control is None else self.varied.control.mode,
             scope.count_steps(comparisons),

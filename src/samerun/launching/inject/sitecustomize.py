@@ -32,7 +32,9 @@ def _complain(plan: str, text: str, name: str) -> None:
     import json
 
     try:
-        with open(os.path.join(json.loads(plan)["run"], name), "a", encoding="utf-8") as file:
+        path = os.path.join(json.loads(plan)["run"], name)
+        fd = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+        with os.fdopen(fd, "a", encoding="utf-8") as file:
             file.write(" ".join(text.split()) + "\n")
     except (OSError, ValueError, KeyError, TypeError):
         pass

@@ -28,6 +28,7 @@ from samerun.runs import schema
 from samerun.runs.plan import Plan
 from samerun.runs.record import Record
 from samerun.runs.recorder_errors import complain
+from samerun.runs.secrets_in_text import hide_secrets
 from samerun.runs.trace import TraceWriter
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ class TraceSink:
                 self._rank[0], self.stem, process_identity.find_role(), process_identity.digest_argv()
             ),
             "world_size": self._rank[1],
-            "argv": sys.orig_argv,
+            "argv": hide_secrets(sys.orig_argv),
             "python": sys.version.split()[0],
             "torch": torch.__version__,
         }

@@ -42,7 +42,7 @@ class Card:
 
 def build_cards(diagnosis: Diagnosis) -> list[Card]:
     """A card for each first difference, in the order of time."""
-    folder = diagnosis.check.folder
+    folder = diagnosis.check.code_folder
     return [_build_card(number, found, folder) for number, found in enumerate(diagnosis.found, start=1)]
 
 

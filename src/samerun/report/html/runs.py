@@ -31,8 +31,9 @@ class RunRow:
         if self.run is None or self.run.manifest.mode in (None, "off"):
             return "nothing"
         manifest = self.run.manifest
-        only = (manifest.plan.get("control") or {}).get("only")
-        what = ", ".join(map(str, only)) if only else f"mode {manifest.mode}"
+        control = manifest.plan.get("control")
+        only = control.get("only") if isinstance(control, dict) else None
+        what = ", ".join(map(str, only)) if isinstance(only, list) and only else f"mode {manifest.mode}"
         return f"{what}, seed {manifest.seed}"
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from samerun.report.text import first_difference
+from samerun.runs.source_lines import read_source
 
 _LONGEST = 200_000  # characters that are worth taking apart
 
@@ -42,7 +43,7 @@ class DiffLine:
 
 def excerpt(site: str | None, folder: str) -> list[CodeLine]:
     """The source line of a call site and its neighbours, as the file reads now; [] when it is gone."""
-    found = None if site is None else first_difference.read_source(site, folder)
+    found = None if site is None else read_source(site, folder)
     if found is None:
         return []
     lines, here = found

@@ -14,6 +14,7 @@ from samerun.report.text import causes
 from samerun.report.text import first_difference as place
 from samerun.report.text.losses import build_loss_table
 from samerun.report.text.opening import format_verdict, show_opening
+from samerun.runs.secrets_in_text import ask_for_hidden
 from samerun.sources.catalogue import in_folder
 
 
@@ -24,7 +25,7 @@ def show(result: CheckResult, console: Console) -> None:
     if table:
         put(console, [Text(), Text("Loss", style="bold"), *table])
     if result.verdict == "differs" and result.difference is not None:
-        where = place.describe(result.difference, result.folder, result.pair)
+        where = place.describe(result.difference, result.code_folder, result.pair)
         put(console, [Text(), Text("First difference", style="bold"), *where])
         put(console, [Text(), *causes.describe(result)])
     put(console, [Text(), *_list_next(result)])
@@ -65,7 +66,7 @@ def _list_next(result: CheckResult) -> list[Text]:
     if steps:
         lines.append(Text("Next", style="bold"))
         for line, why in steps:
-            lines.append(Text(f"  # {why}", style="dim"))
+            lines.append(Text(f"  # {why}{ask_for_hidden(line)}", style="dim"))
             lines.append(style_text(f"  {line}"))
     if result.runs:
         where = f" in {result.place}" if result.place else ""

@@ -18,6 +18,7 @@ from samerun.report.text import replayed_operation as alone
 from samerun.report.text.causes import NO_SOURCE
 from samerun.report.text.losses import build_loss_table
 from samerun.report.text.opening import format_verdict, show_opening
+from samerun.runs.secrets_in_text import ask_for_hidden
 from samerun.sources.catalogue import find_sources
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
@@ -36,7 +37,7 @@ def show(diagnosis: Diagnosis, console: Console, patch_file: str | None = None) 
     if table:
         put(console, [Text(), Text("Loss", style="bold"), *table])
     for number, found in enumerate(diagnosis.found, start=1):
-        put(console, [Text(), *_format_found(number, found, check.folder)])
+        put(console, [Text(), *_format_found(number, found, check.code_folder)])
     for suspect in check.suspects:
         put(console, [_format_labelled("also", f"{suspect.source}: {suspect.evidence}")])
     if diagnosis.patch is not None:
@@ -173,7 +174,7 @@ def _list_next(diagnosis: Diagnosis, patch_file: str | None) -> list[Text]:
     steps.append((f"samerun report {check.runs[0]}", "all of this as one HTML file"))
     lines = [Text("Next", style="bold")]
     for line, why in steps:
-        lines.append(Text(f"  # {why}", style="dim"))
+        lines.append(Text(f"  # {why}{ask_for_hidden(line)}", style="dim"))
         lines.append(style_text(f"  {line}"))
     where = f" in {check.place}" if check.place else ""
     lines.append(style_text(f"{diagnosis.recorded} runs recorded{where}", "dim"))

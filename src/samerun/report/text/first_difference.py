@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from rich.text import Text
 
 from samerun.report.safe_text import HangingLine, Line, style_text
 from samerun.runs.difference import Difference, Gap, LaterDifference, Origin
+from samerun.runs.source_lines import read_source
 
 _CONTEXT = 2  # lines before and after
-_CODE = {".py", ".pyw"}
-_LONGEST_SOURCE = 4 << 20  # bytes; beyond that a file is data
 
 _WORDS = {
     "batch": "the batch",
@@ -88,26 +86,6 @@ class SourceLine:
     number: int
     text: str
     here: bool
-
-
-def read_source(site: str, folder: str) -> tuple[list[str], int] | None:
-    """(the lines of the file of a call site as it reads now, the number of its line), None when it is gone.
-
-    Only code is read: a run may come from a stranger, and so may its call sites.
-    """
-    name, _, number = site.rpartition(":")
-    if not name or not number.isdecimal():
-        return None
-    path = Path(folder) / name
-    try:
-        if not path.is_file() or path.stat().st_size > _LONGEST_SOURCE:
-            return None
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except (OSError, ValueError):
-        return None
-    here = int(number)
-    is_code = path.suffix in _CODE or (bool(lines) and lines[0].startswith("#!") and "python" in lines[0])
-    return (lines, here) if is_code and 1 <= here <= len(lines) else None
 
 
 def list_around(lines: Sequence[str], here: int) -> list[SourceLine]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
+import stat
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
@@ -38,18 +40,18 @@ def show_one(run: Run, console: Console) -> None:
     if rate := _format_rate(run):
         console.print(Text(f"{'trace':<10}", style="dim").append_text(style_text(rate)), soft_wrap=True)
     console.print(Text("files", style="dim"))
-    for path in sorted(path for path in run.path.iterdir() if path.is_file()):
-        console.print(style_text(f"  {_format_size(path.stat().st_size):>9}  {path}"), soft_wrap=True)
+    for path in sorted(path for path in run.path.iterdir() if not path.is_dir()):
+        console.print(style_text(f"  {_format_size(_measure(path)):>9}  {path}"), soft_wrap=True)
 
 
 def _format_rate(run: Run) -> str:
     """How large its traces are, and by how much they grow with each step."""
-    size = sum(path.stat().st_size for path in run.trace_paths())
+    size = sum(map(_measure, run.trace_paths()))
     return f"{_format_size(size)}, {_format_size(size / run.steps)} a step" if run.steps else ""
 
 
 def _build_row(run: Run) -> tuple[str, ...]:
-    size = _format_size(sum(path.stat().st_size for path in run.path.rglob("*") if path.is_file()))
+    size = _format_size(sum(map(_measure, run.path.rglob("*"))))
     try:
         manifest = run.manifest
     except SamerunError as error:
@@ -59,6 +61,12 @@ def _build_row(run: Run) -> tuple[str, ...]:
         command = command[: _COMMAND - 1] + "…"
     steps = "" if manifest.steps is None else str(manifest.steps)
     return clean(run.id), _format_time(manifest), steps, manifest.outcome, size, command
+
+
+def _measure(path: Path) -> int:
+    """The bytes of a regular file, 0 of anything else."""
+    found = path.lstat()
+    return found.st_size if stat.S_ISREG(found.st_mode) else 0
 
 
 def _list_facts(manifest: Manifest) -> list[tuple[str, str]]:

@@ -7,6 +7,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from samerun.errors import SamerunError
+from samerun.runs.secrets_in_text import hide_secrets
 
 if TYPE_CHECKING:
     from samerun.comparing.uncontrolled import SourceUse
@@ -42,9 +43,8 @@ def describe_uncontrolled(run: Run, options: argparse.Namespace) -> list[str]:
         return []
     lines = [f"not controlled, though this run used it: {'; '.join(said)}"]
     if flags:
-        lines.append(
-            f"  {' '.join(['samerun run', *_own(options), *flags])} -- {shlex.join(options.command)}"
-        )
+        command = shlex.join(hide_secrets(options.command))
+        lines.append(f"  {' '.join(['samerun run', *_own(options), *flags])} -- {command}")
     return lines
 
 

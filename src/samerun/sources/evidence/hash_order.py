@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Literal
 
 from samerun.editing.source_file import get_last_name
+from samerun.runs import untrusted
 from samerun.runs.difference import Side
+from samerun.runs.source_lines import MOST_BYTES, parse_site
 from samerun.sources.evidence import rows
 from samerun.sources.evidence.addresses import is_hashed_by_address, takes_address
 
@@ -31,8 +33,8 @@ class Order:
 
     def holds(self, site: str | None) -> bool:
         """Whether a call site is in the loop."""
-        path, _, line = (site or "").rpartition(":")
-        return path == self.path and line.isdecimal() and self.first <= int(line) <= self.last
+        at = parse_site(site)
+        return at is not None and at[0] == self.path and self.first <= at[1] <= self.last
 
 
 @dataclass(frozen=True)
@@ -96,9 +98,8 @@ def _find_orders(side: Side) -> tuple[Order, ...]:
 def _read(path: str) -> tuple[list[int], list[int], list[int]] | None:
     """The lines of one file for each field of Hashing."""
     try:
-        with open(path, encoding="utf-8") as file:
-            tree = ast.parse(file.read())
-    except (OSError, SyntaxError, ValueError, RecursionError):
+        tree = ast.parse(untrusted.read_text(Path(path), MOST_BYTES, follow=True))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     plain = {
         node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and is_hashed_by_address(node)

@@ -9,8 +9,10 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from samerun.runs import untrusted
 from samerun.runs.difference import Difference, Row, Side
 from samerun.runs.schema import HELPER
+from samerun.runs.source_lines import MOST_BYTES, parse_site
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
@@ -62,12 +64,6 @@ def is_in_helper(row: Row) -> bool:
     return f".{HELPER}" in row.process
 
 
-def parse_site(site: str | None) -> tuple[str, int] | None:
-    """`path.py:12` as its path and line."""
-    path, _, line = (site or "").rpartition(":")
-    return (path, int(line)) if path and line.isdecimal() else None
-
-
 def count_lines_before(row: Row, seed: Row) -> int:
     """How many lines a read stands before a seeding in the same file and process; very many elsewhere."""
     read, at = parse_site(row.call_site), parse_site(seed.call_site)
@@ -88,10 +84,10 @@ def read_source_line(side: Side, site: str | None) -> str:
     if at is None or not isinstance(folder, str):
         return ""
     try:
-        with open(Path(folder, at[0]), encoding="utf-8", errors="replace") as file:
-            for number, text in enumerate(file, 1):
+        with untrusted.open_file(Path(folder, at[0]), MOST_BYTES, follow=True) as file:
+            for number, line in enumerate(file, 1):
                 if number == at[1]:
-                    return text.strip()
+                    return line.decode("utf-8", "replace").strip()
     except OSError:
         pass
     return ""

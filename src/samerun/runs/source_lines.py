@@ -1,0 +1,48 @@
+"""The lines of code that a call site names: code alone, and only where the run's code may be."""
+
+from __future__ import annotations
+
+import functools
+import re
+import sysconfig
+from pathlib import Path
+
+from samerun.runs import untrusted
+
+_SITE = re.compile(r"(?P<path>[^\0]{1,4096}):(?P<line>[0-9]{1,9})", re.ASCII | re.DOTALL)
+_CODE = {".py", ".pyw"}
+MOST_BYTES = 4 << 20  # beyond that a file is data
+
+
+def parse_site(site: str | None) -> tuple[str, int] | None:
+    """`path.py:12` as its path and line; None for what is no call site."""
+    found = _SITE.fullmatch(site or "")
+    return None if found is None else (found["path"], int(found["line"]))
+
+
+def read_source(site: str | None, folder: str) -> tuple[list[str], int] | None:
+    """(the lines of the file of a call site as it reads now, the number of its line), None when it is gone.
+
+    A run may come from a stranger, and so may its call sites: only code is read, and only what lies, once
+    every link is followed, in the working directory `folder`, in its repository, or among installed packages.
+    """
+    at = parse_site(site)
+    if at is None or not folder:
+        return None
+    try:
+        path = (Path(folder) / at[0]).resolve(strict=True)
+        if not any(path.is_relative_to(root) for root in _list_roots(folder)):
+            return None
+        lines = untrusted.read_text(path, MOST_BYTES, errors="replace").splitlines()
+    except (OSError, RuntimeError, ValueError):  # no such file; links in a circle; a null character
+        return None
+    is_code = path.suffix in _CODE or (bool(lines) and lines[0].startswith("#!") and "python" in lines[0])
+    return (lines, at[1]) if is_code and 1 <= at[1] <= len(lines) else None
+
+
+@functools.lru_cache(maxsize=64)
+def _list_roots(folder: str) -> tuple[Path, ...]:
+    here = Path(folder).resolve()
+    repository = next((above for above in (here, *here.parents) if (above / ".git").exists()), here)
+    installed = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    return (here, repository, *(Path(path).resolve() for path in sorted(installed)))

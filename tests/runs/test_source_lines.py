@@ -1,0 +1,62 @@
+"""Which lines of code a call site stands for; what it must not lead to is in tests/hostile."""
+
+from __future__ import annotations
+
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from samerun.runs.source_lines import parse_site, read_source
+
+
+@pytest.mark.parametrize(
+    ("site", "found"),
+    [
+        ("train.py:3", ("train.py", 3)),
+        ("a:b/train.py:3", ("a:b/train.py", 3)),
+        ("<stdin>:1", ("<stdin>", 1)),
+        ("train.py", None),
+        ("train.py:", None),
+        (":3", None),
+        ("train.py:-3", None),
+        ("train.py:x", None),
+        ("train.py:9999999999", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_a_call_site(site: str | None, found: tuple[str, int] | None) -> None:
+    assert parse_site(site) == found
+
+
+def test_the_lines_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_bytes(b"a = 1\nb = '\xff'\n")
+    (tmp_path / "train").write_text("#!/usr/bin/env python\na = 1\n")
+    assert read_source("train.py:2", str(tmp_path)) == (["a = 1", "b = '\ufffd'"], 2)
+    assert read_source(str(tmp_path / "train.py:1"), str(tmp_path)) is not None
+    assert read_source("train:2", str(tmp_path)) is not None
+    for site in ("train.py:3", "train.py:0", "absent.py:1", "train.py"):
+        assert read_source(site, str(tmp_path)) is None
+    assert read_source("train.py:1", "") is None
+
+
+def test_code_of_the_same_repository(tmp_path: Path) -> None:
+    here = tmp_path / "project" / "runs" / "first"
+    here.mkdir(parents=True)
+    (tmp_path / "project" / "train.py").write_text("a = 1\n")
+    (tmp_path / "other.py").write_text("a = 1\n")
+    other = tmp_path / "other"
+    other.mkdir()
+    assert read_source("../../train.py:1", str(here)) is None
+    (tmp_path / "project" / ".git").mkdir()
+    # What is known of a folder is kept: a fresh path to it.
+    again = here.parent / "second"
+    here.rename(again)
+    assert read_source("../../train.py:1", str(again)) == (["a = 1"], 1)
+    assert read_source("../../../other.py:1", str(again)) is None
+
+
+def test_code_of_an_installed_package(tmp_path: Path) -> None:
+    module = Path(sysconfig.get_path("stdlib"), "random.py")
+    assert read_source(f"{module}:1", str(tmp_path)) is not None
