@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import json
 import os
-import stat
 import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 import msgspec
 
 from samerun.errors import RunError
+from samerun.runs import untrusted
 
 SUFFIX = ".answers"
 MOST = 4 << 20  # bytes that one source may keep in one program
@@ -68,15 +68,12 @@ def read_all_answers(run: Path) -> Iterator[Answer]:
 
 def _read(path: Path) -> Iterator[Answer]:
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        file = untrusted.open_file(path, _MOST_READ)
     except FileNotFoundError:
         return
     except OSError as error:
         raise RunError(f"{path} cannot be read: {error.strerror or error}") from None
-    with open(fd, "rb") as file:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_READ:
-            raise RunError(f"{path} cannot be read: it is no file that samerun writes")
+    with file:
         while len(head := file.read(_LENGTH.size)) == _LENGTH.size:
             (length,) = _LENGTH.unpack(head)
             packed = file.read(length) if length <= MOST + 1024 else b""
