@@ -5,6 +5,8 @@ Covers `evidence_log.py` and `opened_files.py`.
 
 from __future__ import annotations
 
+import pytest
+
 from samerun.comparing.compare_runs import compare
 
 PREPARE = """
@@ -65,3 +67,47 @@ def test_what_it_drew_is_not_compared(trainer):
     runs = [trainer.record("train.py", tier="ops") for _ in range(2)]
     assert len(stems(runs[0])) == 2
     assert compare(*runs).verdict == "same"
+
+
+FORKS = """
+import multiprocessing, os, random, sys
+import torch
+torch.set_num_threads(1)
+def draw(pipe):
+    pipe.send(random.Random().random())
+def give(context, how):
+    ends = context.Pipe()
+    if how == "fork":
+        if os.fork() == 0:
+            draw(ends[1])
+            os._exit(0)
+        os.wait()
+    else:
+        child = context.Process(target=draw, args=(ends[1],))
+        child.start()
+        child.join()
+    return ends[0].recv()
+value = give(multiprocessing.get_context("fork"), sys.argv[1])
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for _ in range(2):
+    optimizer.zero_grad()
+    model(torch.ones(4) * value).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "helper"), [("fork", "rank0.helper-fork"), ("process", "rank0.helper-ForkProcess-1")]
+)
+def test_what_a_fork_drew_is_evidence_though_it_leaves_at_once(trainer, how, helper):
+    trainer.script(FORKS)
+    runs = [trainer.record("train.py", how) for _ in range(2)]
+    assert stems(runs[0]) == ["rank0", helper]
+    assert ("unseeded", "train.py:6") in {
+        (row.what, row.call_site) for row in trainer.rows(runs[0], stem=helper)
+    }
+    difference = compare(*runs).difference
+    assert difference is not None
+    assert {row.process for row in difference.a.rows("unseeded")} == {helper}

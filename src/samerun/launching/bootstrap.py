@@ -11,11 +11,12 @@ import contextlib
 import functools
 import gc
 import io
+import os
 import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from samerun import lineage, torch_version
+from samerun import lineage, torch_version, wrapping
 from samerun.errors import SamerunError, TorchNeeded, UsageError
 from samerun.import_hook import ImportHook
 from samerun.interruption import is_the_scripts
@@ -97,6 +98,7 @@ class _Process:
         self._act("")
         hook.install()
         atexit.register(self._at_exit)
+        self._try("following the end of forks", self._watch_forks)
 
     def _open_journal(self) -> None:
         from samerun.recording.evidence_log import Journal
@@ -255,6 +257,18 @@ class _Process:
             )
         if self._journal is not None and "torch" not in sys.modules:
             self._try("telling of a program that does not train", functools.partial(_leave, self._journal))
+
+
+    def _watch_forks(self) -> None:
+        """A fork mostly leaves by os._exit, as those of multiprocessing do: no atexit function runs there."""
+        born = os.getpid()
+
+        def leave(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if os.getpid() != born and self._journal is not None:
+                self._try("reporting of a fork", functools.partial(_leave, self._journal))
+            return original(*args, **kwargs)
+
+        wrapping.wrap_attribute(os, "_exit", leave)
 
 
 def _leave(journal: Journal) -> None:

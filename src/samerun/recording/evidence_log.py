@@ -51,6 +51,8 @@ class Journal:
         self._held: list[tuple[Record, Callable[[], bool]]] = []  # each with its `unless`
         self._count = 0
         self._busy = False
+        if hasattr(os, "register_at_fork"):  # not on Windows
+            os.register_at_fork(after_in_child=self.forget)
 
     def note(
         self,
@@ -158,6 +160,7 @@ class Journal:
 
     def forget(self) -> None:
         """In a forked child: what the parent kept is the parent's to write."""
+        self.born = os.getpid()
         self.early.clear()
         self._held.clear()
         if self.draws is not None:

@@ -24,11 +24,9 @@ _MOST = 2000  # rows
 
 def leave(journal: Journal) -> None:
     """At the end of a process that wrote no trace: write one, if there is anything to report."""
-    if os.getpid() != journal.born:
+    if os.getpid() != journal.born or process_identity.is_in_worker():
         return  # what is known here is its parent's to report
-    if journal.draws is not None:
-        journal.draws.flush()
-    journal.settle()
+    journal.write_draws()
     records = [record for record in journal.early if record.what in _REPORTED][:_MOST]
     if not records:
         return

@@ -217,7 +217,6 @@ class Recorder:
         """This is a child, which has a trace of its own."""
         self.cursor.forked()
         self.sink.forked()
-        self.journal.forget()
         self.rngs.forked()
         self.completes = None
         self._settled = False
