@@ -22,8 +22,9 @@ import msgspec
 from samerun.errors import RunError
 
 SUFFIX = ".answers"
-MOST = 4 << 20  # bytes that one source may keep in one program
-_MOST_READ = 256 << 20  # bytes of a file: sources × MOST, with room
+MOST = 4 << 20  # bytes that one source may keep in one process
+_MOST_FILE = 256 << 20  # bytes of a file, for a program and all its forks
+_ROOM = 16 << 20  # of it, for forks that write at the same moment
 _LENGTH = struct.Struct("<I")
 _BIG_INT = 1
 
@@ -75,7 +76,7 @@ def _read(path: Path) -> Iterator[Answer]:
         raise RunError(f"{path} cannot be read: {error.strerror or error}") from None
     with open(fd, "rb") as file:
         status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_READ:
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_FILE:
             raise RunError(f"{path} cannot be read: it is no file that samerun writes")
         while len(head := file.read(_LENGTH.size)) == _LENGTH.size:
             (length,) = _LENGTH.unpack(head)
@@ -109,12 +110,14 @@ _decoder = msgspec.msgpack.Decoder(Answer, ext_hook=_read_ext)
 
 
 def append(path: str, frames: Sequence[bytes]) -> bool:
-    """Add frames to a file, in one write; False when the disk does not take them."""
+    """Add frames to a file, in one write; False when the disk does not take them, or the file is full."""
     with contextlib.suppress(OSError):
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         fd = os.open(path, flags, 0o600)
         try:
             data = b"".join(frames)
+            if os.fstat(fd).st_size + len(data) > _MOST_FILE - _ROOM:
+                return False
             return os.write(fd, data) == len(data)
         finally:
             os.close(fd)

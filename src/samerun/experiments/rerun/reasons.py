@@ -25,8 +25,14 @@ def list_given(run: Run) -> tuple[str, ...]:
 
 
 def find_changed(compared: CheckResult) -> tuple[Cause, ...]:
-    """What of `diff`'s causes is of code, data, packages, hardware, environment."""
-    return tuple(cause for cause in compared.causes if _is_outside(cause.source))
+    """What of `diff`'s causes is of code, data, packages, hardware, environment.
+
+    Files that were left count where nothing explains the difference better: a temporary file has another
+    name in each run.
+    """
+    best = compared.causes[:1]
+    found = (cause for cause in compared.causes if _is_outside(cause.source))
+    return tuple(cause for cause in found if cause.source != ResumeState.id or cause in best)
 
 
 def list_parted(recorded: Run, run: Run, replay: Replay) -> tuple[Parting, ...]:
