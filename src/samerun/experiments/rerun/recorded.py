@@ -36,4 +36,5 @@ def _keeps_answers(run: Run, plan: Plan) -> bool:
     """Under a control a run can be repeatable, with nothing to keep."""
     if plan.tier == "none" or "hash_seed" not in run.manifest.plan:
         return False
-    return plan.control is not None or any(run.path.glob(f"*{SUFFIX}"))
+    controlled = plan.control is not None and plan.control.mode != "off"
+    return controlled or any(run.path.glob(f"*{SUFFIX}"))
