@@ -15,8 +15,12 @@ from ..results import DIFFERS, SAME, UNKNOWN
 
 PARTED = (Parting("clock", "time.time", "train.py:9", "the recorded run did not ask for it"),)
 UNREPLAYED = (
-    Unreplayed("process-id", tuple(("os.getpid", f"train.py:{line}") for line in range(3, 8)), False),
-    Unreplayed("torch-cpu", (("its state differs", None),), True),
+    Unreplayed(
+        "process-id",
+        tuple(("os.getpid", f"train.py:{line}") for line in range(3, 8)),
+        "it cannot be replayed",
+    ),
+    Unreplayed("torch-cpu", (("its state differs", None),), "left out by --only or --except"),
 )
 RESULT = RerunResult(
     compared=SAME, of="20261101T120000Z-aaaa", given=("clock",), changed=(), parted=(), unreplayed=()

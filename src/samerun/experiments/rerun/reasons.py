@@ -51,20 +51,38 @@ def list_parted(recorded: Run, run: Run, replay: Replay) -> tuple[Parting, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def list_unreplayed(run: RecordedRun, compared: CheckResult, replay: Replay) -> tuple[Unreplayed, ...]:
-    """Sources that the run used, or that explain its difference, and that were not replayed."""
+def list_unreplayed(
+    recorded: Run, run: RecordedRun, compared: CheckResult, replay: Replay
+) -> tuple[Unreplayed, ...]:
+    """Sources that `run` used, or that explain its difference, and that nothing was given of or reported."""
     known = find_sources()
     uses = {used.source: used.uses for used in list_uncontrolled(run)}
     for cause in compared.causes:
-        if cause.source in known and not _is_outside(cause.source):
+        if cause.source in known and not _is_outside(cause.source) and not _is_derived(cause.source):
             uses.setdefault(cause.source, ((cause.evidence, cause.call_site),))
+    told = {answer.source for answer in read_all_answers(run.run.path) if answer.what in ("given", "parted")}
+    kept = {answer.source for answer in read_all_answers(recorded.path) if answer.what == "kept"}
     return tuple(
-        Unreplayed(source, uses[source], not replay.holds(source))
-        for source in uses
-        if not known[source].can_replay() or not replay.holds(source)
+        Unreplayed(source, places, _explain_unreplayed(source, source in kept, replay))
+        for source, places in uses.items()
+        if source not in told
     )
+
+
+def _explain_unreplayed(source: str, was_kept: bool, replay: Replay) -> str:
+    if not find_sources()[source].can_replay():
+        return "it cannot be replayed"
+    if not replay.holds(source):
+        return "left out by --only or --except"
+    return "the program did not ask for it" if was_kept else "the recorded run kept nothing of it"
 
 
 def _is_outside(source: str) -> bool:
     known = find_sources().get(source)
     return known is not None and (known.kind is Kind.PROVENANCE or source in _FILES)
+
+
+def _is_derived(source: str) -> bool:
+    """Whether it draws from the generators of other sources: these are replayed, or named themselves."""
+    known = find_sources()[source]
+    return known.kind is Kind.RNG and not known.can_replay()

@@ -83,6 +83,6 @@ def _compare(request: RerunRequest, recorded: RecordedRun, replayed: Replay, run
         given=list_given(run),
         changed=find_changed(compared),
         parted=list_parted(request.run, run, replayed),
-        unreplayed=list_unreplayed(read(run), compared, replayed),
+        unreplayed=list_unreplayed(request.run, read(run), compared, replayed),
         printed_alike=printed,
     )

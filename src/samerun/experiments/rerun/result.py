@@ -26,7 +26,7 @@ class Unreplayed:
 
     source: str
     uses: tuple[tuple[str, str | None], ...]
-    left_out: bool  # by --only or --except; else it has no replay
+    why: str
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class RerunResult:
                 {
                     "source": item.source,
                     "uses": [{"name": name, "call_site": site} for name, site in item.uses],
-                    "left_out": item.left_out,
+                    "why": item.why,
                 }
                 for item in self.unreplayed
             ],

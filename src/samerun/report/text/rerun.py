@@ -95,8 +95,7 @@ def _describe_parting(item: Parting) -> str:
 def _describe_unreplayed(item: Unreplayed) -> str:
     places = [f"{name} at {site}" if site else name for name, site in item.uses]
     more = f" and {len(places) - _MOST} more" if len(places) > _MOST else ""
-    why = "left out by --only or --except" if item.left_out else "it cannot be replayed"
-    return f"{item.source} ({', '.join(places[:_MOST])}{more}): {why}"
+    return f"{item.source} ({', '.join(places[:_MOST])}{more}): {item.why}"
 
 
 def _list_next(result: RerunResult) -> list[Text]:
