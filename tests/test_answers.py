@@ -85,6 +85,43 @@ print(json.dumps(found))
     assert all("not so often" in answer.value for answer in parted)
 
 
+def test_what_an_answer_is_made_of_is_no_question_of_its_own(tmp_path: Path) -> None:
+    script = """
+def make():
+    answers.part("entropy", "inner", "train.py:1", "a secret")
+    return 7
+found = answers.ask("clock", "outer", make, "train.py:1")
+answers.part("entropy", "inner", "train.py:2", "a secret")
+answers.flush()
+print(json.dumps(found))
+"""
+    (tmp_path / "empty").mkdir()
+    assert ran(tmp_path / "a", script, tmp_path / "empty", "clock entropy") == 7
+    assert [(answer.name, answer.site) for answer in said(tmp_path / "a", "parted")] == [
+        ("outer", "train.py:1"),
+        ("inner", "train.py:2"),
+    ]
+
+
+def test_a_process_that_learns_its_place_late_keeps_what_it_had_and_is_known_by_it(tmp_path: Path) -> None:
+    script = """
+import multiprocessing.spawn as spawn
+lineage.follow_multiprocessing(spawn)
+found = [ask(), ask()]
+data = spawn.get_preparation_data("child")
+data.pop("init_main_from_name", None)
+spawn.prepare(data)
+found.append(ask())
+answers.flush()
+print(json.dumps(found))
+"""
+    assert ran(tmp_path / "a", script) == [0, 1, 2]
+    kept = said(tmp_path / "a", "kept")
+    assert [answer.value for answer in kept] == [0, 1, 2]
+    assert kept[0].place == kept[1].place == () != kept[2].place
+    assert ran(tmp_path / "b", script, tmp_path / "a", first=100) == [0, 1, 2]
+
+
 BIG = """
 sizes = [len(answers.ask("entropy", "os.urandom", lambda: bytes(1 << 20))) for _ in range(6)]
 small = [ask() for _ in range(3)]

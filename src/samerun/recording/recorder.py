@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from samerun import callsite
+from samerun import answers, callsite
 from samerun.recording.evidence_log import Journal
 from samerun.recording.trace.sink import Writing
 from samerun.runs import schema
@@ -206,6 +206,7 @@ class Recorder(Writing):
         self.draws()
         self.row("stopped")
         self.close()
+        answers.flush_all()
         try:
             (self.run / f"{self._stem}.stopped").touch()
         except OSError:

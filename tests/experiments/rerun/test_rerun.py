@@ -188,12 +188,22 @@ def test_a_controlled_run_is_made_under_its_control_again(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_run_that_stopped_early_stops_there_again(tmp_path: Path) -> None:
-    how = {"tier": "ops", "window": (0, 1), "stop_after": 1}
-    run = record(command(tmp_path, plain("1")), store=store(tmp_path), cwd=tmp_path, **how)
+def test_a_run_that_stopped_early_had_kept_all_until_then(tmp_path: Path) -> None:
+    loop = "for step in range(9):\n    scale = 1 + os.urandom(1)[0] + random.Random().random()"
+    how = {"tier": "ops", "window": (0, 2), "stop_after": 2}
+    words = command(tmp_path, plain("1", "os, random", loop))
+    run = record(words, store=store(tmp_path), cwd=tmp_path, **how)
     assert run.outcome == "stopped"
     result = again(run, tmp_path)
-    assert (result.verdict, result.compared.steps) == ("same", 2)
+    assert (result.verdict, result.compared.steps, result.parted) == ("same", 3, ())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["spawn", "forkserver"])
+def test_workers_that_are_no_forks_of_the_training_are_given_their_own(tmp_path: Path, how: str) -> None:
+    run = recorded(tmp_path, ALL.replace("num_workers=2", f"num_workers=2, multiprocessing_context='{how}'"))
+    result = again(run, tmp_path)
+    assert (result.verdict, result.parted) == ("same", ()), result
 
 
 def test_a_run_that_kept_nothing_is_refused_before_anything_is_started(tmp_path: Path) -> None:

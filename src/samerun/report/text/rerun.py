@@ -65,7 +65,7 @@ def _list_notes(result: RerunResult) -> list[str]:
     if result.verdict == "same":
         notes += [f"without effect here: {_describe_parting(item)}" for item in result.parted]
         if result.unreplayed:
-            used = "; ".join(map(_describe_unreplayed, result.unreplayed))
+            used = "; ".join(map(_describe_use, result.unreplayed))
             notes.append(f"not replayed, though the script uses it; it made no difference here: {used}")
     return notes
 
@@ -93,9 +93,13 @@ def _describe_parting(item: Parting) -> str:
 
 
 def _describe_unreplayed(item: Unreplayed) -> str:
+    return f"{_describe_use(item)}: {item.why}"
+
+
+def _describe_use(item: Unreplayed) -> str:
     places = [f"{name} at {site}" if site else name for name, site in item.uses]
     more = f" and {len(places) - _MOST} more" if len(places) > _MOST else ""
-    return f"{item.source} ({', '.join(places[:_MOST])}{more}): {item.why}"
+    return f"{item.source} ({', '.join(places[:_MOST])}{more})"
 
 
 def _list_next(result: RerunResult) -> list[Text]:
