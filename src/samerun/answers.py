@@ -28,6 +28,13 @@ _now = time.monotonic  # as it is before anybody replaces it
 _MISSING = object()
 
 _Key = tuple[Place, str, str, str]
+_open: list[Answers] = []
+
+
+def flush_all() -> None:
+    """Write what this process holds back: it is about to be killed."""
+    for answers in _open:
+        answers.flush()
 
 
 class Answers:
@@ -48,10 +55,13 @@ class Answers:
         self._sizes: Counter[str] = Counter()
         self._ended: set[str] = set()
         self._lock = threading.RLock()
+        self._asking = threading.local()
+        self._process = os.getpid()
         self._recorded = None if replayed is None else _Recorded(files.read_answers(Path(replayed), program))
         self._holds = holds
         self._said: set[tuple[str, ...]] = set()
         lineage.call_in_each_child(self._forget)
+        _open.append(self)
         wrapping.wrap_attribute(os, "_exit", self._leave)  # as children of multiprocessing leave
 
     def ask(self, source: str, name: str, real: Callable[[], Any], site: str = "") -> Any:
@@ -65,13 +75,21 @@ class Answers:
             else:
                 self._report(source, "", "", "", "given")
         if value is _MISSING:
-            value = real()
+            value = self._ask_really(real)
         self._write(Answer(place, source, name, site, value))
         return value
 
+    def _ask_really(self, real: Callable[[], Any]) -> Any:
+        """What it reads of other sources is a part of its answer, and no question of the program's."""
+        within, self._asking.now = getattr(self._asking, "now", False), True
+        try:
+            return real()
+        finally:
+            self._asking.now = within
+
     def part(self, source: str, name: str, site: str, why: str) -> None:
         """In a replay: say that the program was not given what the recorded run had."""
-        if self._recorded is not None and self._holds(source):
+        if self._recorded is not None and self._holds(source) and not getattr(self._asking, "now", False):
             self._report(source, name, site, why, "parted")
 
     def _report(self, source: str, name: str, site: str, text: str, what: str) -> None:
@@ -110,7 +128,10 @@ class Answers:
         return original(*args, **kwargs)
 
     def _forget(self) -> None:
-        """In a fork: what is held back is the parent's to write."""
+        """In a fork: what is held back is the parent's to write. A child that learns its place goes on."""
+        if os.getpid() == self._process:
+            return
+        self._process = os.getpid()
         self._lock = threading.RLock()
         self._held = []
         self._count = 0

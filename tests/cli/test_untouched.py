@@ -102,7 +102,7 @@ def test_no_verb_that_reads_runs_writes(tmp_path: Path, use: dict[str, str], tem
     for _ in range(2):
         samerun("run", *COMMAND, cwd=work, env=use)
     before = seen(tmp_path)
-    for words in (("diff", "last~1", "last"), ("report", "last"), ("env",), ("runs",)):
+    for words in (("rerun", "last"), ("diff", "last~1", "last"), ("report", "last"), ("env",), ("runs",)):
         done = samerun(*words, cwd=work, env=use)
         assert done.returncode in (0, 1), (words, done.stderr)
     after = seen(tmp_path)

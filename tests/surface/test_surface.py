@@ -101,6 +101,18 @@ def test_the_keys_of_each_verbs_json_are_as_before(tmp_path, kept, verb):
     assert keys(result_of(verb, tmp_path)) == set(kept["json"][verb])
 
 
+@pytest.mark.slow
+def test_the_keys_of_a_reruns_json_are_as_before(tmp_path, kept):
+    (tmp_path / "train.py").write_text(SCRIPT)
+    command = [*SAMERUN, "run", "--mode", "off", "--", sys.executable, "train.py"]
+    subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=230, check=True)
+    (tmp_path / "train.py").write_text(SCRIPT + "os.urandom(1); os.getpid()\n")
+    command = [*SAMERUN, "rerun", "last", "--except", "python-random", "--json", "result.json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=230)
+    assert done.returncode == 1, done.stderr
+    assert keys(json.loads((tmp_path / "result.json").read_text())) == set(kept["json"]["rerun"])
+
+
 def result_of(verb: str, folder: Path) -> dict:
     (folder / "train.py").write_text(SCRIPT)
     command = [*SAMERUN, verb, *VERBS[verb], "--json", "result.json", "--", sys.executable, "train.py"]

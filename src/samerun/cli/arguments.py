@@ -53,6 +53,8 @@ def parse(words: Sequence[str], verbs: dict[str, Verb]) -> tuple[Verb, argparse.
         _refuse_verb(head, words, verbs)
     verb = verbs[head]
     parser = _build_verb_parser(verb)
+    if verb.may_take_command:
+        return verb, _parse_before_command(words[1:], parser)
     if not verb.takes_command:
         return verb, parser.parse_args(list(words[1:]))
     own, command = _split_words(words[1:], parser)
@@ -111,6 +113,15 @@ def _build_verb_parser(verb: Verb) -> Parser:
     parser.example = verb.example
     verb.add_options(parser)
     return parser
+
+
+def _parse_before_command(words: Sequence[str], parser: Parser) -> argparse.Namespace:
+    """The options, with the command after `--`, or an empty one where there is no `--`."""
+    at = words.index("--") if "--" in words else len(words)
+    own, command = list(words[:at]), list(words[at + 1 :])
+    options = parser.parse_args(own)
+    options.command = _check_command(command, own, parser) if at < len(words) else []
+    return options
 
 
 def _split_words(words: Sequence[str], parser: argparse.ArgumentParser) -> tuple[list[str], list[str]]:

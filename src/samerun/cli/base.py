@@ -20,6 +20,7 @@ class Verb(ABC):
     example: ClassVar[str]  # a whole command line, shown by --help and by usage errors
     usage: ClassVar[str]  # what follows the verb's name in the usage line
     takes_command: ClassVar[bool] = False  # True: everything after the options is the command to start
+    may_take_command: ClassVar[bool] = False  # True: what follows `--`, where it is given, is a command
     exits_as_its_command: ClassVar[bool] = False  # whatever becomes of what we print
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

@@ -258,7 +258,6 @@ class _Process:
         if self._journal is not None and "torch" not in sys.modules:
             self._try("telling of a program that does not train", functools.partial(_leave, self._journal))
 
-
     def _watch_forks(self) -> None:
         """A fork mostly leaves by os._exit, as those of multiprocessing do: no atexit function runs there."""
         born = os.getpid()

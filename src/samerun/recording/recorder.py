@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import torch
 
-from samerun import callsite, digest, wrapping
+from samerun import answers, callsite, digest, wrapping
 from samerun.digest.unobserved import hide_from_python
 from samerun.recording.evidence_log import Journal
 from samerun.recording.rng_states import RngStates
@@ -199,6 +199,7 @@ class Recorder:
         self.journal.write_draws()
         sink.write(PendingRecord("stopped"))
         sink.close()
+        answers.flush_all()
         try:
             (sink.run / f"{sink.stem}.stopped").touch()
         except OSError:

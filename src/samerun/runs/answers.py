@@ -22,8 +22,9 @@ from samerun.errors import RunError
 from samerun.runs import untrusted
 
 SUFFIX = ".answers"
-MOST = 4 << 20  # bytes that one source may keep in one program
-_MOST_READ = 256 << 20  # bytes of a file: sources × MOST, with room
+MOST = 4 << 20  # bytes that one source may keep in one process
+_MOST_FILE = 256 << 20  # bytes of a file, for a program and all its forks
+_ROOM = 16 << 20  # of it, for forks that write at the same moment
 _LENGTH = struct.Struct("<I")
 _BIG_INT = 1
 
@@ -68,7 +69,7 @@ def read_all_answers(run: Path) -> Iterator[Answer]:
 
 def _read(path: Path) -> Iterator[Answer]:
     try:
-        file = untrusted.open_file(path, _MOST_READ)
+        file = untrusted.open_file(path, _MOST_FILE)
     except FileNotFoundError:
         return
     except OSError as error:
@@ -106,12 +107,14 @@ _decoder = msgspec.msgpack.Decoder(Answer, ext_hook=_read_ext)
 
 
 def append(path: str, frames: Sequence[bytes]) -> bool:
-    """Add frames to a file, in one write; False when the disk does not take them."""
+    """Add frames to a file, in one write; False when the disk does not take them, or the file is full."""
     with contextlib.suppress(OSError):
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         fd = os.open(path, flags, 0o600)
         try:
             data = b"".join(frames)
+            if os.fstat(fd).st_size + len(data) > _MOST_FILE - _ROOM:
+                return False
             return os.write(fd, data) == len(data)
         finally:
             os.close(fd)

@@ -55,6 +55,8 @@ class Rng(Source):
     def replay(self, answers: Answers) -> Undo | None:
         """Keep or put back the state with which the process begins; the undo restores the one of before."""
         before = self.capture()
+        if not before:  # no device that has one
+            return None
         state = answers.ask(self.id, START, lambda: before)
         if state is before:
             return None
