@@ -8,7 +8,9 @@ there is memory behind it. The digests are the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, repeat
 from operator import add, ge, mul, sub
+from struct import Struct
 from typing import Any
 
 import torch
@@ -18,6 +20,7 @@ from samerun.digest.host import ALL_MEMORY, find_plain_device, function_mode_is_
 from samerun.digest.room import room
 
 _AT_ONCE = 1024  # tensors: with what lies behind them, some hundred kilobytes
+_MOST_COPIED = 256  # bytes of a tensor: fewer are copied in less time than a view of them is made
 _base: Any = torch._C.TensorBase
 # A third of what it costs to ask for the storage's address and the offset in it. It would make a lazy clone
 # real, so `_check_of` takes none.
@@ -93,6 +96,9 @@ class _Piece:
         # Where the tensors were the last time, and the memory there once they stayed, as parameters do.
         self._starts: list[int] = []
         self._memory: list[Any] = []
+        size = self._nbytes[0]
+        one_size = size <= _MOST_COPIED and self._nbytes.count(size) == len(self._nbytes)
+        self._copy = Struct(f"{size}s").unpack_from if one_size else None
 
     @classmethod
     def of(cls, tensors: Sequence[torch.Tensor]) -> _Piece | None:
@@ -126,8 +132,14 @@ class _Piece:
             if 0 in starts and any(n and not start for start, n in zip(starts, self._nbytes, strict=True)):
                 return None
             self._starts, self._memory = starts, []
-            memory = map(ALL_MEMORY.__getitem__, map(slice, starts, map(add, starts, self._nbytes)))
+            memory = self._read(starts)
         return b"".join(map(xxh3_128_digest, memory, self._seeds))
+
+    def _read(self, starts: list[int]) -> Iterable[Any]:
+        """The bytes of each tensor."""
+        if self._copy is not None:
+            return chain.from_iterable(map(self._copy, repeat(ALL_MEMORY), starts))
+        return map(ALL_MEMORY.__getitem__, map(slice, starts, map(add, starts, self._nbytes)))
 
     def _has_room(self, tensors: Sequence[Any]) -> bool:
         """Whether the storage of each tensor reaches to its end."""

@@ -42,3 +42,21 @@ def test_what_holds_numbers_too_is_found_anew_each_time() -> None:
     optimizer.state[parameters[1]]["count"] = 3
     found = find(optimizer.state, parameters, ["a", "b"])
     assert State(["a", "b"], found.names, optimizer.state, found).tensors(optimizer.state) is None
+
+
+def test_parameters_may_keep_other_things_than_each_other() -> None:
+    optimizer, parameters = trained()
+    del optimizer.state[parameters[0]]["exp_avg_sq"]
+    found = find(optimizer.state, parameters, ["a", "b"])
+    again = State(["a", "b"], found.names, optimizer.state, found).tensors(optimizer.state)
+    assert again is not None
+    assert list(map(id, again)) == list(map(id, found.tensors))
+
+
+def test_a_tensor_under_another_key_is_not_taken_for_the_one_that_was_there() -> None:
+    optimizer, parameters = trained()
+    found = find(optimizer.state, parameters, ["a", "b"])
+    state = State(["a", "b"], found.names, optimizer.state, found)
+    kept = optimizer.state[parameters[1]]
+    kept["other"] = kept.pop("exp_avg")
+    assert state.tensors(optimizer.state) is None

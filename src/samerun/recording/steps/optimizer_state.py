@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
-from operator import is_
+from itertools import chain, groupby
+from operator import is_, itemgetter
 from typing import Any, NamedTuple
 
 import torch
@@ -49,18 +49,24 @@ class State:
         self._all = list(states.values())
         self._states = found.states
         # Of plain dictionaries of tensors alone: nobody else's code is asked then, and nothing is left out.
-        values = list(chain.from_iterable(map(dict.values, self._states))) if self._is_plain() else []
-        self._count = len(values) if len(values) == len(found.tensors) else 0
-        self._keys = list(chain.from_iterable(self._states)) if self._count else []
-
-    def _is_plain(self) -> bool:
-        return set(map(type, self._states)) == {dict}
+        is_plain = set(map(type, self._states)) == {dict}
+        self._count = sum(map(len, self._states)) if is_plain else 0
+        if self._count != len(found.tensors):
+            self._count = 0
+        alike = groupby(self._states, tuple) if self._count else ()
+        self._stretches = [(keys, itemgetter(*keys), list(of_them)) for keys, of_them in alike if keys]
 
     def tensors(self, states: Mapping[Any, Any]) -> list[torch.Tensor] | None:
         """The tensors, if they are all that there is, under the keys that there were; else None."""
         if not self._count or len(states) != len(self._all) or not all(map(is_, states.values(), self._all)):
             return None
-        if list(chain.from_iterable(self._states)) != self._keys:
+        if sum(map(len, self._states)) != self._count:
             return None
-        values = list(chain.from_iterable(map(dict.values, self._states)))
+        values: list[torch.Tensor] = []
+        try:
+            for keys, get, of_them in self._stretches:
+                found = map(get, of_them)
+                values.extend(found if len(keys) == 1 else chain.from_iterable(found))
+        except KeyError:  # another one came in the place of one
+            return None
         return values if set(map(type, values)) == _TENSOR else None
