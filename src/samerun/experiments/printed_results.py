@@ -22,8 +22,8 @@ _NAMES = (
     "reward return correlation likelihood logit prob probability prediction metric"
 )
 _OTHER_NAMES = (
-    "time took elapsed eta sec secs second seconds min minutes hours duration latency speed throughput fps ms "
-    "date pid port memory mem size id"
+    "time took elapsed eta sec secs second seconds min minutes hours duration latency speed throughput fps "
+    "ms date pid port memory mem size id"
 )
 _RESULTS, _OTHERS = frozenset(_NAMES.split()), frozenset(_OTHER_NAMES.split())
 _UNIT = re.compile(
