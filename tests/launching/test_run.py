@@ -60,7 +60,7 @@ def test_stop_after_ends_it_once_that_step_is_complete(work, store):
     (work / "train.py").write_text(TRAIN.replace("range(5)", "range(10**9)"))
     run = record([sys.executable, "train.py"], store=store, cwd=work, stop_after=2, timeout=60)
     assert (run.outcome, run.steps) == ("stopped", 3)
-    assert {path.suffix for path in run.path.iterdir()} == {".json", ".txt", ".arrow", ".seen"}
+    assert {path.suffix for path in run.path.iterdir()} == {".json", ".txt", ".arrow", ".answers", ".seen"}
 
 
 def test_a_command_that_fails_leaves_a_whole_run(work, store):
