@@ -108,7 +108,14 @@ def test_a_run(store: Store) -> None:
 
 def test_remove(store: Store) -> None:
     run, other = add(store), add(store)
-    for name in ("rank0.trace.arrow", "output.txt", "rank0.progress", "rank0.stopped", "torch.seen"):
+    for name in (
+        "rank0.trace.arrow",
+        "output.txt",
+        "0a.answers",
+        "rank0.progress",
+        "rank0.stopped",
+        "torch.seen",
+    ):
         (run.path / name).touch()
     store.remove(run)
     assert store.list() == [other]

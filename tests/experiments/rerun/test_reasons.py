@@ -28,13 +28,18 @@ def caused(*sources: str) -> CheckResult:
 def test_what_was_kept_and_given_is_not_named_and_what_was_not_kept_is(tmp_path: Path) -> None:
     recorded = made(tmp_path / "a", ("torch-cpu", "x", "kept"), ("clock", "x", "kept"))
     again = made(tmp_path / "b", ("torch-cpu", "x", "given"), ("os-entropy", "no", "parted"))
-    causes = ("torch-cpu", "torch-cuda", "clock", "os-entropy", "thread-scheduling", "dropout", "code")
-    replay = Replay(str(recorded.path))
-    found = list_unreplayed(recorded, RecordedRun(again), caused(*causes), replay)
-    assert {item.source: item.why for item in found} == {
-        "torch-cuda": "the recorded run kept nothing of it",
-        "clock": "the program did not ask for it",
+    replay = Replay(str(recorded.path), without=("numpy-global",))
+
+    def named(*causes: str) -> dict[str, str]:
+        found = list_unreplayed(recorded, RecordedRun(again), caused(*causes), replay)
+        return {item.source: item.why for item in found}
+
+    assert named("torch-cpu", "torch-cuda") == named("os-entropy") == named("dropout", "code") == {}
+    assert named("code", "torch-cuda", "torch-xpu") == {"torch-cuda": "the recorded run kept nothing of it"}
+    assert named("clock", "thread-scheduling") == {"clock": "the program did not ask for it"}
+    assert named("thread-scheduling", "numpy-global") == {
         "thread-scheduling": "it cannot be replayed",
+        "numpy-global": "left out by --only or --except",
     }
     assert list_given(again) == ("torch-cpu",)
 

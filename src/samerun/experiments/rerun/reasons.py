@@ -54,11 +54,15 @@ def list_parted(recorded: Run, run: Run, replay: Replay) -> tuple[Parting, ...]:
 def list_unreplayed(
     recorded: Run, run: RecordedRun, compared: CheckResult, replay: Replay
 ) -> tuple[Unreplayed, ...]:
-    """Sources that `run` used, or that explain its difference, and that nothing was given of or reported."""
+    """Sources that `run` used, or that explain its difference best, of which nothing was given or reported.
+
+    Other causes are named where they were left out: without a proof the rest is less than likely.
+    """
     known = find_sources()
     uses = {used.source: used.uses for used in list_uncontrolled(run)}
-    for cause in compared.causes:
-        if cause.source in known and not _is_outside(cause.source) and not _is_derived(cause.source):
+    inside = [item for item in compared.causes if item.source in known and not _is_outside(item.source)]
+    for cause in [item for item in inside if not _is_derived(item.source)]:
+        if cause is inside[0] or not replay.holds(cause.source):
             uses.setdefault(cause.source, ((cause.evidence, cause.call_site),))
     told = {answer.source for answer in read_all_answers(run.run.path) if answer.what in ("given", "parted")}
     kept = {answer.source for answer in read_all_answers(recorded.path) if answer.what == "kept"}

@@ -40,10 +40,10 @@ def _remove(copy: Path, name: Path) -> None:
     if name.is_absolute() or ".." in name.parts:
         return
     path = copy / name
-    inside = path.parent.resolve()
-    if not inside.is_relative_to(copy.resolve()) or not (path.is_symlink() or path.is_file()):
-        return
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, ValueError):
+        inside = path.parent.resolve()
+        if not inside.is_relative_to(copy.resolve()) or not (path.is_symlink() or path.is_file()):
+            return
         path.unlink()
         for parent in path.parents:
             if parent == copy:
