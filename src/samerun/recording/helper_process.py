@@ -17,7 +17,9 @@ from samerun.recording.evidence_log import Journal
 from samerun.runs.schema import HELPER, SCHEMA
 from samerun.runs.trace import TraceWriter
 
-_TOLD = frozenset({"draw", "seed", "unseeded", "entropy", "clock", "identity", "listing", "written"})
+_TOLD = frozenset(
+    {"draw", "seed", "unseeded", "entropy", "clock", "identity", "system", "listing", "written"}
+)
 _MOST = 2000  # rows
 
 

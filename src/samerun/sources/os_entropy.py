@@ -43,7 +43,7 @@ class OsEntropy(World):
     modes = ("seeded", "strict", "warn")
     also_hooks_into = (_NUMPY,)
     evidence = "entropy"
-    words = re.compile(r"urandom|uuid[14]|secrets\.|SystemRandom|getrandom|Random\(\)")
+    words = re.compile(r"urandom|uuid4|secrets\.|SystemRandom|getrandom|Random\(\)")
     unexplained = Strength.PLAUSIBLE
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class OsEntropy(World):
 
     def reads(self, difference: Difference) -> list[Row]:
         """Reads of entropy, and generators of python made without a seed."""
-        return [*difference.a.rows("entropy"), *difference.a.rows("unseeded", self.id)]
+        return [*super().reads(difference), *difference.a.rows("unseeded", self.id)]
 
     def control(self, control: Control) -> Undo | None:
         """Draw from a stream of (line of code, how often it came there, process).
