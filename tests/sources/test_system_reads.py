@@ -32,33 +32,11 @@ from samerun.sources.process_id import ProcessId
 from samerun.sources.system_reads import SystemReads
 
 from .differences import ONE, TWO, batch, row, side
+from .kept import Kept
 from .mending import Program, differing, equal
 
 HERE = "tests/sources/test_system_reads.py:"
 system = SystemReads()
-
-
-class Kept:
-    """Stands for Answers: keeps what is asked for, and gives it again from the second run on."""
-
-    def __init__(self):
-        self.kept, self.parted, self._left = [], [], None
-
-    def again(self):
-        self._left = list(self.kept)
-        return self
-
-    def ask(self, source, name, real, site=""):
-        if self._left is None:
-            json.dumps(value := real(), default=bytes.hex)  # plain values alone
-            self.kept.append((name, site, value))
-            return value
-        name_then, _, value = self._left.pop(0)
-        assert name == name_then
-        return value
-
-    def part(self, source, name, site, why):
-        self.parted.append((name, why))
 
 
 @pytest.fixture
