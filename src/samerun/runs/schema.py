@@ -72,6 +72,7 @@ EVIDENCE = (
     "note",  # name: a short key such as "compile-eager"; detail: text for people
 )
 
+ENTROPY_FILES = ("/dev/urandom", "/dev/random")  # opening one is an "entropy" of that name
 STEADY = "steady"  # detail of a "system" that gives the same again and again on one machine
 
 # The moments of a "state": its detail.

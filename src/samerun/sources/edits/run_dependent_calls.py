@@ -6,6 +6,7 @@ import ast
 import re
 
 from samerun.editing.source_file import File
+from samerun.runs.schema import ENTROPY_FILES
 from samerun.sources.evidence.addresses import takes_address
 
 CLOCK = frozenset(
@@ -139,6 +140,10 @@ def reads_entropy(file: File, node: ast.expr) -> bool:
         of = node.func.value
         if file.called(of) == "random.SystemRandom":
             return node.func.attr in _SYSTEM
+    if isinstance(node, ast.Call) and any(
+        isinstance(item, ast.Constant) and item.value in ENTROPY_FILES for item in node.args[:1]
+    ):
+        return True
     return file.called(node) in ENTROPY
 
 

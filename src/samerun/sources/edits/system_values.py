@@ -109,6 +109,23 @@ def find_seed_parts(code: Code, evidence: str, reads: Sequence[Row], seed: Row) 
     return parts
 
 
+def find_seed_site(
+    difference: Difference, wanted: Callable[[Code, File, ast.expr], bool]
+) -> tuple[Row, str] | None:
+    """(the first seed that differs, the line of what it is made of) where that is such an expression."""
+    seed, code = _rows.find_first_differing(difference, "seed"), _rows.read_code(difference.a)
+    if seed is None or code is None:
+        return None
+    try:
+        file, calls = seeds.seed_calls(code, seed, (seed.name or "",))
+    except NoEdit:
+        return None
+    for argument in filter(None, map(seeds.find_argument, calls)):
+        for other, node in find_behind(code, (file, argument), lambda *at: wanted(code, *at)):
+            return seed, f"{other.path}:{node.lineno}"
+    return None
+
+
 def _find_computed_with(code: Code, difference: Difference) -> list[Place]:
     if difference.phase == "optimizer":
         return [place for file in code.files for place in _walk_options(code, file)]
