@@ -87,6 +87,10 @@ class Answers:
         finally:
             self._asking.now = within
 
+    def gives(self, source: str) -> bool:
+        """Whether this process is a replay of what the source gave."""
+        return self._recorded is not None and self._holds(source)
+
     def part(self, source: str, name: str, site: str, why: str) -> None:
         """In a replay: say that the program was not given what the recorded run had."""
         if self._recorded is not None and self._holds(source) and not getattr(self._asking, "now", False):

@@ -26,7 +26,7 @@ _END: Final = 0
 
 _PASSED_ON = (
     "uuid secrets random glob pathlib os shutil fnmatch tempfile datetime _pydatetime time concurrent "
-    "copy contextlib functools zipfile gzip bz2 lzma tarfile shelve dbm fileinput wave"
+    "copy contextlib functools zipfile gzip bz2 lzma tarfile shelve dbm fileinput wave json"
 )
 PASSTHROUGH = frozenset(_PASSED_ON.split())
 # What `python -m` starts on behalf of somebody else: a launcher, a test runner, a worker of a pool.

@@ -34,7 +34,7 @@ MENDED = [
     "worker-seeds",
 ]
 # Recognised, but what mends them is the user's to change: no control.
-NAMED = ["input-data", "memory-address", "resume-state", "thread-scheduling"]
+NAMED = ["input-data", "memory-address", "resume-state", "system-reads", "thread-scheduling"]
 # Differ between commands, not between repeats of one: (words, environment) of the two runs.
 BETWEEN = {
     "arguments": (["--lr", "0.1"], {}, ["--lr", "0.2"], {}),

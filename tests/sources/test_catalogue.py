@@ -20,6 +20,7 @@ IDS = {
     "environment", "worker-count", "persistent-workers", "prefetch", "cpu-isa", "matmul-precision",
     "batch-size", "world-size", "locale", "hostname", "user", "working-directory", "contention",
     "extra-loader", "extra-evaluation", "compile", "initialisation", "data-order", "dropout",
+    "system-reads",
 }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from samerun.runs.plan import Control
 from samerun.sources.listing_order import ListingOrder
 
 from .differences import ONE, TWO, batch, row, side
+from .kept import Kept
 
 source = ListingOrder()
 NAMES = [f"{n:02d}" for n in (7, 3, 9, 1, 5, 8, 2)]
@@ -148,3 +149,71 @@ def test_recognises_the_same_names_in_another_order():
     assert (found.strength, found.call_site) == (1.0, "train.py:3")
     assert source.recognise(batch(a=listed(ONE, 5), b=listed(ONE, 5))) is None
     assert source.recognise(batch(a=listed(ONE, 5), b=listed(TWO, 6))) is None  # other files: input-data
+
+
+# --- replay ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def kept(folder):
+    """What a run keeps that lists the folder in every way: (what it found, what is kept)."""
+    answers = Kept()
+    undo = source.replay(answers)
+    found = walks(folder)
+    undo()
+    return found, answers
+
+
+def replay(answers, folder):
+    undo = source.replay(answers.again())
+    try:
+        return walks(folder)
+    finally:
+        undo()
+
+
+@pytest.fixture
+def turned(folder):
+    """From here on the file system keeps its names the other way round."""
+    undo = source.vary(True, lambda: None)
+    yield
+    undo()
+
+
+def test_keeping_changes_nothing(folder, kept):
+    assert kept[0] == walks(folder) and not kept[1].parted
+    assert len(kept[1].kept) >= len(kept[0])
+
+
+def test_a_replay_lists_in_the_recorded_order(folder, kept, turned):
+    assert all(walks(folder)[way] != kept[0][way] for way in ("listdir", "scandir", "glob", "iterdir"))
+    assert replay(kept[1], folder) == kept[0]
+    assert not kept[1].parted
+
+
+@pytest.mark.parametrize("change", ["one more", "another"])
+def test_other_names_come_as_they_are_and_are_reported(folder, kept, change):
+    if change == "another":
+        (folder / "01").unlink()
+    (folder / "99").touch()
+    expected = walks(folder)
+    assert replay(kept[1], folder) == expected
+    assert {why for _, why in kept[1].parted} == {"other names are there than in the recorded run"}
+
+
+def test_a_recorded_scandir_is_read_as_it_is_asked_for(folder):
+    answers = Kept()
+    undo = source.replay(answers)
+    with os.scandir(folder) as entries:
+        next(entries)
+        (folder / "late").touch()
+    undo()
+    assert answers.kept == []  # not read to its end: there is no order to keep
+
+
+def test_removing_a_tree_keeps_no_order(folder):
+    answers = Kept()
+    undo = source.replay(answers)
+    shutil.rmtree(folder / "sub")
+    undo()
+    assert answers.kept == [] and not (folder / "sub").exists()

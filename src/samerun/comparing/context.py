@@ -247,7 +247,9 @@ def build_side(run: Run, traces: Sequence[Trace], step: int, before: int = 0, co
     if len(evidence) > _MOST_EVIDENCE:
         half = _MOST_EVIDENCE // 2
         evidence = evidence[:half] + evidence[-half:]
-    return Side(run.manifest.to_dict(), settings, tuple(evidence))
+    argv = traces[0].meta.get("argv")
+    words = tuple(map(str, argv)) if isinstance(argv, list) else ()
+    return Side(run.manifest.to_dict(), settings, tuple(evidence), words)
 
 
 def _collect_settings(rows: Iterable[Row]) -> dict[str, Mapping[str, Any]]:

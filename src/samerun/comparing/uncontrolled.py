@@ -9,7 +9,7 @@ from samerun.comparing.pairing import RecordedRun
 from samerun.runs.difference import Row
 from samerun.runs.plan import Control
 from samerun.runs.reading import Trace
-from samerun.runs.schema import UNINITIALIZED
+from samerun.runs.schema import STEADY, UNINITIALIZED
 from samerun.sources.catalogue import find_sources
 from samerun.sources.resume_state import ResumeState
 from samerun.sources.source import Kind
@@ -36,7 +36,7 @@ def list_uncontrolled(recorded: RecordedRun) -> list[SourceUse]:
             if source.evidence == "unwritten"
             else list_rows(recorded, source.evidence)
         )
-        uses = tuple(dict.fromkeys((row.name or "", row.call_site) for row in some))
+        uses = tuple(dict.fromkeys((row.name or "", row.call_site) for row in some if row.detail != STEADY))
         if uses and not is_controlled(recorded, source.id):
             found.append(SourceUse(source.id, uses))
     return found

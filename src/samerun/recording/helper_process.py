@@ -18,7 +18,9 @@ from samerun.runs.schema import HELPER, SCHEMA
 from samerun.runs.secrets_in_text import hide_secrets
 from samerun.runs.trace import TraceWriter
 
-_REPORTED = frozenset({"draw", "seed", "unseeded", "entropy", "clock", "identity", "listing", "written"})
+_REPORTED = frozenset(
+    {"draw", "seed", "unseeded", "entropy", "clock", "identity", "system", "listing", "written"}
+)
 _MOST = 2000  # rows
 
 

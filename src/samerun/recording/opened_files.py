@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from samerun import callsite
 from samerun.callsite import show_path
 from samerun.interruption import is_the_scripts
+from samerun.runs.schema import ENTROPY_FILES
 
 if TYPE_CHECKING:
     from samerun.recording.evidence_log import Journal
@@ -52,6 +53,9 @@ class Files:
             return
         path = callsite.make_absolute(os.fsdecode(file))
         if path.startswith(self._elsewhere) or path.endswith(_SKIPPED):
+            return
+        if path in ENTROPY_FILES:
+            self._journal.note("entropy", path, user_only=True)
             return
         writes = bool(flags & (os.O_WRONLY | os.O_RDWR)) if isinstance(flags, int) else False
         if mode is not None and any(letter in mode for letter in "wax+"):

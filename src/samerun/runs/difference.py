@@ -39,12 +39,13 @@ class Side:
 
     `settings` maps a source id to what it describes of itself (the latest before the difference);
     `evidence` holds the rows of EVIDENCE up to the difference, of every process of that rank,
-    workers included.
+    workers included. `argv` is the command line of the process where they part, interpreter first.
     """
 
     manifest: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     evidence: tuple[Row, ...] = ()
+    argv: tuple[str, ...] = ()
 
     def rows(self, what: str, name: str | None = None) -> list[Row]:
         """The evidence of one kind, and of one name where given, in order."""

@@ -57,6 +57,7 @@ EVIDENCE = (
     "entropy",  # a read of the operating system's entropy
     "clock",  # a read of a clock by the user's code; name is the function
     "identity",  # a read of process id, host name, user, id() of an object; name is the function
+    "system",  # what the system has now, read by the user's code; name is the function, detail may be STEADY
     "listing",  # a folder listed: digest is of the order, inputs of the sorted names, detail the path
     "opened",  # a file opened to read: digest of its content (None: too big), value its size, detail the path
     "written",  # a file opened to write; detail the path
@@ -70,6 +71,9 @@ EVIDENCE = (
     "probe",  # an operation run again alone: name is the operation, detail the outcome of each way
     "note",  # name: a short key such as "compile-eager"; detail: text for people
 )
+
+ENTROPY_FILES = ("/dev/urandom", "/dev/random")  # opening one is an "entropy" of that name
+STEADY = "steady"  # detail of a "system" that gives the same again and again on one machine
 
 # The moments of a "state": its detail.
 MODEL = "model"  # the first module of a step is called

@@ -15,7 +15,8 @@ from samerun.answers import Answers, find_direct_site
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
 from samerun.sources.base.system_value import World
-from samerun.sources.patching import attribute, datetime_now
+from samerun.sources.patching import attribute, datetime_now, derived_clocks
+from samerun.sources.patching.derived_clocks import patch_new
 from samerun.sources.patching.replayed_calls import Asked, replay_calls
 from samerun.sources.source import Journal, Settings, Undo, Variant
 from samerun.wrapping import Around, Parameter
@@ -54,13 +55,26 @@ class Clock(World):
         "a time, and keep times out of what the training computes"
     )
     evidence = "clock"
+    also_hooks_into = (derived_clocks.UUID, derived_clocks.LOOP)
     words = re.compile(
         r"\btime\.time|(?<!\.)\btime(_ns)?\(\)|monotonic|perf_counter|process_time|thread_time|clock_gettime"
         r"|\b(now|utcnow|today)\(|\b(localtime|gmtime|ctime|asctime)\(\)|time\.strftime|[\"']now[\"']"
+        r"|\buuid1\(|\bgetnode\(|loop\w*(\(\))?\.time\(\)"
     )
 
+    def __init__(self) -> None:
+        self._observed: set[str] = set()
+        self._replayed: set[str] = set()
+        self._controlled: set[str] = set()
+        self._control_now: Control | None = None
+
     def control(self, control: Control) -> Undo | None:
-        """Give the user's own calls the made-up clock."""
+        """Give the user's own calls the made-up clock; called again as other modules come."""
+        if control is not self._control_now:
+            self._control_now, self._controlled = control, set()
+        return patch_new(self._controlled, {"": self._make_up, **derived_clocks.controlling()})
+
+    def _make_up(self) -> Undo:
         calls = 0
 
         def now() -> int:
@@ -76,7 +90,10 @@ class Clock(World):
 
     def replay(self, answers: Answers) -> Undo | None:
         """What the user's own lines read, in their order; timers keep the real time."""
+        others = derived_clocks.replaying(answers, self.id)
+        return patch_new(self._replayed, {"": lambda: self._replay_time(answers), **others})
 
+    def _replay_time(self, answers: Answers) -> Undo:
         def date(name: str, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
             site = find_direct_site()
             if site is None:
@@ -88,7 +105,8 @@ class Clock(World):
             found = kind.fromisoformat(text)
             return found if zone is None else found.astimezone(zone)
 
-        return attribute.undo_all([replay_calls(answers, self.id, _list_asked()), datetime_now.replace(date)])
+        calls = replay_calls(answers, self.id, _list_asked())
+        return attribute.undo_all([calls, datetime_now.replace(date)])
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Give the user's own calls a date that is `value` seconds later."""
@@ -139,6 +157,10 @@ class Clock(World):
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note each read by the user's code, and each timer that it sets."""
+        others = derived_clocks.observing(journal)
+        return patch_new(self._observed, {"": lambda: self._observe_time(journal), **others})
+
+    def _observe_time(self, journal: Journal) -> Undo:
         undos = _note_timers(journal)
         for name in (*_SECONDS, *_NANOSECONDS, *_CALENDAR):
             undos.append(attribute.patch_for_others(time, name, _make_hook(journal, name)))

@@ -28,6 +28,7 @@ class Environment(Source):
     def recognise(self, difference: Difference) -> Evidence | None:
         """One that was set otherwise; the variables of other sources are left to them."""
         from samerun.sources.catalogue import find_sources
+        from samerun.sources.edits import outside_values, system_values
 
         elsewhere = {name for source in find_sources().values() for name in source.variables}
         a, b = (
@@ -35,4 +36,15 @@ class Environment(Source):
             for side in (difference.a, difference.b)
         )
         changed = settings_diff.describe_changed(a, b, tuple(sorted({*a, *b} - elsewhere)))
-        return None if changed is None else Evidence(self.id, Strength.STRONG, changed)
+        if changed is not None:
+            return Evidence(self.id, Strength.STRONG, changed)
+        found = system_values.find_seed_site(
+            difference, lambda code, *at: outside_values.reads_environment(*at)
+        )
+        if found is None:
+            return None
+        seed, site = found
+        text = (
+            f"{seed.name} was given another seed in each run, at {seed.call_site}, from a variable at {site}"
+        )
+        return Evidence(self.id, Strength.STRONG, text, site)

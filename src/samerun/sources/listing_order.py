@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from xxhash import xxh3_64_intdigest
 
 from samerun import callsite, wrapping
+from samerun.answers import Answers, find_site
 from samerun.digest import digest_bytes
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
 from samerun.sources.evidence import rows
-from samerun.sources.patching import attribute
+from samerun.sources.patching import attribute, replayed_order
 from samerun.sources.source import Journal, Kind, Settings, Source, Undo, Variant
 from samerun.wrapping import Around
 
@@ -43,7 +44,7 @@ class ListingOrder(Source):
             return sorted(original(*args, **kwargs))
 
         def scandir(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            return _SortedEntries(original(*args, **kwargs))
+            return _OrderedEntries(original(*args, **kwargs), _sort_entries)
 
         return _patch_listing(listdir, scandir)
 
@@ -58,14 +59,51 @@ class ListingOrder(Source):
 
         def scandir(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             entries = original(*args, **kwargs)
+            if not journal.from_user():
+                return entries
+            path = _get_path(args, kwargs)
+            return _FollowedEntries(entries, lambda names: _note(journal, names, path))
+
+        return _patch_listing(listdir, scandir)
+
+    def replay(self, answers: Answers) -> Undo | None:
+        """The same names in the recorded order; where others are there, they come as they are."""
+
+        def listdir(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            names = original(*args, **kwargs)
+            site = find_site()
+            if site is None or _is_for_removal():
+                return names
+            return replayed_order.put_in_order(answers, self.id, names, _get_path(args, kwargs), site)
+
+        def scandir(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            entries = original(*args, **kwargs)
+            site = find_site()
+            if site is None or _is_for_removal():
+                return entries
+            path = _get_path(args, kwargs)
+
+            def keep(names: list[Any]) -> None:
+                replayed_order.put_in_order(answers, self.id, names, path, site)
+
+            def order(found: list[Any]) -> list[Any]:
+                return replayed_order.put_in_order(
+                    answers, self.id, found, path, site, lambda entry: entry.name
+                )
+
             return (
-                _NotedEntries(entries, journal, _get_path(args, kwargs)) if journal.from_user() else entries
+                _OrderedEntries(entries, order) if answers.gives(self.id) else _FollowedEntries(entries, keep)
             )
 
         return _patch_listing(listdir, scandir)
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Turn round what they return to the user's own code."""
+
+        def turn(found: list[Any]) -> list[Any]:
+            if len(found) > 1:
+                took()
+            return found[::-1]
 
         def listdir(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             names = original(*args, **kwargs)
@@ -76,7 +114,7 @@ class ListingOrder(Source):
 
         def scandir(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             entries = original(*args, **kwargs)
-            return _ReversedEntries(entries, took) if callsite.is_called_directly() else entries
+            return _OrderedEntries(entries, turn) if callsite.is_called_directly() else entries
 
         return _patch_listing(listdir, scandir)
 
@@ -134,14 +172,18 @@ class _Entries:
         self._entries.close()
 
 
-class _SortedEntries(_Entries):
-    """The entries by name; all are read when the first is asked for."""
+class _OrderedEntries(_Entries):
+    """The entries in another order; all are read when the first is asked for."""
 
     _rest: Iterator[os.DirEntry[Any]] | None = None
 
+    def __init__(self, entries: Any, order: Callable[[list[Any]], list[Any]]) -> None:
+        super().__init__(entries)
+        self._order = order
+
     def __next__(self) -> os.DirEntry[Any]:
         if self._rest is None:
-            self._rest = iter(sorted(self._entries, key=lambda entry: entry.name))
+            self._rest = iter(self._order(list(self._entries)))
         return next(self._rest)
 
     def close(self) -> None:
@@ -149,47 +191,28 @@ class _SortedEntries(_Entries):
         super().close()
 
 
-class _ReversedEntries(_Entries):
-    """The entries the other way round; all are read when the first is asked for."""
+class _FollowedEntries(_Entries):
+    """The entries as they come; `tell` has their names once they have all come."""
 
-    _rest: Iterator[os.DirEntry[Any]] | None = None
-
-    def __init__(self, entries: Any, took: Callable[[], None]) -> None:
+    def __init__(self, entries: Any, tell: Callable[[list[Any]], None]) -> None:
         super().__init__(entries)
-        self._took = took
-
-    def __next__(self) -> os.DirEntry[Any]:
-        if self._rest is None:
-            found = list(self._entries)
-            if len(found) > 1:
-                self._took()
-            self._rest = reversed(found)
-        return next(self._rest)
-
-    def close(self) -> None:
-        self._rest = iter(())
-        super().close()
-
-
-class _NotedEntries(_Entries):
-    """The entries as they come; noted once they have all come."""
-
-    def __init__(self, entries: Any, journal: Journal, path: str) -> None:
-        super().__init__(entries)
-        self._journal: Journal | None = journal
-        self._path = path
+        self._tell: Callable[[list[Any]], None] | None = tell
         self._names: list[Any] = []
 
     def __next__(self) -> os.DirEntry[Any]:
         try:
             entry = super().__next__()
         except StopIteration:
-            if self._journal is not None:
-                _note(self._journal, self._names, self._path)
-                self._journal = None
+            if self._tell is not None:
+                self._tell(self._names)
+                self._tell = None
             raise
         self._names.append(entry.name)
         return entry
+
+
+def _sort_entries(found: list[Any]) -> list[Any]:
+    return sorted(found, key=lambda entry: entry.name)
 
 
 def _is_for_removal() -> bool:

@@ -15,6 +15,7 @@ from samerun.sources.hash_seed import is_same_in
 from samerun.sources.source import Kind, Source
 
 if TYPE_CHECKING:
+    from samerun.editing.source_file import File
     from samerun.editing.user_program import Code
 
 _WORDS = re.compile(r"\b(id|hash|set|frozenset)\s*\(|key=(id|hash)\b|data_ptr\(\)")
@@ -36,6 +37,9 @@ class MemoryAddress(Source):
     def recognise(self, difference: Difference) -> Evidence | None:
         """The code makes an order out of addresses, and no generator, file or folder differed first."""
         origin = difference.origin
+        seeded = self._seeded(difference)
+        if seeded is not None:
+            return seeded
         if (origin is not None and origin.inputs_equal) or rows.is_explained(difference):
             return None
         seen = read_hashing(difference.a)
@@ -67,6 +71,24 @@ class MemoryAddress(Source):
                 difference.call_site,
             )
         return None
+
+    def _seeded(self, difference: Difference) -> Evidence | None:
+        """A seed that differs is made of an address, or of the hash of an object that is hashed by it."""
+        from samerun.sources.edits import container_elements, run_dependent_calls, system_values
+
+        def wanted(code: Code, file: File, node: ast.expr) -> bool:
+            if run_dependent_calls.address(file, node):
+                return True
+            if not isinstance(node, ast.Call) or not run_dependent_calls.takes_hash(file, node):
+                return False
+            return any(container_elements.is_object(code, (file, item)) for item in node.args)
+
+        found = system_values.find_seed_site(difference, wanted)
+        if found is None:
+            return None
+        seed, site = found
+        text = f"{seed.name} got another seed in each run, at {seed.call_site}, made of an address at {site}"
+        return Evidence(self.id, Strength.SEEN, text, site)
 
     def _ordered(self, site: str, strength: Strength) -> Evidence:
         comes = "may come" if strength == _UNSURE else "comes"

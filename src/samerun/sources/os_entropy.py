@@ -8,14 +8,16 @@ import re
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
 from samerun import callsite
 from samerun.answers import Answers, find_site, is_secret
 from samerun.digest import digest_bytes
-from samerun.runs.difference import Difference, Row, Strength
+from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.plan import Control
+from samerun.runs.schema import ENTROPY_FILES
 from samerun.sources.base.system_value import World
 from samerun.sources.numpy_generator import patch_randbits
 from samerun.sources.patching import attribute
@@ -43,7 +45,7 @@ class OsEntropy(World):
     modes = ("seeded", "strict", "warn")
     also_hooks_into = (_NUMPY,)
     evidence = "entropy"
-    words = re.compile(r"urandom|uuid[14]|secrets\.|SystemRandom|getrandom|Random\(\)")
+    words = re.compile(r"urandom|dev/random|uuid4|secrets\.|SystemRandom|getrandom|Random\(\)")
     unexplained = Strength.PLAUSIBLE
 
     def __init__(self) -> None:
@@ -53,7 +55,17 @@ class OsEntropy(World):
 
     def reads(self, difference: Difference) -> list[Row]:
         """Reads of entropy, and generators of python made without a seed."""
-        return [*difference.a.rows("entropy"), *difference.a.rows("unseeded", self.id)]
+        return [*super().reads(difference), *difference.a.rows("unseeded", self.id)]
+
+    def recognise(self, difference: Difference) -> Evidence | None:
+        """As any value of the system's; what comes from a file of entropy is beyond its control."""
+        found = super().recognise(difference)
+        if found is None:
+            return None
+        of_file = any(
+            row.name in ENTROPY_FILES and row.call_site == found.call_site for row in self.reads(difference)
+        )
+        return replace(found, beyond_control=True) if of_file else found
 
     def control(self, control: Control) -> Undo | None:
         """Draw from a stream of (line of code, how often it came there, process).

@@ -22,6 +22,7 @@ from samerun.wrapping import Around
 
 _READS: tuple[tuple[Any, str], ...] = (
     (os, "getpid"),
+    (os, "getppid"),
     (socket, "gethostname"),
     (platform, "node"),
     (getpass, "getuser"),

@@ -13,8 +13,9 @@ from samerun.sources.source import Kind, Source
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
+    from samerun.sources.edits.system_values import SeedParts
 
-_FEEDS = re.compile(r"seed|default_rng|RandomState|Random\(|Generator|shuffle", re.IGNORECASE)
+_FEEDS = re.compile(r"seed|default_rng|RandomState|(?-i:Random\()|Generator|shuffle", re.IGNORECASE)
 
 
 class World(Source):
@@ -24,10 +25,11 @@ class World(Source):
     words: ClassVar[re.Pattern[str]]  # what a line of code that uses it looks like
     # the strength when it was read and nothing else explains the difference; None: most reads are harmless
     unexplained: ClassVar[Strength | None] = None
+    guesses: ClassVar[bool] = True  # a read may have fed a seed though the code does not show it
 
     def reads(self, difference: Difference) -> list[Row]:
-        """Its rows in run A, up to the difference."""
-        return difference.a.rows(self.evidence)
+        """Its rows in run A, up to the difference, but those that gave the same in run B."""
+        return rows.list_unequal(difference, self.evidence)
 
     def is_read_in(self, difference: Difference, lines: Collection[str]) -> bool:
         """Whether one of these lines of code reads it, by their text."""
@@ -54,6 +56,14 @@ class World(Source):
         distance = None if near is None else rows.count_lines_before(near, seed)
         if distance == 0:
             return Evidence(self.id, Strength.SEEN, f"{said}, a line that reads it", seed.call_site)
+        made = self._made_of(difference, seed)
+        if made is not None and made.reads:
+            site = made.reads[0]
+            return Evidence(
+                self.id, Strength.SEEN, f"{said}, and the seed is made of what {site} reads", site
+            )
+        if self._reads_alike(difference, seed.call_site):
+            return None
         if self.words.search(text):
             return Evidence(
                 self.id,
@@ -61,6 +71,8 @@ class World(Source):
                 f"{said}: {text}",
                 seed.call_site,
             )
+        if made is not None and (made.others or not self.guesses):
+            return None
         if near is not None and distance is not None and distance <= rows.NEAR:
             return Evidence(
                 self.id, Strength.STRONG, f"{said}, and {near.call_site} just before reads it", near.call_site
@@ -68,6 +80,20 @@ class World(Source):
         if self.reads(difference):
             return Evidence(self.id, Strength.PLAUSIBLE, f"{said}, and the script reads it", seed.call_site)
         return None
+
+    def _made_of(self, difference: Difference, seed: Row) -> SeedParts | None:
+        from samerun.sources.edits import system_values
+
+        code = rows.read_code(difference.a)
+        if code is None:
+            return None
+        return system_values.find_seed_parts(code, self.evidence, self.reads(difference), seed)
+
+    def _reads_alike(self, difference: Difference, site: str | None) -> bool:
+        """Whether a line reads it, and had the same from it in both runs."""
+        return any(row.call_site == site for row in difference.a.rows(self.evidence)) and not any(
+            row.call_site == site for row in self.reads(difference)
+        )
 
     def _seeding_line(self, difference: Difference) -> Evidence | None:
         for row in self.reads(difference):
@@ -83,7 +109,7 @@ class World(Source):
 
     def _direct(self, difference: Difference) -> Evidence | None:
         text = rows.read_source_line(difference.a, difference.call_site)
-        if self.words.search(text):
+        if self.words.search(text) and not self._reads_alike(difference, difference.call_site):
             return Evidence(
                 self.id, Strength.STRONG, f"the line that differs reads it: {text}", difference.call_site
             )
@@ -131,9 +157,8 @@ class World(Source):
         """A constant in the place of what it gives to a seed, and the like."""
         from samerun.sources.edits import system_values
 
-        return system_values.fix_values(
-            self.evidence, self.reads(difference), self.cannot_mend, difference, site, code
-        )
+        reads = self.reads(difference) or difference.a.rows(self.evidence)
+        return system_values.fix_values(self.evidence, reads, self.cannot_mend, difference, site, code)
 
 
 def _is_unseeded(difference: Difference, row: Row) -> bool:

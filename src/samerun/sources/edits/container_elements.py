@@ -32,6 +32,11 @@ def are_objects(code: Code, place: Place) -> bool:
     return _are(_is_object, code, _Search(code).elements(place))
 
 
+def is_object(code: Code, place: Place) -> bool:
+    """Whether an expression can be seen to be an object that is hashed by its address."""
+    return _are(_is_object, code, _Search(code).values(place))
+
+
 def is_text(code: Code, place: Place) -> bool:
     """Whether an expression can be seen to be a string."""
     return _are(_is_text, code, _Search(code).values(place))
@@ -161,10 +166,10 @@ def _is_text(code: Code, place: Place) -> bool:
 
 
 def _is_object(code: Code, place: Place) -> bool:
-    _, node = place
+    file, node = place
     if not isinstance(node, ast.Call):
         return False
-    if get_last_name(node) in _OF_MODULES:
+    if file.called(node) == "object" or get_last_name(node) in _OF_MODULES:
         return True
     classes = (item for other in code.files for item in other.every(ast.ClassDef))
     return any(item.name == get_last_name(node) and is_hashed_by_address(item) for item in classes)

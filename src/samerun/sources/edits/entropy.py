@@ -50,7 +50,7 @@ def seed_line(code: Code, site: str, many: bool, difference: Difference) -> list
             edits += _seed_generator(file, call, many, difference)
         elif name in _INSTEAD:
             edits += [call_instead(file, call, _INSTEAD[name]), *_seed_at_start(difference)]
-        elif name in ("uuid.uuid4", "uuid.uuid1"):
+        elif name == "uuid.uuid4":
             edits += [*_make_identifier(file, call), *_seed_at_start(difference)]
         elif isinstance(call.func, ast.Attribute) and not name:
             for other, maker in find_behind(code, (file, call.func.value), _is_unseeded):

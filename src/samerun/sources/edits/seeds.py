@@ -14,6 +14,7 @@ from samerun.editing.import_names import write_name
 from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
+from samerun.sources.edits.outside_values import is_given_from_outside
 from samerun.sources.evidence import rows as _rows
 
 SEEDS = re.compile(r"seed|random_state|entropy|salt", re.IGNORECASE)
@@ -87,6 +88,11 @@ def seed_alike(code: Code, file: File, call: ast.Call, volatile: Volatile) -> li
         return [replace_node(other, top, "0") for other, top in tops]
     if isinstance(found, ast.Constant):
         return []
+    if is_given_from_outside(code, file, found):
+        raise NoEdit(
+            f"the seed at {file.path}:{call.lineno} comes from the command line or the environment, and a "
+            "constant there would make that ineffective: pass the same --seed, or set the same variable"
+        )
     return [replace_node(file, found, "0")]
 
 

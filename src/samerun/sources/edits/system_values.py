@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from samerun.editing.data_flow import Place, find_behind, find_functions, returns
 from samerun.editing.edit import Edit, NoEdit
@@ -19,6 +21,7 @@ _READ = {
     "clock": run_dependent_calls.reads_clock,
     "identity": run_dependent_calls.reads_identity,
     "entropy": run_dependent_calls.reads_entropy,
+    "system": run_dependent_calls.reads_system,
 }
 # What a step of an optimizer computes with, as its groups of parameters call it.
 _OPTIONS = ("lr", "momentum", "weight_decay", "betas", "eps", "alpha", "dampening")
@@ -60,12 +63,66 @@ def find_use(
     In a step of an optimizer that is what its options are set to. None where assignments, arguments and
     returns do not lead from there to one of the `reads`.
     """
-    sites = {row.call_site for row in reads}
+    sites = _index_sites(code, reads)
     for place in _find_computed_with(code, difference):
         for file, node in find_behind(code, place, _READ[evidence]):
-            site = f"{file.path}:{node.lineno}"
-            if site in sites:
+            site = sites.get(_locate(code, f"{file.path}:{node.lineno}"))
+            if site is not None:
                 return site, place[0].said(place[1])
+    return None
+
+
+def _index_sites(code: Code, reads: Sequence[Row]) -> dict[str, str]:
+    """The lines of the rows, by the same with a whole path: a file outside of the folder has two names."""
+    return {_locate(code, row.call_site): row.call_site for row in reads if row.call_site is not None}
+
+
+def _locate(code: Code, site: str) -> str:
+    return os.path.normpath(os.path.join(code.folder, site))
+
+
+class SeedParts(NamedTuple):
+    """What the code makes a seed of."""
+
+    reads: list[str]  # the lines that read the source in question
+    others: list[str]  # the lines of anything else that is another one in each run
+
+
+def find_seed_parts(code: Code, evidence: str, reads: Sequence[Row], seed: Row) -> SeedParts | None:
+    """What the seed of a "seed" row is made of; None where the call that seeds is not found."""
+    try:
+        file, calls = seeds.seed_calls(code, seed, (seed.name or "",))
+    except NoEdit:
+        return None
+    sites = _index_sites(code, reads)
+    parts = SeedParts([], [])
+    for call in calls:
+        argument = seeds.find_argument(call)
+        if argument is None:
+            continue
+        for other, node in find_behind(code, (file, argument), run_dependent_calls.is_run_dependent):
+            site = f"{other.path}:{node.lineno}"
+            if not _READ[evidence](other, node):
+                parts.others.append(site)
+            elif (read := sites.get(_locate(code, site))) is not None:
+                parts.reads.append(read)
+    return parts
+
+
+def find_seed_site(
+    difference: Difference, wanted: Callable[[Code, File, ast.expr], bool]
+) -> tuple[Row, str] | None:
+    """(the first seed that differs, the line of what it is made of) where that is such an expression."""
+    seed, code = _rows.find_first_differing(difference, "seed"), _rows.read_code(difference.a)
+    if seed is None or code is None:
+        return None
+    try:
+        file, calls = seeds.seed_calls(code, seed, (seed.name or "",))
+    except NoEdit:
+        return None
+    for argument in filter(None, map(seeds.find_argument, calls)):
+        for other, node in find_behind(code, (file, argument), lambda *at: wanted(code, *at)):
+            return seed, f"{other.path}:{node.lineno}"
     return None
 
 

@@ -59,6 +59,15 @@ def find_first_differing(difference: Difference, what: str, name: str | None = N
     return None
 
 
+def list_unequal(difference: Difference, what: str) -> list[Row]:
+    """Run A's rows, but those of which the same row of run B has the same digest."""
+    return [
+        a
+        for a, b in match_pairs(difference, what)
+        if a is not None and (b is None or a.digest is None or a.digest != b.digest)
+    ]
+
+
 def is_in_helper(row: Row) -> bool:
     """Whether a program wrote it that the command runs and that never trains."""
     return f".{HELPER}" in row.process

@@ -37,7 +37,7 @@ def replay_calls(answers: Answers, source: str, functions: list[Asked]) -> Undo:
         def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if not asked.counts(args, kwargs) or (site := asked.find_site()) is None:
                 return original(*args, **kwargs)
-            name = _name_call(asked, args, kwargs)
+            name = name_call(asked.shown, args, kwargs)
             kept = answers.ask(source, name, lambda: asked.pack(original(*args, **kwargs)), site)
             return asked.unpack(kept)
 
@@ -46,8 +46,9 @@ def replay_calls(answers: Answers, source: str, functions: list[Asked]) -> Undo:
     return attribute.undo_all([patch(asked) for asked in functions])
 
 
-def _name_call(asked: Asked, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def name_call(shown: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """The name of an answer: the function's, with what it was given."""
     if not args and not kwargs:
-        return asked.shown
+        return shown
     given = [*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())]
-    return f"{asked.shown}({', '.join(given)[:_LONGEST]})"
+    return f"{shown}({', '.join(given)[:_LONGEST]})"

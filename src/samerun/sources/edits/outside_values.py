@@ -1,0 +1,34 @@
+"""What a program is given from outside: its command line, its environment."""
+
+from __future__ import annotations
+
+import ast
+
+from samerun.editing.data_flow import find_behind, find_given
+from samerun.editing.source_file import File, get_last_name
+from samerun.editing.user_program import Code
+
+
+def reads_arguments(file: File, node: ast.expr) -> bool:
+    """Reads the command line."""
+    if isinstance(node, ast.Call):
+        return get_last_name(node) in ("parse_args", "parse_known_args")
+    return isinstance(node, (ast.Name, ast.Attribute)) and file.dotted(node) == "sys.argv"
+
+
+def reads_environment(file: File, node: ast.expr) -> bool:
+    """Reads an environment variable."""
+    if isinstance(node, ast.Subscript):
+        return file.dotted(node.value) == "os.environ"
+    return file.called(node) in ("os.getenv", "os.environ.get")
+
+
+def is_given_from_outside(code: Code, file: File, found: ast.expr) -> bool:
+    """Whether a seed is an argument or a variable of the environment, and nothing replaces that."""
+    outside = find_behind(code, (file, found), lambda *at: reads_arguments(*at) or reads_environment(*at))
+    return bool(outside) and all(
+        isinstance(value, ast.Constant)
+        for node in ast.walk(found)
+        if isinstance(node, ast.Attribute)
+        for _, value in find_given(code, (file, node))
+    )

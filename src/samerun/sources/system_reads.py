@@ -1,0 +1,94 @@
+"""What the system says of itself and of others: https://docs.python.org/3/library/os.html."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from samerun.answers import Answers
+from samerun.digest import digest_bytes
+from samerun.runs.schema import STEADY
+from samerun.sources.base.system_value import World
+from samerun.sources.patching import attribute
+from samerun.sources.patching.replayed_calls import name_call
+from samerun.sources.patching.system_calls import CALLS, MODULES, NOTHING, UNKNOWN, Call, pack
+from samerun.sources.source import Journal, Undo
+from samerun.wrapping import Around
+
+
+class SystemReads(World):
+    """Load, memory, free space, ports, times of files, names of temporary files, answers of servers.
+
+    What the user's own lines read is noted with a digest: a read that gave the same in both runs is no cause.
+    There is no control, since no other value would be true; a recorded run's values can be given again.
+    """
+
+    id = "system-reads"
+    summary = "the script reads what the system has now: memory, load, disk space, ports, times of files"
+    advice = (
+        "keep what the system says out of seeds, sizes and data: put a number, or an argument, in its place"
+    )
+    cannot_mend = (
+        "what the system says is used for more than a seed: put a number, or an argument, in its place"
+    )
+    controllable = False
+    also_hooks_into = MODULES
+    evidence = "system"
+    guesses = False
+    words = re.compile(
+        r"os\.(sysconf|(process_)?cpu_count|sched_getaffinity|times|f?statvfs|getloadavg)\(|getrusage|disk_usage"
+        r"|psutil\.|getsockname|getaddrinfo|gethostbyname|mk[sd]?temp\(|TemporaryFile|TemporaryDirectory"
+        r"|get_ident|get_native_id|st_[amc]time|st_ino|get[amc]time\(|urlopen|requests\.|(?i:\brandom(blob)?\(\).*[\"'])"
+    )
+
+    def __init__(self) -> None:
+        self._observed: set[Call] = set()
+        self._replayed: set[Call] = set()
+
+    def observe(self, journal: Journal) -> Undo | None:
+        """Note what the user's lines ask for, of the modules that are there; called again as others come."""
+        return self._patch(self._observed, lambda call: _make_hook(journal, call))
+
+    def replay(self, answers: Answers) -> Undo | None:
+        """What the user's lines were given, where that can be given again."""
+        return self._patch(self._replayed, lambda call: self._make_replay(answers, call))
+
+    def _patch(self, done: set[Call], make: Callable[[Call], Around]) -> Undo:
+        undos: list[Undo] = []
+        for call in CALLS:
+            owner = None if call in done else call.find_owner()
+            if owner is None:
+                continue
+            done.add(call)
+            undos.append(lambda call=call: done.discard(call))  # type: ignore[misc]
+            undos.append(attribute.patch_for_others(*owner, make(call)))
+        return attribute.undo_all(undos)
+
+    def _make_replay(self, answers: Answers, call: Call) -> Around:
+        def replay(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            value = original(*args, **kwargs)
+            taken = NOTHING if (site := call.find_site()) is None else call.take(args, value)
+            if site is None or taken is NOTHING:
+                return value
+            packed = pack(taken)
+            if call.cannot_keep or packed is UNKNOWN:
+                answers.part(self.id, call.shown, site, call.cannot_keep or "it gives no plain value")
+                return value
+            name = call.shown if "." in call.path else name_call(call.shown, args, kwargs)
+            return call.restore(answers.ask(self.id, name, lambda: packed, site), value)
+
+        return replay
+
+
+def _make_hook(journal: Journal, call: Call) -> Around:
+    def observe(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        value = original(*args, **kwargs)
+        taken = NOTHING if call.find_site() is None else call.take(args, value)
+        if taken is not NOTHING:
+            digest = None if taken is UNKNOWN else digest_bytes(repr(taken).encode())
+            detail = STEADY if call.steady else None
+            journal.note("system", call.shown, digest=digest, detail=detail, user_only=True)
+        return value
+
+    return observe
