@@ -14,7 +14,7 @@ from report.experiments import VARIED, studied
 from samerun.cli.arguments import find_verbs
 from samerun.cli.base import add_control_options, add_launch_options, add_steps_option, asked_control
 from samerun.cli.experiment import ExperimentVerb, request_of
-from samerun.cli.files import add_output_options
+from samerun.cli.output import add_output_options
 from samerun.errors import UsageError
 from samerun.experiments.cost.result import CostResult
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from samerun.cli.base import add_launch_options, add_steps_option, parse_at_least, parse_duration, seed
 from samerun.cli.experiment import ExperimentVerb, request_of
-from samerun.cli.files import add_output_options
+from samerun.cli.output import add_output_options
 from samerun.runs.plan import Control
 
 if TYPE_CHECKING:

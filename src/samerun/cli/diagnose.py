@@ -14,7 +14,7 @@ from samerun.cli.base import (
     parse_at_least,
 )
 from samerun.cli.experiment import ExperimentVerb, request_of
-from samerun.cli.files import add_output_options, write_files
+from samerun.cli.output import add_output_options, write_files
 
 if TYPE_CHECKING:
     from rich.console import Console

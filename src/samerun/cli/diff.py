@@ -6,8 +6,7 @@ import argparse
 
 from samerun.cli import exit_codes
 from samerun.cli.base import Verb
-from samerun.cli.files import add_output_options, check_targets, write_files
-from samerun.cli.output import put_out
+from samerun.cli.output import add_output_options, check_targets, put_out, write_files
 
 
 class Diff(Verb):

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from samerun.cli import exit_codes
 from samerun.cli.base import Verb, check_control_options
-from samerun.cli.files import check_targets
-from samerun.cli.output import put_out
+from samerun.cli.output import check_targets, put_out
 from samerun.cli.stderr import say
 from samerun.cli.store import store_to_record
 

@@ -6,7 +6,7 @@ import argparse
 
 from samerun.cli import exit_codes
 from samerun.cli.base import Verb
-from samerun.cli.files import check_file
+from samerun.cli.output import check_file
 
 _FILE = "samerun-report.html"
 

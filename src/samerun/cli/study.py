@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from samerun.cli import exit_codes
 from samerun.cli.base import add_launch_options, add_steps_option, ids, parse_at_least
 from samerun.cli.experiment import ExperimentVerb
-from samerun.cli.files import add_output_options
+from samerun.cli.output import add_output_options
 from samerun.cli.store import store_to_record
 from samerun.errors import UsageError
 from samerun.runs.plan import MODES

@@ -14,7 +14,7 @@ from samerun.cli.base import (
     parse_duration,
 )
 from samerun.cli.experiment import ExperimentVerb, request_of
-from samerun.cli.files import add_output_options
+from samerun.cli.output import add_output_options
 
 if TYPE_CHECKING:
     from samerun.experiments.request import Request

@@ -61,25 +61,28 @@ def find_whole(file: BinaryIO, size: int) -> Extent:
             if start != size:
                 raise ValueError(f"{size - start} bytes follow the end of the stream")
             return Extent(start, frames + waiting, True)
-        if head < 0:
-            raise ValueError(f"the frame at byte {at} has a length of {head}")
+        if head < 0 or (head > _MOST_HEAD and start + head <= size):
+            raise ValueError(f"the frame at byte {at} has a head of {head} bytes")
         if start + head > size:
             return Extent(length, frames, False)
-        if head > _MOST_HEAD:
-            raise ValueError(f"the frame at byte {at} has a head of {head} bytes")
         frame = _read_frame(file, file.read(head), at)
         if at + frame.length > size:
             return Extent(length, frames, False)
         unpacked += frame.unpacked
-        if frame.unpacked > MOST_UNPACKED or frame.rows > MOST_ROWS or unpacked > _SMALL + _RATIO * size:
-            raise ValueError(
-                f"the frame at byte {at} unpacks to {frame.rows} rows and {frame.unpacked} bytes, more "
-                f"than any of samerun's, in a file of {size} bytes"
-            )
+        _check_size(frame, at, unpacked, size)
         at += frame.length
         waiting += 1
         if frame.kind != _DICTIONARY:
             length, frames, waiting = at, frames + waiting, 0
+
+
+def _check_size(frame: _Frame, at: int, unpacked: int, size: int) -> None:
+    """Raise ValueError where a frame, or all up to it, unpack to more than a trace of that size can need."""
+    if frame.unpacked > MOST_UNPACKED or frame.rows > MOST_ROWS or unpacked > _SMALL + _RATIO * size:
+        raise ValueError(
+            f"the frame at byte {at} unpacks to {frame.rows} rows and {frame.unpacked} bytes, more "
+            f"than any of samerun's, in a file of {size} bytes"
+        )
 
 
 def _read_frame(file: BinaryIO, head: bytes, at: int) -> _Frame:

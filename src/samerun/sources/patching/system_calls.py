@@ -130,6 +130,15 @@ def _list_calls() -> Iterator[Call]:
     for name in ("get_ident", "get_native_id"):
         yield Call("threading", name)
     yield Call("resource", "getrusage")
+    yield from _list_calls_that_reach_out()
+    for name in ("cpu_count", "boot_time"):
+        yield Call("psutil", name, steady=True)
+    for name in (*_PSUTIL, *(f"Process.{name}" for name in _PROCESS)):
+        yield Call("psutil", name)
+
+
+def _list_calls_that_reach_out() -> Iterator[Call]:
+    """Those that name or read what is outside of this process."""
     yield Call("tempfile", "_RandomNameSequence.__next__", named="tempfile")
     yield Call("socket", "socket.getsockname", cannot_keep=_PORT, take=_take_port)
     for name in ("getaddrinfo", "gethostbyname"):
@@ -137,12 +146,6 @@ def _list_calls() -> Iterator[Call]:
     yield Call("http.client", "HTTPResponse.read", find_site=find_site, put=_put_body)
     for name in ("Connection.execute", "Cursor.execute"):
         yield Call("sqlite3", name, cannot_keep=_DRAWN, find_site=find_site, take=_take_chance)
-    for name in ("cpu_count", "boot_time"):
-        yield Call("psutil", name, steady=True)
-    for name in _PSUTIL:
-        yield Call("psutil", name)
-    for name in _PROCESS:
-        yield Call("psutil", f"Process.{name}")
 
 
 _PSUTIL = (
