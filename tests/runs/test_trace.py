@@ -256,7 +256,7 @@ def test_corrupt_bytes_never_do_more_than_raise(path: Path, tmp_path: Path) -> N
         (b"", "ends after 0 bytes"),
         (b"\xff\xff", "ends after 2 bytes"),
         (b"PK\x03\x04 something else", "does not begin a frame"),
-        (b"\xff\xff\xff\xff" + struct.pack("<i", -5), "has a length of -5"),
+        (b"\xff\xff\xff\xff" + struct.pack("<i", -5), "has a head of -5 bytes"),
         (b"\xff\xff\xff\xff" + struct.pack("<i", 8) + b"\xff" * 8, "does not say how long it is"),
         (b"\xff\xff\xff\xff" + struct.pack("<i", 0), "ends after 8 bytes"),
     ],
