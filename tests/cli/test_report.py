@@ -1,4 +1,4 @@
-"""Covers `files.py`."""
+"""Covers `output.py`."""
 
 from __future__ import annotations
 

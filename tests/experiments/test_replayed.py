@@ -1,6 +1,6 @@
 """Real runs that are given what a recorded run had, and causes that are confirmed in this way.
 
-Covers `experiments/check/confirm.py`.
+Covers `check/confirm.py`.
 """
 
 from __future__ import annotations
