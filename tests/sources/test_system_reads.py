@@ -25,9 +25,10 @@ import pytest
 
 from samerun.comparing.compare_runs import compare
 from samerun.explaining.explain import explain
+from samerun.runs.plan import Control, Replay
 from samerun.sources.catalogue import find_sources
 from samerun.sources.clock import Clock
-from samerun.sources.patching.system_calls import pack, unpack
+from samerun.sources.patching.system_calls import CALLS, UNKNOWN, pack, unpack
 from samerun.sources.process_id import ProcessId
 from samerun.sources.system_reads import SystemReads
 
@@ -180,8 +181,6 @@ def test_a_replay_gives_an_answer_again(replayed, server):
 
 
 def test_an_answer_of_another_length_comes_as_it_is():
-    from samerun.sources.patching.system_calls import CALLS
-
     (call,) = (call for call in CALLS if call.module == "http.client")
     assert call.restore(b"ten", b"eleven") == b"eleven"
 
@@ -210,8 +209,6 @@ def test_what_must_be_there_now_comes_as_it_is_and_is_reported(replayed, name):
 
 
 def test_only_plain_values_are_kept():
-    from samerun.sources.patching.system_calls import UNKNOWN
-
     assert pack(object()) is UNKNOWN and pack([1, object()]) is UNKNOWN
     assert unpack(pack({3, 1}), {9}) == {1, 3}
 
@@ -400,8 +397,6 @@ def test_uuid1_and_the_time_of_a_loop_are_clocks(observed):
 
 
 def test_uuid1_repeats_with_the_clock_controlled():
-    from samerun.runs.plan import Control
-
     made = []
     for _ in range(2):
         undo = Clock().control(Control())
@@ -452,6 +447,27 @@ def test_what_is_only_printed_beside_another_cause_is_not_named(trainer, output)
     assert len({found.name for found in rows}) >= 9
     causes = [item.source for item in explain(comparison.difference)[0]]
     assert causes[0] == "torch-cpu" and system.id not in causes
+
+
+SEEDED_BY_THE_SYSTEM = """
+import os, threading
+import psutil, torch
+
+used = psutil.Process().memory_info().rss
+torch.manual_seed(used + threading.get_native_id() + int(os.times().elapsed * 100))
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loss = model(torch.ones(2, 4)).square().mean()
+loss.backward()
+optimizer.step()
+"""
+
+
+def test_a_replay_of_these_reads_alone_is_the_recorded_run_again(trainer):
+    path = str(trainer.script(SEEDED_BY_THE_SYSTEM))
+    a, b = trainer.record(path), trainer.record(path)
+    again = trainer.record(path, replay=Replay(str(a.path), only=(system.id,)))
+    assert [compare(a, other).verdict for other in (b, again)] == ["differs", "same"]
 
 
 def test_it_has_no_control_and_can_be_replayed():
