@@ -15,6 +15,7 @@ import pytest
 
 from samerun.runs.frames import MOST_ROWS, MOST_UNPACKED
 from samerun.runs.reading import read_trace
+from samerun.runs.record import Record
 from samerun.runs.trace import TraceWriter, build_arrow_schema
 
 from .calling import ask
@@ -137,9 +138,9 @@ def test_many_equal_words_take_the_place_of_one(folder: Path) -> None:
     """20,000 records with a name of 60,000 characters each: 1.2 GB, were it not one word."""
     writer = TraceWriter(folder / "runs/run1" / TRACE, {"rank": 0})
     for _ in range(20_000):
-        writer.append(0, "setup", "note", "x" * 60_000)
-    writer.append(0, "setup", "note", "recorder-error")
-    writer.append(0, "forward", "loss", "backward", digest=bytes(16))
+        writer.append(Record(0, "setup", "note", "x" * 60_000))
+    writer.append(Record(0, "setup", "note", "recorder-error"))
+    writer.append(Record(0, "forward", "loss", "backward", digest=bytes(16)))
     writer.close()
     said = _ask_alone(folder, "diff", "runs/run1", "runs/run1", limit=2 * _LIMIT)
     assert said.returncode == 3, said
@@ -164,9 +165,8 @@ def test_a_long_training_is_no_bomb(tmp_path: Path) -> None:
     writer = TraceWriter(path, {"rank": 0})
     for step in range(30_000):
         for what in ("batch", "loss", "gradients", "parameters"):
-            writer.append(
-                step, "forward", what, "x", None, "train.py:3", bytes(16), 5, 1.5, 0, "{}", bytes(800)
-            )
+            words = "forward", what, "x", None, "train.py:3"
+            writer.append(Record(step, *words, bytes(16), 5, 1.5, 0, "{}", bytes(800)))
         if step % 2000 == 0:
             writer.flush()
     writer.close()
@@ -184,7 +184,7 @@ def test_a_writer_keeps_within_the_limits(
     path = tmp_path / TRACE
     writer = TraceWriter(path, {"rank": 0})
     for step in range(10):
-        writer.append(step, "forward", "loss", detail=json.dumps([step]), parts=bytes(16))
+        writer.append(Record(step, "forward", "loss", detail=json.dumps([step]), parts=bytes(16)))
     writer.close()
     with pa.ipc.open_stream(str(path)) as stream:
         batches = [batch.num_rows for batch in stream]

@@ -35,6 +35,7 @@ MAY = {
     "runs/untrusted.py": {"open", "fdopen", "open_file", "read_bytes"},
     "runs/plan.py": {"loads"},  # from the variable that the launcher set
     "runs/trace.py": {"open"},  # writes
+    "runs/answers.py": {"open"},  # writes
     "runs/recorder_errors.py": {"open"},  # writes
     "experiments/study/results_cache.py": {"open", "loads"},  # writes; JSON of its own
     "experiments/study/tasks.py": {"loads"},  # from the process that sent it

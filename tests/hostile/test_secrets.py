@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 from cli.command import samerun
 
+from samerun.launching.launch import LaunchRequest
 from samerun.launching.run import record
+from samerun.launching.workspace import Workspace
+from samerun.runs.plan import Plan
 from samerun.runs.store import Run, Store
 
 from .calling import ask
@@ -97,7 +100,8 @@ def test_a_run_is_for_its_user_alone(tmp_path: Path) -> None:
     try:
         (tmp_path / "train.py").write_text(_TRAIN)
         command = [sys.executable, "train.py", "--token", "s3cr3t"]
-        run = record(command, store=Store(tmp_path / ".samerun"), cwd=tmp_path)
+        at = Workspace(tmp_path, Store(tmp_path / ".samerun"))
+        run = record(LaunchRequest(command), Plan(), at)
     finally:
         os.umask(before)
     assert run.outcome == "finished"

@@ -247,7 +247,7 @@ def build_side(run: Run, traces: Sequence[Trace], step: int, before: int = 0, co
     if len(evidence) > _MOST_EVIDENCE:
         half = _MOST_EVIDENCE // 2
         evidence = evidence[:half] + evidence[-half:]
-    argv = traces[0].meta.get("argv")
+    argv = traces[0].meta.get("argv") if traces else None
     words = tuple(map(str, argv)) if isinstance(argv, list) else ()
     return Side(run.manifest.to_dict(), settings, tuple(evidence), words)
 
