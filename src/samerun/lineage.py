@@ -137,7 +137,8 @@ def follow_multiprocessing(spawn: ModuleType) -> None:
         return data
 
     def taking(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        place = parameter.of(args, kwargs, {}).get(_DATA)
+        given = parameter.of(args, kwargs, None)
+        place = given.get(_DATA) if isinstance(given, dict) else None
         if place is not None:
             _become(tuple(place))
         return original(*args, **kwargs)
@@ -232,7 +233,7 @@ def _follow_programs() -> Undo:
     fork_exec: Any = _posixsubprocess.fork_exec
 
     def handing_on(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if len(args) < 6:
+        if len(args) < 6 or not isinstance(args[0], (list, tuple)) or not args[0]:
             return original(*args, **kwargs)  # which says what is wrong
         given = _make_variables(_name_program(args[0][0]))
         with _starting:
@@ -298,7 +299,12 @@ def _extend_environment(entries: Any, given: Mapping[str, str]) -> Any:
 def _spawn(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     arguments, environment = Parameter("argv", 1), Parameter("env", 2)
     argv, env = arguments.of(args, kwargs, None), environment.of(args, kwargs, None)
-    if argv and isinstance(env, Mapping) and env.get(VARIABLE) is not None:
+    if (
+        argv
+        and isinstance(argv, (list, tuple))
+        and isinstance(env, Mapping)
+        and env.get(VARIABLE) is not None
+    ):
         given = _make_variables(_name_program(argv[0]))
         env = {**given, **env, VARIABLE: given[VARIABLE]}
         args, kwargs = environment.put(args, kwargs, env)

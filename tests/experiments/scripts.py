@@ -137,7 +137,9 @@ class _Play:
         if script.arrivals:
             self._row(0, "setup", "threads", "start", b"", call_site="train.py:4", value=3.0)
         for source in script.reads:
-            self._row(0, "setup", find_sources()[source].evidence, f"{source}()", b"", call_site="train.py:3")
+            self._row(
+                0, "setup", find_sources()[source].evidence, f"{source}()", None, call_site="train.py:3"
+            )
         if script.unwritten:
             self._row(0, "setup", "unwritten", "numpy.empty", b"", call_site="train.py:3")
         for step in range(self._limit()):
@@ -249,7 +251,9 @@ class _Play:
                 flags=flags,
             )
 
-    def _row(self, step: int, phase: str, what: str, name: str | None, content: bytes, **more: Any) -> None:
+    def _row(
+        self, step: int, phase: str, what: str, name: str | None, content: bytes | None, **more: Any
+    ) -> None:
         if self.writer is None:
             meta = {
                 "schema": SCHEMA,
@@ -263,7 +267,7 @@ class _Play:
             }
             self.writer = TraceWriter(self.path / "rank0.trace.arrow", meta)
         flip = (self.number, step, what) in self.script.flips
-        digest = _digest(content, b"flipped" if flip else b"")
+        digest = None if content is None else _digest(content, b"flipped" if flip else b"")
         self.writer.append(Record(step, phase, what, name, digest=digest, **more))
 
 

@@ -55,7 +55,6 @@ WORDS = {
     "recording/helper_process.py": {"clock"},  # the same one
     "runs/manifest.py": {"environment", "packages"},  # fields of a manifest
     "launching/summarise_traces.py": {"packages"},  # the same one
-    "experiments/cost/timed_run.py": {"environment", "clock"},  # fields of a timed run
     "recording/ops/window.py": {"compile"},  # torch.compile
     "recording/replay/fresh_processes.py": {"threads"},  # a setting of torch, for the process that replays
     "recording/replay/worker_main.py": {"threads"},  # the same one

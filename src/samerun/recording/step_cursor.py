@@ -22,8 +22,9 @@ class _Local(threading.local):
         self.closure = False  # an optimizer is in a step that was given a closure
         # A thread of the script's that has not trained so far: it saves, evaluates or loads meanwhile, and
         # where the training is says nothing about it.
-        self.beside = _is_beside()
+        self.beside = False
         self.phase = "evaluation"  # of such a thread
+        self.beside = _is_beside()  # last: what that asks may itself be recorded, in this thread
 
 
 class StepCursor:

@@ -152,7 +152,7 @@ class _Entries:
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # for isinstance()
-        return type(self._entries)
+        return self._entries.__class__
 
     def __iter__(self) -> Iterator[os.DirEntry[Any]]:
         return self

@@ -12,7 +12,7 @@ from sources.differences import ONE, TWO, batch, row
 from sources.mending import Program
 
 from samerun.comparing.comparison import Comparison, Scope
-from samerun.experiments.check.confirm import _can_be_controlled
+from samerun.experiments.check.confirm import _is_controllable
 from samerun.experiments.diagnose.candidates import Candidates
 from samerun.experiments.diagnose.controlled_runs import ControlledRuns, ProofRuns
 from samerun.explaining.cause import Findings, make_cause
@@ -44,8 +44,8 @@ def test_what_the_users_environment_contradicts_is_not_tried(own, tried, monkeyp
     candidates = Candidates(settled, closer, [], certain=True, to_the_end=False)
     assert candidates.can_try("threads") is tried
     assert candidates.can_try("clock")
-    assert _can_be_controlled("threads", None) is tried
-    assert _can_be_controlled("clock", None)
+    assert _is_controllable("threads") is tried
+    assert _is_controllable("clock")
 
 
 @pytest.mark.parametrize(
@@ -124,6 +124,7 @@ def test_when_the_patch_for_the_best_candidate_does_not_help_the_next_has_its_tu
     candidates = Candidates(
         SimpleNamespace(), SimpleNamespace(difference=where), [best, other], certain=True, to_the_end=False
     )
+    monkeypatch.setattr(candidates, "_replay", lambda source: None)
     monkeypatch.setattr(candidates, "_with_patch", lambda item: ProofRuns(said[item.source], (), None, True))
     findings = candidates.patched()
     assert findings is not None
@@ -138,6 +139,7 @@ def test_a_patch_with_which_the_code_fails_rules_nothing_out(monkeypatch) -> Non
     settled: Any = SimpleNamespace()
     candidates = Candidates(settled, closer, [best, other], certain=True, to_the_end=False)
     unknown = Comparison("unknown", Scope(("a", "b")), "run 2 failed")
+    monkeypatch.setattr(candidates, "_replay", lambda source: None)
     monkeypatch.setattr(candidates, "_with_patch", lambda item: ProofRuns(unknown, (), None, True))
     assert candidates.patched() is None
     assert candidates.in_turn() == [best, other]

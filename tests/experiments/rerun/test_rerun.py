@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from samerun.errors import RunError
-from samerun.launching.run import record
 from samerun.runs.answers import SUFFIX
 from samerun.runs.plan import Control
 
-from .trainings import ALL, again, command, plain, recorded, store
+from .trainings import ALL, again, command, plain, recorded, run_once
 
 
 def sources(items) -> set[str]:
@@ -192,7 +191,7 @@ def test_a_run_that_stopped_early_had_kept_all_until_then(tmp_path: Path) -> Non
     loop = "for step in range(9):\n    scale = 1 + os.urandom(1)[0] + random.Random().random()"
     how = {"tier": "ops", "window": (0, 2), "stop_after": 2}
     words = command(tmp_path, plain("1", "os, random", loop))
-    run = record(words, store=store(tmp_path), cwd=tmp_path, **how)
+    run = run_once(tmp_path, words, **how)
     assert run.outcome == "stopped"
     result = again(run, tmp_path)
     assert (result.verdict, result.compared.steps, result.parted) == ("same", 3, ())

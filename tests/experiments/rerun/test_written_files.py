@@ -9,6 +9,7 @@ import pytest
 from samerun.comparing.pairing import read
 from samerun.digest import algorithms
 from samerun.experiments.rerun.written_files import copy_without_written
+from samerun.runs.record import Record
 from samerun.runs.schema import SCHEMA
 from samerun.runs.store import Run
 from samerun.runs.trace import TraceWriter
@@ -20,7 +21,7 @@ def made(folder: Path, *rows: tuple[str, str]) -> Run:
     meta = {"schema": SCHEMA, "digests": algorithms(), "tier": "steps", "stem": "rank0", "rank": 0}
     writer = TraceWriter(folder / "rank0.trace.arrow", {**meta, "role": "", "world_size": 1})
     for what, path in rows:
-        writer.append(0, "setup", what, "open", detail=path)
+        writer.append(Record(0, "setup", what, "open", detail=path))
     writer.close()
     return Run(folder)
 

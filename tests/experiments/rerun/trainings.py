@@ -6,10 +6,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from samerun.experiments.progress import Listener
 from samerun.experiments.rerun.rerun import RerunRequest, rerun
 from samerun.experiments.rerun.result import RerunResult
+from samerun.launching.launch import LaunchRequest
 from samerun.launching.run import record
+from samerun.launching.workspace import Workspace
+from samerun.runs.plan import Plan
 from samerun.runs.store import Run, Store
 
 STEP = """
@@ -73,11 +75,15 @@ def store(folder: Path) -> Store:
     return Store(folder / ".samerun")
 
 
+def run_once(folder: Path, words: list[str], **plan: Any) -> Run:
+    return record(LaunchRequest(words), Plan(**plan), Workspace(folder, store(folder)))
+
+
 def recorded(folder: Path, text: str, *launcher: str, **how: Any) -> Run:
-    run = record(command(folder, text, *launcher), store=store(folder), cwd=folder, **how)
+    run = run_once(folder, command(folder, text, *launcher), **how)
     assert run.outcome == "finished", (run.path / "output.txt").read_text()
     return run
 
 
 def again(run: Run, folder: Path, **asked: Any) -> RerunResult:
-    return rerun(RerunRequest(run, run.manifest.command, folder, store(folder), **asked), Listener())
+    return rerun(RerunRequest(run, run.manifest.command, folder, store(folder), **asked))

@@ -127,8 +127,7 @@ def _list_calls() -> Iterator[Call]:
         yield Call("os", name, take=_take_marks, put=_put_marks)
     for name in ("getmtime", "getatime", "getctime"):
         yield Call("posixpath", name)
-    for name in ("get_ident", "get_native_id"):
-        yield Call("threading", name)
+    yield Call("threading", "get_native_id")  # not get_ident, which threading itself asks all the time
     yield Call("resource", "getrusage")
     yield from _list_calls_that_reach_out()
     for name in ("cpu_count", "boot_time"):
