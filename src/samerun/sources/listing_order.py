@@ -152,7 +152,8 @@ class _Entries:
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # for isinstance()
-        return self._entries.__class__
+        kind: type = self._entries.__class__
+        return kind
 
     def __iter__(self) -> Iterator[os.DirEntry[Any]]:
         return self
