@@ -34,6 +34,13 @@ seen = {
 print(json.dumps(seen))
 """
 
+LAUNCH = """
+import os, subprocess, sys
+show = "import os; print(os.environ.get('PYTHONHASHSEED'), hash('samerun'))"
+for rank in "01":
+    subprocess.run([sys.executable, "-c", show], env={**os.environ, "RANK": rank, "WORLD_SIZE": "2"})
+"""
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -69,6 +76,20 @@ def test_a_replay_hashes_as_the_recorded_run_did(folder: Path) -> None:
     for name in ("own", "children", "shell"):
         assert again[name] == first[name]
     assert without["own"] != first["own"]
+
+
+def test_a_rank_does_not_see_what_it_was_given_either(folder: Path) -> None:
+    (folder / "launch.py").write_text(LAUNCH)
+    ranks = [run(folder, sys.executable, "launch.py") for _ in range(2)]
+    again = run(folder, sys.executable, "launch.py", replay=Replay(str(ranks[0].path)))
+    hashes = []
+    for each in (*ranks, again):
+        shown = (each.path / "output.txt").read_text().splitlines()
+        assert [line.split()[0] for line in shown] == ["None", "None"]
+        assert not each.path.joinpath("rank0.trace.arrow").exists()
+        hashes.append([line.split()[1] for line in shown])
+    assert len({value for run_ in hashes[:2] for value in run_}) == 4
+    assert hashes[2] == hashes[0]
 
 
 def test_what_the_user_or_a_control_fixes_stays(folder: Path) -> None:

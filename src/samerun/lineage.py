@@ -42,6 +42,7 @@ class _Here:
     """This process."""
 
     path: Path = ()
+    started: Path = ()  # where its parent started it, whatever its rank
     parent: tuple[int, Path] | None = None  # the number and the place of the process that started this one
     launched = False  # by a samerun that follows all processes of a command
 
@@ -67,6 +68,11 @@ def get_path() -> Path:
 def get_place() -> Path:
     """The place of this process, rank 0's own name in it."""
     return _here.path
+
+
+def get_started_place() -> Path:
+    """The place at which its parent started this program, which knew nothing of its rank."""
+    return _here.started
 
 
 def find_parent_path(number: int) -> Path | None:
@@ -205,6 +211,7 @@ def _read_environment() -> None:
         number, before, place, way = json.loads(text)
         above, step = tuple(place), tuple(way)
         _here.parent = None if number is None else (number, above)
+    _here.started = (*above, *step)
     _here.path = (*above, "rank", rank) if rank is not None and rank != before else (*above, *step)
 
 

@@ -143,7 +143,7 @@ def derive(base: int, place: lineage.Path) -> dict[str, str]:
 def hide_given(base: int) -> None:
     """Take what a run gave this process out of its environment: it is not the user's."""
     global _given
-    mine = derive(base, lineage.get_place())[VARIABLE]
+    mine = derive(base, lineage.get_started_place())[VARIABLE]
     _given = mine if _read_at_start() == mine else None
     if _given is not None and os.environ.get(VARIABLE) == mine:
         del os.environ[VARIABLE]
