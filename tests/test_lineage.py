@@ -159,8 +159,8 @@ def test_jobs_of_joblib_draw_for_themselves_whoever_does_them(trainer, output):
         assert all(len({job[which] for job in jobs}) == 8 for which in range(3))
     # which worker does which job is a race, but what each of them draws first is not
     numbers = [{job[-1] for job in jobs} for jobs in runs]
-    assert 1 <= len(numbers[0]) <= 2 and min(numbers[0]) > 2**22
-    assert numbers[0] & numbers[1]
+    both = numbers[0] | numbers[1]  # one of two workers may do all jobs
+    assert 1 <= len(both) <= 2 and min(both) > 2**22
 
 
 WORKERS = """

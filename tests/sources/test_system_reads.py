@@ -25,6 +25,7 @@ import pytest
 
 from samerun.comparing.compare_runs import compare
 from samerun.explaining.explain import explain
+from samerun.runs.answers import read_all_answers
 from samerun.runs.plan import Control, Replay
 from samerun.sources.catalogue import find_sources
 from samerun.sources.clock import Clock
@@ -471,3 +472,19 @@ def test_a_replay_of_these_reads_alone_is_the_recorded_run_again(trainer):
 def test_it_has_no_control_and_can_be_replayed():
     found = find_sources()[system.id]
     assert not found.controllable and found.can_replay()
+
+
+def test_what_samerun_asks_to_describe_the_machine_is_no_read_of_the_script(trainer):
+    trainer.script(
+        "import torch\n"
+        "from torch.utils.data import DataLoader\n"
+        "model = torch.nn.Linear(4, 1)\n"
+        "optimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
+        "for x in DataLoader(torch.ones(8, 4), 4, num_workers=1):\n"
+        "    model(x).sum().backward()\n"
+        "    optimizer.step()\n"
+    )
+    run = trainer.record("train.py")
+    assert run.steps == 2
+    assert not trainer.rows(run, "system")
+    assert "system-reads" not in {answer.source for answer in read_all_answers(run.path)}
