@@ -45,7 +45,7 @@ class Recorded:
         count: int,
         at: Workspace | None = None,
     ) -> Comparison:
-        """Up to `count` runs with these replayed, until one parts from the recorded run.
+        """Up to `count` runs with these replayed, until one diverges from the recorded run.
 
         What names files by time or uuid would write where the recorded run did: runs are in a copy then.
         Unknown where a run asks for what the recorded one did not ask for before they part: the replay was

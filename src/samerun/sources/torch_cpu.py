@@ -72,8 +72,16 @@ class TorchCpu(TorchRng):
         def seed(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if len(args) != 1 or kwargs:
                 return original(*args, **kwargs)  # which says what is wrong
-            value = answers.ask(self.id, "torch.seed", lambda: original(*args), find_site() or "")
-            args[0].manual_seed(value)  # as it has done itself, unless the value is a recorded one
+            drawn = False
+
+            def real() -> Any:
+                nonlocal drawn
+                drawn = True
+                return original(*args)
+
+            value = answers.ask(self.id, "torch.seed", real, find_site() or "")
+            if not drawn:  # a recorded one: it has not seeded itself
+                args[0].manual_seed(value)
             return value
 
         undos = [super().replay(answers), wrap_attribute(kind, "seed", seed)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from samerun.comparing.comparison import Comparison
+from samerun.comparing.comparison import Comparison, Scope
 from samerun.controls import is_contradicted
 from samerun.experiments.replayed import Recorded
 from samerun.experiments.trials import Trials
@@ -77,7 +77,10 @@ class _Trial:
                 self._replayed.add(frozenset(sources))
                 return again
         self._replayed.discard(frozenset(sources))
-        base, sources = proof.plan.control, tuple(filter(_is_controllable, sources))
+        if not all(map(_is_controllable, sources)):  # and not all of them can be given: nothing is proved
+            reason = "some of these sources can be replayed alone, and some controlled alone"
+            return Comparison("unknown", Scope(("", "")), reason)
+        base = proof.plan.control
         control = Control(only=sources) if base is None else replace(base, extra=(*base.extra, *sources))
         plan = replace(proof.plan, control=control)
         return proof.trials.compare(f"confirming {' + '.join(sources)}", count, plan)

@@ -64,12 +64,14 @@ def list_unreplayed(
     for cause in [item for item in inside if not _is_derived(item.source)]:
         if cause is inside[0] or not replay.holds(cause.source):
             uses.setdefault(cause.source, ((cause.evidence, cause.call_site),))
-    told = {answer.source for answer in read_all_answers(run.run.path) if answer.what in ("given", "parted")}
+    reported = {
+        answer.source for answer in read_all_answers(run.run.path) if answer.what in ("given", "parted")
+    }
     kept = {answer.source for answer in read_all_answers(recorded.path) if answer.what == "kept"}
     return tuple(
         Unreplayed(source, places, _explain_unreplayed(source, source in kept, replay))
         for source, places in uses.items()
-        if source not in told
+        if source not in reported
     )
 
 
