@@ -42,6 +42,27 @@ def test_a_thread_started_by_the_standard_library_ends_at_the_users_function():
 
 
 @pytest.mark.parametrize(
+    ("file", "site"),
+    [
+        ("/home/me/train.py", "/home/me/train.py:3"),
+        (glob.__file__, None),
+        (None, "<dynamic-code>:3"),  # of a notebook, which has no file
+    ],
+)
+def test_code_that_cloudpickle_carried_is_of_the_module_that_it_was_written_in(file, site):
+    # cloudpickle >= 3.1.3 pickles a function by value with this name and with its module's __file__
+    carried = {"callsite": callsite, "__name__": "__main__"} | ({"__file__": file} if file else {})
+    source = "\ndef job():\n    return callsite.find_user_frame(), callsite.is_called_directly()\n"
+    exec(compile(source, "<dynamic-code>", "exec"), carried)
+    frame, direct = carried["job"]()
+    if site is None:  # a library's: this test is what called it
+        assert frame.f_code is sys._getframe().f_code
+    else:
+        assert callsite.call_site(frame) == site
+        assert direct
+
+
+@pytest.mark.parametrize(
     ("name", "kind"),
     [
         (glob.__file__, callsite._THROUGH),

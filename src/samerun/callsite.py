@@ -40,6 +40,8 @@ _ROOTS = [_PATHS[key] for key in ("stdlib", "platstdlib")]
 _STDLIB = tuple({os.path.join(path, "") for root in _ROOTS for path in (root, os.path.realpath(root))})
 _SCRIPTS = os.path.join(_PATHS["scripts"], "")
 _COPIED = re.compile(r"^.*/samerun-scratch-[^/]+(?=/)")  # the folders that stand for `/`: launching.scratch
+# What cloudpickle calls the code of each function that it pickles by value, since its 3.1.3.
+_DYNAMIC = "<dynamic-code>"
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 _own: dict[str, bool] = {}
@@ -82,7 +84,7 @@ def is_called_directly() -> bool:
         kind = _kinds.get(name)
         if kind is None:
             kind = _classify(frame)
-        if kind != _THROUGH or _is_library(name):
+        if kind != _THROUGH or _is_library(_find_file(frame)):
             return kind == _USER
         frame = frame.f_back
     return False
@@ -99,7 +101,7 @@ def is_samerun(frame: FrameType) -> bool:
 
 def call_site(frame: FrameType) -> str:
     """`path.py:line`: relative to the working directory, or to site-packages for an installed program."""
-    name = frame.f_code.co_filename
+    name = _find_file(frame)
     shown = _names.get(name)
     if shown is None:
         shown = _names[name] = _shorten_path(name)
@@ -119,8 +121,16 @@ def make_absolute(path: str) -> str:
         return path
 
 
-def _classify(frame: FrameType) -> int:
+def _find_file(frame: FrameType) -> str:
+    """The file of its code; of a function that was pickled by value, that of the module it was written in."""
     name = frame.f_code.co_filename
+    return str(frame.f_globals.get("__file__") or name) if name == _DYNAMIC else name
+
+
+def _classify(frame: FrameType) -> int:
+    name = _find_file(frame)
+    if name in _kinds:
+        return _kinds[name]
     if name.startswith("<") and name.endswith(">"):
         if name.startswith("<frozen "):
             kind = _THROUGH if name[8:-1] in PASSTHROUGH else _END
@@ -129,7 +139,7 @@ def _classify(frame: FrameType) -> int:
             top = frame.f_code.co_name == "<module>" or "-c" in sys.orig_argv[1:3]
             return _USER if top and frame.f_globals.get("__name__") == "__main__" else _THROUGH
         else:
-            kind = _USER if name.startswith(("<stdin>", "<ipython", "<doctest")) else _THROUGH
+            kind = _USER if name.startswith(("<stdin>", "<ipython", "<doctest", _DYNAMIC)) else _THROUGH
     else:
         kind = _classify_file(name)
     _kinds[name] = kind
