@@ -122,14 +122,19 @@ class Modules:
         names: list[str],
         tensors: Sequence[torch.Tensor | None],
         stepped: str | None = None,
+        *,
+        digests: bytes | None = None,
         rest: bytes | None = None,
     ) -> None:
-        """The same of names and tensors; `rest`: the digest of one more part, which is no tensor."""
+        """The same of names and tensors; `digests`: theirs, where they are known.
+
+        `rest`: the digest of one more part, which is no tensor.
+        """
         group = f"{what}:{label}"
         self.names(group, names)
         self.recorder.watched(what, tensors, stepped)
         sink = self.recorder.sink
-        parts = sink.tensors.group(group, tensors)
+        parts = sink.tensors.group(group, tensors) if digests is None else digests
         if rest is not None:
             parts = parts + rest if isinstance(parts, bytes) else [*parts, rest]
         sink.write(PendingRecord(what, label, parts=parts, keep_parts=True))

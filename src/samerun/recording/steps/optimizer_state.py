@@ -56,17 +56,22 @@ class State:
         alike = groupby(self._states, tuple) if self._count else ()
         self._stretches = [(keys, itemgetter(*keys), list(of_them)) for keys, of_them in alike if keys]
 
-    def tensors(self, states: Mapping[Any, Any]) -> list[torch.Tensor] | None:
-        """The tensors, if they are all that there is, under the keys that there were; else None."""
+    def values(self, states: Mapping[Any, Any]) -> list[Any] | None:
+        """What is at the places of the tensors, if there is nothing else, under the same keys; else None."""
         if not self._count or len(states) != len(self._all) or not all(map(is_, states.values(), self._all)):
             return None
         if sum(map(len, self._states)) != self._count:
             return None
-        values: list[torch.Tensor] = []
+        values: list[Any] = []
         try:
             for keys, get, of_them in self._stretches:
                 found = map(get, of_them)
                 values.extend(found if len(keys) == 1 else chain.from_iterable(found))
         except KeyError:  # another one came in the place of one
             return None
-        return values if set(map(type, values)) == _TENSOR else None
+        return values
+
+
+def are_tensors(values: Sequence[Any]) -> bool:
+    """Whether all of them are tensors, of no subclass."""
+    return set(map(type, values)) == _TENSOR

@@ -27,7 +27,7 @@ from samerun.recording.steps import replicas
 from samerun.recording.steps.backward_passes import Passes
 from samerun.recording.steps.modules import Modules
 from samerun.recording.steps.optimizer_names import OptimizerNames, list_parameters
-from samerun.recording.steps.optimizer_state import State, find
+from samerun.recording.steps.optimizer_state import State, are_tensors, find
 from samerun.recording.steps.weight_samples import Values
 from samerun.recording.trace.pending_record import PendingRecord
 from samerun.recording.trace.tensor_digests import number_of, walk_tensors
@@ -62,6 +62,7 @@ class _OptimizerStep(threading.local):
 
     def __init__(self) -> None:
         self.optimizers: list[Optimizer] = []
+        self.names: list[str] = []  # of the parameters whose gradients were read as it began
 
 
 class Training:
@@ -170,7 +171,9 @@ class Training:
         if _has_closure(arguments, keywords):
             self._gradients(optimizer)
         label, parameters = self._optimizers.label(optimizer), list_parameters(optimizer)
-        names = self._optimizers.name_parameters(optimizer, parameters)
+        names = self._stepping.names
+        if len(names) != len(parameters):  # a step that added some
+            names = self._optimizers.name_parameters(optimizer, parameters)
         self.modules.group_of("parameters", label, names, parameters, label)
         self._state(optimizer, label, names, parameters)
         self.modules.group("buffers", "buffers", list(self.modules.buffers()), label)
@@ -181,10 +184,8 @@ class Training:
 
     def _gradients(self, optimizer: Optimizer) -> None:
         parameters = list_parameters(optimizer)
-        names, gradients = (
-            self._optimizers.name_parameters(optimizer, parameters),
-            list(map(_gradient, parameters)),
-        )
+        names = self._stepping.names = self._optimizers.name_parameters(optimizer, parameters)
+        gradients = list(map(_gradient, parameters))
         self.modules.group_of("gradients", self._optimizers.label(optimizer), names, gradients)
 
     def _state(
@@ -192,9 +193,11 @@ class Training:
     ) -> None:
         """One part for each tensor of the state; numbers in it are digested together, as one more part."""
         known = self._states.get(optimizer)
-        if known is not None and known.names is names and (tensors := known.tensors(optimizer.state)):
-            self.modules.group_of("optimizer", label, known.of_parts, tensors, label)
-            return
+        if known is not None and known.names is names and (values := known.values(optimizer.state)):
+            digests = self.recorder.sink.tensors.alike(f"optimizer:{label}", values)
+            if digests is not None or are_tensors(values):
+                self.modules.group_of("optimizer", label, known.of_parts, values, label, digests=digests)
+                return
         found = find(optimizer.state, parameters, names)
         if not found.tensors and not found.numbers:
             return
@@ -203,7 +206,7 @@ class Training:
             of_parts = known.of_parts
         self._states[optimizer] = State(names, of_parts, optimizer.state, found)
         rest = digest.digest_value(found.numbers) if found.numbers else None
-        self.modules.group_of("optimizer", label, of_parts, found.tensors, label, rest)
+        self.modules.group_of("optimizer", label, of_parts, found.tensors, label, rest=rest)
 
     def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
         """The states of the optimizers, by name."""

@@ -89,8 +89,7 @@ class Tensors:
 
         In one piece, where the group is as it was the last time.
         """
-        alike = self._alike.get(name)
-        digests = None if alike is None else alike.digest(tensors)
+        digests = self.alike(name, tensors)
         if digests is not None:
             return digests
         if self._others[name] < _MOST_OTHER:
@@ -100,6 +99,11 @@ class Tensors:
             if alike is not None and (digests := alike.digest(tensors)) is not None:
                 return digests
         return [NOTHING if tensor is None else self.digest(tensor) for tensor in tensors]
+
+    def alike(self, name: str, values: Sequence[Any]) -> bytes | None:
+        """The same, if all are tensors, and like those at their places the last time; else None."""
+        alike = self._alike.get(name)
+        return None if alike is None else alike.digest(values)
 
     def parts(self, value: Any) -> list[bytes | Slot]:
         """The digests of a batch or of a module's arguments, of whatever it holds."""
