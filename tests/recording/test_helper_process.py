@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from samerun.comparing.compare_runs import compare
+from samerun.sources.catalogue import find_sources
 
 PREPARE = """
 import os, sys, time
@@ -111,3 +112,85 @@ def test_what_a_fork_drew_is_evidence_though_it_leaves_at_once(trainer, how, hel
     difference = compare(*runs).difference
     assert difference is not None
     assert {row.process for row in difference.a.rows("unseeded")} == {helper}
+
+
+DRAWING = """
+import random, sys
+import numpy as np
+SEEDING
+with open("data.txt", "w") as file:
+    file.write(str(DRAW))
+"""
+READING = """
+import subprocess, sys
+subprocess.run([sys.executable, "prepare.py"], check=True)
+import torch
+x = torch.full((4,), float(open("data.txt").read()))
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for _ in range(2):
+    optimizer.zero_grad()
+    model(x).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("draw", "source"), [("random.random()", "python-random"), ("np.random.rand()", "numpy-global")]
+)
+def test_a_helper_tells_that_it_drew_though_nothing_follows_each_draw(trainer, draw, source):
+    trainer.script(DRAWING.replace("SEEDING", "").replace("DRAW", draw), "prepare.py")
+    trainer.script(READING)
+    runs = [trainer.record("train.py") for _ in range(2)]
+    _, helper = stems(runs[0])
+    assert [(row.name, row.call_site) for row in trainer.rows(runs[0], "draw", stem=helper)] == [
+        (source, None)
+    ]
+    difference = compare(*runs).difference
+    assert difference is not None
+    evidence = find_sources()[source].recognise(difference)
+    assert evidence is not None and "a program that the command runs" in evidence.text
+
+
+def test_a_helper_that_seeds_or_does_not_draw_is_no_evidence(trainer):
+    for seeding, draw in (("random.seed(3)", "random.random()"), ("", "0.5")):
+        trainer.script(DRAWING.replace("SEEDING", seeding).replace("DRAW", draw), "prepare.py")
+        trainer.script(READING.replace("torch.manual_seed(0)", ""))
+        runs = [trainer.record("train.py") for _ in range(2)]
+        difference = compare(*runs).difference
+        assert difference is not None
+        assert find_sources()["python-random"].recognise(difference) is None
+
+
+POOL = """
+import multiprocessing, random
+import numpy as np
+import torch
+def draw(_):
+    return DRAW
+if __name__ == "__main__":
+    np.random.seed(0)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        x = torch.tensor(pool.map(draw, range(4)))
+        pool.close()
+        pool.join()
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("draw", "source"),
+    [("random.random()", "python-random"), ("torch.rand(()).item()", "torch-cpu"), ("0.5", None)],
+)
+def test_a_forked_child_tells_too(trainer, draw, source):
+    trainer.script(POOL.replace("DRAW", draw))
+    run = trainer.record("train.py")
+    rows = [row for stem in stems(run) if ".helper-" in stem for row in trainer.rows(run, "draw", stem=stem)]
+    assert [row.name for row in rows] == ([source] if source else [])

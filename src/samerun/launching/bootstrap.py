@@ -24,6 +24,7 @@ from samerun.launching.marker_files import PYTHON_SEEN, TORCH_SEEN, mark, name_m
 from samerun.recording import start as start_recording
 from samerun.runs.plan import Plan
 from samerun.runs.recorder_errors import NO_TORCH, complain
+from samerun.sources.base.rng import Rng
 from samerun.sources.source import Source
 
 if TYPE_CHECKING:
@@ -200,6 +201,7 @@ class _Process:
                 self._try(f"controlling {source.id}", lambda source=source: self._control(source))  # type: ignore[misc]
             else:
                 self._try(f"keeping what {source.id} gives", lambda source=source: self._replay(source))  # type: ignore[misc]
+            self._try(f"following {source.id}", lambda source=source: self._follow(source))  # type: ignore[misc]
         for source in self._sources:
             if source.hooks_into == module and source.id in self._plan.vary:
                 self._try(f"varying {source.id}", lambda source=source: self._vary(source), broken=True)  # type: ignore[misc]
@@ -207,6 +209,10 @@ class _Process:
     def _observe(self, source: Source) -> None:
         if self._journal is not None:
             source.observe(self._journal)
+
+    def _follow(self, source: Source) -> None:
+        if self._journal is not None and isinstance(source, Rng):
+            self._journal.generators.follow(source)
 
     def _replay(self, source: Source) -> None:
         if self._answers is not None:

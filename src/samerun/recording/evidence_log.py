@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from samerun import callsite
 from samerun.interruption import is_the_scripts
+from samerun.recording.helper_draws import FirstStates
 from samerun.runs.plan import Plan
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Journal:
         self.on_seeding: Callable[[str, str], object] | None = None  # is given what `seeds` is
         self.on_import: Callable[[str], object] | None = None  # is given the id of an RNG that is now there
         self.draws: Draws | None = None
+        self.generators = FirstStates()
         self.early: list[Record] = []
         self._held: list[tuple[Record, Callable[[], bool]]] = []  # each with its `unless`
         self._count = 0

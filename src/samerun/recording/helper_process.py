@@ -29,6 +29,7 @@ def leave(journal: Journal) -> None:
     if os.getpid() != journal.born or process_identity.is_in_worker():
         return  # what is known here is its parent's to report
     journal.write_draws()
+    _write_unfollowed(journal)
     records = [record for record in journal.early if record.what in _REPORTED][:_MOST]
     if not records:
         return
@@ -39,6 +40,17 @@ def leave(journal: Journal) -> None:
     for record in records:
         writer.append(record)
     writer.close()
+
+
+def _write_unfollowed(journal: Journal) -> None:
+    """One draw, at no line, of each generator that was drawn from and whose draws were not followed."""
+    from samerun.runs.record import Record
+
+    followed = {record.name for record in journal.early if record.what == "draw"}
+    for drawn in journal.generators.find_drawn():
+        if drawn.source not in followed:
+            before = int.from_bytes(drawn.before[:8], "little")
+            journal.write(Record(*journal.where(), "draw", drawn.source, digest=drawn.after, inputs=before))
 
 
 def _build_meta(journal: Journal, stem: str, role: str) -> dict[str, Any]:

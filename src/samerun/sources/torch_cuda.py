@@ -20,6 +20,7 @@ class TorchCuda(TorchRng):
     """Random numbers drawn on CUDA devices, unseeded."""
 
     id = "torch-cuda"
+    in_forks = False
     summary = "torch's CUDA generators (dropout and initial weights made on the GPU) have no fixed seed"
     advice = "import torch; torch.manual_seed(0)  # seeds every device"
     seeded_by = ("torch.cuda.manual_seed", "torch.cuda.manual_seed_all", "torch.manual_seed")

@@ -15,6 +15,7 @@ class TorchMps(TorchRng):
     """Random numbers drawn on an Apple GPU, unseeded."""
 
     id = "torch-mps"
+    in_forks = False
     summary = "torch's generator on Apple GPUs has no fixed seed"
     advice = "import torch; torch.manual_seed(0)  # seeds every device"
     seeded_by = ("torch.manual_seed",)

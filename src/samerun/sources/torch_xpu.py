@@ -17,6 +17,7 @@ class TorchXpu(TorchRng):
     """Random numbers drawn on Intel GPUs, unseeded."""
 
     id = "torch-xpu"
+    in_forks = False
     summary = "torch's generators on Intel GPUs have no fixed seed"
     advice = "import torch; torch.manual_seed(0)  # seeds every device"
     seeded_by = ("torch.manual_seed",)

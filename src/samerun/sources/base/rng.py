@@ -33,6 +33,7 @@ class Rng(Source):
     save_lines: ClassVar[tuple[str, str]] = ("samerun.state.capture()", "samerun.state.restore({})")
     lost: ClassVar[Label | None] = None  # what a resume without its state draws; None: no audit looks for it
     feeds: ClassVar[frozenset[str]] = frozenset()  # the phases in which trainings draw from it
+    in_forks: ClassVar[bool] = True  # whether a forked child may draw from it
 
     @abstractmethod
     def capture(self) -> Any:
