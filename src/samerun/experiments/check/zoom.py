@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from samerun.comparing.compare_runs import compare
 from samerun.experiments.trials import Trials
 from samerun.explaining.confirm import is_not_after
 from samerun.explaining.explained import Explained
 from samerun.launching.workspace import Workspace
-from samerun.runs.difference import Difference
+from samerun.runs.difference import Difference, Side
 from samerun.runs.plan import Control, Plan
 from samerun.runs.store import Run
+from samerun.sources.evidence.rows import is_in_helper
 
 _MOVES = 3  # how often the window is moved to where the further runs part
 _MOST_RUNS = 3  # recorded for one window: chance can make the first two agree
@@ -60,7 +61,7 @@ def look_closer(
                 "it is rare, or what it came from has changed since"
             )
             return Zoom(explained, pair, False, *recorded, rare)
-        latest, pair, explained = found, parted, Explained(found)
+        latest, pair, explained = found, parted, Explained(_keep_helpers(found, first))
         if found.step >= recorded[0][0] or is_enough(explained):
             break
     else:
@@ -69,6 +70,20 @@ def look_closer(
         how = ", operation by operation," if latest.step >= recorded[0][0] else ""
         note = f"recorded again{how} they diverge at step {latest.step} already"
     return Zoom(explained, pair, True, *recorded, note)
+
+
+def _keep_helpers(closer: Difference, whole: Difference) -> Difference:
+    """The closer look, with what programs that never train told in the whole runs.
+
+    Those runs were stopped, and such programs with them: a worker that waits for its next job tells nothing.
+    """
+    told = {row.process for side in (closer.a, closer.b) for row in side.evidence}
+
+    def keep(side: Side, before: Side) -> Side:
+        rows = (row for row in before.evidence if is_in_helper(row) and row.process not in told)
+        return replace(side, evidence=(*side.evidence, *rows))
+
+    return replace(closer, a=keep(closer.a, whole.a), b=keep(closer.b, whole.b))
 
 
 def choose_window(difference: Difference) -> tuple[int, int]:

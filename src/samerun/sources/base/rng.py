@@ -110,8 +110,9 @@ class Rng(Source):
 
     def _in_a_helper(self, difference: Difference) -> Evidence | None:
         """Drawn from by a program that the command runs, whose files the training may read."""
-        draw = _find_first_draw(self.id, difference)
-        if draw is None or not _rows.is_in_helper(draw):
+        draws = _rows.list_differing(difference, "draw", (self.id,))
+        draw = next(filter(_rows.is_in_helper, draws), None)
+        if draw is None:
             return None
         text = f"a program that the command runs drew other numbers from it{_format_site(draw.call_site)}"
         return Evidence(
