@@ -41,6 +41,11 @@ COMPARED = (
     "operation",  # tier ops only; compared only between two runs at tier ops
     "end",  # how the process ended: digest of ("finished", steps) or ("raised", type); absent after a kill
 )
+# Results, which are no records: `what` of a difference between runs that are equal in all of these.
+RESULTS = (
+    "printed",  # a line of output
+    "written",  # a value in a file that the run wrote
+)
 # Records that explain a difference and never make one.
 EVIDENCE = (
     "indices",  # the sample indices of the batch that follows; detail: JSON with workers, samples, batch

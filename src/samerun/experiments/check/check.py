@@ -13,7 +13,13 @@ from samerun.experiments.check import without_steps
 from samerun.experiments.check.confirm import Proof, explain_and_confirm
 from samerun.experiments.check.judge import find_first_parting, judge_recorded
 from samerun.experiments.check.result import CheckResult
-from samerun.experiments.check.zoom import Zoom, look_closer, stop_after
+from samerun.experiments.check.zoom import (
+    Zoom,
+    is_of_results,
+    look_at_results,
+    look_closer,
+    stop_after,
+)
 from samerun.experiments.leftover_files import find_left_behind
 from samerun.experiments.living import list_losses
 from samerun.experiments.original_folder import copy_without_new, list_folder
@@ -21,13 +27,14 @@ from samerun.experiments.replayed import Recorded
 from samerun.experiments.request import Request
 from samerun.experiments.runner import Runner
 from samerun.experiments.trials import Trials
+from samerun.experiments.what_counts import weigh
 from samerun.explaining.cause import Findings
 from samerun.explaining.confirm import confirm, is_free, points
 from samerun.explaining.explain import list_suspects
 from samerun.explaining.explained import Explained
 from samerun.health.examine import examine
 from samerun.runs.difference import Difference
-from samerun.runs.plan import Plan
+from samerun.runs.plan import Plan, Tier
 from samerun.runs.secrets_in_text import hide_secrets
 from samerun.runs.store import Run
 from samerun.sources.catalogue import in_folder
@@ -42,7 +49,7 @@ def check(request: Request, runner: Runner | None = None) -> CheckResult:
     trials = Trials(request, runner)
     before = list_folder(request.folder) if request.confirm and not request.scratch else None
     runs = trials.record("recording", request.runs, request.plan)
-    comparisons = compare_whole(runs, steps=request.steps)
+    comparisons = weigh(runs, compare_whole(runs, steps=request.steps))
     trials.plain = list_losses(comparisons)
     result = start_undecided(request, runs, comparisons)
     parted = find_first_parting(runs, comparisons)
@@ -151,10 +158,13 @@ def _look_closer(
     trials: Trials, first: Explained, pair: tuple[str, str], partings: tuple[Difference, ...]
 ) -> tuple[Zoom, Findings]:
     request = trials.request
-    closer = look_closer(trials, first, pair, request.control)
+    of_results = is_of_results(first.difference)
+    look = look_at_results if of_results else look_closer
+    closer = look(trials, first, pair, request.control)
     proof = None
     if request.confirm and closer.reproduced:
-        plan = Plan(tier="ops", window=closer.window, stop_after=closer.stop_after, control=request.control)
+        tier: Tier = "steps" if of_results else "ops"
+        plan = Plan(tier=tier, window=closer.window, stop_after=closer.stop_after, control=request.control)
         proof = Proof(trials, plan, partings, Recorded(trials.recorded[closer.pair[0]], plan))
     return closer, explain_and_confirm(closer.explained, proof)
 

@@ -12,6 +12,7 @@ from samerun.experiments.check.confirm import explain_and_confirm
 from samerun.experiments.check.judge import find_first_parting, judge_recorded
 from samerun.experiments.check.result import CheckResult
 from samerun.experiments.living import list_losses
+from samerun.experiments.what_counts import weigh
 from samerun.explaining.explained import Explained
 from samerun.runs.manifest import Manifest
 from samerun.runs.store import Run, Store
@@ -26,7 +27,7 @@ def diff(store: Store, runs: Sequence[Run]) -> CheckResult:
     """
     manifests = [run.manifest for run in runs]
     whole = all(run.outcome == "finished" for run in runs)
-    comparisons = compare_whole(runs) if whole else compare_all(runs)
+    comparisons = weigh(runs, compare_whole(runs) if whole else compare_all(runs))
     result = CheckResult(
         "unknown",
         tuple(run.id for run in runs),

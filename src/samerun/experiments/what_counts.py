@@ -1,0 +1,60 @@
+"""What counts of whole runs: what the user has of them, which is their results as well as their records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from samerun.comparing.comparison import Comparison
+from samerun.comparing.pairing import RecordedRun, read
+from samerun.comparing.result_difference import describe_result
+from samerun.editing.user_program import Code
+from samerun.experiments.printed_results import describe_left_out, find_differing_results, prints_the_same
+from samerun.experiments.printing_lines import PrintingLines
+from samerun.runs.difference import Difference
+from samerun.runs.source_lines import parse_site
+from samerun.runs.store import Run
+
+
+def weigh(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """The comparisons of each run with the first, the results of whole runs counted in.
+
+    Runs that are equal in every record differ where a result that they print is not the same.
+    """
+    return [_weigh(runs[0], run, item) for run, item in zip(runs[1:], comparisons, strict=True)]
+
+
+def _weigh(a: Run, b: Run, comparison: Comparison) -> Comparison:
+    whole = a.outcome == b.outcome == "finished"  # one that was stopped was in the middle of what it prints
+    if comparison.verdict != "same" or not whole or prints_the_same((a, b)):
+        return comparison
+    found = find_result_difference(a, b)
+    if found is None:
+        left = describe_left_out((a, b))
+        return comparison if left is None else replace(comparison, notes=(*comparison.notes, left))
+    difference, note = found
+    return replace(comparison, verdict="differs", difference=difference, notes=(*comparison.notes, note))
+
+
+def find_result_difference(a: Run, b: Run) -> tuple[Difference, str] | None:
+    """(the first result that differs between two whole runs, both of it in words); None where none does."""
+    recorded = read(a), read(b)
+    lines = PrintingLines(_read_code(recorded[0]))
+    printed = find_differing_results((a, b), lines)
+    if printed is None:
+        return None
+    line = lines.find(printed.one)
+    difference = describe_result(recorded, "printed", printed.one, None if line is None else line.site)
+    note = f"run A prints {printed.one!r}, run B {printed.other!r}"
+    return None if difference is None else (difference, note)
+
+
+def _read_code(recorded: RecordedRun) -> Code:
+    """The user's files that ran, those of programs beside the training too, as they are now."""
+    manifest = recorded.run.manifest
+    paths = dict.fromkeys(manifest.settings.get("code", {}), "")
+    for trace in (*recorded.compared, *recorded.other):
+        sites = map(parse_site, trace.words("call_site"))
+        paths.update({site[0]: "" for site in sites if site is not None})
+    return Code(Path(manifest.cwd), manifest.command, paths)
