@@ -337,3 +337,34 @@ def test_a_record_that_differs_comes_before_a_printed_result(tmp_path: Path) -> 
 @pytest.mark.parametrize("asked", [{"steps": 2}])
 def test_what_stopped_runs_print_is_not_judged(tmp_path: Path, asked: dict[str, Any]) -> None:
     assert checked(Script(prints=RESULTS), tmp_path, **asked).verdict == "same"
+
+
+def test_runs_that_race_and_agree_are_recorded_up_to_five_times(tmp_path: Path) -> None:
+    script = Script(arrivals="aaaaa")
+    result = checked(script, tmp_path, up_to=5)
+    assert (result.verdict, len(result.runs), len(script.calls)) == ("same", 5, 5)
+    assert result.scope.startswith("5 runs, ")
+    assert result.to_json()["in_play"] == ["thread-scheduling"]
+    assert any(note.startswith("5 equal runs: a difference that shows in half") for note in result.notes)
+
+
+def test_no_run_is_added_after_one_that_differs(tmp_path: Path) -> None:
+    result = checked(Script(arrivals="aaba"), tmp_path, up_to=5, confirm=False)
+    assert result.verdict == "differs"
+    assert result.verdicts == ("same", "differs")
+    assert "thread-scheduling" not in result.to_json()["in_play"]
+
+
+@pytest.mark.parametrize("asked", [{}, {"runs": 3}])
+def test_as_many_runs_as_were_asked_for_are_no_more(tmp_path: Path, asked: dict[str, Any]) -> None:
+    result = checked(Script(arrivals="aaaaa"), tmp_path, **asked)
+    assert len(result.runs) == asked.get("runs", 2)
+    assert any("equal runs: a difference" in note for note in result.notes)
+
+
+def test_a_clock_that_is_only_read_costs_no_further_run(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import time\n\nprint(time.time())\n")
+    result = checked(Script(reads=("clock", "os-entropy")), tmp_path, up_to=5)
+    assert (result.verdict, len(result.runs)) == ("same", 2)
+    assert result.to_json()["in_play"] == ["clock", "os-entropy"]
+    assert not any("equal runs: a difference" in note for note in result.notes)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from samerun.comparing.compare_runs import compare_whole
 from samerun.comparing.comparison import Comparison
+from samerun.comparing.in_play import list_free_running, list_ids
+from samerun.comparing.pairing import read
 from samerun.experiments import run_outcome, scope
 from samerun.experiments.check import without_steps
 from samerun.experiments.check.confirm import Proof, explain_and_confirm
@@ -50,12 +52,30 @@ def check(request: Request, runner: Runner | None = None) -> CheckResult:
     before = list_folder(request.folder) if request.confirm and not request.scratch else None
     runs = trials.record("recording", request.runs, request.plan)
     comparisons = weigh(runs, compare_whole(runs, steps=request.steps))
+    runs, comparisons = _add_runs(trials, runs, comparisons)
     trials.plain = list_losses(comparisons)
     result = start_undecided(request, runs, comparisons)
     parted = find_first_parting(runs, comparisons)
     if parted is None:
         return judge_agreeing(trials, result, runs, comparisons)
     return _differs(trials, result, runs, comparisons, parted, before)
+
+
+def _add_runs(
+    trials: Trials, runs: list[Run], comparisons: list[Comparison]
+) -> tuple[list[Run], list[Comparison]]:
+    """With further runs, until one differs, where those that agree may do so by luck."""
+    request = trials.request
+    most = request.up_to or 0
+    if len(runs) >= most or any(item.verdict != "same" for item in comparisons):
+        return runs, comparisons
+    free = list_free_running(read(runs[0]))
+    while free and len(runs) < most and comparisons[-1].verdict == "same":
+        stage = f"recording again: runs may agree by chance ({', '.join(free)})"
+        pair = [runs[0], *trials.record(stage, 1, request.plan)]
+        runs = [*runs, pair[-1]]
+        comparisons = [*comparisons, *weigh(pair, compare_whole(pair, steps=request.steps))]
+    return runs, comparisons
 
 
 def judge_agreeing(
@@ -83,6 +103,8 @@ def start_undecided(request: Request, runs: Sequence[Run], comparisons: Sequence
         controlled=request.control is not None,
         place=str(request.store.runs),
         verdicts=tuple(item.verdict for item in comparisons),
+        in_play=list_ids(runs[0]),
+        free_running=tuple(list_free_running(read(runs[0]))),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from samerun.comparing.compare_runs import compare_all, compare_whole
 from samerun.comparing.comparison import Comparison
+from samerun.comparing.in_play import list_ids
 from samerun.experiments import run_outcome, scope
 from samerun.experiments.check.confirm import explain_and_confirm
 from samerun.experiments.check.judge import find_first_parting, judge_recorded
@@ -41,6 +42,7 @@ def diff(store: Store, runs: Sequence[Run]) -> CheckResult:
         controlled=all(manifest.mode not in _NONE for manifest in manifests),
         place=str(store.runs),
         verdicts=tuple(item.verdict for item in comparisons),
+        in_play=list_ids(runs[0]),
     )
     parted = find_first_parting(runs, comparisons)
     if parted is None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from samerun.comparing.compare_runs import find_earliest
 from samerun.comparing.comparison import Comparison
-from samerun.experiments import run_outcome
+from samerun.experiments import confidence, run_outcome
 from samerun.experiments.check.result import CheckResult
 from samerun.runs.store import Run
 
@@ -31,4 +31,5 @@ def judge_recorded(
     unknown = next((item for item in comparisons if item.verdict != "same"), None)
     if unknown is not None:
         return replace(result, reason=unknown.reason)
-    return replace(result, verdict="same")
+    misses = (confidence.describe_misses(len(runs)),) if result.free_running else ()
+    return replace(result, verdict="same", notes=(*result.notes, *misses))
