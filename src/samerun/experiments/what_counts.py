@@ -9,6 +9,8 @@ from pathlib import Path
 from samerun.comparing.comparison import Comparison
 from samerun.comparing.pairing import RecordedRun, read
 from samerun.comparing.result_difference import describe_result
+from samerun.comparing.without_effect import count_made, describe_without_effect, find_row, trained_alike
+from samerun.editing.index import index
 from samerun.editing.user_program import Code
 from samerun.experiments.printed_results import describe_left_out, find_differing_results, prints_the_same
 from samerun.experiments.printing_lines import PrintingLines
@@ -20,21 +22,54 @@ from samerun.runs.store import Run
 def weigh(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> list[Comparison]:
     """The comparisons of each run with the first, the results of whole runs counted in.
 
-    Runs that are equal in every record differ where a result that they print is not the same.
+    Runs that are equal in every record differ where a result that they print is not the same. Those that are
+    equal in their results and in all that the training made are the same, whatever else of them differs.
     """
     return [_weigh(runs[0], run, item) for run, item in zip(runs[1:], comparisons, strict=True)]
 
 
 def _weigh(a: Run, b: Run, comparison: Comparison) -> Comparison:
-    whole = a.outcome == b.outcome == "finished"  # one that was stopped was in the middle of what it prints
-    if comparison.verdict != "same" or not whole or prints_the_same((a, b)):
+    if not a.outcome == b.outcome == "finished":
+        return comparison  # one that was stopped was in the middle of what it prints
+    if comparison.difference is not None:
+        return _leave_out_without_effect(a, b, comparison, comparison.difference)
+    if comparison.verdict != "same" or prints_the_same((a, b)):
         return comparison
     found = find_result_difference(a, b)
     if found is None:
-        left = describe_left_out((a, b))
-        return comparison if left is None else replace(comparison, notes=(*comparison.notes, left))
+        return replace(comparison, notes=(*comparison.notes, *_list_left_out(a, b)))
     difference, note = found
     return replace(comparison, verdict="differs", difference=difference, notes=(*comparison.notes, note))
+
+
+def _leave_out_without_effect(a: Run, b: Run, comparison: Comparison, first: Difference) -> Comparison:
+    recorded = read(a)
+    if first.kind == "ended" or not trained_alike(recorded, read(b)) or find_result_difference(a, b):
+        return comparison
+    said = describe_without_effect(first, first.call_site or _find_site(recorded, first))
+    notes = (said, *_list_left_out(a, b))
+    return replace(count_made(comparison), verdict="same", difference=None, notes=notes)
+
+
+def _find_site(recorded: RecordedRun, difference: Difference) -> str | None:
+    """The line that took a batch, or the only one that makes a module of this class."""
+    found = find_row(recorded, difference)
+    if found is None:
+        return None
+    row, taken = found
+    if taken is not None:
+        return taken.call_site
+    made = {
+        f"{file.path}:{call.lineno}"
+        for file in _read_code(recorded).files
+        for call in index(file).calls[row.name or ""]
+    }
+    return made.pop() if len(made) == 1 else None
+
+
+def _list_left_out(a: Run, b: Run) -> list[str]:
+    left = describe_left_out((a, b))
+    return [] if left is None else [left]
 
 
 def find_result_difference(a: Run, b: Run) -> tuple[Difference, str] | None:
