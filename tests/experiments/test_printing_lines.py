@@ -67,7 +67,7 @@ def test_a_line_is_found_or_nothing_is_said(lines: PrintingLines, printed: str, 
 def test_what_is_made_of_a_clock_is_told(lines: PrintingLines, printed: str, world: bool) -> None:
     found = lines.find(printed)
     assert found is not None
-    assert lines.is_of_the_world(found) is world
+    assert lines.changes_each_run(found) is world
 
 
 def test_without_code_nothing_is_found() -> None:

@@ -10,7 +10,9 @@ from comparing.build import Builder, Record, d, find, flip, record, training
 from samerun.comparing.compare_runs import compare_whole
 from samerun.comparing.comparison import Comparison
 from samerun.experiments.what_counts import weigh
+from samerun.runs import written
 from samerun.runs.store import Run
+from samerun.runs.written import WrittenFile
 
 
 def made(folder: Path, rows: list[Record], prints: str = "loss 0.5\n", outcome: str = "finished") -> Run:
@@ -66,3 +68,29 @@ def test_equal_runs_with_another_result_differ_and_with_other_times_do_not(tmp_p
     found = weighed(first, made(tmp_path, training(), "loss 0.25\ntook 1 s\n"))
     assert found.verdict == "differs" and found.difference is not None
     assert (found.difference.what, found.difference.step) == ("printed", 0)
+
+
+def wrote(run: Run, file: WrittenFile) -> Run:
+    written.save({"m.json" if file.digest is None else "m.pkl": file}, run.path)
+    return run
+
+
+def test_equal_runs_that_wrote_another_result_differ_at_its_line(tmp_path: Path) -> None:
+    runs = [
+        wrote(made(tmp_path, training()), WrittenFile("train.py:9", {"acc": acc})) for acc in (0.5, 0.5, 0.25)
+    ]
+    assert weighed(*runs[:2]).verdict == "same"
+    found = weighed(runs[0], runs[2])
+    assert found.verdict == "differs" and found.difference is not None
+    assert (found.difference.what, found.difference.name) == ("written", "acc in m.json")
+    assert found.difference.call_site == "train.py:9"
+    assert "run A writes 0.5 as acc in m.json, run B 0.25" in found.notes
+
+
+def test_a_file_that_is_not_read_is_a_note_and_nothing_is_left_out_beside_it(tmp_path: Path) -> None:
+    one, two = WrittenFile(None, digest="a"), WrittenFile(None, digest="b")
+    equal = weighed(wrote(made(tmp_path, training()), one), wrote(made(tmp_path, training()), two))
+    assert equal.verdict == "same"
+    assert any(note.startswith("m.pkl, which the runs wrote, is not the same") for note in equal.notes)
+    runs = wrote(made(tmp_path, preview("one")), one), wrote(made(tmp_path, preview("two")), two)
+    assert weighed(*runs).verdict == "differs"

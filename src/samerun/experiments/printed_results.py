@@ -15,6 +15,7 @@ from typing import NamedTuple
 from samerun.experiments.printing_lines import PrintingLine, PrintingLines
 from samerun.runs import untrusted
 from samerun.runs.store import Run
+from samerun.runs.transient_text import CLOCK, strip_transient
 
 _MOST_BYTES = 4 << 20  # of the end of what a run printed
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]*\w)|\bnan\b|\b[-+]?inf\b")
@@ -32,17 +33,12 @@ _STATISTICS = frozenset(["mean", "std", "ci", "median", "var", "variance"])  # o
 _UNIT = re.compile(
     r"\s*(?:s|ms|us|ns|sec\w*|min\w*|h|hours?|it/s|s/it|[kKMGT]i?B|bytes|samples/s|fps)\b|\s*/s"
 )
-_CLOCK = re.compile(r"\d{1,4}[-/:]\d{1,2}[-/:]\d{1,4}(?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?)?")
 _WORD = re.compile(r"[a-z][\w@/.-]*")
 _PART = re.compile(r"[a-z]+\d?")
 _PROGRESS = re.compile(r"\d+%\|| \d[\d.]*(?:it/s|s/it)|\beta\b", re.IGNORECASE)
-_ID = re.compile(
-    r"0x[0-9a-f]+|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}\b|\b(?=[0-9a-f]*[a-f])(?=[a-f]*\d)[0-9a-f]{8,64}\b",
-    re.IGNORECASE,
-)
-_PATH = re.compile(r"(?:~|\.{0,2}|\b[\w.-]+)(?:/[\w.@+-]+)+/?")
 _WORDS_OF_RUNS = "run name id session experiment host hostname user device version path file dir"
 _ABOUT_RUN = frozenset(_WORDS_OF_RUNS.split())
+_OF_FILES = frozenset(["runtime", "timestamp", "datetime", "started", "finished", "created", "uuid", "hash"])
 _LONGEST = 2000  # characters of a line that is looked for in the code
 _MOST_LINES = 2000  # that differ
 
@@ -69,12 +65,6 @@ def find_differing_results(runs: Sequence[Run], code: PrintingLines | None = Non
         if found is not None:
             return found
     return None
-
-
-def prints_the_same(runs: Sequence[Run]) -> bool:
-    """Whether all of them printed the same lines, in whatever order."""
-    first, *others = map(_read_lines, runs)
-    return all(lines == first for lines in others)
 
 
 def describe_left_out(runs: Sequence[Run]) -> str | None:
@@ -135,8 +125,8 @@ class _Judge:
 
     def _has_another_result(self, one: str, other: str) -> bool:
         whole = one
-        if _CLOCK.search(one):
-            one, other = _CLOCK.sub("", one), _CLOCK.sub("", other)
+        if CLOCK.search(one):
+            one, other = CLOCK.sub("", one), CLOCK.sub("", other)
         pairs = zip(_NUMBER.finditer(one), _NUMBER.finditer(other), strict=False)
         kinds = {_classify(one, a) for a, b in pairs if a.group() != b.group()}
         if "result" in kinds:
@@ -148,7 +138,7 @@ class _Judge:
             return "statistic" in kinds
         if not printed.literal and _PART.search(one.lower()) and "statistic" not in kinds:
             return False  # its words come from elsewhere, and say what the number is
-        return not self._code.is_of_the_world(printed)
+        return not self._code.changes_each_run(printed)
 
     def _compare_texts(self, ones: Sequence[str], others: Sequence[str]) -> Printed | None:
         """Of the lines with other words those that one call printed, in their order."""
@@ -165,7 +155,7 @@ class _Judge:
             told = set(_PART.findall(line.lower())) & _ABOUT_RUN
             if told or _list_words(line) == _list_words(other):
                 continue
-            if not self._code.is_of_the_world(printed):
+            if not self._code.changes_each_run(printed):
                 return Printed(line, other)
         return None
 
@@ -175,9 +165,15 @@ class _Judge:
 
 def _list_words(line: str) -> list[str]:
     """The words of a line in the order of the alphabet, those of sets come in any; without paths and ids."""
-    for pattern in (_CLOCK, _PATH, _ID):
-        line = pattern.sub(" ", line)
-    return sorted(re.findall(r"\w+", line))
+    return sorted(re.findall(r"\w+", strip_transient(line)))
+
+
+def classify_name(name: str) -> str:
+    """What a name says of its value: "result", "statistic", "other" or "unknown"."""
+    parts = set(_PART.findall(name.lower()))
+    if parts & (_OTHERS | _ABOUT_RUN | _OF_FILES):
+        return "other"
+    return _name_kind(parts)
 
 
 def _classify(line: str, number: re.Match[str]) -> str:
@@ -188,6 +184,10 @@ def _classify(line: str, number: re.Match[str]) -> str:
     parts = {part for word in words for part in _PART.findall(word)}
     if parts & _OTHERS:
         return "other"
+    return _name_kind(parts)
+
+
+def _name_kind(parts: set[str]) -> str:
     if not parts & _RESULTS:
         return "unknown"
     return "result" if parts & _RESULTS - _STATISTICS else "statistic"

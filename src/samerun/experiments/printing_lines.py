@@ -56,7 +56,7 @@ class PrintingLines:
         best = {item.site: item for item in found if item.literal == most}
         return next(iter(best.values())) if len(best) == 1 else None
 
-    def is_of_the_world(self, line: PrintingLine) -> bool:
+    def changes_each_run(self, line: PrintingLine) -> bool:
         """Whether what it prints is made of a clock, a process id, a temporary name, an address."""
         assert self._code is not None
         try:
@@ -64,17 +64,28 @@ class PrintingLines:
         except (NoEdit, RecursionError):  # it cannot be told
             return True
 
+    def key_changes_each_run(self, key: str) -> bool | None:
+        """The same of what the code stores under a key; None where it stores nothing there."""
+        files = [] if self._code is None else self._code.files
+        values = [(file, value) for file in files for value in index(file).keys[key]]
+        if self._code is None or not values:
+            return None
+        try:
+            return any(find_behind(self._code, place, self._reads) for place in values)
+        except (NoEdit, RecursionError):
+            return True
+
     def _reads(self, file: File, node: ast.expr) -> bool:
         """Whether an expression reads the world, or is a list to which such a value was appended."""
-        if _reads_the_world(file, node):
+        if _reads_what_changes(file, node):
             return True
         if self._code is None or not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
             return False
         added = index(file).added.get(ast.unparse(node), [])
-        return any(find_behind(self._code, (file, value), _reads_the_world) for value in added)
+        return any(find_behind(self._code, (file, value), _reads_what_changes) for value in added)
 
 
-def _reads_the_world(file: File, node: ast.expr) -> bool:
+def _reads_what_changes(file: File, node: ast.expr) -> bool:
     kinds = (calls.reads_clock, calls.reads_identity, calls.reads_system, calls.address)
     return any(kind(file, node) for kind in kinds)
 

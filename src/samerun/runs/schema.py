@@ -65,7 +65,7 @@ EVIDENCE = (
     "system",  # what the system has now, read by the user's code; name is the function, detail may be STEADY
     "listing",  # a folder listed: digest is of the order, inputs of the sorted names, detail the path
     "opened",  # a file opened to read: digest of its content (None: too big), value its size, detail the path
-    "written",  # a file opened to write; detail the path
+    "written",  # a file opened to write; detail the path, value its size where it is added to
     "arrival",  # results of a pool taken as they are ready; name is the function
     "unwritten",  # what holds what was in memory: an array of the user's; a tensor, once written in part
     "threads",  # value: how many Python threads are alive
