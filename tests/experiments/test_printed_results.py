@@ -75,6 +75,7 @@ SCRIPT = """\
 import os, time, uuid, tempfile
 print(value)
 print("picked", value)
+print("seen", value)
 print(f"finished after {time.time() - start}")
 print("folder", tempfile.mkdtemp())
 print("run", value)
@@ -90,7 +91,9 @@ def judged(folder: Path, *texts: str) -> Printed | None:
     return find_differing_results(printed(folder, *texts), lines)
 
 
-@pytest.mark.parametrize("pair", [("0.25", "0.5"), ("picked 3", "picked 4"), ("picked cat", "picked dog")])
+@pytest.mark.parametrize(
+    "pair", [("0.25", "0.5"), ("picked 0.3", "picked 0.4"), ("picked cat", "picked dog")]
+)
 def test_what_the_code_is_known_to_print_counts(tmp_path: Path, pair: tuple[str, str]) -> None:
     assert judged(tmp_path, *pair) == pair
 
@@ -104,12 +107,24 @@ def test_what_the_code_is_known_to_print_counts(tmp_path: Path, pair: tuple[str,
         ("run quick-fox", "run red-hen"),
         ("picked out/a1.pt", "picked out/b2.pt"),
         ("classes {'a', 'b'}", "classes {'b', 'a'}"),  # the same, in another order
+        ("picked 3", "picked 4"),  # a count, of retries or the like
+        ("seen cat", "seen dog"),  # nothing says that it is a result
         ("data 0.25", "data 0.5"),  # words that come from elsewhere
         ("epoch 1:  10%|#  | 1/9 [00:01, 5.0it/s]", "epoch 1:  10%|#  | 1/9 [00:01, 6.0it/s]"),
     ],
 )
 def test_what_the_code_shows_to_be_of_the_run_does_not(tmp_path: Path, pair: tuple[str, str]) -> None:
     assert judged(tmp_path, *pair) is None
+
+
+@pytest.mark.parametrize("word", ["step", "epoch", "iter:"])
+def test_a_line_of_another_step_is_another_line(tmp_path: Path, word: str) -> None:
+    """A script may print every few seconds."""
+    for name in "ab":
+        (tmp_path / name).mkdir()
+    one, other = f"{word} 10 loss 0.5\n", f"{word} 12 loss 0.25\n"
+    assert find_differing_results(printed(tmp_path / "a", one, other)) is None
+    assert find_differing_results(printed(tmp_path / "b", one, one.replace("0.5", "0.75"))) is not None
 
 
 def test_what_is_left_out_is_said(tmp_path: Path) -> None:

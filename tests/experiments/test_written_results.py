@@ -52,6 +52,18 @@ def test_times_and_what_is_not_known_do_not_count(tmp_path: Path, name: str) -> 
     assert judged(tmp_path, name, 0.5, 0.25) is None
 
 
+@pytest.mark.parametrize("name", ["share", "retries"])
+def test_counts_do_not_count_where_nothing_says_what_they_are(tmp_path: Path, name: str) -> None:
+    assert judged(tmp_path, name, 3, 4) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"), [("prediction", True), ("class", True), ("host", False), ("text_id", False)]
+)
+def test_texts_count_where_their_name_says_so(tmp_path: Path, name: str, counts: bool) -> None:
+    assert (judged(tmp_path, name, "aa", "bb") is not None) is counts
+
+
 def test_an_equal_result_is_the_same(tmp_path: Path) -> None:
     assert judged(tmp_path, "accuracy", 0.5, 0.5) is None
 

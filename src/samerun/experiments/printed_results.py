@@ -1,8 +1,9 @@
 """Results that runs print and that no record holds: a metric of an unseeded bootstrap, an evaluation by hand.
 
 A number counts as a result where the word before it says so. Times, speeds, sizes, paths, ids and progress
-are another in each run and say nothing of the training. What else is printed counts where the line of code is
-known that printed it, and is not made of such things.
+are another in each run and say nothing of the training. Of what else is printed a fraction counts where the
+line of code is known that printed it, and is not made of such things; a whole number does not: scripts count
+retries.
 """
 
 from __future__ import annotations
@@ -38,6 +39,12 @@ _PART = re.compile(r"[a-z]+\d?")
 _PROGRESS = re.compile(r"\d+%\|| \d[\d.]*(?:it/s|s/it)|\beta\b", re.IGNORECASE)
 _WORDS_OF_RUNS = "run name id session experiment host hostname user device version path file dir"
 _ABOUT_RUN = frozenset(_WORDS_OF_RUNS.split())
+_TURNS = frozenset(["step", "epoch", "iter", "iteration", "batch", "round", "episode", "update", "fold"])
+_WORDS_OF_TEXTS = (
+    "predicted predictions sample samples generated text answer answers label labels class classes best "
+    "winner picked selected chosen top nearest decoded translation caption summary"
+)
+_TEXTS = frozenset(_WORDS_OF_TEXTS.split())
 _OF_FILES = frozenset(["runtime", "timestamp", "datetime", "started", "finished", "created", "uuid", "hash"])
 _LONGEST = 2000  # characters of a line that is looked for in the code
 _MOST_LINES = 2000  # that differ
@@ -113,10 +120,10 @@ class _Judge:
         """The first pair of them."""
         by_words: dict[str, list[str]] = {}
         for line in others:
-            by_words.setdefault(_NUMBER.sub("#", line), []).append(line)
+            by_words.setdefault(_leave_out_values(line), []).append(line)
         alone: list[str] = []
         for line in ones:
-            left = by_words.get(_NUMBER.sub("#", line))
+            left = by_words.get(_leave_out_values(line))
             if not left:
                 alone.append(line)
             elif self._has_another_result(line, other := left.pop(0)):
@@ -128,7 +135,7 @@ class _Judge:
         if CLOCK.search(one):
             one, other = CLOCK.sub("", one), CLOCK.sub("", other)
         pairs = zip(_NUMBER.finditer(one), _NUMBER.finditer(other), strict=False)
-        kinds = {_classify(one, a) for a, b in pairs if a.group() != b.group()}
+        kinds = {_classify(one, a) for a, b in pairs if a.group() != b.group() and not _is_count(one, a, b)}
         if "result" in kinds:
             return True
         if not kinds & {"statistic", "unknown"} or _PROGRESS.search(one):
@@ -152,8 +159,7 @@ class _Judge:
             if printed is None or not left:
                 continue
             other = left.pop(0)
-            told = set(_PART.findall(line.lower())) & _ABOUT_RUN
-            if told or _list_words(line) == _list_words(other):
+            if classify_text(line) != "result" or _list_words(line) == _list_words(other):
                 continue
             if not self._code.changes_each_run(printed):
                 return Printed(line, other)
@@ -163,9 +169,27 @@ class _Judge:
         return None if len(line) > _LONGEST or _PROGRESS.search(line) else self._code.find(line)
 
 
+def _leave_out_values(line: str) -> str:
+    """The line without its numbers, but for those of a step or an epoch: another one's line is another line."""
+
+    def replace(number: re.Match[str]) -> str:
+        words = _WORD.findall(line[: number.start()].lower())[-1:]
+        return number.group() if words and set(_PART.findall(words[0])) & _TURNS else "#"
+
+    return _NUMBER.sub(replace, line)
+
+
 def _list_words(line: str) -> list[str]:
     """The words of a line in the order of the alphabet, those of sets come in any; without paths and ids."""
     return sorted(re.findall(r"\w+", strip_transient(line)))
+
+
+def classify_text(words: str) -> str:
+    """The same of a text that differs, by its words or its name."""
+    parts = set(_PART.findall(words.lower()))
+    if parts & _ABOUT_RUN:
+        return "other"
+    return "result" if parts & (_RESULTS | _TEXTS) else "unknown"
 
 
 def classify_name(name: str) -> str:
@@ -174,6 +198,12 @@ def classify_name(name: str) -> str:
     if parts & (_OTHERS | _ABOUT_RUN | _OF_FILES):
         return "other"
     return _name_kind(parts)
+
+
+def _is_count(line: str, one: re.Match[str], other: re.Match[str]) -> bool:
+    """Whether two numbers are whole, and nothing says what they are."""
+    whole = all(number.group().lstrip("+-").isdecimal() for number in (one, other))
+    return whole and _classify(line, one) == "unknown"
 
 
 def _classify(line: str, number: re.Match[str]) -> str:

@@ -24,6 +24,7 @@ from samerun.experiments.written_results import (
 from samerun.runs.difference import Difference
 from samerun.runs.source_lines import parse_site
 from samerun.runs.store import Run
+from samerun.sources import code
 
 
 def weigh(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> list[Comparison]:
@@ -108,7 +109,7 @@ def find_result_difference(a: Run, b: Run) -> tuple[Difference, str] | None:
 def _read_code(recorded: RecordedRun) -> Code:
     """The user's files that ran, those of programs beside the training too, as they are now."""
     manifest = recorded.run.manifest
-    paths = dict.fromkeys(manifest.settings.get("code", {}), "")
+    paths = dict.fromkeys(manifest.settings.get(code.Code.id, {}), "")
     for trace in (*recorded.compared, *recorded.other):
         sites = map(parse_site, trace.words("call_site"))
         paths.update({site[0]: "" for site in sites if site is not None})

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from samerun.experiments.printed_results import classify_name
+from samerun.experiments.printed_results import classify_name, classify_text
 from samerun.experiments.printing_lines import PrintingLines
 from samerun.runs import written
 from samerun.runs.store import Run
@@ -33,7 +33,7 @@ def find_differing_value(runs: Sequence[Run], code: PrintingLines) -> Written | 
         for path, one, other in _list_pairs(first, files):
             for name, value in one.values.items():
                 there = other.values.get(name, value)
-                if there != value and _is_result(path, name, code):
+                if there != value and _is_result(path, name, (value, there), code):
                     return Written(path, name, value, there, one.site)
     return None
 
@@ -72,12 +72,14 @@ def _list_pairs(
             yield path, file, found[0]
 
 
-def _is_result(path: str, name: str, code: PrintingLines) -> bool:
+def _is_result(path: str, name: str, values: tuple[Value, Value], code: PrintingLines) -> bool:
     if path.endswith(_ARRAYS):
         return True
     key = name.rpartition(".")[2]
     kind = classify_name(key)
     if kind in ("other", "result"):
         return kind == "result"
+    if not any(isinstance(value, float) for value in values):  # counts, and texts
+        return any(isinstance(value, str) for value in values) and classify_text(key) == "result"
     made = code.key_changes_each_run(key)  # None: the code does not say what it is
     return kind == "statistic" if made is None else not made
