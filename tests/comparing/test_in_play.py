@@ -63,10 +63,13 @@ while time.time() < limit: train()
 if now - begun > 10: evaluate()
 if loss < best: print(time.time() - start)
 took = time.time() - start
+def is_over(): return time.monotonic() - start > 10
 """
 
 
-@pytest.mark.parametrize(("line", "decides"), [(2, True), (3, False), (4, True), (6, False), (7, False)])
+@pytest.mark.parametrize(
+    ("line", "decides"), [(2, True), (3, False), (4, True), (6, False), (7, False), (8, True)]
+)
 def test_a_clock_runs_free_where_a_branch_compares_it(tmp_path: Path, line: int, decides: bool) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
     run = recorded(tmp_path, clock(line))

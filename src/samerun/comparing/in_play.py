@@ -58,7 +58,7 @@ def _runs_free(use: SourceUse, recorded: RecordedRun) -> bool:
 
 
 def _decides(sites: Collection[str], recorded: RecordedRun) -> bool:
-    """Whether a branch of the code compares what a clock gave at one of these lines."""
+    """Whether the code compares what a clock gave at one of these lines."""
     parsed = [at for at in map(parse_site, sites) if at is not None]
     manifest = recorded.run.manifest
     code = Code(Path(manifest.cwd), manifest.command, dict.fromkeys((path for path, _ in parsed), ""))
@@ -74,15 +74,14 @@ def _decides(sites: Collection[str], recorded: RecordedRun) -> bool:
 
 
 def _list_compared_reads(file: File) -> Iterator[ast.expr]:
-    """The reads of a clock in what branches compare, or in what was assigned to a name there."""
-    for branch in file.every(ast.stmt, ast.IfExp):
-        test = branch.test if isinstance(branch, (ast.If, ast.While, ast.IfExp)) else None
-        compares = [node for node in ast.walk(test) if isinstance(node, ast.Compare)] if test else []
-        for compare in compares:
-            for node in ast.walk(compare):
-                if isinstance(node, ast.expr) and reads_clock(file, node):
-                    yield node
-                if isinstance(node, ast.Name):
-                    for value in index(file).names[file.scope(node), node.id]:
-                        parts = (part for part in ast.walk(value) if isinstance(part, ast.expr))
-                        yield from (part for part in parts if reads_clock(file, part))
+    """The reads of a clock in what is compared by size, or in what was assigned to a name there."""
+    for compare in file.every(ast.Compare):
+        if not any(isinstance(item, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for item in compare.ops):
+            continue
+        for node in ast.walk(compare):
+            if isinstance(node, ast.expr) and reads_clock(file, node):
+                yield node
+            if isinstance(node, ast.Name):
+                for value in index(file).names[file.scope(node), node.id]:
+                    parts = (part for part in ast.walk(value) if isinstance(part, ast.expr))
+                    yield from (part for part in parts if reads_clock(file, part))

@@ -170,7 +170,7 @@ class _Judge:
 
 
 def _leave_out_values(line: str) -> str:
-    """The line without its numbers, but for those of a step or an epoch: another one's line is another line."""
+    """The line without its numbers, but for that of its step or epoch: another one has another line."""
 
     def replace(number: re.Match[str]) -> str:
         words = _WORD.findall(line[: number.start()].lower())[-1:]
