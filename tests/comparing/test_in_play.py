@@ -77,6 +77,16 @@ def test_a_clock_runs_free_where_a_branch_compares_it(tmp_path: Path, line: int,
     assert list_free_running(run) == (["clock"] if decides else [])
 
 
+def test_a_clock_that_a_library_reads_is_not_in_play(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import time\nfor x in tqdm(data): train(x)\nprint(time.time())\n")
+    assert list_ids(recorded(tmp_path, clock(2))) == []
+
+
+def test_a_clock_that_the_script_reads_as_well_is(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import time\nfor x in tqdm(data): train(x)\nprint(time.time())\n")
+    assert list_ids(recorded(tmp_path, clock(2), clock(3))) == ["clock"]
+
+
 def test_a_timer_runs_free(tmp_path: Path) -> None:
     assert list_free_running(recorded(tmp_path, clock(1, "signal.setitimer"))) == ["clock"]
 

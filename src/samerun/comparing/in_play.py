@@ -24,8 +24,13 @@ _TIMERS = ("signal.", "threading.")  # how the names of timers begin, which act 
 
 
 def list_in_play(recorded: RecordedRun) -> list[SourceUse]:
-    """Those of `list_uncontrolled`, and workers whose batches come as they are ready."""
-    found = list_uncontrolled(recorded)
+    """Those of `list_uncontrolled`, and workers whose batches come as they are ready.
+
+    Without a clock that is read by a library which the script calls, such as a progress bar.
+    """
+    found = [
+        use for use in list_uncontrolled(recorded) if use.source != Clock.id or _reads_itself(use, recorded)
+    ]
     arrives = WorkerArrival.id
     said = recorded.run.manifest.settings.get(arrives, {})
     if said.get("in_order") is False and not is_controlled(recorded, arrives):
@@ -55,6 +60,21 @@ def _runs_free(use: SourceUse, recorded: RecordedRun) -> bool:
     if any(name.startswith(_TIMERS) for name, _ in use.uses):
         return True
     return _decides({site for _, site in use.uses if site is not None}, recorded)
+
+
+def _reads_itself(use: SourceUse, recorded: RecordedRun) -> bool:
+    """Whether the code reads a clock at one of these lines, as far as it is there to be read."""
+    manifest = recorded.run.manifest
+    paths = [at[0] for _, site in use.uses if (at := parse_site(site)) is not None]
+    code = Code(Path(manifest.cwd), manifest.command, dict.fromkeys(paths, ""))
+    for name, site in use.uses:
+        try:
+            file, expressions = code.expressions(site)
+        except NoEdit:
+            return True
+        if name.startswith(_TIMERS) or any(reads_clock(file, node) for node in expressions):
+            return True
+    return False
 
 
 def _decides(sites: Collection[str], recorded: RecordedRun) -> bool:

@@ -368,3 +368,10 @@ def test_a_clock_that_is_only_read_costs_no_further_run(tmp_path: Path) -> None:
     assert (result.verdict, len(result.runs)) == ("same", 2)
     assert result.to_json()["in_play"] == ["clock", "os-entropy"]
     assert not any("equal runs: a difference" in note for note in result.notes)
+
+
+def test_a_printed_result_that_differs_counts_without_any_step(tmp_path: Path) -> None:
+    prints = {3: "accuracy 0.5\n", 4: "accuracy 0.75\n"}
+    result = checked(Script(steps=0, operations=5, prints=prints), tmp_path, confirm=False)
+    assert result.verdict == "differs"
+    assert where(result)[1:] == ("end", "printed")
