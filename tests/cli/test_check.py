@@ -39,6 +39,61 @@ def test_an_unseeded_random_is_found_explained_and_confirmed(tmp_path: Path) -> 
     assert "random.seed" in done.stdout
 
 
+SCORED = """\
+import json, time
+import numpy
+{train}
+rng = numpy.random.default_rng()
+accuracy = float(rng.random())
+{report}
+print("took", time.time())
+"""
+
+
+@pytest.mark.parametrize(
+    ("report", "what", "name"),
+    [
+        ('print(f"accuracy {accuracy:.5f}")', "printed", "accuracy "),
+        (
+            'json.dump({"accuracy": accuracy, "at": time.time()}, open("m.json", "w"))',
+            "written",
+            "accuracy in m.json",
+        ),
+    ],
+)
+def test_a_result_alone_that_differs_is_found_at_its_line_and_its_cause_is_confirmed(
+    tmp_path: Path, report: str, what: str, name: str
+) -> None:
+    script = SCORED.format(train=TRAIN.format(seed="random.seed(0)"), report=report)
+    (tmp_path / "train.py").write_text(script)
+    done = samerun("check", "--json", "out.json", "--", sys.executable, "train.py", cwd=tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    result = json.loads((tmp_path / "out.json").read_text())
+    first, (cause, *_) = result["first_difference"], result["causes"]
+    assert (first["what"], first["step"], first["phase"]) == (what, 2, "end")
+    assert first["name"].startswith(name)
+    line = script.splitlines().index(report) + 1
+    assert first["call_site"] == f"train.py:{line}"
+    assert (cause["source"], cause["confirmed"], cause["replayed"]) == ("numpy-generator", True, True)
+    assert cause["call_site"] == f"train.py:{line - 2}"
+    assert result["in_play"] == ["clock"]
+
+
+def test_a_preview_that_no_model_saw_is_the_same_with_its_line(tmp_path: Path) -> None:
+    preview = "next(iter(torch.utils.data.DataLoader(torch.arange(90.0), batch_size=8, shuffle=True)))"
+    (tmp_path / "train.py").write_text(
+        TRAIN.format(seed="random.seed(0)").replace(
+            "torch.manual_seed(0)", f"{preview}\ntorch.manual_seed(0)"
+        )
+    )
+    done = samerun("check", "--json", "out.json", "--", sys.executable, "train.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = json.loads((tmp_path / "out.json").read_text())
+    assert (result["verdict"], len(result["runs"]), result["first_difference"]) == ("same", 2, None)
+    assert any("differs at train.py:5" in note and "without effect" in note for note in result["notes"])
+    assert "every batch" not in result["scope"]
+
+
 @pytest.mark.slow
 def test_the_fix_it_names_makes_the_runs_the_same(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAIN.format(seed="random.seed(0)"))

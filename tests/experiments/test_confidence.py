@@ -27,3 +27,9 @@ def test_as_many_runs_are_needed_as_exclude_the_share(share: float) -> None:
         <= share
         < (confidence.compute_rarest(needed - 1) if needed > 1 else 1)
     )
+
+
+def test_what_five_equal_runs_miss_is_said() -> None:
+    said = confidence.describe_misses(5)
+    assert "half of all pairs of runs is missed with a probability of 6 %" in said
+    assert "a tenth of them with 66 %" in said

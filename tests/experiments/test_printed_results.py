@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from samerun.experiments.printed_results import find_differing_results
+from samerun.editing.user_program import Code
+from samerun.experiments.printed_results import Printed, describe_left_out, find_differing_results
+from samerun.experiments.printing_lines import PrintingLines
 from samerun.runs.store import Run
 
 
@@ -67,3 +69,68 @@ def test_the_third_run_counts_and_a_lost_output_does_not(tmp_path: Path) -> None
     assert find_differing_results(runs) == ("loss 1.5", "loss 1.25")
     (runs[2].path / "output.txt").unlink()
     assert find_differing_results(runs) is None
+
+
+SCRIPT = """\
+import os, time, uuid, tempfile
+print(value)
+print("picked", value)
+print("seen", value)
+print(f"finished after {time.time() - start}")
+print("folder", tempfile.mkdtemp())
+print("run", value)
+print("classes", value)
+# data
+print("mean", time.time() - start)
+"""
+
+
+def judged(folder: Path, *texts: str) -> Printed | None:
+    (folder / "train.py").write_text(SCRIPT)
+    lines = PrintingLines(Code(folder, ("python", "train.py"), {"train.py": ""}))
+    return find_differing_results(printed(folder, *texts), lines)
+
+
+@pytest.mark.parametrize(
+    "pair", [("0.25", "0.5"), ("picked 0.3", "picked 0.4"), ("picked cat", "picked dog")]
+)
+def test_what_the_code_is_known_to_print_counts(tmp_path: Path, pair: tuple[str, str]) -> None:
+    assert judged(tmp_path, *pair) == pair
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("finished after 0.25", "finished after 0.5"),
+        ("mean 0.25", "mean 0.5"),  # of times, as the code shows
+        ("folder /tmp/tmpab12", "folder /tmp/tmpcd34"),
+        ("run quick-fox", "run red-hen"),
+        ("picked out/a1.pt", "picked out/b2.pt"),
+        ("classes {'a', 'b'}", "classes {'b', 'a'}"),  # the same, in another order
+        ("picked 3", "picked 4"),  # a count, of retries or the like
+        ("seen cat", "seen dog"),  # nothing says that it is a result
+        ("data 0.25", "data 0.5"),  # words that come from elsewhere
+        ("epoch 1:  10%|#  | 1/9 [00:01, 5.0it/s]", "epoch 1:  10%|#  | 1/9 [00:01, 6.0it/s]"),
+    ],
+)
+def test_what_the_code_shows_to_be_of_the_run_does_not(tmp_path: Path, pair: tuple[str, str]) -> None:
+    assert judged(tmp_path, *pair) is None
+
+
+@pytest.mark.parametrize("word", ["step", "epoch", "iter:"])
+def test_a_line_of_another_step_is_another_line(tmp_path: Path, word: str) -> None:
+    """A script may print every few seconds."""
+    for name in "ab":
+        (tmp_path / name).mkdir()
+    one, other = f"{word} 10 loss 0.5\n", f"{word} 12 loss 0.25\n"
+    assert find_differing_results(printed(tmp_path / "a", one, other)) is None
+    assert find_differing_results(printed(tmp_path / "b", one, one.replace("0.5", "0.75"))) is not None
+
+
+def test_what_is_left_out_is_said(tmp_path: Path) -> None:
+    said = describe_left_out(printed(tmp_path, "took 1.25 s\nloss 1", "took 1.5 s\nloss 1"))
+    assert said is not None and "1 line differs" in said and "'took 1.25 s'" in said
+
+
+def test_equal_lines_leave_nothing_to_say(tmp_path: Path) -> None:
+    assert describe_left_out(printed(tmp_path, "loss 1\nloss 2", "loss 2\nloss 1")) is None

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from samerun.experiments.runner import Runner
 
 
+_RUNS, _MOST = 2, 5  # runs that are recorded, and those where what is in play may go another way
+
+
 class Check(ExperimentVerb):
     """Record N runs, compare them, and explain the first difference."""
 
@@ -31,7 +34,11 @@ class Check(ExperimentVerb):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
         parser.add_argument(
-            "-n", dest="runs", type=parse_at_least(2), default=2, metavar="RUNS", help="default 2"
+            "-n",
+            dest="runs",
+            type=parse_at_least(2),
+            metavar="RUNS",
+            help=f"default {_RUNS}, and up to {_MOST} where threads, workers or a clock may decide otherwise",
         )
         add_steps_option(parser)
         parser.add_argument("--controlled", action="store_true", help="control every source in every run")
@@ -47,7 +54,9 @@ class Check(ExperimentVerb):
 
     def request(self, options: argparse.Namespace) -> Request:
         """So many runs of the command."""
-        return request_of(options, asked_control(options), runs=options.runs, confirm=options.confirm)
+        runs, up_to = (_RUNS, _MOST) if options.runs is None else (options.runs, None)
+        control = asked_control(options)
+        return request_of(options, control, runs=runs, confirm=options.confirm, up_to=up_to)
 
     def experiment(self, request: Request, options: argparse.Namespace, runner: Runner) -> CheckResult:
         """Check."""

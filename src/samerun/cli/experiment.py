@@ -88,7 +88,12 @@ class ExperimentVerb(Verb):
 
 
 def request_of(
-    options: argparse.Namespace, control: Control | None, *, runs: int = 2, confirm: bool = True
+    options: argparse.Namespace,
+    control: Control | None,
+    *,
+    runs: int = 2,
+    confirm: bool = True,
+    up_to: int | None = None,
 ) -> Request:
     """The request of a verb, from the options that all of them have."""
     from samerun.experiments.request import Request
@@ -98,6 +103,7 @@ def request_of(
         folder=Path.cwd(),
         store=store_to_record(),
         runs=runs,
+        up_to=up_to,
         steps=options.steps,
         control=control,
         confirm=confirm,

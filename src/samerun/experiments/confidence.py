@@ -23,6 +23,18 @@ def describe_confidence(equal: int) -> str:
     return f"{equal} equal runs: fewer than {said} % of runs differ from these, at 95 % confidence"
 
 
+def describe_misses(runs: int) -> str:
+    """What goes unseen when so many runs agree.
+
+    What shows in a share p of pairs is missed with probability (1 - p)**(runs - 1).
+    """
+    half, tenth = (100 * (1 - share) ** (runs - 1) for share in (0.5, 0.1))
+    return (
+        f"{runs} equal runs: a difference that shows in half of all pairs of runs is missed with a "
+        f"probability of {half:.0f} %, one that shows in a tenth of them with {tenth:.0f} %; -n records more"
+    )
+
+
 def count_runs_needed(share: float) -> int:
     """How many equal runs make it unlikely (5 %) that what shows in this share of runs went unseen."""
     count = 1

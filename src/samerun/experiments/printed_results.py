@@ -1,7 +1,9 @@
 """Results that runs print and that no record holds: a metric of an unseeded bootstrap, an evaluation by hand.
 
-A number counts as a result where the word before it says so. Times, speeds and sizes are another in each run
-and say nothing of the training; of a number without such a word it is not known what it is.
+A number counts as a result where the word before it says so. Times, speeds, sizes, paths, ids and progress
+are another in each run and say nothing of the training. Of what else is printed a fraction counts where the
+line of code is known that printed it, and is not made of such things; a whole number does not: scripts count
+retries.
 """
 
 from __future__ import annotations
@@ -11,8 +13,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from samerun.experiments.printing_lines import PrintingLine, PrintingLines
 from samerun.runs import untrusted
 from samerun.runs.store import Run
+from samerun.runs.transient_text import CLOCK, strip_transient
 
 _MOST_BYTES = 4 << 20  # of the end of what a run printed
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]*\w)|\bnan\b|\b[-+]?inf\b")
@@ -26,12 +30,24 @@ _OTHER_NAMES = (
     "ms date pid port memory mem size id"
 )
 _RESULTS, _OTHERS = frozenset(_NAMES.split()), frozenset(_OTHER_NAMES.split())
+_STATISTICS = frozenset(["mean", "std", "ci", "median", "var", "variance"])  # of times as well
 _UNIT = re.compile(
     r"\s*(?:s|ms|us|ns|sec\w*|min\w*|h|hours?|it/s|s/it|[kKMGT]i?B|bytes|samples/s|fps)\b|\s*/s"
 )
-_CLOCK = re.compile(r"\d{1,4}[-/:]\d{1,2}[-/:]\d{1,4}(?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?)?")
 _WORD = re.compile(r"[a-z][\w@/.-]*")
 _PART = re.compile(r"[a-z]+\d?")
+_PROGRESS = re.compile(r"\d+%\|| \d[\d.]*(?:it/s|s/it)|\beta\b", re.IGNORECASE)
+_WORDS_OF_RUNS = "run name id session experiment host hostname user device version path file dir"
+_ABOUT_RUN = frozenset(_WORDS_OF_RUNS.split())
+_TURNS = frozenset(["step", "epoch", "iter", "iteration", "batch", "round", "episode", "update", "fold"])
+_WORDS_OF_TEXTS = (
+    "predicted predictions sample samples generated text answer answers label labels class classes best "
+    "winner picked selected chosen top nearest decoded translation caption summary"
+)
+_TEXTS = frozenset(_WORDS_OF_TEXTS.split())
+_OF_FILES = frozenset(["runtime", "timestamp", "datetime", "started", "finished", "created", "uuid", "hash"])
+_LONGEST = 2000  # characters of a line that is looked for in the code
+_MOST_LINES = 2000  # that differ
 
 
 class Printed(NamedTuple):
@@ -41,18 +57,43 @@ class Printed(NamedTuple):
     other: str
 
 
-def find_differing_results(runs: Sequence[Run]) -> Printed | None:
-    """The first line whose results differ between the first run and another; None where none is seen to."""
+def find_differing_results(runs: Sequence[Run], code: PrintingLines | None = None) -> Printed | None:
+    """The first line whose results differ between the first run and another; None where none is seen to.
+
+    Without `code`, numbers that are called a result count alone.
+    """
     first, *others = [_read_lines(run) for run in runs]
     if first is None:
         return None
     for lines in others:
         if lines is None or lines == first:
             continue
-        found = _compare(list((first - lines).elements()), list((lines - first).elements()))
+        found = _Judge(code or PrintingLines(None)).compare(*_subtract(first, lines))
         if found is not None:
             return found
     return None
+
+
+def describe_left_out(runs: Sequence[Run]) -> str | None:
+    """What of the lines that runs print differs, where none of it is a result; None where all are equal."""
+    first, *others = [_read_lines(run) for run in runs]
+    found = Counter[str]()
+    for lines in others:
+        if first is not None and lines is not None:
+            found |= first - lines
+    if not found:
+        return None
+    example = next(iter(found))
+    shown = example if len(example) <= _SHOWN else f"{example[:_SHOWN]}…"
+    count = sum(found.values())
+    lines_ = "1 line differs" if count == 1 else f"{count} lines differ"
+    return (
+        f"of what the runs print, {lines_} in what is not taken for a result (times, speeds, sizes, paths, "
+        f"ids, progress, numbers of which it is not known what they are), such as {shown!r}"
+    )
+
+
+_SHOWN = 80  # characters of a line
 
 
 def _read_lines(run: Run) -> Counter[str] | None:
@@ -64,28 +105,119 @@ def _read_lines(run: Run) -> Counter[str] | None:
     return Counter(line.strip() for line in text.replace("\r", "\n").split("\n") if line.strip())
 
 
-def _compare(ones: Sequence[str], others: Sequence[str]) -> Printed | None:
-    by_words: dict[str, list[str]] = {}
-    for line in others:
-        by_words.setdefault(_NUMBER.sub("#", line), []).append(line)
-    for line in ones:
-        left = by_words.get(_NUMBER.sub("#", line))
-        if left and _has_another_result(line, other := left.pop(0)):
-            return Printed(line, other)
-    return None
+def _subtract(one: Counter[str], other: Counter[str]) -> tuple[list[str], list[str]]:
+    """The lines that only one of two runs printed."""
+    return list((one - other).elements())[:_MOST_LINES], list((other - one).elements())[:_MOST_LINES]
 
 
-def _has_another_result(one: str, other: str) -> bool:
-    if _CLOCK.search(one):
-        one, other = _CLOCK.sub("", one), _CLOCK.sub("", other)
-    pairs = zip(_NUMBER.finditer(one), _NUMBER.finditer(other), strict=False)
-    return any(a.group() != b.group() and _is_result(one, a) for a, b in pairs)
+class _Judge:
+    """Which of the lines that differ are alike but for a result."""
+
+    def __init__(self, code: PrintingLines) -> None:
+        self._code = code
+
+    def compare(self, ones: Sequence[str], others: Sequence[str]) -> Printed | None:
+        """The first pair of them."""
+        by_words: dict[str, list[str]] = {}
+        for line in others:
+            by_words.setdefault(_leave_out_values(line), []).append(line)
+        alone: list[str] = []
+        for line in ones:
+            left = by_words.get(_leave_out_values(line))
+            if not left:
+                alone.append(line)
+            elif self._has_another_result(line, other := left.pop(0)):
+                return Printed(line, other)
+        return self._compare_texts(alone, [line for left in by_words.values() for line in left])
+
+    def _has_another_result(self, one: str, other: str) -> bool:
+        whole = one
+        if CLOCK.search(one):
+            one, other = CLOCK.sub("", one), CLOCK.sub("", other)
+        pairs = zip(_NUMBER.finditer(one), _NUMBER.finditer(other), strict=False)
+        kinds = {_classify(one, a) for a, b in pairs if a.group() != b.group() and not _is_count(one, a, b)}
+        if "result" in kinds:
+            return True
+        if not kinds & {"statistic", "unknown"} or _PROGRESS.search(one):
+            return False
+        printed = self._find(whole)
+        if printed is None:
+            return "statistic" in kinds
+        if not printed.literal and _PART.search(one.lower()) and "statistic" not in kinds:
+            return False  # its words come from elsewhere, and say what the number is
+        return not self._code.changes_each_run(printed)
+
+    def _compare_texts(self, ones: Sequence[str], others: Sequence[str]) -> Printed | None:
+        """Of the lines with other words those that one call printed, in their order."""
+        by_site: dict[str, list[str]] = {}
+        for line in others:
+            if (printed := self._find(line)) is not None:
+                by_site.setdefault(printed.site, []).append(line)
+        for line in ones:
+            printed = self._find(line)
+            left = [] if printed is None else by_site.get(printed.site, [])
+            if printed is None or not left:
+                continue
+            other = left.pop(0)
+            if classify_text(line) != "result" or _list_words(line) == _list_words(other):
+                continue
+            if not self._code.changes_each_run(printed):
+                return Printed(line, other)
+        return None
+
+    def _find(self, line: str) -> PrintingLine | None:
+        return None if len(line) > _LONGEST or _PROGRESS.search(line) else self._code.find(line)
 
 
-def _is_result(line: str, number: re.Match[str]) -> bool:
-    """Whether the last words before a number call it a result, and no unit after it makes it a time."""
+def _leave_out_values(line: str) -> str:
+    """The line without its numbers, but for that of its step or epoch: another one has another line."""
+
+    def replace(number: re.Match[str]) -> str:
+        words = _WORD.findall(line[: number.start()].lower())[-1:]
+        return number.group() if words and set(_PART.findall(words[0])) & _TURNS else "#"
+
+    return _NUMBER.sub(replace, line)
+
+
+def _list_words(line: str) -> list[str]:
+    """The words of a line in the order of the alphabet, those of sets come in any; without paths and ids."""
+    return sorted(re.findall(r"\w+", strip_transient(line)))
+
+
+def classify_text(words: str) -> str:
+    """The same of a text that differs, by its words or its name."""
+    parts = set(_PART.findall(words.lower()))
+    if parts & _ABOUT_RUN:
+        return "other"
+    return "result" if parts & (_RESULTS | _TEXTS) else "unknown"
+
+
+def classify_name(name: str) -> str:
+    """What a name says of its value: "result", "statistic", "other" or "unknown"."""
+    parts = set(_PART.findall(name.lower()))
+    if parts & (_OTHERS | _ABOUT_RUN | _OF_FILES):
+        return "other"
+    return _name_kind(parts)
+
+
+def _is_count(line: str, one: re.Match[str], other: re.Match[str]) -> bool:
+    """Whether two numbers are whole, and nothing says what they are."""
+    whole = all(number.group().lstrip("+-").isdecimal() for number in (one, other))
+    return whole and _classify(line, one) == "unknown"
+
+
+def _classify(line: str, number: re.Match[str]) -> str:
+    """What the last words before a number, and a unit after it, say it is."""
     if _UNIT.match(line, number.end()):
-        return False
+        return "other"
     words = _WORD.findall(line[: number.start()].lower())[-2:]
     parts = {part for word in words for part in _PART.findall(word)}
-    return not parts & _OTHERS and bool(parts & _RESULTS)
+    if parts & _OTHERS:
+        return "other"
+    return _name_kind(parts)
+
+
+def _name_kind(parts: set[str]) -> str:
+    if not parts & _RESULTS:
+        return "unknown"
+    return "result" if parts & _RESULTS - _STATISTICS else "statistic"

@@ -9,6 +9,7 @@ from samerun.comparing.compare_runs import compare_all, find_earliest
 from samerun.comparing.comparison import Comparison
 from samerun.errors import RunError
 from samerun.experiments.trials import Trials
+from samerun.experiments.what_counts import weigh
 from samerun.launching.workspace import Workspace
 from samerun.runs.answers import read_all_answers
 from samerun.runs.plan import Plan, Replay
@@ -60,7 +61,7 @@ class Recorded:
         plan = replace(self.plan, replay=Replay(str(runs[0].path.resolve()), tuple(sorted(sources))))
         while len(runs) <= count:
             runs += trials.record(stage, 1, plan, at)
-            comparisons = compare_all(runs)
+            comparisons = weigh(runs, compare_all(runs))
             parted = find_earliest(comparisons)
             if parted is not None:
                 return self._judge(runs[-1], comparisons[parted], sources)

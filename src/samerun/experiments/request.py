@@ -19,6 +19,7 @@ class Request:
     folder: Path  # the working directory of every run
     store: Store
     runs: int = 2
+    up_to: int | None = None  # so many runs where they agree and something in play may go another way
     steps: int | None = None  # stop each run after so many optimizer steps
     control: Control | None = None  # None: the sources are left alone
     confirm: bool = True

@@ -11,6 +11,7 @@ from samerun.experiments import run_outcome
 from samerun.experiments.living import Losses, require_living
 from samerun.experiments.request import Request
 from samerun.experiments.runner import Runner
+from samerun.experiments.what_counts import weigh
 from samerun.launching.workspace import Workspace
 from samerun.runs.plan import Plan
 from samerun.runs.store import Run
@@ -54,7 +55,7 @@ class Trials:
         comparisons: list[Comparison] = []
         while len(runs) < count:
             runs += self.record(stage, 1 if runs else 2, plan, at)
-            comparisons = compare_all(runs)
+            comparisons = weigh(runs, compare_all(runs))
             parted = find_earliest(comparisons)
             if parted is not None:
                 return comparisons[parted]

@@ -12,6 +12,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from samerun.errors import RunError, UsageError
+from samerun.launching.keep_written import keep_written
 from samerun.launching.launch import LaunchRequest, Outcome, build_child_environment, launch
 from samerun.launching.summarise_traces import summarise_traces
 from samerun.launching.workspace import Workspace
@@ -48,6 +49,9 @@ def record(request: LaunchRequest, plan: Plan, at: Workspace) -> Run:
                 outcome = launch(request, plan, folder)
             finally:
                 run = _close_manifest(manifest, path, outcome)
+            if run.outcome == "finished" and plan.tier != "none":
+                since = datetime.fromisoformat(manifest.started).timestamp()
+                keep_written(path, folder, root, since)
     except BaseException as error:
         if isinstance(error, UsageError) or not (path / FILE).exists():
             shutil.rmtree(path, ignore_errors=True)

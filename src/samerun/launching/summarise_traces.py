@@ -16,7 +16,7 @@ from samerun.sources.packages import Packages
 
 def summarise_traces(path: Path) -> dict[str, Any]:
     """The fields of the manifest that the traces in the run's folder `path` know; those of one rank."""
-    traces = [trace for trace in _read_readable(path) if not only_helps(trace.stem)]
+    traces = [trace for trace in read_readable(path) if not only_helps(trace.stem)]
     if not traces:
         return {}
     steps = [_count_steps(trace) for trace in traces]
@@ -32,7 +32,8 @@ def summarise_traces(path: Path) -> dict[str, Any]:
     }
 
 
-def _read_readable(path: Path) -> list[Trace]:
+def read_readable(path: Path) -> list[Trace]:
+    """The traces in the run's folder that can be read."""
     from samerun.runs.reading import read_trace
 
     traces = []

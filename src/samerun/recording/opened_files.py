@@ -63,7 +63,8 @@ class Files:
         if writes:
             if self._seen.get(f"w{path}") is None:
                 self._seen[f"w{path}"] = (0, 0)
-                self._journal.note("written", "open", detail=show_path(path), user_only=True)
+                before = _read_size(path) if _appends(mode, flags) else None
+                self._journal.note("written", "open", value=before, detail=show_path(path), user_only=True)
             return
         status = os.stat(path)
         key = (status.st_mtime_ns, status.st_size)
@@ -86,6 +87,20 @@ class Files:
 
         self._budget -= size
         return digest.digest_bytes(Path(path).read_bytes(), "file")
+
+
+def _appends(mode: str | None, flags: int) -> bool:
+    """Whether what is in the file stays there; opened through `open`, it is known by the mode."""
+    if mode is not None:
+        return "a" in mode
+    return isinstance(flags, int) and bool(flags & os.O_APPEND)
+
+
+def _read_size(path: str) -> float:
+    try:
+        return float(os.path.getsize(path))
+    except OSError:  # it is not there yet
+        return 0.0
 
 
 def observe(journal: Journal) -> None:

@@ -41,6 +41,11 @@ COMPARED = (
     "operation",  # tier ops only; compared only between two runs at tier ops
     "end",  # how the process ended: digest of ("finished", steps) or ("raised", type); absent after a kill
 )
+# Results, which are no records: `what` of a difference between runs that are equal in all of these.
+RESULTS = (
+    "printed",  # a line of output
+    "written",  # a value in a file that the run wrote
+)
 # Records that explain a difference and never make one.
 EVIDENCE = (
     "indices",  # the sample indices of the batch that follows; detail: JSON with workers, samples, batch
@@ -60,7 +65,7 @@ EVIDENCE = (
     "system",  # what the system has now, read by the user's code; name is the function, detail may be STEADY
     "listing",  # a folder listed: digest is of the order, inputs of the sorted names, detail the path
     "opened",  # a file opened to read: digest of its content (None: too big), value its size, detail the path
-    "written",  # a file opened to write; detail the path
+    "written",  # a file opened to write; detail the path, value its size where it is added to
     "arrival",  # results of a pool taken as they are ready; name is the function
     "unwritten",  # what holds what was in memory: an array of the user's; a tensor, once written in part
     "threads",  # value: how many Python threads are alive

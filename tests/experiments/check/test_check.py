@@ -302,3 +302,76 @@ def test_runs_that_part_elsewhere_the_next_time_are_followed(tmp_path: Path) -> 
     assert where(result)[0] == 1
     assert [call["window"] for call in script.calls[2:]] == [(5, 6)] * 2 + [(0, 1)] * 2
     assert any("they diverge at step 1 already" in note for note in result.notes)
+
+
+RESULTS = {1: "accuracy 0.5\n", 2: "accuracy 0.75\n"}
+
+
+def test_runs_that_differ_only_in_a_printed_result_differ_at_its_line(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text('print("starting")\nprint("accuracy", accuracy)\n')
+    result = checked(Script(prints=RESULTS, tells_its_code=True), tmp_path, confirm=False)
+    assert result.verdict == "differs"
+    assert where(result) == (3, "end", "printed")
+    assert result.difference is not None
+    assert (result.difference.name, result.difference.call_site) == ("accuracy 0.5", "train.py:2")
+    assert "run A prints 'accuracy 0.5', run B 'accuracy 0.75'" in result.notes
+
+
+def test_a_printed_result_whose_line_is_not_known_has_none(tmp_path: Path) -> None:
+    result = checked(Script(prints=RESULTS), tmp_path, confirm=False)
+    assert result.verdict == "differs" and result.difference is not None
+    assert result.difference.call_site is None
+
+
+def test_the_same_result_is_the_same_and_what_else_differs_is_said(tmp_path: Path) -> None:
+    result = checked(Script(prints={1: "accuracy 0.5\ntook 1 s\n", 2: "accuracy 0.5\ntook 2 s\n"}), tmp_path)
+    assert result.verdict == "same"
+    assert any("1 line differs in what is not taken for a result" in note for note in result.notes)
+
+
+def test_a_record_that_differs_comes_before_a_printed_result(tmp_path: Path) -> None:
+    result = checked(Script(prints=RESULTS, flips=frozenset({(2, 2, "batch")})), tmp_path, confirm=False)
+    assert where(result)[::2] == (2, "batch")
+
+
+@pytest.mark.parametrize("asked", [{"steps": 2}])
+def test_what_stopped_runs_print_is_not_judged(tmp_path: Path, asked: dict[str, Any]) -> None:
+    assert checked(Script(prints=RESULTS), tmp_path, **asked).verdict == "same"
+
+
+def test_runs_that_race_and_agree_are_recorded_up_to_five_times(tmp_path: Path) -> None:
+    script = Script(arrivals="aaaaa")
+    result = checked(script, tmp_path, up_to=5)
+    assert (result.verdict, len(result.runs), len(script.calls)) == ("same", 5, 5)
+    assert result.scope.startswith("5 runs, ")
+    assert result.to_json()["in_play"] == ["thread-scheduling"]
+    assert any(note.startswith("5 equal runs: a difference that shows in half") for note in result.notes)
+
+
+def test_no_run_is_added_after_one_that_differs(tmp_path: Path) -> None:
+    result = checked(Script(arrivals="aaba"), tmp_path, up_to=5, confirm=False)
+    assert result.verdict == "differs"
+    assert result.verdicts == ("same", "differs")
+    assert "thread-scheduling" not in result.to_json()["in_play"]
+
+
+@pytest.mark.parametrize("asked", [{}, {"runs": 3}])
+def test_as_many_runs_as_were_asked_for_are_no_more(tmp_path: Path, asked: dict[str, Any]) -> None:
+    result = checked(Script(arrivals="aaaaa"), tmp_path, **asked)
+    assert len(result.runs) == asked.get("runs", 2)
+    assert any("equal runs: a difference" in note for note in result.notes)
+
+
+def test_a_clock_that_is_only_read_costs_no_further_run(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import time\n\nprint(time.time())\n")
+    result = checked(Script(reads=("clock", "os-entropy")), tmp_path, up_to=5)
+    assert (result.verdict, len(result.runs)) == ("same", 2)
+    assert result.to_json()["in_play"] == ["clock", "os-entropy"]
+    assert not any("equal runs: a difference" in note for note in result.notes)
+
+
+def test_a_printed_result_that_differs_counts_without_any_step(tmp_path: Path) -> None:
+    prints = {3: "accuracy 0.5\n", 4: "accuracy 0.75\n"}
+    result = checked(Script(steps=0, operations=5, prints=prints), tmp_path, confirm=False)
+    assert result.verdict == "differs"
+    assert where(result)[1:] == ("end", "printed")

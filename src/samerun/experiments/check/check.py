@@ -8,12 +8,20 @@ from pathlib import Path
 
 from samerun.comparing.compare_runs import compare_whole
 from samerun.comparing.comparison import Comparison
+from samerun.comparing.in_play import list_free_running, list_ids
+from samerun.comparing.pairing import read
 from samerun.experiments import run_outcome, scope
 from samerun.experiments.check import without_steps
 from samerun.experiments.check.confirm import Proof, explain_and_confirm
 from samerun.experiments.check.judge import find_first_parting, judge_recorded
 from samerun.experiments.check.result import CheckResult
-from samerun.experiments.check.zoom import Zoom, look_closer, stop_after
+from samerun.experiments.check.zoom import (
+    Zoom,
+    is_of_results,
+    look_at_results,
+    look_closer,
+    stop_after,
+)
 from samerun.experiments.leftover_files import find_left_behind
 from samerun.experiments.living import list_losses
 from samerun.experiments.original_folder import copy_without_new, list_folder
@@ -21,13 +29,14 @@ from samerun.experiments.replayed import Recorded
 from samerun.experiments.request import Request
 from samerun.experiments.runner import Runner
 from samerun.experiments.trials import Trials
+from samerun.experiments.what_counts import weigh
 from samerun.explaining.cause import Findings
 from samerun.explaining.confirm import confirm, is_free, points
 from samerun.explaining.explain import list_suspects
 from samerun.explaining.explained import Explained
 from samerun.health.examine import examine
 from samerun.runs.difference import Difference
-from samerun.runs.plan import Plan
+from samerun.runs.plan import Plan, Tier
 from samerun.runs.secrets_in_text import hide_secrets
 from samerun.runs.store import Run
 from samerun.sources.catalogue import in_folder
@@ -42,13 +51,31 @@ def check(request: Request, runner: Runner | None = None) -> CheckResult:
     trials = Trials(request, runner)
     before = list_folder(request.folder) if request.confirm and not request.scratch else None
     runs = trials.record("recording", request.runs, request.plan)
-    comparisons = compare_whole(runs, steps=request.steps)
+    comparisons = weigh(runs, compare_whole(runs, steps=request.steps))
+    runs, comparisons = _add_runs(trials, runs, comparisons)
     trials.plain = list_losses(comparisons)
     result = start_undecided(request, runs, comparisons)
     parted = find_first_parting(runs, comparisons)
     if parted is None:
         return judge_agreeing(trials, result, runs, comparisons)
     return _differs(trials, result, runs, comparisons, parted, before)
+
+
+def _add_runs(
+    trials: Trials, runs: list[Run], comparisons: list[Comparison]
+) -> tuple[list[Run], list[Comparison]]:
+    """With further runs, until one differs, where those that agree may do so by luck."""
+    request = trials.request
+    most = request.up_to or 0
+    if len(runs) >= most or any(item.verdict != "same" for item in comparisons):
+        return runs, comparisons
+    free = list_free_running(read(runs[0]))
+    while free and len(runs) < most and comparisons[-1].verdict == "same":
+        stage = f"recording again: runs may agree by chance ({', '.join(free)})"
+        pair = [runs[0], *trials.record(stage, 1, request.plan)]
+        runs = [*runs, pair[-1]]
+        comparisons = [*comparisons, *weigh(pair, compare_whole(pair, steps=request.steps))]
+    return runs, comparisons
 
 
 def judge_agreeing(
@@ -76,6 +103,8 @@ def start_undecided(request: Request, runs: Sequence[Run], comparisons: Sequence
         controlled=request.control is not None,
         place=str(request.store.runs),
         verdicts=tuple(item.verdict for item in comparisons),
+        in_play=list_ids(runs[0]),
+        free_running=tuple(list_free_running(read(runs[0]))),
     )
 
 
@@ -151,10 +180,13 @@ def _look_closer(
     trials: Trials, first: Explained, pair: tuple[str, str], partings: tuple[Difference, ...]
 ) -> tuple[Zoom, Findings]:
     request = trials.request
-    closer = look_closer(trials, first, pair, request.control)
+    of_results = is_of_results(first.difference)
+    look = look_at_results if of_results else look_closer
+    closer = look(trials, first, pair, request.control)
     proof = None
     if request.confirm and closer.reproduced:
-        plan = Plan(tier="ops", window=closer.window, stop_after=closer.stop_after, control=request.control)
+        tier: Tier = "steps" if of_results else "ops"
+        plan = Plan(tier=tier, window=closer.window, stop_after=closer.stop_after, control=request.control)
         proof = Proof(trials, plan, partings, Recorded(trials.recorded[closer.pair[0]], plan))
     return closer, explain_and_confirm(closer.explained, proof)
 

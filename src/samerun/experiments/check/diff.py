@@ -7,11 +7,13 @@ from dataclasses import replace
 
 from samerun.comparing.compare_runs import compare_all, compare_whole
 from samerun.comparing.comparison import Comparison
+from samerun.comparing.in_play import list_ids
 from samerun.experiments import run_outcome, scope
 from samerun.experiments.check.confirm import explain_and_confirm
 from samerun.experiments.check.judge import find_first_parting, judge_recorded
 from samerun.experiments.check.result import CheckResult
 from samerun.experiments.living import list_losses
+from samerun.experiments.what_counts import weigh
 from samerun.explaining.explained import Explained
 from samerun.runs.manifest import Manifest
 from samerun.runs.store import Run, Store
@@ -26,7 +28,7 @@ def diff(store: Store, runs: Sequence[Run]) -> CheckResult:
     """
     manifests = [run.manifest for run in runs]
     whole = all(run.outcome == "finished" for run in runs)
-    comparisons = compare_whole(runs) if whole else compare_all(runs)
+    comparisons = weigh(runs, compare_whole(runs) if whole else compare_all(runs))
     result = CheckResult(
         "unknown",
         tuple(run.id for run in runs),
@@ -40,6 +42,7 @@ def diff(store: Store, runs: Sequence[Run]) -> CheckResult:
         controlled=all(manifest.mode not in _NONE for manifest in manifests),
         place=str(store.runs),
         verdicts=tuple(item.verdict for item in comparisons),
+        in_play=list_ids(runs[0]),
     )
     parted = find_first_parting(runs, comparisons)
     if parted is None:

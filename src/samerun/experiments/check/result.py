@@ -37,6 +37,8 @@ class CheckResult:
     place: str = ""  # the folder that holds the runs
     verdicts: tuple[Verdict, ...] = ()  # of each run but the first, held against the first
     parted: tuple[str, str] | None = None  # the two of `runs` that part first: `pair` may be recorded again
+    in_play: tuple[str, ...] = ()  # ids of sources that run 1 used and nothing controlled
+    free_running: tuple[str, ...] = ()  # those of them that may go another way in any run
     foreign: bool = False  # only the manifest of a run that lies elsewhere leads to `folder`
 
     @property
@@ -66,8 +68,14 @@ class CheckResult:
             "pair": None if self.pair is None else list(self.pair),
             "command": list(self.command),
             "verdicts": list(self.verdicts),
+            "in_play": self.list_in_play(),
             "parted": None if self.parted is None else list(self.parted),
         }
+
+    def list_in_play(self) -> list[str]:
+        """The ids of the sources that were used, not controlled, and not seen to make a difference."""
+        seen = {cause.source for cause in self.causes}
+        return [source for source in self.in_play if source not in seen]
 
     def _first_difference(self) -> dict[str, Any] | None:
         first = self.difference

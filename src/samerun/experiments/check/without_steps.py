@@ -10,6 +10,7 @@ from samerun.experiments import run_outcome, scope
 from samerun.experiments.check.confirm import Proof, explain_and_confirm
 from samerun.experiments.check.result import CheckResult
 from samerun.experiments.trials import Trials
+from samerun.experiments.what_counts import weigh
 from samerun.explaining.explained import Explained
 from samerun.launching.marker_files import TORCH_SEEN
 from samerun.launching.why_unrecorded import explain_unrecorded
@@ -24,7 +25,7 @@ def check(trials: Trials, result: CheckResult, runs: Sequence[Run]) -> CheckResu
         return _make_unknown(result, runs, explain_unrecorded(runs[0].path, request.command))
     plan = Plan(tier="ops", control=request.control)
     pair = trials.record("no optimizer step: recording operations", 2, plan)
-    comparison = compare(*pair)
+    (comparison,) = weigh(pair, [compare(*pair)])
     difference = comparison.difference
     result = replace(
         result,

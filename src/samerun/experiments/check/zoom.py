@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 
 from samerun.comparing.compare_runs import compare
 from samerun.experiments.trials import Trials
+from samerun.experiments.what_counts import find_result_difference
 from samerun.explaining.confirm import is_not_after
 from samerun.explaining.explained import Explained
 from samerun.launching.workspace import Workspace
-from samerun.runs.difference import Difference, Side
+from samerun.runs.difference import Difference, Side, Strength
 from samerun.runs.plan import Control, Plan
+from samerun.runs.schema import RESULTS
 from samerun.runs.store import Run
 from samerun.sources.evidence.rows import is_in_helper
 
@@ -84,6 +86,31 @@ def _keep_helpers(closer: Difference, whole: Difference) -> Difference:
         return replace(side, evidence=(*side.evidence, *rows))
 
     return replace(closer, a=keep(closer.a, whole.a), b=keep(closer.b, whole.b))
+
+
+def is_of_results(difference: Difference) -> bool:
+    """Whether runs differ in a result alone, after their last step: no record shows where that begins."""
+    return difference.what in RESULTS
+
+
+def look_at_results(
+    trials: Trials,
+    explained: Explained,
+    pair: tuple[str, str],
+    control: Control | None,
+    at: Workspace | None = None,
+) -> Zoom:
+    """A result that differs, with what was drawn since the last step where the evidence so far names no line.
+
+    What `pair` printed stays the difference: an operation at the end need not be the reason for it.
+    """
+    best, first = explained.best, explained.difference
+    if best is None or best.strength < Strength.STRONG or best.call_site in (None, first.call_site):
+        plan = Plan(tier="ops", window=choose_window(first), control=control)
+        found = find_result_difference(*trials.record("looking closer at the results", 2, plan, at))
+        if found is not None:
+            explained = Explained(replace(found[0], name=first.name, call_site=first.call_site))
+    return Zoom(explained, pair, True, None, None)
 
 
 def choose_window(difference: Difference) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from samerun.experiments import confidence
 from samerun.experiments.check.judge import find_first_parting
 from samerun.experiments.diagnose.edited_copy import make_edited_copy
 from samerun.experiments.trials import Trials
+from samerun.experiments.what_counts import weigh
 from samerun.explaining.cause import Cause
 from samerun.explaining.patch import Patch, patch
 from samerun.launching.workspace import Workspace
@@ -120,7 +121,7 @@ class ControlledRuns:
         while len(runs) < count:
             runs += self.trials.record(stage, 1 if runs else 2, plan, prepared.at)
             compared = compare_whole if whole else compare_all
-            comparisons = compared(runs, steps=request.steps)
+            comparisons = weigh(runs, compared(runs, steps=request.steps))
             parted = find_first_parting(runs, comparisons)
             if parted is not None:
                 pair = (runs[0], runs[parted + 1])

@@ -26,6 +26,7 @@ from samerun.experiments.original_folder import copy_folder
 from samerun.experiments.request import Request
 from samerun.experiments.runner import Runner
 from samerun.experiments.trials import Trials
+from samerun.experiments.what_counts import weigh
 from samerun.runs.store import Run
 
 # The setup and the first step: most differences begin there, and are then seen closely at once.
@@ -55,7 +56,7 @@ def _diagnose(trials: Trials, rare: bool) -> Diagnosis:
     request = trials.request
     with copy_folder(request.folder) as start:
         runs = _record_first_runs(trials, rare)
-        comparisons = compare_whole(runs, steps=request.steps)
+        comparisons = _compare_whole(runs, request.steps)
         trials.plain = list_losses(comparisons)
         result = start_undecided(request, runs, comparisons)
         parted = find_first_parting(runs, comparisons)
@@ -100,19 +101,23 @@ def _record_first_runs(trials: Trials, rare: bool) -> list[Run]:
     runs: list[Run] = []
     while len(runs) < request.runs:
         runs += trials.record("recording", 1 if runs else 2 if rare else request.runs, plan)
-        if rare and any(item.difference is not None for item in compare_whole(runs, steps=request.steps)):
+        if rare and any(item.difference is not None for item in _compare_whole(runs, request.steps)):
             return runs
     if rare or not may_agree_by_luck(read(runs[0])):
         return runs
-    if all(item.verdict == "same" for item in compare_whole(runs, steps=request.steps)):
+    if all(item.verdict == "same" for item in _compare_whole(runs, request.steps)):
         runs += trials.record("recording again: runs of this script may agree by chance", _BY_LUCK, plan)
     return runs
+
+
+def _compare_whole(runs: Sequence[Run], steps: int | None) -> list[Comparison]:
+    return weigh(runs, compare_whole(runs, steps=steps))
 
 
 def _find_all(search: Search, pair: tuple[Run, Run], steps: int | None) -> list[FirstDifference]:
     """What is behind each first difference, in the order of time."""
     found: list[FirstDifference] = []
-    comparison: Comparison = compare(*pair, steps=steps)
+    (comparison,) = weigh(pair, [compare(*pair, steps=steps)])
     runs: Sequence[Run] = pair
     window: tuple[int, int] | None = FIRST_WINDOW
     while comparison.difference is not None and len(found) < _MOST_SOURCES:

@@ -14,6 +14,7 @@ from samerun.experiments.diagnose.edited_copy import make_edited_copy
 from samerun.experiments.diagnose.result import FirstDifference, Proof
 from samerun.experiments.living import require_living
 from samerun.experiments.trials import Trials
+from samerun.experiments.what_counts import weigh
 from samerun.explaining.cause import make_cause
 from samerun.explaining.explain import explain
 from samerun.explaining.patch import Patch, patch
@@ -79,7 +80,7 @@ def _run_patched(trials: Trials, made: Patch, start: Path) -> tuple[list[Run], C
     request = trials.request
     with make_edited_copy(start, made) as copy:
         runs = trials.record("checking the patched code", 2, request.plan, request.workspace.within(copy))
-    (comparison,) = compare_all(runs, steps=request.steps)
+    (comparison,) = weigh(runs, compare_all(runs, steps=request.steps))
     return runs, require_living(comparison, trials.plain)
 
 

@@ -10,7 +10,15 @@ from samerun.comparing.draw_ledger import build_ledger
 from samerun.comparing.growth import measure_growth
 from samerun.comparing.replayed_operation import Replay, aim, read_probe
 from samerun.experiments import confidence
-from samerun.experiments.check.zoom import Zoom, choose_window, look_closer, plan_closer_look, stop_after
+from samerun.experiments.check.zoom import (
+    Zoom,
+    choose_window,
+    is_of_results,
+    look_at_results,
+    look_closer,
+    plan_closer_look,
+    stop_after,
+)
 from samerun.experiments.diagnose.candidates import Candidates
 from samerun.experiments.diagnose.controlled_runs import ControlledRuns, ProofRuns
 from samerun.experiments.diagnose.result import FirstDifference, Proof
@@ -82,6 +90,10 @@ class Search:
         left = self._left_behind(explained, recorded)
         if left is not None:
             return seen, left
+        if is_of_results(explained.difference):
+            with self._settled.prepared() as prepared:
+                seen = look_at_results(self._trials, explained, pair, self._settled.control(), prepared.at)
+            return seen, self._held(seen, certain=False)
         if explained.is_beyond_control:
             return seen, (explained.unproved(), None)
         if explained.is_race:

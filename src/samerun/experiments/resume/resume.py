@@ -9,6 +9,7 @@ from typing import Any
 
 from samerun.comparing.compare_runs import compare
 from samerun.comparing.comparison import Comparison
+from samerun.comparing.in_play import list_ids
 from samerun.comparing.pairing import read
 from samerun.experiments import run_outcome, scope
 from samerun.experiments.check.confirm import explain_and_confirm
@@ -247,6 +248,7 @@ class _Experiment:
             notes=tuple(dict.fromkeys(self.notes)),
             controlled=request.control is not None,
             place=str(request.store.runs),
+            in_play=list_ids(self.runs[0]) if self.runs else (),
             roles=tuple(self.roles),
             resume_with=hide_secrets(request.resume_with),
             kill_at=tuple(item.at for item in self.killed),

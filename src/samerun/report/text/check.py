@@ -40,7 +40,9 @@ def _write_reference(run: str, place: str) -> str:
 def _format_verdict(result: CheckResult) -> Line:
     runs = f"{len(result.runs)} runs"
     if result.verdict == "same":
-        return format_verdict("same", f"{result.scope}, bit for bit")
+        used = result.list_in_play()
+        in_play = f"; in play, and not seen to differ: {', '.join(used)}" if used else ""
+        return format_verdict("same", f"{result.scope}, bit for bit{in_play}")
     if result.verdict == "differs" and result.difference is not None:
         return format_verdict("differs", f"{runs} diverge {place.write_headline(result.difference)}")
     return format_verdict("unknown", result.reason or "nothing to compare")

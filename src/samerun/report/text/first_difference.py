@@ -9,6 +9,7 @@ from rich.text import Text
 
 from samerun.report.safe_text import HangingLine, Line, style_text
 from samerun.runs.difference import Difference, Gap, LaterDifference, Origin
+from samerun.runs.schema import RESULTS
 from samerun.runs.source_lines import read_source
 
 _CONTEXT = 2  # lines before and after
@@ -25,6 +26,8 @@ _WORDS = {
     "saved": "what was saved",
     "operation": "an operation",
     "end": "how the run ended",
+    "printed": "what the run prints",
+    "written": "what the run writes",
 }
 _KINDS = {
     "value": "",
@@ -36,6 +39,10 @@ _KINDS = {
 
 def write_headline(difference: Difference) -> str:
     """Where, in one phrase: "at step 0, in setup"."""
+    if difference.what in RESULTS:
+        verb = "print" if difference.what == "printed" else "write"
+        site = f", at {difference.call_site}" if difference.call_site else ""
+        return f"in a result that they {verb}{site}; every record is equal"
     rank = f", on rank {difference.rank}" if difference.rank else ""
     return f"at step {difference.step}, in {difference.phase}{rank}"
 

@@ -1,0 +1,107 @@
+"""Which sources a run used that nothing controlled, and which of them may go another way in any run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from samerun.comparing.pairing import RecordedRun, read
+from samerun.comparing.uncontrolled import SourceUse, is_controlled, list_uncontrolled
+from samerun.editing.edit import NoEdit
+from samerun.editing.index import index
+from samerun.editing.source_file import File
+from samerun.editing.user_program import Code
+from samerun.runs.source_lines import parse_site
+from samerun.runs.store import Run
+from samerun.sources.catalogue import find_sources
+from samerun.sources.clock import Clock
+from samerun.sources.edits.run_dependent_calls import reads_clock
+from samerun.sources.source import Kind
+from samerun.sources.worker_arrival import WorkerArrival
+
+_TIMERS = ("signal.", "threading.")  # how the names of timers begin, which act by themselves
+
+
+def list_in_play(recorded: RecordedRun) -> list[SourceUse]:
+    """Those of `list_uncontrolled`, and workers whose batches come as they are ready.
+
+    Without a clock that is read by a library which the script calls, such as a progress bar.
+    """
+    found = [
+        use for use in list_uncontrolled(recorded) if use.source != Clock.id or _reads_itself(use, recorded)
+    ]
+    arrives = WorkerArrival.id
+    said = recorded.run.manifest.settings.get(arrives, {})
+    if said.get("in_order") is False and not is_controlled(recorded, arrives):
+        found = [*(item for item in found if item.source != arrives), SourceUse(arrives, ())]
+    return found
+
+
+def list_ids(run: Run) -> tuple[str, ...]:
+    """The ids of what is in play in a run."""
+    return tuple(use.source for use in list_in_play(read(run)))
+
+
+def list_free_running(recorded: RecordedRun) -> list[str]:
+    """The ids of those that race, and of a clock that decides: a few runs of them may agree by luck.
+
+    A clock decides where a timer is set, or a line compares what it gave. What is only printed, or measured
+    by a library, does not.
+    """
+    return [use.source for use in list_in_play(recorded) if _runs_free(use, recorded)]
+
+
+def _runs_free(use: SourceUse, recorded: RecordedRun) -> bool:
+    if find_sources()[use.source].kind is Kind.ORDER:
+        return True
+    if use.source != Clock.id:
+        return False
+    if any(name.startswith(_TIMERS) for name, _ in use.uses):
+        return True
+    return _decides({site for _, site in use.uses if site is not None}, recorded)
+
+
+def _reads_itself(use: SourceUse, recorded: RecordedRun) -> bool:
+    """Whether the code reads a clock at one of these lines, as far as it is there to be read."""
+    manifest = recorded.run.manifest
+    paths = [at[0] for _, site in use.uses if (at := parse_site(site)) is not None]
+    code = Code(Path(manifest.cwd), manifest.command, dict.fromkeys(paths, ""))
+    for name, site in use.uses:
+        try:
+            file, expressions = code.expressions(site)
+        except NoEdit:
+            return True
+        if name.startswith(_TIMERS) or any(reads_clock(file, node) for node in expressions):
+            return True
+    return False
+
+
+def _decides(sites: Collection[str], recorded: RecordedRun) -> bool:
+    """Whether the code compares what a clock gave at one of these lines."""
+    parsed = [at for at in map(parse_site, sites) if at is not None]
+    manifest = recorded.run.manifest
+    code = Code(Path(manifest.cwd), manifest.command, dict.fromkeys((path for path, _ in parsed), ""))
+    for path in {path for path, _ in parsed}:
+        try:
+            file = code.file(path)
+            compared = {node.lineno for node in _list_compared_reads(file)}
+        except NoEdit:  # it is not known what the line does; most are there to measure
+            continue
+        if compared & {line for other, line in parsed if other == path}:
+            return True
+    return False
+
+
+def _list_compared_reads(file: File) -> Iterator[ast.expr]:
+    """The reads of a clock in what is compared by size, or in what was assigned to a name there."""
+    for compare in file.every(ast.Compare):
+        if not any(isinstance(item, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for item in compare.ops):
+            continue
+        for node in ast.walk(compare):
+            if isinstance(node, ast.expr) and reads_clock(file, node):
+                yield node
+            if isinstance(node, ast.Name):
+                for value in index(file).names[file.scope(node), node.id]:
+                    parts = (part for part in ast.walk(value) if isinstance(part, ast.expr))
+                    yield from (part for part in parts if reads_clock(file, part))

@@ -1,0 +1,114 @@
+"""Whether two whole runs are equal in all that the training made, whatever else differs between them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from samerun.comparing.alignment import TracePair, align
+from samerun.comparing.comparison import Comparison
+from samerun.comparing.extent import find_reach
+from samerun.comparing.pairing import RecordedRun, pair
+from samerun.comparing.side_threads import compare_beside, is_beside
+from samerun.runs.difference import Difference, Row
+from samerun.runs.reading import Trace
+from samerun.runs.recorder_errors import explain_broken
+
+if TYPE_CHECKING:
+    from samerun.runs.reading import Ints
+
+_MADE = frozenset(["loss", "gradients", "parameters", "buffers", "optimizer", "saved"])
+_COLUMNS = ("phase", "what", "name")
+_EVALUATION = frozenset(["evaluation"])
+
+
+def trained_alike(a: RecordedRun, b: RecordedRun) -> bool:
+    """Whether every loss, gradient, weight, buffer, optimizer state, saved file and evaluation is equal.
+
+    Of what comes before the first loss only saved files count: what else it reaches shows in that loss, or in
+    the weights after it. An evaluation that only one run made does not count; where both made it, it does.
+    False where that cannot be told: a trace is not whole, or no model input was recorded.
+    """
+    if any(run.unreadable or explain_broken(run.run.path) for run in (a, b)):
+        return False
+    pairs, only_a, only_b = pair(a.compared, b.compared)
+    if only_a or only_b or not any(_count_updates(one) for one, _ in pairs):
+        return False
+    return all(_process_trained_alike(TracePair(one, other)) for one, other in pairs)
+
+
+def describe_without_effect(first: Difference, site: str | None) -> str:
+    """What to report of the first thing that differs between such runs, and of the line that made it."""
+    what = first.op or f"{first.what} {first.name or ''}".rstrip()
+    at = f" at {site}" if site else ""
+    return (
+        f"{what} differs{at} (step {first.step}, {first.phase}), without effect on any loss, gradient, "
+        "weight, evaluation or result"
+    )
+
+
+def find_row(recorded: RecordedRun, difference: Difference) -> tuple[Row, Row | None] | None:
+    """(the record of run A at a difference, the pass over its data where it is a batch); None without one."""
+    import numpy as np
+
+    trace = next((trace for trace in recorded.compared if trace.stem == difference.process), None)
+    if trace is None or difference.run == "b" or difference.place >= len(trace):
+        return None
+    row = trace.row(difference.place)
+    passes = np.flatnonzero(trace.is_one_of("what", {"pass"}) & trace.is_one_of("name", {row.name or ""}))
+    before = passes[passes < difference.place]
+    return row, trace.row(int(before[-1])) if row.what == "batch" and len(before) else None
+
+
+def count_made(comparison: Comparison) -> Comparison:
+    """With a scope that names what decides alone: the rest was not equal throughout."""
+    counts = {what: count for what, count in comparison.scope.counts.items() if what in _MADE}
+    return replace(comparison, scope=replace(comparison.scope, counts=counts))
+
+
+def _count_updates(trace: Trace) -> int:
+    made = trace.is_one_of("what", {"parameters"}) & trace.is_one_of("phase", {"optimizer"})
+    return int(made.sum())
+
+
+def _process_trained_alike(paired: TracePair) -> bool:
+    import numpy as np
+
+    traces = paired.a, paired.b
+    if any(find_reach(trace, None, False).why != "ended" for trace in traces):
+        return False
+    ends = [[row.name for row in trace.rows(trace.is_one_of("what", {"end"}))] for trace in traces]
+    inputs = [bool(trace.is_one_of("what", {"input"}).any()) for trace in traces]
+    if ends[0] != ends[1] or not all(inputs):
+        return False
+    (a, beside_a), (b, beside_b) = map(_select, traces)
+    if compare_beside(paired, beside_a, beside_b).divergence is not None:
+        return False
+    records = align(paired, a, b, _COLUMNS)
+    if not paired.equal(records.a, records.b).all() or not _are_read(paired, records.a):
+        return False
+    alone = (np.setdiff1d(a, records.a), np.setdiff1d(b, records.b))
+    return all(
+        bool((trace.is_one_of("what", {"output"}) & trace.is_one_of("phase", _EVALUATION))[left].all())
+        for trace, left in zip(traces, alone, strict=True)
+    )
+
+
+def _are_read(paired: TracePair, positions: Ints) -> bool:
+    """Whether the recorder could read all of these: two that have no digest need not be equal."""
+    return bool(paired.a.digests.there[positions].all())
+
+
+def _select(trace: Trace) -> tuple[Ints, Ints]:
+    """Positions of what counts: of the training, and of threads beside it."""
+    import numpy as np
+
+    begun = np.arange(len(trace)) >= _find_first_loss(trace)
+    wanted = (trace.is_one_of("what", _MADE | {"output"}) & begun) | trace.is_one_of("what", {"saved"})
+    beside = is_beside(trace)
+    return np.flatnonzero(wanted & ~beside), np.flatnonzero(wanted & beside)
+
+
+def _find_first_loss(trace: Trace) -> int:
+    first = trace.is_one_of("what", {"loss", "gradients"})
+    return int(first.argmax()) if first.any() else 0

@@ -1,0 +1,199 @@
+"""The line of the user's code that printed a line of output, found by the text that stands in the code."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from samerun.editing.data_flow import find_behind
+from samerun.editing.edit import NoEdit
+from samerun.editing.index import index
+from samerun.editing.source_file import File, get_last_name
+from samerun.editing.user_program import Code
+from samerun.sources.edits import run_dependent_calls as calls
+
+_LOGS = frozenset(["debug", "info", "warning", "warn", "error", "critical", "exception", "log"])
+_PRINTS = frozenset(["print", "pprint", "echo", "secho"])
+_SPEC = re.compile(r"%(?:\([^)]*\))?[-#0 +]*(?:\d+|\*)?(?:\.(?:\d+|\*))?[diouxXeEfFgGcrsa]")
+_FIELD = re.compile(r"\{[^{}]*\}")
+_HOLE = "(.*)"
+_WORDS = re.compile(r"[A-Za-z_]{3,}")
+_WORDS_OF_TENSORS = "tensor array device dtype float int nan inf torch numpy grad_fn"
+_OF_TENSORS = frozenset(_WORDS_OF_TENSORS.split())
+_MOST_HOLES = 24  # more make a pattern slow, and say nothing
+
+
+@dataclass(frozen=True)
+class PrintingLine:
+    """A call that prints, as the lines that it can print."""
+
+    site: str  # `path.py:12`
+    file: File
+    values: tuple[ast.expr, ...]  # what it prints
+    pattern: re.Pattern[str]
+    literal: int  # characters of a line that stand in the code
+
+    def may_print(self, line: str) -> bool:
+        """Whether the file knows the words, where nothing of the line stands in the call itself."""
+        return bool(self.literal) or all(
+            word in self.file.text for word in _WORDS.findall(line) if word not in _OF_TENSORS
+        )
+
+
+class PrintingLines:
+    """Where the code prints."""
+
+    def __init__(self, code: Code | None) -> None:
+        self._code = code
+        self._lines = [] if code is None else [line for file in code.files for line in _list_printing(file)]
+
+    def find(self, line: str) -> PrintingLine | None:
+        """What printed this line; None where no call, or more than one, may have."""
+        found = [item for item in self._lines if item.pattern.fullmatch(line) and item.may_print(line)]
+        most = max((item.literal for item in found), default=0)
+        best = {item.site: item for item in found if item.literal == most}
+        return next(iter(best.values())) if len(best) == 1 else None
+
+    def changes_each_run(self, line: PrintingLine) -> bool:
+        """Whether what it prints is made of a clock, a process id, a temporary name, an address."""
+        assert self._code is not None
+        try:
+            return any(find_behind(self._code, (line.file, value), self._reads) for value in line.values)
+        except (NoEdit, RecursionError):  # it cannot be told
+            return True
+
+    def key_changes_each_run(self, key: str) -> bool | None:
+        """The same of what the code stores under a key; None where it stores nothing there."""
+        files = [] if self._code is None else self._code.files
+        values = [(file, value) for file in files for value in index(file).keys[key]]
+        if self._code is None or not values:
+            return None
+        try:
+            return any(find_behind(self._code, place, self._reads) for place in values)
+        except (NoEdit, RecursionError):
+            return True
+
+    def _reads(self, file: File, node: ast.expr) -> bool:
+        """Whether an expression reads the world, or is a list to which such a value was appended."""
+        if _reads_what_changes(file, node):
+            return True
+        if self._code is None or not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
+            return False
+        added = index(file).added.get(ast.unparse(node), [])
+        return any(find_behind(self._code, (file, value), _reads_what_changes) for value in added)
+
+
+def _reads_what_changes(file: File, node: ast.expr) -> bool:
+    kinds = (calls.reads_clock, calls.reads_identity, calls.reads_system, calls.address)
+    return any(kind(file, node) for kind in kinds)
+
+
+def _list_printing(file: File) -> Iterator[PrintingLine]:
+    for call in file.every(ast.Call):
+        parts = _read_parts(call)
+        if parts is None:
+            continue
+        for line in _split_lines(parts):
+            holes = line.count(None)
+            text = "".join(part or "" for part in line).strip()
+            if holes > _MOST_HOLES or not (text or holes):
+                continue
+            pattern = "".join(_HOLE if part is None else re.escape(part) for part in _strip(line))
+            if get_last_name(call) in _LOGS:
+                pattern = f"(?:.*\\W)?{pattern}"  # a time, a level and a name come first
+            literal = len(re.sub(r"\s+", "", text))
+            yield PrintingLine(
+                f"{file.path}:{call.lineno}",
+                file,
+                (*call.args, *(item.value for item in call.keywords)),
+                re.compile(pattern),
+                literal,
+            )
+
+
+_Parts = list[str | None]  # literal text; None: a value
+
+
+def _read_parts(call: ast.Call) -> _Parts | None:
+    """What a call prints, None where it prints nothing that is known here."""
+    name = get_last_name(call)
+    options = {item.arg: item.value for item in call.keywords if item.arg}
+    if name in _PRINTS:
+        target = options.get("file")
+        if target is not None and get_last_name(target) not in ("stdout", "stderr"):
+            return None
+        between = options.get("sep")
+        return _join(
+            [_read_text(item) for item in call.args], " " if between is None else _read_text(between)
+        )
+    if not isinstance(call.func, ast.Attribute) or not call.args:
+        return None
+    if name in _LOGS:
+        first = call.args[1] if name == "log" and len(call.args) > 1 else call.args[0]
+        is_format = isinstance(first, ast.Constant) and len(call.args) > 1
+        return (
+            _fill(first.value, _SPEC) if is_format and isinstance(first, ast.Constant) else _read_text(first)
+        )
+    if name == "write" and ast.unparse(call.func.value) in ("sys.stdout", "sys.stderr", "stdout", "tqdm"):
+        return _read_text(call.args[0])
+    return None
+
+
+def _join(texts: Sequence[_Parts], between: _Parts | str) -> _Parts:
+    joined: _Parts = []
+    for number, text in enumerate(texts):
+        if number:
+            joined += [between] if isinstance(between, str) else between
+        joined += text
+    return joined
+
+
+def _read_text(node: ast.expr) -> _Parts:
+    """The text of an expression, as far as it stands in the code."""
+    if isinstance(node, ast.Constant):
+        return [str(node.value)]
+    if isinstance(node, ast.JoinedStr):
+        return [part for value in node.values for part in _read_text(value)]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return [*_read_text(node.left), *_read_text(node.right)]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant):
+        return _fill(node.left.value, _SPEC)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
+        text = node.func.value
+        return _fill(text.value, _FIELD) if isinstance(text, ast.Constant) else [None]
+    return [None]
+
+
+def _fill(text: object, hole: re.Pattern[str]) -> _Parts:
+    """A format with a value in the place of each of its fields."""
+    if not isinstance(text, str):
+        return [None]
+    pieces = hole.split(text)
+    parts: _Parts = [pieces[0]]
+    for piece in pieces[1:]:
+        parts += [None, piece]
+    return parts
+
+
+def _split_lines(parts: _Parts) -> list[_Parts]:
+    lines: list[_Parts] = [[]]
+    for part in parts:
+        if part is None:
+            lines[-1].append(None)
+            continue
+        first, *others = re.split(r"[\r\n]", part)
+        lines[-1].append(first)
+        lines += [[other] for other in others]
+    return lines
+
+
+def _strip(line: _Parts) -> _Parts:
+    """Without the white space around it, which is not compared."""
+    kept = [part for part in line if part is None or part]
+    if kept and kept[0] is not None:
+        kept[0] = kept[0].lstrip()
+    if kept and kept[-1] is not None:
+        kept[-1] = kept[-1].rstrip()
+    return kept

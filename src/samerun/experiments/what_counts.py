@@ -1,0 +1,116 @@
+"""What counts of whole runs: what the user has of them, which is their results as well as their records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from samerun.comparing.comparison import Comparison
+from samerun.comparing.pairing import RecordedRun, read
+from samerun.comparing.result_difference import describe_result
+from samerun.comparing.unexplained_inputs import describe_unexplained
+from samerun.comparing.without_effect import count_made, describe_without_effect, find_row, trained_alike
+from samerun.editing.index import index
+from samerun.editing.user_program import Code
+from samerun.experiments.printed_results import describe_left_out, find_differing_results
+from samerun.experiments.printing_lines import PrintingLines
+from samerun.experiments.written_results import (
+    describe_unread,
+    find_differing_value,
+    find_unread,
+    has_same_files,
+)
+from samerun.runs.difference import Difference
+from samerun.runs.source_lines import parse_site
+from samerun.runs.store import Run
+from samerun.sources import code
+
+
+def weigh(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """The comparisons of each run with the first, the results of whole runs counted in.
+
+    Runs that are equal in every record differ where a result that they print or write is not the same. Those
+    that are equal in their results and in all that the training made are the same, whatever else differs.
+    """
+    return [_weigh(runs[0], run, item) for run, item in zip(runs[1:], comparisons, strict=True)]
+
+
+def _weigh(a: Run, b: Run, comparison: Comparison) -> Comparison:
+    if not a.outcome == b.outcome == "finished":
+        return comparison  # one that was stopped was in the middle of what it prints
+    if comparison.difference is not None:
+        return _leave_out_without_effect(a, b, comparison, comparison.difference)
+    if comparison.verdict != "same":
+        return comparison
+    found = find_result_difference(a, b)
+    if found is None:
+        return replace(comparison, notes=(*comparison.notes, *_list_left_out(a, b)))
+    difference, note = found
+    unseen = describe_unexplained(read(a))  # that it made no difference is no longer true
+    notes = (*(item for item in comparison.notes if item != unseen), note)
+    return replace(comparison, verdict="differs", difference=difference, notes=notes)
+
+
+def _leave_out_without_effect(a: Run, b: Run, comparison: Comparison, first: Difference) -> Comparison:
+    recorded = read(a)
+    if first.kind == "ended" or find_unread((a, b)) is not None or not trained_alike(recorded, read(b)):
+        return comparison
+    if find_result_difference(a, b) is not None:
+        return comparison
+    said = describe_without_effect(first, first.call_site or _find_site(recorded, first))
+    notes = (said, *_list_left_out(a, b))
+    return replace(count_made(comparison), verdict="same", difference=None, notes=notes)
+
+
+def _find_site(recorded: RecordedRun, difference: Difference) -> str | None:
+    """The line that took a batch, or the only one that makes a module of this class."""
+    found = find_row(recorded, difference)
+    if found is None:
+        return None
+    row, taken = found
+    if taken is not None:
+        return taken.call_site
+    made = {
+        f"{file.path}:{call.lineno}"
+        for file in _read_code(recorded).files
+        for call in index(file).calls[row.name or ""]
+    }
+    return made.pop() if len(made) == 1 else None
+
+
+def _list_left_out(a: Run, b: Run) -> list[str]:
+    printed, unread = describe_left_out((a, b)), find_unread((a, b))
+    written = None if unread is None else describe_unread(unread)
+    return [note for note in (printed, written) if note is not None]
+
+
+def find_result_difference(a: Run, b: Run) -> tuple[Difference, str] | None:
+    """(the first result that differs between two whole runs, both of it in words); None where none does."""
+    if describe_left_out((a, b)) is None and has_same_files((a, b)):
+        return None
+    recorded = read(a), read(b)
+    lines = PrintingLines(_read_code(recorded[0]))
+    printed = find_differing_results((a, b), lines)
+    if printed is not None:
+        line = lines.find(printed.one)
+        site = None if line is None else line.site
+        what, name, note = "printed", printed.one, f"run A prints {printed.one!r}, run B {printed.other!r}"
+    else:
+        value = find_differing_value((a, b), lines)
+        if value is None:
+            return None
+        what, name, site = "written", f"{value.name} in {value.path}", value.site
+        note = f"run A writes {value.one!r} as {name}, run B {value.other!r}"
+    difference = describe_result(recorded, what, name, site)
+    return None if difference is None else (difference, note)
+
+
+def _read_code(recorded: RecordedRun) -> Code:
+    """The user's files that ran, those of programs beside the training too, as they are now."""
+    manifest = recorded.run.manifest
+    paths = dict.fromkeys(manifest.settings.get(code.Code.id, {}), "")
+    for trace in (*recorded.compared, *recorded.other):
+        sites = map(parse_site, trace.words("call_site"))
+        paths.update({site[0]: "" for site in sites if site is not None})
+    return Code(Path(manifest.cwd), manifest.command, paths)

@@ -1,0 +1,85 @@
+"""Results in files that runs wrote: which value is another one, and whether it is a result."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from samerun.experiments.printed_results import classify_name, classify_text
+from samerun.experiments.printing_lines import PrintingLines
+from samerun.runs import written
+from samerun.runs.store import Run
+from samerun.runs.written import Value, WrittenFile
+
+_CHANGING = re.compile(r"\d+|[0-9a-f]{6,}")  # of a path: times and ids
+_ARRAYS = (".npy", ".npz", ".pt", ".pth", ".safetensors")
+
+
+class Written(NamedTuple):
+    """A value that two runs wrote into the same file, and that is not the same."""
+
+    path: str
+    name: str
+    one: Value
+    other: Value
+    site: str | None  # the line that opened the file
+
+
+def find_differing_value(runs: Sequence[Run], code: PrintingLines) -> Written | None:
+    """The first result that the first run wrote and another wrote otherwise; None where none is seen to."""
+    first, *others = [written.load(run.path) for run in runs]
+    for files in others:
+        for path, one, other in _list_pairs(first, files):
+            for name, value in one.values.items():
+                there = other.values.get(name, value)
+                if there != value and _is_result(path, name, (value, there), code):
+                    return Written(path, name, value, there, one.site)
+    return None
+
+
+def has_same_files(runs: Sequence[Run]) -> bool:
+    """Whether all of them wrote the same files, with the same values."""
+    first, *others = [written.load(run.path) for run in runs]
+    return all(files == first for files in others)
+
+
+def find_unread(runs: Sequence[Run]) -> str | None:
+    """The first file whose content differs between the first run and another and is not read by value."""
+    first, *others = [written.load(run.path) for run in runs]
+    for files in others:
+        for path, one, other in _list_pairs(first, files):
+            if one.digest != other.digest:
+                return path
+    return None
+
+
+def describe_unread(path: str) -> str:
+    """What to report of it."""
+    return f"{path}, which the runs wrote, is not the same in both; what it holds is not compared"
+
+
+def _list_pairs(
+    one: dict[str, WrittenFile], other: dict[str, WrittenFile]
+) -> Iterator[tuple[str, WrittenFile, WrittenFile]]:
+    """Files of the same path, or of paths that are alike but for times and ids."""
+    alike: dict[str, list[WrittenFile]] = {}
+    for path, file in other.items():
+        alike.setdefault(_CHANGING.sub("#", path), []).append(file)
+    for path, file in one.items():
+        found = [other[path]] if path in other else alike.get(_CHANGING.sub("#", path), [])
+        if len(found) == 1:
+            yield path, file, found[0]
+
+
+def _is_result(path: str, name: str, values: tuple[Value, Value], code: PrintingLines) -> bool:
+    if path.endswith(_ARRAYS):
+        return True
+    key = name.rpartition(".")[2]
+    kind = classify_name(key)
+    if kind in ("other", "result"):
+        return kind == "result"
+    if not any(isinstance(value, float) for value in values):  # counts, and texts
+        return any(isinstance(value, str) for value in values) and classify_text(key) == "result"
+    made = code.key_changes_each_run(key)  # None: the code does not say what it is
+    return kind == "statistic" if made is None else not made

@@ -1,0 +1,20 @@
+"""What in a text is another in each run and no result: times, paths, ids, addresses."""
+
+from __future__ import annotations
+
+import re
+
+CLOCK = re.compile(r"\d{1,4}[-/:]\d{1,2}[-/:]\d{1,4}(?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?)?")
+_ID = re.compile(
+    r"0x[0-9a-f]+|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}\b"
+    r"|\b(?=[0-9a-f]*[a-f])(?=[a-f]*\d)[0-9a-f]{8,64}\b",
+    re.IGNORECASE,
+)
+_PATH = re.compile(r"(?:~|\.{0,2}|\b[\w.-]+)(?:/[\w.@+-]+)+/?")
+
+
+def strip_transient(text: str) -> str:
+    """The text without them."""
+    for pattern in (CLOCK, _PATH, _ID):
+        text = pattern.sub(" ", text)
+    return text

@@ -1,0 +1,89 @@
+"""What reached neither a loss, a weight nor an evaluation does not count, and one bit of these does."""
+
+from __future__ import annotations
+
+import pytest
+
+from samerun.comparing.pairing import read
+from samerun.comparing.without_effect import trained_alike
+
+from .build import Builder, Record, d, find, flip, group, record, training
+
+SEEN = ["loss", "gradients", "parameters", "buffers", "optimizer", "output", "saved"]
+
+
+def alike(build: Builder, one: list[Record], other: list[Record]) -> bool:
+    return trained_alike(read(build(one)), read(build(other)))
+
+
+def with_first(*rows: Record) -> list[Record]:
+    """A training with these records before its own."""
+    made = training()
+    at = find(made, "indices")
+    return [*made[:at], *rows, *made[at:]]
+
+
+def preview(content: str) -> Record:
+    return record(0, "data", "batch", "Preview", digest=d(content))
+
+
+def counted(content: str) -> list[Record]:
+    """A call of the model, or of another, before the training: its weights, and what went in and came out."""
+    return [
+        group(0, "setup", "parameters", "Other", content),
+        record(0, "data", "input", "Other", digest=d(f"{content} in")),
+        record(0, "forward", "output", "Other", digest=d(f"{content} out")),
+    ]
+
+
+def test_a_batch_that_no_model_saw_does_not_count(build: Builder) -> None:
+    assert alike(build, with_first(preview("one")), with_first(preview("two")))
+    assert alike(build, with_first(preview("one")), training())
+
+
+def test_a_model_that_was_thrown_away_before_does_not_count(build: Builder) -> None:
+    assert alike(build, with_first(*counted("one")), with_first(*counted("two")))
+
+
+@pytest.mark.parametrize("what", SEEN)
+@pytest.mark.parametrize("step", [0, 2])
+def test_one_bit_of_the_training_counts(build: Builder, what: str, step: int) -> None:
+    other = with_first(preview("two"))
+    at = find(other, what, step, {"output": "evaluation", "parameters": "optimizer"}.get(what))
+    flip(other[at])
+    assert not alike(build, with_first(preview("one")), other)
+
+
+def test_an_evaluation_that_one_run_made_does_not_count_and_what_came_out_of_both_does(
+    build: Builder,
+) -> None:
+    more = training()
+    more.insert(find(more, "saved", 1), record(1, "evaluation", "output", "CNN", digest=d("again")))
+    assert alike(build, more, training())
+    trained = training()
+    trained.insert(find(trained, "loss", 1), record(1, "forward", "output", "CNN", digest=d("again")))
+    assert not alike(build, trained, training())
+
+
+@pytest.mark.parametrize("what", ["loss", "parameters", "saved"])
+def test_a_record_that_one_run_lacks_counts(build: Builder, what: str) -> None:
+    other = training()
+    del other[find(other, what, 2)]
+    assert not alike(build, training(), other)
+
+
+def test_what_was_saved_before_the_training_counts(build: Builder) -> None:
+    one, two = (record(0, "setup", "saved", "x.pt", digest=d(text)) for text in ("one", "two"))
+    assert not alike(build, with_first(one), with_first(two))
+
+
+def test_it_cannot_be_told_without_model_inputs_steps_or_an_end(build: Builder) -> None:
+    blind = [row for row in training() if row["what"] != "input"]
+    assert not alike(build, blind, blind)
+    assert not alike(build, training(0), training(0))
+    assert not alike(build, training()[:-1], training()[:-1])
+    assert not alike(build, training(), training(how="raised ValueError"))
+
+
+def test_it_cannot_be_told_where_a_process_is_in_one_run_alone(build: Builder) -> None:
+    assert not trained_alike(read(build(training())), read(build(training(), training())))

@@ -1,0 +1,96 @@
+"""What counts of whole runs: results do, and what reached nothing does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from comparing.build import Builder, Record, d, find, flip, record, training
+
+from samerun.comparing.compare_runs import compare_whole
+from samerun.comparing.comparison import Comparison
+from samerun.experiments.what_counts import weigh
+from samerun.runs import written
+from samerun.runs.store import Run
+from samerun.runs.written import WrittenFile
+
+
+def made(folder: Path, rows: list[Record], prints: str = "loss 0.5\n", outcome: str = "finished") -> Run:
+    build = Builder(folder)
+    build.count = len(list(folder.iterdir()))
+    run = build(rows, outcome=outcome)
+    (run.path / "output.txt").write_text(prints)
+    return run
+
+
+def preview(content: str) -> list[Record]:
+    """A training after a batch that no model sees."""
+    rows = training()
+    at = find(rows, "indices")
+    taken = record(0, "data", "pass", "Preview", digest=None, call_site="train.py:3")
+    return [*rows[:at], taken, record(0, "data", "batch", "Preview", digest=d(content)), *rows[at:]]
+
+
+def weighed(*runs: Run) -> Comparison:
+    (found,) = weigh(runs, compare_whole(runs))
+    return found
+
+
+def test_what_reached_nothing_is_a_note_that_names_the_line(tmp_path: Path) -> None:
+    found = weighed(made(tmp_path, preview("one")), made(tmp_path, preview("two")))
+    assert (found.verdict, found.difference) == ("same", None)
+    (note,) = found.notes
+    assert note.startswith("batch Preview differs at train.py:3 (step 0, data), without effect on any loss")
+    assert "batch" not in found.scope.counts and found.scope.counts["loss"] == 3
+
+
+def test_it_counts_where_a_result_differs(tmp_path: Path) -> None:
+    found = weighed(made(tmp_path, preview("one")), made(tmp_path, preview("two"), "loss 0.25\n"))
+    assert found.verdict == "differs" and found.difference is not None
+    assert found.difference.what == "batch"
+
+
+@pytest.mark.parametrize("what", ["loss", "gradients", "parameters", "buffers", "optimizer"])
+def test_it_counts_where_one_bit_of_the_training_differs(tmp_path: Path, what: str) -> None:
+    other = preview("two")
+    flip(other[find(other, what, 2)])
+    assert weighed(made(tmp_path, preview("one")), made(tmp_path, other)).verdict == "differs"
+
+
+def test_it_counts_in_runs_that_were_stopped(tmp_path: Path) -> None:
+    runs = [made(tmp_path, preview(text), outcome="stopped") for text in ("one", "two")]
+    assert weighed(*runs).verdict == "differs"
+
+
+def test_equal_runs_with_another_result_differ_and_with_other_times_do_not(tmp_path: Path) -> None:
+    first = made(tmp_path, training(), "loss 0.5\ntook 1 s\n")
+    assert weighed(first, made(tmp_path, training(), "loss 0.5\ntook 2 s\n")).verdict == "same"
+    found = weighed(first, made(tmp_path, training(), "loss 0.25\ntook 1 s\n"))
+    assert found.verdict == "differs" and found.difference is not None
+    assert (found.difference.what, found.difference.step) == ("printed", 0)
+
+
+def wrote(run: Run, file: WrittenFile) -> Run:
+    written.save({"m.json" if file.digest is None else "m.pkl": file}, run.path)
+    return run
+
+
+def test_equal_runs_that_wrote_another_result_differ_at_its_line(tmp_path: Path) -> None:
+    runs = [
+        wrote(made(tmp_path, training()), WrittenFile("train.py:9", {"acc": acc})) for acc in (0.5, 0.5, 0.25)
+    ]
+    assert weighed(*runs[:2]).verdict == "same"
+    found = weighed(runs[0], runs[2])
+    assert found.verdict == "differs" and found.difference is not None
+    assert (found.difference.what, found.difference.name) == ("written", "acc in m.json")
+    assert found.difference.call_site == "train.py:9"
+    assert "run A writes 0.5 as acc in m.json, run B 0.25" in found.notes
+
+
+def test_a_file_that_is_not_read_is_a_note_and_nothing_is_left_out_beside_it(tmp_path: Path) -> None:
+    one, two = WrittenFile(None, digest="a"), WrittenFile(None, digest="b")
+    equal = weighed(wrote(made(tmp_path, training()), one), wrote(made(tmp_path, training()), two))
+    assert equal.verdict == "same"
+    assert any(note.startswith("m.pkl, which the runs wrote, is not the same") for note in equal.notes)
+    runs = wrote(made(tmp_path, preview("one")), one), wrote(made(tmp_path, preview("two")), two)
+    assert weighed(*runs).verdict == "differs"

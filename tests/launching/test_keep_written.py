@@ -1,0 +1,82 @@
+"""What a run wrote is kept by value, with the line that opened the file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from comparing.build import Builder, Record, record, training
+
+from samerun.launching.keep_written import keep_written
+from samerun.runs import written
+from samerun.runs.written import FILE, WrittenFile
+
+
+def opened(path: str, before: float | None = None) -> Record:
+    return record(0, "end", "written", "open", detail=path, value=before, call_site="train.py:9", digest=None)
+
+
+def kept(folder: Path, *rows: Record, root: Path | None = None) -> dict[str, WrittenFile]:
+    runs, work = folder / "runs", folder / "work"
+    runs.mkdir()
+    work.mkdir(exist_ok=True)
+    run = Builder(runs)([*training()[:-1], *rows, training()[-1]])
+    keep_written(run.path, work, root, 1000.0)
+    return written.load(run.path)
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    (folder / "out").mkdir(parents=True)
+    return folder
+
+
+def test_files_that_were_opened_with_their_line(tmp_path: Path, work: Path) -> None:
+    (work / "out/m.json").write_text('{"acc": 0.5}')
+    (work / "log.txt").write_text("loss 1")
+    (work / "m.pkl").write_bytes(b"pickle")
+    found = kept(tmp_path, opened("out/m.json"), opened("log.txt"), opened("gone.json"), opened("m.pkl"))
+    assert found["out/m.json"] == WrittenFile("train.py:9", {"acc": 0.5})
+    assert set(found) == {"out/m.json", "m.pkl"}
+    assert found["m.pkl"].digest is not None
+    assert (tmp_path / "runs/run1" / FILE).stat().st_mode & 0o777 == 0o600
+
+
+def test_what_a_run_added_alone(tmp_path: Path, work: Path) -> None:
+    (work / "log.csv").write_text("0,0.5\n1,0.25\n")
+    assert kept(tmp_path, opened("log.csv", 6.0))["log.csv"].values == {"0.0": 1.0, "0.1": 0.25}
+
+
+def test_files_that_were_renamed_are_found_and_old_ones_are_not(tmp_path: Path, work: Path) -> None:
+    for name, time in (("out/new.json", 2000), ("out/old.json", 500), ("m.json", 2000)):
+        (work / name).write_text("[1]")
+        os.utime(work / name, (time, time))
+    assert kept(tmp_path, opened("out/m.tmp")) == {
+        name: WrittenFile(None, {"0": 1}) for name in ("m.json", "out/new.json")
+    }
+
+
+def test_links_are_not_followed_and_what_is_damaged_is_left_out(tmp_path: Path, work: Path) -> None:
+    (tmp_path / "secret.json").write_text("[1]")
+    (work / "link.json").symlink_to(tmp_path / "secret.json")
+    (work / "bad.json").write_text("{")
+    os.mkfifo(work / "pipe.json")
+    assert kept(tmp_path, opened("link.json"), opened("bad.json"), opened("pipe.json")) == {}
+
+
+def test_files_with_an_absolute_path_are_those_of_the_copy(tmp_path: Path, work: Path) -> None:
+    target = tmp_path / "elsewhere" / "m.json"
+    copy = Path(f"{tmp_path}/root{target}")
+    for path, text in ((target, "[1]"), (copy, "[2]")):
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    found = kept(tmp_path, opened(str(target)), root=tmp_path / "root")
+    assert found[str(target)].values == {"0": 2}
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"a": 1}', '{"a": {"site": 1}}'])
+def test_a_damaged_file_says_nothing(tmp_path: Path, text: str) -> None:
+    (tmp_path / FILE).write_text(text)
+    assert written.load(tmp_path) == {}
