@@ -7,7 +7,7 @@ from samerun.runs.plan import Control
 from samerun.sources.numpy_generator import NumpyGenerator
 from samerun.sources.os_entropy import OsEntropy
 
-from .differences import batch, operation, row, side
+from .differences import ONE, TWO, batch, operation, origin, row, side
 
 source = NumpyGenerator()
 MAKERS = [
@@ -64,6 +64,17 @@ def test_recognises_one_made_before_the_difference():
     assert source.recognise(batch(a=made, b=made, **rng)).strength == 0.4
     assert source.recognise(batch()) is None
     assert source.recognise(operation(a=made, b=made)) is None
+
+
+def test_one_that_seeds_the_generator_which_is_drawn_from_is_recognised():
+    made = row("unseeded", "numpy-generator", call_site="data.py:4")
+    drawn = origin("aten::rand", draws=True, generator_differs=True)
+    seeded = [
+        side(made, row("seed", "torch.Generator.manual_seed", call_site="a.py:9", digest=d))
+        for d in (ONE, TWO)
+    ]
+    assert source.recognise(operation(origin=drawn, a=seeded[0], b=seeded[1])).call_site == "data.py:4"
+    assert source.recognise(operation(origin=drawn, a=seeded[0], b=seeded[0])) is None
 
 
 def test_one_that_the_global_generator_takes_its_seed_from_is_not_its_doing():

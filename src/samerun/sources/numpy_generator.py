@@ -21,6 +21,8 @@ from samerun.wrapping import MISSING, Around, Parameter, stand_in, wrap_attribut
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
 
+_SEED = Parameter("seed", 0)  # of default_rng and RandomState
+
 
 class NumpyGenerator(Source):
     """`default_rng()`, `RandomState()`, `SeedSequence()` and bit generators, made without a seed.
@@ -79,13 +81,15 @@ class NumpyGenerator(Source):
         return [Variant("other seeds", 4242, likely=0.9)]
 
     def observe(self, journal: Journal) -> Undo | None:
-        """Note each generator made without a seed.
+        """Note each generator made without a seed, and the seeds of `default_rng`.
 
         A RandomState makes its bit generator without one, also where it then seeds it.
         """
+        import numpy
         from numpy.random import mtrand
 
         of_state = threading.local()
+        note_seed = seeding_calls.note_own_seeds(journal, "np.random.default_rng")
 
         def randbits(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if not getattr(of_state, "making", False):
@@ -102,16 +106,23 @@ class NumpyGenerator(Source):
             journal.note("unseeded", self.id, user_only=True, unless=lambda: bits._seed_seq is None)
             return bits
 
-        undos = [patch_randbits(randbits)]
+        def rng(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            note_seed(_SEED.of(args, kwargs, None))
+            return original(*args, **kwargs)
+
+        undos = [patch_randbits(randbits), attribute.patch_for_others(numpy.random, "default_rng", rng)]
         legacy: Any = vars(mtrand).get("_MT19937")
         if legacy is not None:
             undos.append(attribute.replace(mtrand, "_MT19937", _make_class(made, legacy)))
         return attribute.undo_all([undo for undo in undos if undo is not None])
 
     def recognise(self, difference: Difference) -> Evidence | None:
-        """One was made before the difference, and no operation of equal inputs explains it."""
-        origin = difference.origin
-        if origin is not None and (origin.inputs_equal or origin.draws):
+        """One was made before the difference, and no operation of equal inputs explains it.
+
+        It may have seeded the generator that such an operation draws from.
+        """
+        origin, seed = difference.origin, _rows.find_first_differing(difference, "seed")
+        if origin is not None and (origin.inputs_equal or origin.draws) and not (origin.draws and seed):
             return None
         # np.random.seed() without a seed makes one for the global generator
         globals_ = {row.call_site for row in difference.a.rows("unseeded", "numpy-global")}
@@ -140,16 +151,15 @@ def _patch_seeded(other: Callable[[Any], Any]) -> list[Undo]:
     import numpy
 
     state: Any = numpy.random.RandomState
-    parameter = Parameter("seed", 0)
 
     def rng(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if (given := parameter.of(args, kwargs)) is not MISSING:
-            args, kwargs = parameter.put(args, kwargs, other(given))
+        if (given := _SEED.of(args, kwargs)) is not MISSING:
+            args, kwargs = _SEED.put(args, kwargs, other(given))
         return original(*args, **kwargs)
 
     def init(self: Any, /, *args: Any, **kwargs: Any) -> None:
         if not callsite.is_samerun(sys._getframe(1)):
-            args, kwargs = parameter.put(args, kwargs, _shorten_seed(other(parameter.of(args, kwargs, None))))
+            args, kwargs = _SEED.put(args, kwargs, _shorten_seed(other(_SEED.of(args, kwargs, None))))
         state.__init__(self, *args, **kwargs)
 
     def reduce(self: Any) -> Any:
