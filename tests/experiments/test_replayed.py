@@ -108,6 +108,8 @@ def test_a_diagnosis_confirms_by_a_replay_what_has_no_control(tmp_path: Path) ->
     assert (found.proof.way, found.proof.controlled) == ("replay", ("system-reads",))
 
 
+@pytest.mark.slow  # two causes, and two runs without the one
+@pytest.mark.timeout(900)
 def test_initial_weights_that_are_replaced_are_no_cause(tmp_path: Path) -> None:
     diagnosis = diagnose(requested(tmp_path, REPLACED))
     assert sources_confirmed(diagnosis) == ["numpy-generator"]

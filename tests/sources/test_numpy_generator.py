@@ -66,6 +66,24 @@ def test_recognises_one_made_before_the_difference():
     assert source.recognise(operation(a=made, b=made)) is None
 
 
+@pytest.mark.parametrize(
+    ("processes", "by_task"),
+    [
+        (["rank0.helper-a", "rank0.helper-b", "rank0.helper-a"], True),
+        (["rank0.helper-a", "rank0.helper-b"], False),  # one each: a process for each part of the work
+        (["rank0.worker0", "rank0.worker1", "rank0.worker0"], False),
+        (["rank0", "rank0"], False),
+    ],
+)
+def test_no_control_reaches_one_made_for_each_task_of_a_pool(processes, by_task):
+    made = side(
+        *(row("unseeded", "numpy-generator", call_site="data.py:4", process=each) for each in processes)
+    )
+    found = source.recognise(batch(a=made, b=made))
+    assert (found.call_site, found.beyond_control) == ("data.py:4", by_task)
+    assert ("number of its task" in (found.advice or "")) == by_task
+
+
 def test_one_that_seeds_the_generator_which_is_drawn_from_is_recognised():
     made = row("unseeded", "numpy-generator", call_site="data.py:4")
     drawn = origin("aten::rand", draws=True, generator_differs=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from samerun import callsite
 from samerun.answers import Answers, find_site
 from samerun.editing.edit import Edit, NoEdit
-from samerun.runs.difference import Difference, Evidence, Strength
+from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.plan import Control
 from samerun.sources.evidence import rows as _rows
 from samerun.sources.patching import attribute, seeding_calls
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from samerun.editing.user_program import Code
 
 _SEED = Parameter("seed", 0)  # of default_rng and RandomState
+_BY_TASK = "seed it with the number of its task: np.random.default_rng((0, number))"
 
 
 class NumpyGenerator(Source):
@@ -134,7 +136,11 @@ class NumpyGenerator(Source):
         strength = Strength.PLAUSIBLE if any(id_ in difference.drawn for id_ in others) else Strength.STRONG
         text = f"a generator was made without a seed at {last.call_site or 'an unknown line'}"
         line = _rows.read_source_line(difference.a, last.call_site)
-        return Evidence(self.id, strength, f"{text}: {line}" if line else text, last.call_site)
+        text = f"{text}: {line}" if line else text
+        if _is_made_by_task([row for row in rows if row.call_site == last.call_site]):
+            text = f"{text} (in a pool of processes, for each task: which of them gets one is not fixed)"
+            return Evidence(self.id, strength, text, last.call_site, _BY_TASK, beyond_control=True)
+        return Evidence(self.id, strength, text, last.call_site)
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """A seed for each that was made without one."""
@@ -171,6 +177,12 @@ def _patch_seeded(other: Callable[[Any], Any]) -> list[Undo]:
         attribute.patch_for_others(numpy.random, "default_rng", rng),
         attribute.replace(numpy.random, "RandomState", stand_in(state, names)),
     ]
+
+
+def _is_made_by_task(rows: Sequence[Row]) -> bool:
+    """Whether several processes beside the training each made some: a pool hands out tasks as they end."""
+    made = Counter(row.process for row in rows if _rows.is_in_helper(row))
+    return len(made) > 1 and max(made.values()) > 1
 
 
 def _shorten_seed(seed: Any) -> Any:

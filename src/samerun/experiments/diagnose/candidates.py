@@ -183,8 +183,9 @@ class Candidates:
         replayed = tuple(filter(self._is_replayed, sources))
         with settled.prepared(sources, self._edits(sources)) as prepared:
             if replayed:
-                plan, prepared = self._giving(replayed, plan, prepared)
-                agreed = agreed or self._repeated(sources, plan)
+                run = self._find_repeated(plan, prepared)
+                plan, prepared = self._giving(run, replayed, plan, prepared)
+                agreed = agreed or self._alike(run, sources, plan)
             stage = f"{'replaying' if replayed == tuple(sources) else 'confirming'} {' + '.join(named)}"
             proven = settled.further(stage, count, plan, prepared, agreed)
         if replayed and proven.comparison.difference is not None:
@@ -193,18 +194,27 @@ class Candidates:
         self._proven[frozenset(sources)] = proven
         return proven
 
-    def _giving(self, sources: tuple[str, ...], plan: Plan, prepared: Prepared) -> tuple[Plan, Prepared]:
-        """Runs that are given what the recorded one had from these, and from those replayed before."""
+    def _find_repeated(self, plan: Plan, prepared: Prepared) -> Run:
+        """The run that others repeat: one as long as they are."""
+        run = self._recorded()
+        if plan.stop_after is None and run.outcome == "stopped":
+            plan = replace(plan, tier="steps" if plan.window is None else "ops", values=True)
+            (run,) = self._settled.trials.record("recording a whole run to repeat", 1, plan, prepared.at)
+        return run
+
+    def _giving(
+        self, run: Run, sources: tuple[str, ...], plan: Plan, prepared: Prepared
+    ) -> tuple[Plan, Prepared]:
+        """Runs that are given what this one had from these, and from those replayed before."""
         given = self._settled.given
         ids = (*sources, *((given.only if given is not None else None) or ()))
-        plan = replace(plan, replay=Replay(str(self._recorded().path.resolve()), tuple(sorted(ids))))
+        plan = replace(plan, replay=Replay(str(run.path.resolve()), tuple(sorted(ids))))
         if prepared.at.copy is None:  # what names files by what it reads would write where that run did
             prepared = replace(prepared, at=replace(prepared.at, fresh=True))
         return plan, prepared
 
-    def _repeated(self, sources: Sequence[str], plan: Plan) -> Sequence[Run]:
+    def _alike(self, run: Run, sources: Sequence[str], plan: Plan) -> Sequence[Run]:
         """The run that is repeated, where nothing but the replay sets it apart from those of the plan."""
-        run = self._recorded()
         window = run.manifest.plan.get("window")
         same = (None if window is None else tuple(window)) == plan.window
         whole = (run.outcome == "finished") == (plan.stop_after is None)
