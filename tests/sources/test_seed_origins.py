@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
+import samerun
 from samerun.explaining.explain import explain
 from samerun.runs.difference import Row
 from samerun.sources.catalogue import find_sources
@@ -168,6 +170,42 @@ def test_seeds_of_the_scripts_own_generators_are_noted(observed):
         ("random.Random", 6.0),
         ("torch.manual_seed", 7.0),
     ]
+
+
+def test_a_seed_is_noted_also_where_the_ledger_of_draws_stands_between(observed):
+    notes = observed(find_sources()["numpy-generator"])
+    place = Path(samerun.__file__).parent / "recording" / "draws" / "ledger.py"
+    passed_on = eval(compile("lambda make, seed: make(seed)", str(place), "eval"))
+    passed_on(np.random.default_rng, 3)
+    assert [(note.what, note.name) for note in notes.rows] == [("seed", "np.random.default_rng")]
+
+
+def test_a_default_that_callers_replace_is_not_edited(tmp_path):
+    """One of them may pass None as well."""
+    script = """
+    import numpy as np
+
+    class Seeds:
+        def __init__(self, entropy=None):
+            self.root = np.random.SeedSequence(entropy)
+
+    Seeds({given})
+    """
+    for given, line in (
+        ("", "def __init__(self, entropy=0):"),
+        ("load()", "0 if entropy is None else entropy"),
+    ):
+        folder = tmp_path / (given or "none").strip("()")
+        folder.mkdir()
+        program = Program(folder, script.format(given=given))
+        made = Row(
+            step=0,
+            phase="setup",
+            what="unseeded",
+            name="numpy-generator",
+            call_site=program.at("SeedSequence("),
+        )
+        assert line in program.mended("numpy-generator", made)
 
 
 def test_a_seed_that_is_not_among_the_arguments_is_less_sure(tmp_path):

@@ -112,7 +112,8 @@ class NumpyGenerator(Source):
             note_seed(_SEED.of(args, kwargs, None))
             return original(*args, **kwargs)
 
-        undos = [patch_randbits(randbits), attribute.patch_for_others(numpy.random, "default_rng", rng)]
+        # samerun makes none itself, but the ledger of draws stands between where operations are recorded
+        undos = [patch_randbits(randbits), wrap_attribute(numpy.random, "default_rng", rng)]
         legacy: Any = vars(mtrand).get("_MT19937")
         if legacy is not None:
             undos.append(attribute.replace(mtrand, "_MT19937", _make_class(made, legacy)))

@@ -67,8 +67,9 @@ def give_seed(code: Code, file: File, call: ast.Call, seed: str, imports: tuple[
     if is_nothing(found):
         return [replace_node(file, found, seed, imports)]
     if isinstance(found, (ast.Name, ast.Attribute)):
-        nothing = [place for place in find_given(code, (file, found)) if is_nothing(place[1])]
-        if len(nothing) == 1 and seed == "0":
+        given = find_given(code, (file, found))
+        nothing = [place for place in given if is_nothing(place[1])]
+        if len(nothing) == 1 and seed == "0" and all(isinstance(value, ast.Constant) for _, value in given):
             return [replace_node(nothing[0][0], nothing[0][1], seed)]
         said = file.said(found)
         return [replace_node(file, found, f"{seed} if {said} is None else {said}", imports)]
