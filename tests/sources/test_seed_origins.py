@@ -5,6 +5,7 @@ Covers `find_seed_site` of `edits/system_values.py`, and the refusal of `edits/s
 
 from __future__ import annotations
 
+import os
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -206,6 +207,21 @@ def test_a_default_that_callers_replace_is_not_edited(tmp_path):
             call_site=program.at("SeedSequence("),
         )
         assert line in program.mended("numpy-generator", made)
+
+
+@pytest.mark.parametrize("detail", ["of another program", None])
+def test_the_number_of_a_shell_that_started_it_is_beyond_control(tmp_path, detail):
+    program, _ = seeded(tmp_path, "value", "os.getppid()")
+    given = differing("seed", "torch.manual_seed", program.at("manual_seed"))
+    read = differing("identity", "os.getppid", program.at("value ="), detail=detail)
+    found = find_sources()["process-id"].recognise(program.difference(read, given))
+    assert (found.call_site, found.beyond_control) == (program.at("value ="), detail is not None)
+
+
+def test_the_number_of_a_parent_without_samerun_is_noted_as_such(observed):
+    notes = observed(find_sources()["process-id"])
+    os.getppid()
+    assert [note.detail for note in notes.rows] == ["of another program"]
 
 
 def test_a_seed_that_is_not_among_the_arguments_is_less_sure(tmp_path):

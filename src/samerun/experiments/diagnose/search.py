@@ -83,8 +83,9 @@ class Search:
         left = self._left_behind(explained, recorded)
         if left is not None:
             return seen, left
-        if explained.is_beyond_control:
-            return seen, (explained.unproved(), None)
+        if explained.is_beyond_control:  # but an edit may reach it
+            findings, proven = self._held(seen, certain=False, best_only=True)
+            return seen, (findings if proven is not None else explained.unproved(), proven)
         if explained.is_race:
             return self._race(seen)
         if seen.window is None and explained.is_plain:
