@@ -13,6 +13,7 @@ import pytest
 from samerun.experiments.check.check import check
 from samerun.experiments.check.result import CheckResult
 from samerun.experiments.diagnose.diagnose import diagnose
+from samerun.experiments.diagnose.result import Diagnosis
 from samerun.experiments.replayed import Recorded
 from samerun.experiments.request import Request
 from samerun.experiments.trials import Trials
@@ -34,6 +35,15 @@ UNSEEDED = "import random\nimport torch\nvalue = random.random()" + TRAINING
 # The generator is seeded, but with another number each time: it is not what differs from run to run.
 FROM_ADDRESS = "import torch\ntorch.manual_seed(id(object()) % 2**31)\nvalue = 0" + TRAINING
 FROM_CLOCK = "import time\nimport torch\ntorch.manual_seed(time.time_ns() % 2**31)\nvalue = 0" + TRAINING
+FROM_TIMES = "import os\nimport torch\ntorch.manual_seed(0)\nvalue = os.times().elapsed % 1" + TRAINING
+REPLACED = """import numpy as np
+import torch
+value = 0
+generator = torch.Generator().manual_seed(int(np.random.SeedSequence().generate_state(1)[0]))
+""" + TRAINING.replace(
+    "optimizer = ",
+    "for p in net.parameters():\n    p.data.copy_(torch.randn(p.shape, generator=generator))\noptimizer = ",
+)
 FROM_SECRET = "import secrets\nimport torch\ntorch.manual_seed(0)\nvalue = secrets.randbelow(1000)" + TRAINING
 
 
@@ -48,6 +58,10 @@ def checked(folder: Path, script: str) -> CheckResult:
 
 def confirmed(result: CheckResult) -> dict[str, bool]:
     return {cause.source: cause.replayed for cause in result.causes if cause.confirmed}
+
+
+def sources_confirmed(diagnosis: Diagnosis) -> list[str]:
+    return [cause.source for found in diagnosis.found for cause in found.causes if cause.confirmed]
 
 
 def recorded(folder: Path, script: str, replayed: Run | None = None) -> Run:
@@ -83,6 +97,24 @@ def test_an_unseeded_generator_is_confirmed_by_a_replay(tmp_path: Path) -> None:
 
 def test_the_clock_behind_a_seed_is_confirmed_by_a_replay(tmp_path: Path) -> None:
     assert confirmed(checked(tmp_path, FROM_CLOCK)) == {"clock": True}
+
+
+def test_a_diagnosis_confirms_by_a_replay_what_has_no_control(tmp_path: Path) -> None:
+    diagnosis = diagnose(requested(tmp_path, FROM_TIMES))
+    assert sources_confirmed(diagnosis) == ["system-reads"]
+    assert diagnosis.complete
+    (found,) = diagnosis.found
+    assert found.proof is not None
+    assert (found.proof.way, found.proof.controlled) == ("replay", ("system-reads",))
+
+
+@pytest.mark.slow  # two causes, and two runs without the one
+@pytest.mark.timeout(900)
+def test_initial_weights_that_are_replaced_are_no_cause(tmp_path: Path) -> None:
+    diagnosis = diagnose(requested(tmp_path, REPLACED))
+    assert sources_confirmed(diagnosis) == ["numpy-generator"]
+    assert any("without effect" in note for note in diagnosis.check.notes)
+    assert diagnosis.patch is not None and diagnosis.patch.verified
 
 
 @pytest.mark.slow

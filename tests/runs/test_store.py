@@ -52,6 +52,24 @@ def test_two_checks_at_once_never_share_a_folder(store: Store, monkeypatch: pyte
     assert len(set(made)) == 40
 
 
+@pytest.mark.parametrize("name", ["rank0.worker0", "rank0.helper-ForkPoolWorker-1"])
+def test_a_helping_process_that_was_ended_before_it_wrote_leaves_no_trace(store: Store, name: str) -> None:
+    run = add(store)
+    TraceWriter(run.path / "rank0.trace.arrow", {}).close()
+    (run.path / f"{name}.trace.arrow").touch()
+    assert list(run.traces()) == ["rank0"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("rank1", b""), ("rank0.helper-ForkPoolWorker-1", b"\xff\xff")]
+)
+def test_a_trace_that_ends_too_early_is_said(store: Store, name: str, content: bytes) -> None:
+    run = add(store)
+    (run.path / f"{name}.trace.arrow").write_bytes(content)
+    with pytest.raises(TraceError):
+        run.traces()
+
+
 def test_a_root_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(RunError, match="No run can be kept in"):

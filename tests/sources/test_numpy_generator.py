@@ -7,7 +7,7 @@ from samerun.runs.plan import Control
 from samerun.sources.numpy_generator import NumpyGenerator
 from samerun.sources.os_entropy import OsEntropy
 
-from .differences import batch, operation, row, side
+from .differences import ONE, TWO, batch, operation, origin, row, side
 
 source = NumpyGenerator()
 MAKERS = [
@@ -64,6 +64,35 @@ def test_recognises_one_made_before_the_difference():
     assert source.recognise(batch(a=made, b=made, **rng)).strength == 0.4
     assert source.recognise(batch()) is None
     assert source.recognise(operation(a=made, b=made)) is None
+
+
+@pytest.mark.parametrize(
+    ("processes", "by_task"),
+    [
+        (["rank0.helper-a", "rank0.helper-b", "rank0.helper-a"], True),
+        (["rank0.helper-a", "rank0.helper-b"], False),  # one each: a process for each part of the work
+        (["rank0.worker0", "rank0.worker1", "rank0.worker0"], False),
+        (["rank0", "rank0"], False),
+    ],
+)
+def test_no_control_reaches_one_made_for_each_task_of_a_pool(processes, by_task):
+    made = side(
+        *(row("unseeded", "numpy-generator", call_site="data.py:4", process=each) for each in processes)
+    )
+    found = source.recognise(batch(a=made, b=made))
+    assert (found.call_site, found.beyond_control) == ("data.py:4", by_task)
+    assert ("number of its task" in (found.advice or "")) == by_task
+
+
+def test_one_that_seeds_the_generator_which_is_drawn_from_is_recognised():
+    made = row("unseeded", "numpy-generator", call_site="data.py:4")
+    drawn = origin("aten::rand", draws=True, generator_differs=True)
+    seeded = [
+        side(made, row("seed", "torch.Generator.manual_seed", call_site="a.py:9", digest=d))
+        for d in (ONE, TWO)
+    ]
+    assert source.recognise(operation(origin=drawn, a=seeded[0], b=seeded[1])).call_site == "data.py:4"
+    assert source.recognise(operation(origin=drawn, a=seeded[0], b=seeded[0])) is None
 
 
 def test_one_that_the_global_generator_takes_its_seed_from_is_not_its_doing():

@@ -5,11 +5,17 @@ Covers `find_seed_site` of `edits/system_values.py`, and the refusal of `edits/s
 
 from __future__ import annotations
 
+import os
+import random
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
+import torch
 
+import samerun
 from samerun.explaining.explain import explain
 from samerun.runs.difference import Row
 from samerun.sources.catalogue import find_sources
@@ -47,7 +53,7 @@ def seeded(folder, seed, value="0", argv=(("--seed", "5"), ("--seed", "6")), num
 @pytest.mark.parametrize(
     ("seed", "source", "line"),
     [
-        ("args.seed", "arguments", "manual_seed"),
+        ("args.seed", "arguments", "parse_args"),
         ("int(sys.argv[1])", "arguments", "manual_seed"),
         ("int(os.environ['SEED'])", "environment", "manual_seed"),
         ("int(os.getenv('SEED', '1'))", "environment", "manual_seed"),
@@ -70,6 +76,152 @@ def test_the_hash_of_an_object_is_its_address(tmp_path, made, is_one):
     program, difference = seeded(tmp_path, "value", f"hash({made})")
     found = find_sources()["memory-address"].recognise(difference)
     assert (found and found.call_site) == (program.at("value =") if is_one else None)
+
+
+METHOD = """
+import torch
+
+class Task{bases}:
+    def seed(self):
+        g = torch.Generator()
+        g.manual_seed(hash(self) % 2**31)
+"""
+
+
+@pytest.mark.parametrize(("bases", "is_one"), [("", True), ("(str)", False), ("(torch.nn.Module)", True)])
+def test_the_hash_of_self_is_its_address(tmp_path, bases, is_one):
+    program = Program(tmp_path, METHOD.format(bases=bases))
+    given = differing("seed", "torch.Generator.manual_seed", program.at("manual_seed"))
+    found = find_sources()["memory-address"].recognise(program.difference(given))
+    assert (found and found.call_site) == (program.at("manual_seed") if is_one else None)
+
+
+def test_a_seed_that_is_made_of_an_address_becomes_a_constant(tmp_path):
+    program = Program(tmp_path, METHOD.format(bases=""))
+    given = differing("seed", "torch.Generator.manual_seed", program.at("manual_seed"))
+    mended = program.mended("memory-address", given)
+    assert mended == "-        g.manual_seed(hash(self) % 2**31)\n+        g.manual_seed(0)"
+
+
+OWN = """
+import os, random, time
+import numpy as np
+import torch
+
+tag = random.Random(os.getpid()).random()
+version = int(os.stat("x").st_mtime)
+rng = np.random.default_rng([7, version])
+"""
+
+
+STORE = """
+import os
+import numpy as np
+
+class Store:
+    def __init__(self, seed):
+        self.version = int(os.stat("x").st_mtime)
+        self.rng = np.random.default_rng([seed, self.version])
+"""
+
+
+def test_each_seed_that_differs_is_followed(tmp_path):
+    """A generator of the script's own may be for a name: the reason is behind another."""
+    program = Program(tmp_path, OWN)
+    tag = differing("seed", "random.Random", program.at("tag ="))
+    rng = differing("seed", "np.random.default_rng", program.at("rng ="))
+    read = differing("system", "os.stat", program.at("version ="))
+    difference = program.difference(tag, read, rng)
+    assert find_sources()["system-reads"].recognise(difference).call_site == program.at("version =")
+    assert find_sources()["process-id"].recognise(difference).call_site == program.at("tag =")
+
+
+def test_of_a_seed_of_several_numbers_that_which_differs_becomes_a_constant(tmp_path):
+    program = Program(tmp_path, STORE)
+    rng = differing("seed", "np.random.default_rng", program.at("rng ="))
+    read = differing("system", "os.stat", program.at("version ="))
+    mended = program.mended("system-reads", read, rng)
+    line = "        self.rng = np.random.default_rng([seed, {}])"
+    assert mended == f"-{line.format('self.version')}\n+{line.format('0')}"
+
+
+def test_the_only_line_that_reads_it_is_the_origin(tmp_path):
+    program = Program(tmp_path, "import os, torch\nname = os.urandom(4)\n\ntorch.manual_seed(load())\n")
+    read = differing("entropy", "os.urandom", program.at("name ="))
+    seed = differing("seed", "torch.manual_seed", program.at("manual_seed"))
+    found = find_sources()["os-entropy"].recognise(program.difference(read, seed))
+    assert (found.strength, found.call_site) == (0.7, program.at("name ="))
+
+
+def test_seeds_of_the_scripts_own_generators_are_noted(observed):
+    observed(find_sources()["numpy-generator"])
+    observed(find_sources()["torch-cpu"])
+    notes = observed(find_sources()["python-random"])
+    np.random.default_rng(3)
+    np.random.default_rng([3, 4])
+    np.random.default_rng(np.random.PCG64(3))  # whose seed was given elsewhere
+    torch.Generator().manual_seed(5)
+    random.Random(6)
+    torch.manual_seed(7)
+    seeds = [(note.name, note.value) for note in notes.rows if note.what == "seed"]
+    assert seeds == [
+        ("np.random.default_rng", 3.0),
+        ("np.random.default_rng", None),
+        ("torch.Generator.manual_seed", 5.0),
+        ("random.Random", 6.0),
+        ("torch.manual_seed", 7.0),
+    ]
+
+
+def test_a_seed_is_noted_also_where_the_ledger_of_draws_stands_between(observed):
+    notes = observed(find_sources()["numpy-generator"])
+    place = Path(samerun.__file__).parent / "recording" / "draws" / "ledger.py"
+    passed_on = eval(compile("lambda make, seed: make(seed)", str(place), "eval"))
+    passed_on(np.random.default_rng, 3)
+    assert [(note.what, note.name) for note in notes.rows] == [("seed", "np.random.default_rng")]
+
+
+def test_a_default_that_callers_replace_is_not_edited(tmp_path):
+    """One of them may pass None as well."""
+    script = """
+    import numpy as np
+
+    class Seeds:
+        def __init__(self, entropy=None):
+            self.root = np.random.SeedSequence(entropy)
+
+    Seeds({given})
+    """
+    for given, line in (
+        ("", "def __init__(self, entropy=0):"),
+        ("load()", "0 if entropy is None else entropy"),
+    ):
+        folder = tmp_path / (given or "none").strip("()")
+        folder.mkdir()
+        program = Program(folder, script.format(given=given))
+        made = Row(
+            step=0,
+            phase="setup",
+            what="unseeded",
+            name="numpy-generator",
+            call_site=program.at("SeedSequence("),
+        )
+        assert line in program.mended("numpy-generator", made)
+
+
+@pytest.mark.parametrize("detail", ["of another program", None])
+def test_the_number_of_a_shell_that_started_it_is_beyond_control(tmp_path, detail):
+    program, _ = seeded(tmp_path, "value", "os.getppid()")
+    given = differing("seed", "torch.manual_seed", program.at("manual_seed"))
+    read = differing("identity", "os.getppid", program.at("value ="), detail=detail)
+    found = find_sources()["process-id"].recognise(program.difference(read, given))
+    assert (found.call_site, found.beyond_control) == (program.at("value ="), detail is not None)
+
+
+def test_the_number_of_a_parent_without_samerun_is_noted_as_such(observed):
+    notes = observed(find_sources()["process-id"])
+    os.getppid()
+    assert [note.detail for note in notes.rows] == ["of another program"]
 
 
 def test_a_seed_that_is_not_among_the_arguments_is_less_sure(tmp_path):

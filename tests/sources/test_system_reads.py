@@ -33,7 +33,7 @@ from samerun.sources.patching.system_calls import CALLS, UNKNOWN, pack, unpack
 from samerun.sources.process_id import ProcessId
 from samerun.sources.system_reads import SystemReads
 
-from .differences import ONE, TWO, batch, row, side
+from .differences import ONE, TWO, batch, origin, row, side
 from .kept import Kept
 from .mending import Program, differing, equal
 
@@ -299,6 +299,20 @@ def test_a_read_that_has_no_effect_is_not_blamed(tmp_path, number):
     assert system.recognise(program.difference(reads(program, number), seed, draw, **rng)) is None
     at = dict(what="operation", phase="forward", call_site=program.at("loss ="))
     assert system.recognise(program.difference(reads(program, number), **at)) is None
+
+
+def test_a_read_before_data_that_nothing_explains_is_a_slight_hint(tmp_path):
+    """The name of a folder, say, by which files were split: no assignment leads from there to the batch."""
+    program = Program(tmp_path, SEEDED.format(number="os.cpu_count()", seed="0", scale="1"))
+    read = differing("system", "os.cpu_count", program.at("number = "))
+    found = system.recognise(program.difference(read, phase="data", what="batch"))
+    assert (found.strength, found.call_site) == (0.3, program.at("number = "))
+    rng = dict(rng_first={"python-random": 0}, drawn=frozenset({"python-random"}))
+    assert system.recognise(program.difference(read, phase="data", what="batch", **rng)) is None
+    assert system.recognise(program.difference(phase="data", what="batch")) is None
+    equal_state = dict(what="operation", origin=origin("aten::normal_", draws=True, generator_differs=False))
+    made = system.recognise(program.difference(read, **rng, **equal_state))  # of another size, say
+    assert made.call_site == program.at("number = ")
 
 
 def test_a_script_outside_of_the_working_directory(tmp_path):

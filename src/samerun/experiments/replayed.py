@@ -64,17 +64,19 @@ class Recorded:
             comparisons = weigh(runs, compare_all(runs))
             parted = find_earliest(comparisons)
             if parted is not None:
-                return self._judge(runs[-1], comparisons[parted], sources)
+                return judge_parted(runs[-1], comparisons[parted], sources)
         return trials.judge(runs, comparisons)
 
-    def _judge(self, run: Run, comparison: Comparison, sources: Collection[str]) -> Comparison:
-        lacking = [
-            answer
-            for answer in read_all_answers(run.path)
-            if answer.what == "parted" and answer.source in sources
-        ]
-        if not lacking:
-            return comparison
-        at = f" at {lacking[0].site}" if lacking[0].site else ""
-        reason = f"{lacking[0].source} could not be replayed{at}: {lacking[0].value}"
-        return replace(comparison, verdict="unknown", difference=None, reason=reason)
+
+def judge_parted(run: Run, comparison: Comparison, sources: Collection[str]) -> Comparison:
+    """What a replay of these sources that parted says: nothing, where it was not whole."""
+    lacking = [
+        answer
+        for answer in read_all_answers(run.path)
+        if answer.what == "parted" and answer.source in sources
+    ]
+    if not lacking:
+        return comparison
+    at = f" at {lacking[0].site}" if lacking[0].site else ""
+    reason = f"{lacking[0].source} could not be replayed{at}: {lacking[0].value}"
+    return replace(comparison, verdict="unknown", difference=None, reason=reason)

@@ -13,7 +13,7 @@ from samerun.experiments.request import Request
 from samerun.experiments.runner import Runner
 from samerun.experiments.what_counts import weigh
 from samerun.launching.workspace import Workspace
-from samerun.runs.plan import Plan
+from samerun.runs.plan import Plan, Replay
 from samerun.runs.store import Run
 
 _PATIENCE = 10.0  # times the longest run: threads made to run one after the other take longer
@@ -26,6 +26,7 @@ class Trials:
     def __init__(self, request: Request, runner: Runner | None = None) -> None:
         self.request = request
         self.plain: Sequence[Losses] = ()  # of the first runs, once they are compared
+        self.given: Replay | None = None  # what runs are given of a recorded one, unless their plan says
         self._runner = runner or Runner()
         self._steps: int | None = request.steps  # how many steps a run has, once known
 
@@ -37,6 +38,7 @@ class Trials:
     def record(self, stage: str, count: int, plan: Plan, at: Workspace | None = None) -> list[Run]:
         """Record `count` runs, one after the other; `at`: elsewhere than the request says."""
         plan = self.request.limit(plan)
+        plan = replace(plan, replay=plan.replay or self.given)
         at = at or self.request.workspace
         launch = replace(self.request.launch, timeout=self._timeout(at))
         runs = []

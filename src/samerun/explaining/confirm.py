@@ -52,9 +52,10 @@ def is_race(differences: Sequence[Difference], evidence: Sequence[Evidence]) -> 
 
 
 def is_free(evidence: Sequence[Evidence]) -> bool:
-    """Whether something that has no control may be the reason."""
+    """Whether something may be the reason that has no control, and that no run can be given again."""
     known = find_sources()
-    return any(item.source in known and not known[item.source].controllable for item in evidence)
+    held = {item.source: known.get(item.source) for item in evidence}
+    return any(source and not (source.controllable or source.can_replay()) for source in held.values())
 
 
 def judge(comparison: Comparison, original: Difference, *, to_the_end: bool = False) -> Outcome:

@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
@@ -15,6 +16,7 @@ from pathlib import Path
 from samerun.errors import RunError, RunNotFound
 from samerun.runs.manifest import FILE, Manifest
 from samerun.runs.reading import Trace, read_trace
+from samerun.runs.schema import only_helps
 from samerun.runs.trace import SUFFIX
 
 ROOT = Path(".samerun")
@@ -75,12 +77,23 @@ class Run:
             return False
 
     def trace_paths(self) -> list[Path]:
-        """The files of its traces, in the order of their names."""
-        return sorted(self.path.glob(f"*{SUFFIX}"))
+        """The files of its traces, in the order of their names.
+
+        Without those of workers and helping programs that were ended, as a pool ends its own, before they had
+        written what they saw: that is evidence, and no record is missing.
+        """
+        return sorted(path for path in self.path.glob(f"*{SUFFIX}") if not _is_empty_help(path))
 
     def traces(self) -> dict[str, Trace]:
         """Its traces by process. Raises TraceError, SchemaError for the first that cannot be read."""
         return {path.name.removesuffix(SUFFIX): read_trace(path) for path in self.trace_paths()}
+
+
+def _is_empty_help(path: Path) -> bool:
+    if not only_helps(path.name.removesuffix(SUFFIX)):
+        return False
+    found = path.lstat()
+    return stat.S_ISREG(found.st_mode) and found.st_size == 0
 
 
 class Store:

@@ -44,4 +44,4 @@ class Arguments(Source):
         given = {part for word in difference.a.argv for part in word.split("=")} - set(difference.b.argv)
         is_given = seed.value is not None and f"{seed.value:.0f}" in given
         strength = Strength.SEEN if is_given else Strength.PLAUSIBLE
-        return Evidence(self.id, strength, text, seed.call_site, "pass the same --seed")
+        return Evidence(self.id, strength, text, site, "pass the same --seed")

@@ -74,16 +74,9 @@ class MemoryAddress(Source):
 
     def _seeded(self, difference: Difference) -> Evidence | None:
         """A seed that differs is made of an address, or of the hash of an object that is hashed by it."""
-        from samerun.sources.edits import container_elements, run_dependent_calls, system_values
+        from samerun.sources.edits import system_values
 
-        def wanted(code: Code, file: File, node: ast.expr) -> bool:
-            if run_dependent_calls.address(file, node):
-                return True
-            if not isinstance(node, ast.Call) or not run_dependent_calls.takes_hash(file, node):
-                return False
-            return any(container_elements.is_object(code, (file, item)) for item in node.args)
-
-        found = system_values.find_seed_site(difference, wanted)
+        found = system_values.find_seed_site(difference, _gives_address)
         if found is None:
             return None
         seed, site = found
@@ -97,15 +90,26 @@ class MemoryAddress(Source):
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Sets of objects become lists or dicts, sorting by address is left out, seeds become 0."""
-        from samerun.sources.edits import addresses, run_dependent_calls, seeds
+        from samerun.sources.edits import addresses, seeds
 
         edits = addresses.keep_order_of_making(code)
         for file in code.files:
             for node in file.every(ast.Call):
-                if run_dependent_calls.address(file, node):
-                    edits += seeds.fix_in_seed(file, node, run_dependent_calls.address)
+                if _gives_address(code, file, node):
+                    edits += seeds.fix_in_seed(file, node, lambda *at: _gives_address(code, *at))
         if not edits:
             raise NoEdit(
                 f"what depends on addresses, at {site}, is not an order that could be replaced: {self.advice}"
             )
         return edits
+
+
+def _gives_address(code: Code, file: File, node: ast.expr) -> bool:
+    """Whether an expression is an address, or the hash of an object that is hashed by it."""
+    from samerun.sources.edits import container_elements, run_dependent_calls
+
+    if run_dependent_calls.address(file, node):
+        return True
+    if not isinstance(node, ast.Call) or not run_dependent_calls.takes_hash(file, node):
+        return False
+    return any(container_elements.is_object(code, (file, item)) for item in node.args)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from samerun import callsite
 from samerun.answers import Answers, find_site
 from samerun.editing.edit import Edit, NoEdit
-from samerun.runs.difference import Difference, Evidence, Strength
+from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.plan import Control
 from samerun.sources.evidence import rows as _rows
 from samerun.sources.patching import attribute, seeding_calls
@@ -20,6 +21,9 @@ from samerun.wrapping import MISSING, Around, Parameter, stand_in, wrap_attribut
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
+
+_SEED = Parameter("seed", 0)  # of default_rng and RandomState
+_BY_TASK = "seed it with the number of its task: np.random.default_rng((0, number))"
 
 
 class NumpyGenerator(Source):
@@ -79,13 +83,15 @@ class NumpyGenerator(Source):
         return [Variant("other seeds", 4242, likely=0.9)]
 
     def observe(self, journal: Journal) -> Undo | None:
-        """Note each generator made without a seed.
+        """Note each generator made without a seed, and the seeds of `default_rng`.
 
         A RandomState makes its bit generator without one, also where it then seeds it.
         """
+        import numpy
         from numpy.random import mtrand
 
         of_state = threading.local()
+        note_seed = seeding_calls.note_own_seeds(journal, "np.random.default_rng")
 
         def randbits(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if not getattr(of_state, "making", False):
@@ -102,16 +108,24 @@ class NumpyGenerator(Source):
             journal.note("unseeded", self.id, user_only=True, unless=lambda: bits._seed_seq is None)
             return bits
 
-        undos = [patch_randbits(randbits)]
+        def rng(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            note_seed(_SEED.of(args, kwargs, None))
+            return original(*args, **kwargs)
+
+        # samerun makes none itself, but the ledger of draws stands between where operations are recorded
+        undos = [patch_randbits(randbits), wrap_attribute(numpy.random, "default_rng", rng)]
         legacy: Any = vars(mtrand).get("_MT19937")
         if legacy is not None:
             undos.append(attribute.replace(mtrand, "_MT19937", _make_class(made, legacy)))
         return attribute.undo_all([undo for undo in undos if undo is not None])
 
     def recognise(self, difference: Difference) -> Evidence | None:
-        """One was made before the difference, and no operation of equal inputs explains it."""
-        origin = difference.origin
-        if origin is not None and (origin.inputs_equal or origin.draws):
+        """One was made before the difference, and no operation of equal inputs explains it.
+
+        It may have seeded the generator that such an operation draws from.
+        """
+        origin, seed = difference.origin, _rows.find_first_differing(difference, "seed")
+        if origin is not None and (origin.inputs_equal or origin.draws) and not (origin.draws and seed):
             return None
         # np.random.seed() without a seed makes one for the global generator
         globals_ = {row.call_site for row in difference.a.rows("unseeded", "numpy-global")}
@@ -123,7 +137,11 @@ class NumpyGenerator(Source):
         strength = Strength.PLAUSIBLE if any(id_ in difference.drawn for id_ in others) else Strength.STRONG
         text = f"a generator was made without a seed at {last.call_site or 'an unknown line'}"
         line = _rows.read_source_line(difference.a, last.call_site)
-        return Evidence(self.id, strength, f"{text}: {line}" if line else text, last.call_site)
+        text = f"{text}: {line}" if line else text
+        if _is_made_by_task([row for row in rows if row.call_site == last.call_site]):
+            text = f"{text} (in a pool of processes, for each task: which of them gets one is not fixed)"
+            return Evidence(self.id, strength, text, last.call_site, _BY_TASK, beyond_control=True)
+        return Evidence(self.id, strength, text, last.call_site)
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """A seed for each that was made without one."""
@@ -140,16 +158,15 @@ def _patch_seeded(other: Callable[[Any], Any]) -> list[Undo]:
     import numpy
 
     state: Any = numpy.random.RandomState
-    parameter = Parameter("seed", 0)
 
     def rng(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if (given := parameter.of(args, kwargs)) is not MISSING:
-            args, kwargs = parameter.put(args, kwargs, other(given))
+        if (given := _SEED.of(args, kwargs)) is not MISSING:
+            args, kwargs = _SEED.put(args, kwargs, other(given))
         return original(*args, **kwargs)
 
     def init(self: Any, /, *args: Any, **kwargs: Any) -> None:
         if not callsite.is_samerun(sys._getframe(1)):
-            args, kwargs = parameter.put(args, kwargs, _shorten_seed(other(parameter.of(args, kwargs, None))))
+            args, kwargs = _SEED.put(args, kwargs, _shorten_seed(other(_SEED.of(args, kwargs, None))))
         state.__init__(self, *args, **kwargs)
 
     def reduce(self: Any) -> Any:
@@ -161,6 +178,12 @@ def _patch_seeded(other: Callable[[Any], Any]) -> list[Undo]:
         attribute.patch_for_others(numpy.random, "default_rng", rng),
         attribute.replace(numpy.random, "RandomState", stand_in(state, names)),
     ]
+
+
+def _is_made_by_task(rows: Sequence[Row]) -> bool:
+    """Whether several processes beside the training each made some: a pool hands out tasks as they end."""
+    made = Counter(row.process for row in rows if _rows.is_in_helper(row))
+    return len(made) > 1 and max(made.values()) > 1
 
 
 def _shorten_seed(seed: Any) -> Any:

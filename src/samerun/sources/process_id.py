@@ -9,10 +9,12 @@ import re
 import socket
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from samerun import callsite
+from samerun import callsite, lineage
 from samerun.digest import digest_bytes
+from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources.base.system_value import World
 from samerun.sources.patching import attribute
@@ -28,6 +30,7 @@ _READS: tuple[tuple[Any, str], ...] = (
     (getpass, "getuser"),
 )
 _PSUTIL = "psutil"
+_FOREIGN = "of another program"  # detail of a read of the parent's number, where samerun is not in the parent
 
 
 class ProcessId(World):
@@ -48,6 +51,16 @@ class ProcessId(World):
     def __init__(self) -> None:
         self._waiting: tuple[Control, Numbers] | None = None  # for psutil
         self._observed = False
+
+    def recognise(self, difference: Difference) -> Evidence | None:
+        """As any value of the system's; the number of a shell that started it is beyond its control."""
+        found = super().recognise(difference)
+        if found is None:
+            return None
+        foreign = any(
+            row.detail == _FOREIGN and row.call_site == found.call_site for row in self.reads(difference)
+        )
+        return replace(found, beyond_control=True) if foreign else found
 
     def control(self, control: Control) -> Undo | None:
         """Give the user's own lines a number that repeats and that finds the process.
@@ -92,7 +105,9 @@ def _give_number(number: Callable[[], int]) -> Around:
 def _make_hook(journal: Journal, function: str) -> Around:
     def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         value = original(*args, **kwargs)
-        journal.note("identity", function, digest=digest_bytes(repr(value).encode()), user_only=True)
+        foreign = function == "os.getppid" and lineage.find_parent_path(value) is None
+        digest, detail = digest_bytes(repr(value).encode()), _FOREIGN if foreign else None
+        journal.note("identity", function, digest=digest, detail=detail, user_only=True)
         return value
 
     return call

@@ -115,6 +115,7 @@ class PythonRandom(Rng):
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note each seeding, and each generator made or seeded without a seed."""
+        note_own = seeding_calls.note_own_seeds(journal, "random.Random")
 
         def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
             shared = self_ is random._inst
@@ -123,6 +124,8 @@ class PythonRandom(Rng):
             elif shared:
                 journal.seeds(self.id, SEEDING)
                 seeding_calls.note_seed(journal, "random.seed", a)
+            else:
+                note_own(a)
             original(self_, a, version)
             if shared:
                 journal.seeds(self.id, SEEDED)

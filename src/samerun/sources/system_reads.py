@@ -10,8 +10,10 @@ from typing import Any
 
 from samerun.answers import Answers
 from samerun.digest import digest_bytes
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.schema import STEADY
 from samerun.sources.base.system_value import World
+from samerun.sources.evidence import rows
 from samerun.sources.patching import attribute
 from samerun.sources.patching.replayed_calls import name_call
 from samerun.sources.patching.system_calls import CALLS, MODULES, NOTHING, UNKNOWN, Call, pack
@@ -47,6 +49,20 @@ class SystemReads(World):
     def __init__(self) -> None:
         self._observed: set[Call] = set()
         self._replayed: set[Call] = set()
+
+    def recognise(self, difference: Difference) -> Evidence | None:
+        """As any value of the system's; else the last one read before data differs that nothing explains."""
+        found = super().recognise(difference)
+        if found is not None or difference.phase not in ("setup", "data"):
+            return found
+        origin, seed = difference.origin, rows.find_first_differing(difference, "seed")
+        reads = self.reads(difference)
+        kernel = origin is not None and origin.inputs_equal and not origin.draws
+        if not reads or seed or kernel or rows.has_rng_difference(difference):
+            return None
+        last = reads[-1]
+        text = f"{last.name} was read at {last.call_site or 'an unknown line'} before the data differed"
+        return Evidence(self.id, Strength.SLIGHT, text, last.call_site)
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note what the user's lines ask for, of the modules that are there; called again as others come."""

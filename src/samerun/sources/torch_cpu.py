@@ -105,9 +105,11 @@ class TorchCpu(TorchRng):
         return undo_all([undo_seed, *undos])
 
     def observe(self, journal: Journal) -> Undo | None:
-        """Note each `torch.manual_seed`; as unseeded `torch.seed()`, and a look at the seed before that."""
+        """Note each `manual_seed`; as unseeded `torch.seed()`, and a look at the seed before that."""
         import torch
 
+        kind: Any = torch._C.Generator
+        note_own = seeding_calls.note_own_seeds(journal, "torch.Generator.manual_seed")
         seeded = False
 
         def seed(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -124,7 +126,12 @@ class TorchCpu(TorchRng):
                 journal.note("unseeded", self.id, detail="looked at", user_only=True)
             return original(*args, **kwargs)
 
+        def own_seed(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            note_own(_OWN_SEED.of(args, kwargs, None))
+            return original(*args, **kwargs)
+
         undos = [_wrap_torch("seed", seed), _wrap_torch("initial_seed", initial_seed)]
+        undos.append(wrap_attribute(kind, "manual_seed", own_seed))
         noted = seeding_calls.note_given(journal, "torch.manual_seed", torch, is_seeded, [torch.random])
         return undo_all([*undos, noted])
 

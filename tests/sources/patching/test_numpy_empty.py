@@ -73,3 +73,21 @@ def test_memory_that_a_library_read_first_is_named_where_the_user_meets_it() -> 
     given: dict[str, Any] = {"origin": read, "further": (met,)}
     found = UninitializedMemory().recognise(Difference(0, "setup", "operation", **given))
     assert found is not None and (found.strength, found.call_site) == (1.0, "train.py:30")
+
+
+def test_what_compiled_functions_of_numpy_make_and_fill_is_not_noted() -> None:
+    """They have no frame of their own: their call looks like one of the line that calls them."""
+    journal = Journal()
+
+    def draw() -> None:
+        rng = np.random.default_rng(0)
+        rng.normal(size=(4, 4))
+        rng.integers(0, 4, 4)
+
+    undo = UninitializedMemory().observe(journal)
+    assert undo is not None
+    try:
+        draw()
+    finally:
+        undo()
+    assert journal.noted == []

@@ -11,7 +11,7 @@ from samerun.editing.edit import NoEdit
 from samerun.experiments.check.zoom import Zoom
 from samerun.experiments.diagnose.controlled_runs import ControlledRuns, Prepared, ProofRuns
 from samerun.experiments.diagnose.edited_copy import make_edited_copy
-from samerun.experiments.replayed import Recorded
+from samerun.experiments.replayed import Recorded, judge_parted
 from samerun.explaining import line_map
 from samerun.explaining.cause import Cause, Findings, make_cause
 from samerun.explaining.confirm import SURE, is_free, judge, points
@@ -20,7 +20,7 @@ from samerun.explaining.locate import locate_cause
 from samerun.explaining.patch import Patch, patch
 from samerun.runs import untrusted
 from samerun.runs.difference import Difference, Evidence, Strength
-from samerun.runs.plan import Plan
+from samerun.runs.plan import Plan, Replay
 from samerun.runs.source_lines import MOST_BYTES
 from samerun.runs.store import Run
 from samerun.sources.base.system_value import World
@@ -65,9 +65,20 @@ class Candidates:
         way, base = settled.way(source), settled.trials.request.control
         if way == "control":
             return not (is_contradicted(source) or known.is_controlled_by(base))
-        if settled.start is None:
+        if self._is_replayed(source):
+            return True
+        return settled.start is not None and (way == "fresh" or bool(self._edits((source,))))
+
+    def _is_replayed(self, source: str) -> bool:
+        """Whether it has no control, and a run can be given what the recorded one had from it."""
+        known, settled = find_sources().get(source), self._settled
+        if known is None or known.controllable or not known.can_replay() or settled.way(source) != "patch":
             return False
-        return way == "fresh" or bool(self._edits((source,)))
+        return Recorded(self._recorded(), Plan()).can_give((source,))
+
+    def _recorded(self) -> Run:
+        """The run that others repeat."""
+        return self._settled.trials.recorded[self._closer.pair[0]]
 
     def can_try_alone(self, source: str) -> bool:
         """Whether it can be tried, and has better evidence than what may be by luck.
@@ -86,7 +97,9 @@ class Candidates:
         causes = [
             (difference, make_cause(self._evidence[source]))
             for source in sources
-            if source in self._evidence and self._settled.way(source) == "patch"
+            if source in self._evidence
+            and self._settled.way(source) == "patch"
+            and not self._is_replayed(source)
         ]
         settled = self._settled
         made = patch([*settled.patched, *causes], settled.trials.request.folder, settled.by_edit())
@@ -112,14 +125,13 @@ class Candidates:
             return None
         if source not in self._replays:
             settled, closer = self._settled, self._closer
-            run = settled.trials.recorded[closer.pair[0]]
             plan = Plan(
                 tier="ops" if closer.window else "steps",
                 window=closer.window,
                 stop_after=closer.stop_after,
                 control=settled.control(),
             )
-            recorded = Recorded(run, plan)
+            recorded = Recorded(self._recorded(), plan)
             self._replays[source] = None
             if recorded.can_give((source,)):
                 with settled.prepared() as prepared:
@@ -168,10 +180,45 @@ class Candidates:
                 return before
         named = sources if len(sources) < 5 else (*sources[:3], f"{len(sources) - 3} more")
         plan = Plan(window=self._closer.window, stop_after=stop, control=settled.control(*sources))
+        replayed = tuple(filter(self._is_replayed, sources))
         with settled.prepared(sources, self._edits(sources)) as prepared:
-            proven = settled.further(f"confirming {' + '.join(named)}", count, plan, prepared, agreed)
+            if replayed:
+                run = self._find_repeated(plan, prepared)
+                plan, prepared = self._giving(run, replayed, plan, prepared)
+                agreed = agreed or self._alike(run, sources, plan)
+            stage = f"{'replaying' if replayed == tuple(sources) else 'confirming'} {' + '.join(named)}"
+            proven = settled.further(stage, count, plan, prepared, agreed)
+        if replayed and proven.comparison.difference is not None:
+            comparison = judge_parted(proven.runs[-1], proven.comparison, replayed)
+            proven = replace(proven, comparison=comparison)
         self._proven[frozenset(sources)] = proven
         return proven
+
+    def _find_repeated(self, plan: Plan, prepared: Prepared) -> Run:
+        """The run that others repeat: one as long as they are."""
+        run = self._recorded()
+        if plan.stop_after is None and run.outcome == "stopped":
+            plan = replace(plan, tier="steps" if plan.window is None else "ops", values=True)
+            (run,) = self._settled.trials.record("recording a whole run to repeat", 1, plan, prepared.at)
+        return run
+
+    def _giving(
+        self, run: Run, sources: tuple[str, ...], plan: Plan, prepared: Prepared
+    ) -> tuple[Plan, Prepared]:
+        """Runs that are given what this one had from these, and from those replayed before."""
+        given = self._settled.given
+        ids = (*sources, *((given.only if given is not None else None) or ()))
+        plan = replace(plan, replay=Replay(str(run.path.resolve()), tuple(sorted(ids))))
+        if prepared.at.copy is None:  # what names files by what it reads would write where that run did
+            prepared = replace(prepared, at=replace(prepared.at, fresh=True))
+        return plan, prepared
+
+    def _alike(self, run: Run, sources: Sequence[str], plan: Plan) -> Sequence[Run]:
+        """The run that is repeated, where nothing but the replay sets it apart from those of the plan."""
+        window = run.manifest.plan.get("window")
+        same = (None if window is None else tuple(window)) == plan.window
+        whole = (run.outcome == "finished") == (plan.stop_after is None)
+        return (run,) if same and whole and all(map(self._is_replayed, sources)) else ()
 
     def _needed(self, count: int) -> int:
         if self._certain and count < SURE:
@@ -285,7 +332,8 @@ class Candidates:
         ):
             return findings
         for id_, source in find_sources().items():
-            if id_ in self._evidence or not isinstance(source, World) or self._settled.way(id_) != "control":
+            held = self._settled.way(id_) == "control" or self._is_replayed(id_)
+            if id_ in self._evidence or not isinstance(source, World) or not held:
                 continue
             reads = source.reads(self._closer.difference)
             if not reads or not self.can_try(id_) or not self._mends(self.trial((id_,), 3)):

@@ -18,7 +18,7 @@ from samerun.explaining.cause import Cause
 from samerun.explaining.patch import Patch, patch
 from samerun.launching.workspace import Workspace
 from samerun.runs.difference import Difference
-from samerun.runs.plan import Control, Plan
+from samerun.runs.plan import Control, Plan, Replay
 from samerun.runs.store import Run
 from samerun.sources.catalogue import find_sources, in_folder
 
@@ -34,6 +34,7 @@ class ProofRuns:
     window: tuple[int, int] | None  # the steps at tier ops
     whole: bool  # not stopped at the difference
     patch: Patch | None = None  # the edits that the code had
+    given: Replay | None = None  # what they were given of a recorded run
 
 
 @dataclass(frozen=True)
@@ -56,19 +57,28 @@ class ControlledRuns:
         self.patched: list[tuple[Difference, Cause]] = []  # those of them that an edit of the code controls
         self.edited: set[str] = set()  # controlled by a patch, since their control does not reach the cause
         self.fresh = trials.request.scratch  # each run starts from the folder as it was
+        self.given: Replay | None = None  # the sources without a control, and the run that they repeat
         self._controlled: tuple[str, ...] = ()
 
     def controlled(self) -> tuple[str, ...]:
         """The ids of all that is controlled, in whatever way."""
-        return (*self._controlled, *(cause.source for _, cause in self.patched))
+        given = (self.given.only if self.given is not None else None) or ()
+        return (*self._controlled, *given, *(cause.source for _, cause in self.patched))
 
-    def control(self, *more: str) -> Control | None:
+    def control(self, *more: str, without: Collection[str] = ()) -> Control | None:
         """That of the request, and the sources found so far, and these."""
-        ids = tuple(id_ for id_ in (*self._controlled, *more) if self.way(id_) == "control")
+        wanted = (id_ for id_ in (*self._controlled, *more) if id_ not in without)
+        ids = tuple(id_ for id_ in wanted if self.way(id_) == "control")
         base = self.trials.request.control
         if base is not None:
             return replace(base, extra=(*base.extra, *ids))
         return Control(only=ids) if ids else None
+
+    def free(self, sources: Collection[str]) -> None:
+        """Control these no more: they are no causes."""
+        self._controlled = tuple(id_ for id_ in self._controlled if id_ not in sources)
+        self.causes = [item for item in self.causes if item[1].source not in sources]
+        self.patch = None  # that had edits for them
 
     def by_edit(self) -> frozenset[str]:
         """The sources that are controlled by edits of the code in all runs from here on."""
@@ -90,8 +100,19 @@ class ControlledRuns:
 
         An edited copy is the same for all of them: what one leaves there, the next one finds, as it did.
         """
+        self.trials.given = self.given
+        try:
+            with self._place(sources, causes) as prepared:
+                yield prepared
+        finally:
+            self.trials.given = None
+
+    @contextlib.contextmanager
+    def _place(
+        self, sources: Collection[str], causes: Sequence[tuple[Difference, Cause]]
+    ) -> Iterator[Prepared]:
         patched = [*self.patched, *causes]
-        fresh = self.fresh or bool(in_folder() & set(sources))
+        fresh = self.fresh or self.given is not None or bool(in_folder() & set(sources))
         request = self.trials.request
         base = self.start or request.folder
         at = request.workspace.each_from(base) if fresh else request.workspace
@@ -125,8 +146,9 @@ class ControlledRuns:
             parted = find_first_parting(runs, comparisons)
             if parted is not None:
                 pair = (runs[0], runs[parted + 1])
-                return ProofRuns(comparisons[parted], pair, window, whole, prepared.patch)
-        return ProofRuns(self.trials.judge(runs, comparisons), tuple(runs), window, whole, prepared.patch)
+                return ProofRuns(comparisons[parted], pair, window, whole, prepared.patch, plan.replay)
+        judged = self.trials.judge(runs, comparisons)
+        return ProofRuns(judged, tuple(runs), window, whole, prepared.patch, plan.replay)
 
     def needed(self, count: int) -> int:
         """How many runs must agree: more for a difference that is rare."""
@@ -134,11 +156,17 @@ class ControlledRuns:
             return count
         return min(max(count, confidence.count_runs_needed(self._share) + 1), _MOST_RUNS)
 
-    def keep(self, difference: Difference, causes: Sequence[Cause]) -> str:
-        """Control these, proved for a difference, from here on; how that is done."""
-        ways = [self.way(cause.source) for cause in causes]
+    def keep(self, difference: Difference, causes: Sequence[Cause], given: Replay | None = None) -> str:
+        """Control these, proved for a difference, from here on; how that is done.
+
+        `given` is what the runs of the proof were given.
+        """
+        replayed = (given.only if given is not None else None) or ()
+        ways = ["replay" if cause.source in replayed else self.way(cause.source) for cause in causes]
         for cause, way in zip(causes, ways, strict=True):
-            if way == "patch":
+            if way == "replay":
+                self.given = given
+            elif way == "patch":
                 self.patched.append((difference, cause))
             else:
                 self.fresh = self.fresh or way == "fresh"
@@ -151,7 +179,7 @@ class ControlledRuns:
         request = self.trials.request
         if proven.patch is None or not proven.whole or proven.comparison.verdict != "same":
             return None
-        if self.control() != request.control or self.fresh != request.scratch:
+        if self.given is not None or self.control() != request.control or self.fresh != request.scratch:
             return None
         wanted = patch(self.causes, request.folder, self.by_edit())
         if wanted is None or wanted.cannot or wanted.files != proven.patch.files:

@@ -18,6 +18,7 @@ from samerun.experiments.check.check import judge_agreeing, list_agreeing, start
 from samerun.experiments.check.judge import find_first_parting
 from samerun.experiments.diagnose import storage
 from samerun.experiments.diagnose.controlled_runs import ControlledRuns
+from samerun.experiments.diagnose.needless import leave_out
 from samerun.experiments.diagnose.patch_trial import mend
 from samerun.experiments.diagnose.result import Diagnosis, FirstDifference
 from samerun.experiments.diagnose.search import Search
@@ -73,6 +74,8 @@ def _diagnose(trials: Trials, rare: bool) -> Diagnosis:
         settled = ControlledRuns(trials, start, share=seen_in if rare else None)
         search = Search(settled)
         found = _find_all(search, pair, request.steps)
+        if search.complete:
+            found = leave_out(settled, found)
         patch = settled.patch
         if patch is None:
             patch, more = mend(trials, found, start, settled.by_edit())

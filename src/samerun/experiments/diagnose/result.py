@@ -20,7 +20,7 @@ class Proof:
 
     runs: tuple[str, ...]
     controlled: tuple[str, ...]  # the ids of the sources controlled in them
-    way: str  # how the cause itself was controlled: "control", "patch" (of the code) or "fresh" (folder)
+    way: str  # how the cause was controlled: "control", "replay", "patch" (of the code) or "fresh" (folder)
     agree_until: int | None  # the step at which these runs part; None: they agree to their end
     steps: int  # optimizer steps that they completed
 

@@ -35,6 +35,7 @@ from samerun.runs.store import Run
 from samerun.sources.catalogue import find_sources
 from samerun.sources.source import Kind
 
+_MADE_ANEW = "the runs began with the same files, so a program that the command runs made it anew"
 _AGAIN = 3  # runs that a difference may take to come back
 
 
@@ -94,8 +95,9 @@ class Search:
             with self._settled.prepared() as prepared:
                 seen = look_at_results(self._trials, explained, pair, self._settled.control(), prepared.at)
             return seen, self._held(seen, certain=False)
-        if explained.is_beyond_control:
-            return seen, (explained.unproved(), None)
+        if explained.is_beyond_control:  # but an edit may reach it
+            findings, proven = self._held(seen, certain=False, best_only=True)
+            return seen, (findings if proven is not None else explained.unproved(), proven)
         if explained.is_race:
             return self._race(seen)
         if seen.window is None and explained.is_plain:
@@ -131,6 +133,8 @@ class Search:
         for more in (attempts.read, attempts.everything):
             if not _is_confirmed(findings):
                 findings = more(findings)
+        if not findings.causes:
+            findings = _name_made_anew(findings)
         return _add_notes(findings, notes), attempts.proof(findings)
 
     def _race(self, closer: Zoom) -> tuple[Zoom, tuple[Findings, ProofRuns | None]] | None:
@@ -155,7 +159,7 @@ class Search:
         alone = self._alone(difference, seen[0])
         proof = None
         if proven is not None:
-            way = self._settled.keep(difference, confirmed)
+            way = self._settled.keep(difference, confirmed, proven.given)
             parted = proven.comparison.difference
             proof = Proof(
                 tuple(run.id for run in proven.runs),
@@ -280,6 +284,22 @@ class Search:
 
 def _is_confirmed(findings: Findings) -> bool:
     return any(cause.confirmed for cause in findings.causes)
+
+
+def _name_made_anew(findings: Findings) -> Findings:
+    """A file that differs though the runs began with the same files: a part of the command made it anew."""
+    known = find_sources()
+
+    def is_of_files(cause: Cause) -> bool:
+        return known[cause.source].in_folder and known[cause.source].kind is Kind.WORLD
+
+    found = tuple(
+        replace(cause, evidence=f"{cause.evidence}; {_MADE_ANEW}")
+        for cause in findings.ruled_out
+        if is_of_files(cause)
+    )
+    left = tuple(cause for cause in findings.ruled_out if not is_of_files(cause))
+    return replace(findings, causes=found, ruled_out=left)
 
 
 def _add_notes(findings: Findings, notes: Sequence[str]) -> Findings:

@@ -83,6 +83,7 @@ def _choose_badge(cause: Cause, found: FirstDifference) -> str:
 
 _WAYS = {
     "control": "",
+    "replay": " (the last by giving the runs what one of them had from it)",
     "patch": " (the last by an edit of the code)",
     "fresh": " (the last by starting from the folder as it was)",
 }

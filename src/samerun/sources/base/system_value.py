@@ -44,9 +44,13 @@ class World(Source):
         origin = difference.origin
         if origin is not None and origin.inputs_equal and not origin.draws:
             return None
-        seed = rows.find_first_differing(difference, "seed")
-        if seed is not None:
-            return self._feeding(difference, seed)
+        seeds = rows.list_differing(difference, "seed")
+        for seed in seeds:
+            found = self._feeding(difference, seed)
+            if found is not None:
+                return found
+        if any(_is_shared(seed) for seed in seeds):
+            return None  # a generator of the script's own may be for a name, and leave the reason to others
         return self._seeding_line(difference) or self._direct(difference)
 
     def _feeding(self, difference: Difference, seed: Row) -> Evidence | None:
@@ -77,8 +81,10 @@ class World(Source):
             return Evidence(
                 self.id, Strength.STRONG, f"{said}, and {near.call_site} just before reads it", near.call_site
             )
-        if self.reads(difference):
-            return Evidence(self.id, Strength.PLAUSIBLE, f"{said}, and the script reads it", seed.call_site)
+        sites = {row.call_site for row in self.reads(difference)}
+        if sites:
+            at = next(iter(sites)) if len(sites) == 1 else seed.call_site
+            return Evidence(self.id, Strength.PLAUSIBLE, f"{said}, and the script reads it", at)
         return None
 
     def _made_of(self, difference: Difference, seed: Row) -> SeedParts | None:
@@ -159,6 +165,12 @@ class World(Source):
 
         reads = self.reads(difference) or difference.a.rows(self.evidence)
         return system_values.fix_values(self.evidence, reads, self.cannot_mend, difference, site, code)
+
+
+def _is_shared(seed: Row) -> bool:
+    from samerun.sources.edits.seeds import GENERATORS
+
+    return seed.name in GENERATORS
 
 
 def _is_unseeded(difference: Difference, row: Row) -> bool:

@@ -96,6 +96,8 @@ class _Search:
             return self.elements((file, node.value))
         if not isinstance(node, (ast.Name, ast.Attribute)) or _is_annotated_text(file, node):
             return [place]
+        if _is_self(file, node):
+            return [place]
         if self._has_been_seen(node, False):
             return []
         if isinstance(node, ast.Name) and (through := _find_gone_through(file, node)) is not None:
@@ -153,7 +155,7 @@ def binds(target: ast.expr, name: str) -> bool:
 
 def _is_text(code: Code, place: Place) -> bool:
     file, node = place
-    if isinstance(node, (ast.JoinedStr, ast.Name, ast.Attribute)):
+    if isinstance(node, (ast.JoinedStr, ast.Name, ast.Attribute)) and not _is_self(file, node):
         return True  # a name that is left is annotated as a text
     if isinstance(node, ast.Constant):
         return isinstance(node.value, str)
@@ -165,8 +167,16 @@ def _is_text(code: Code, place: Place) -> bool:
     return False
 
 
+def _is_self(file: File, node: ast.expr) -> bool:
+    """Whether a name is the instance whose method it stands in."""
+    return isinstance(node, ast.Name) and node.id == "self" and file.owner(node) is not None
+
+
 def _is_object(code: Code, place: Place) -> bool:
     file, node = place
+    if _is_self(file, node):
+        owner = file.owner(node)
+        return owner is not None and is_hashed_by_address(owner)
     if not isinstance(node, ast.Call):
         return False
     if file.called(node) == "object" or get_last_name(node) in _OF_MODULES:

@@ -67,8 +67,9 @@ def give_seed(code: Code, file: File, call: ast.Call, seed: str, imports: tuple[
     if is_nothing(found):
         return [replace_node(file, found, seed, imports)]
     if isinstance(found, (ast.Name, ast.Attribute)):
-        nothing = [place for place in find_given(code, (file, found)) if is_nothing(place[1])]
-        if len(nothing) == 1 and seed == "0":
+        given = find_given(code, (file, found))
+        nothing = [place for place in given if is_nothing(place[1])]
+        if len(nothing) == 1 and seed == "0" and all(isinstance(value, ast.Constant) for _, value in given):
             return [replace_node(nothing[0][0], nothing[0][1], seed)]
         said = file.said(found)
         return [replace_node(file, found, f"{seed} if {said} is None else {said}", imports)]
@@ -93,7 +94,15 @@ def seed_alike(code: Code, file: File, call: ast.Call, volatile: Volatile) -> li
             f"the seed at {file.path}:{call.lineno} comes from the command line or the environment, and a "
             "constant there would make that ineffective: pass the same --seed, or set the same variable"
         )
-    return [replace_node(file, found, "0")]
+    parts = _find_parts(code, file, found, volatile) if places else []
+    return [replace_node(file, part, "0") for part in parts or [found]]
+
+
+def _find_parts(code: Code, file: File, found: ast.expr, volatile: Volatile) -> list[ast.expr]:
+    """The numbers in a list of them that get their value from what is volatile: the others stay."""
+    if not isinstance(found, (ast.List, ast.Tuple)):
+        return []
+    return [item for item in found.elts if find_behind(code, (file, item), volatile)]
 
 
 def make_constant(file: File, top: ast.expr, volatile: Volatile) -> list[Edit]:

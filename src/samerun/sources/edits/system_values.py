@@ -112,17 +112,17 @@ def find_seed_parts(code: Code, evidence: str, reads: Sequence[Row], seed: Row) 
 def find_seed_site(
     difference: Difference, wanted: Callable[[Code, File, ast.expr], bool]
 ) -> tuple[Row, str] | None:
-    """(the first seed that differs, the line of what it is made of) where that is such an expression."""
-    seed, code = _rows.find_first_differing(difference, "seed"), _rows.read_code(difference.a)
-    if seed is None or code is None:
-        return None
-    try:
-        file, calls = seeds.seed_calls(code, seed, (seed.name or "",))
-    except NoEdit:
-        return None
-    for argument in filter(None, map(seeds.find_argument, calls)):
-        for other, node in find_behind(code, (file, argument), lambda *at: wanted(code, *at)):
-            return seed, f"{other.path}:{node.lineno}"
+    """(the first seed that differs, the line of what it is made of) of those made of such an expression."""
+    code = _rows.read_code(difference.a)
+    for seed in _rows.list_differing(difference, "seed") if code is not None else ():
+        assert code is not None
+        try:
+            file, calls = seeds.seed_calls(code, seed, (seed.name or "",))
+        except NoEdit:
+            continue
+        for argument in filter(None, map(seeds.find_argument, calls)):
+            for other, node in find_behind(code, (file, argument), lambda *at: wanted(code, *at)):
+                return seed, f"{other.path}:{node.lineno}"
     return None
 
 

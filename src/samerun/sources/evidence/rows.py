@@ -114,7 +114,13 @@ def read_code(side: Side) -> Code | None:
 
 
 def has_rng_difference(difference: Difference) -> bool:
-    """Whether the state of a generator that was drawn from differed by then."""
+    """Whether the state of a generator that was drawn from differed by then.
+
+    Not where the operation that differs drew from one whose state was equal: more of it, or fewer.
+    """
+    origin = difference.origin
+    if origin is not None and origin.draws and origin.generator_differs is False:
+        return False
     never = difference.step + 1
     return any(difference.rng_first.get(id_, never) < never for id_ in difference.drawn)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from samerun import callsite
@@ -24,7 +25,7 @@ def note_uses(journal: Journal) -> Undo:
 
     def note(name: str) -> Around:
         def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            if callsite.is_called_directly():
+            if callsite.is_called_directly() and _is_named(callsite.find_user_frame(1), name):
                 journal.note("unwritten", f"numpy.{name}", user_only=True)
             return original(*args, **kwargs)
 
@@ -51,6 +52,11 @@ def zero() -> Undo:
         return call
 
     return _wrap_functions(zeros)
+
+
+def _is_named(frame: FrameType | None, name: str) -> bool:
+    """Whether the code that calls names it: compiled functions of NumPy fill what they ask for."""
+    return frame is not None and name in frame.f_code.co_names
 
 
 def _wrap_functions(around: Callable[[str], Around]) -> Undo:

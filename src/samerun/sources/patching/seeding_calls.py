@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from samerun import wrapping
+from samerun import callsite, wrapping
 from samerun.digest import digest_bytes
 from samerun.runs.schema import SEEDED, SEEDING
 from samerun.sources.source import Journal, Undo
 from samerun.streams import stream_seed
 from samerun.wrapping import Parameter
+
+_MOST_OWN = 1000
 
 
 def note_seed(journal: Journal, function: str, seed: object) -> None:
@@ -19,6 +21,23 @@ def note_seed(journal: Journal, function: str, seed: object) -> None:
         seed = seed.item()  # a numpy or torch scalar
     value = float(seed) if isinstance(seed, (int, float)) and abs(seed) < 2**1000 else None
     journal.note("seed", function, digest=digest_bytes(repr(seed).encode()), value=value, user_only=True)
+
+
+def note_own_seeds(journal: Journal, function: str) -> Callable[[object], None]:
+    """What is told each seed of a generator of the script's own, and notes those that the user's lines give.
+
+    So many at most: a data set may make one for each sample.
+    """
+    left = _MOST_OWN
+
+    def note(seed: object) -> None:
+        nonlocal left
+        plain = isinstance(seed, (int, float, str, bytes, list, tuple)) or hasattr(seed, "dtype")
+        if left and plain and callsite.is_called_directly():
+            left -= 1
+            note_seed(journal, function, seed)
+
+    return note
 
 
 def mix_seed(value: int, id_: str, given: object) -> int:

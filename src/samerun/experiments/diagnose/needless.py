@@ -1,0 +1,37 @@
+"""Differences in operations that reach no step of the training: initial weights that are then replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from samerun.experiments.diagnose.controlled_runs import ControlledRuns
+from samerun.experiments.diagnose.result import FirstDifference
+from samerun.runs.plan import Plan
+
+_NOTE = "{}: {} at {} gives other values in each run, without effect: with the rest controlled, runs agree"
+
+
+def leave_out(settled: ControlledRuns, found: Sequence[FirstDifference]) -> list[FirstDifference]:
+    """Those of several first differences without which runs still differ, each tried by two whole runs.
+
+    Only operations of the setup are asked about: from the first step on, what differs goes into the weights.
+    """
+    left = list(found)
+    for item in found:
+        sources = {cause.source for cause in item.causes}
+        setup = item.difference.what == "operation" and item.difference.phase == "setup"
+        if len(left) < 2 or not setup or any(settled.way(source) != "control" for source in sources):
+            continue
+        with settled.prepared() as prepared:
+            plan = Plan(control=settled.control(without=sources))
+            named = " + ".join(sorted(sources))
+            proven = settled.further(f"is it without effect: {named}", 2, plan, prepared)
+        if proven.comparison.verdict != "same":
+            continue
+        settled.free(sources)
+        left.remove(item)
+        note = _NOTE.format(named, item.difference.name, item.difference.call_site or "an unknown line")
+        at = left[0]
+        left[0] = replace(at, notes=(*at.notes, note))
+    return left

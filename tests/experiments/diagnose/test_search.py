@@ -1,0 +1,18 @@
+"""Covers what `search.py` makes of findings, without a run."""
+
+from __future__ import annotations
+
+from samerun.experiments.diagnose.search import _name_made_anew
+from samerun.explaining.cause import Findings, make_cause
+from samerun.runs.difference import Evidence
+
+
+def test_a_file_that_each_run_makes_anew_is_named_though_a_fresh_folder_does_not_help() -> None:
+    """`shuf` in a shell script wrote it: nothing of that is seen, and runs from the same files differ too."""
+    file = make_cause(Evidence("input-data", 1.0, "part.tsv had other content", "train.py:3"))
+    generator = make_cause(Evidence("torch-cpu", 0.7, "drawn from"))
+    found = _name_made_anew(Findings(ruled_out=(generator, file)))
+    (cause,) = found.causes
+    assert (cause.source, cause.confirmed, cause.call_site) == ("input-data", False, "train.py:3")
+    assert "made it anew" in cause.evidence
+    assert found.ruled_out == (generator,)
