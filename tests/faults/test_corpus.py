@@ -1,11 +1,12 @@
 """The corpus is whole: its truths can be held against something. That they are true, verify.py shows."""
 
 import ast
+import subprocess
 from pathlib import Path
 
 import pytest
 from scoring.case import CASES, Case, load, read
-from scoring.copying import MARK, copy, mend, strip
+from scoring.copying import COMMENTED, MARK, Line, command, copy, environment, mend, strip
 
 from samerun.runs.schema import PHASES
 from samerun.sources.catalogue import find_sources
@@ -40,6 +41,10 @@ def of(cases: list[Case]):
     return pytest.mark.parametrize("case", cases, ids=lambda case: case.name)
 
 
+def marked(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.suffix in COMMENTED]
+
+
 def test_it_is_as_large_as_it_must_be():
     assert len(FAULTY) >= 40
     assert sum(case.clean for case in ALL) >= 8
@@ -70,7 +75,7 @@ def test_each_fault_has_its_lines_and_each_line_its_fault(case, tmp_path):
 def test_nothing_in_the_copy_gives_the_fault_away(case, tmp_path):
     copy(case, tmp_path / "copy")
     assert not (tmp_path / "copy" / "truth.toml").exists()
-    for path in (tmp_path / "copy").glob("*.py"):
+    for path in marked(tmp_path / "copy"):
         text = path.read_text()
         assert "# fault" not in text
         assert "drawn from" not in text
@@ -79,7 +84,7 @@ def test_nothing_in_the_copy_gives_the_fault_away(case, tmp_path):
 
 @of(ALL)
 def test_each_script_says_what_it_is_drawn_from(case):
-    assert (case.folder / case.script).read_text().startswith("# drawn from: ")
+    assert sum(path.read_text().startswith("# drawn from: ") for path in marked(case.folder)) == 1
 
 
 @of(FAULTY)
@@ -87,7 +92,7 @@ def test_each_mend_applies_and_leaves_a_script(case, tmp_path):
     copy(case, tmp_path / "copy")
     for fault in case.faults:
         mend(tmp_path / "copy", fault)
-    for path in (tmp_path / "copy").glob("*.py"):
+    for path in (tmp_path / "copy").rglob("*.py"):
         ast.parse(path.read_text())
 
 
@@ -119,6 +124,19 @@ def test_lines_are_those_of_the_copy_and_of_the_whole_statement(tmp_path):
     assert [line.number for line in copy(case, tmp_path / "copy")] == [2, 3, 4]
 
 
+def test_lines_may_lie_in_any_file_of_a_case_that_a_command_starts(tmp_path):
+    case = Case("case", tmp_path / "case", (), (), command=("bash", "launch.sh"))
+    (case.folder / "lib").mkdir(parents=True)
+    (case.folder / "launch.sh").write_text(
+        "# drawn from: x\nset -e\npython -m lib.train $RANDOM  # fault: environment\n"
+    )
+    (case.folder / "lib" / "train.py").write_text("import sys\nprint(sys.argv[1])  # fault: arguments\n")
+    lines = copy(case, tmp_path / "copy")
+    assert set(lines) == {Line("environment", "launch.sh", 2), Line("arguments", "train.py", 2)}
+    done = subprocess.run(command(case), cwd=tmp_path / "copy", env=environment(case), capture_output=True)
+    assert done.stdout.strip().isdigit()
+
+
 def test_of_a_loop_only_the_head_is_meant(tmp_path):
     text = "for name in names:  # fault: listing-order\n    use(name)\n    use(name)\n"
     (tmp_path / "case").mkdir()
@@ -127,8 +145,7 @@ def test_of_a_loop_only_the_head_is_meant(tmp_path):
 
 
 def test_every_folder_is_a_case_and_every_mark_is_read():
-    folders = {path.parent.name for path in CASES.glob("*/*.py")}
-    assert folders == {case.name for case in ALL}
-    for path in Path(CASES).glob("*/*.py"):
+    assert {path.relative_to(CASES).parts[0] for path in marked(CASES)} == {case.name for case in ALL}
+    for path in marked(CASES):
         for line in path.read_text().splitlines():
             assert ("# fault" in line) == bool(MARK.search(line)), f"{path}: {line}"

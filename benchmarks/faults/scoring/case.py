@@ -1,9 +1,10 @@
 """A script of the corpus and the truth about it.
 
-A case is a folder `cases/<name>/`: a script with the modules beside it, and `truth.toml`:
+A case is a folder `cases/<name>/`: a script with the modules and folders beside it, and `truth.toml`:
 
     style = ["cnn", "class"]          # what kind of training it is, for people
     script = "train.py"               # the default
+    command = ["bash", "launch.sh"]   # in place of the script; `python` in it is the one that runs this
     threads = 2                       # OMP_NUM_THREADS; default 1
     needs = ["/dev/shm"]              # paths without which it is left out
     packages = ["lightning"]          # modules without which it is left out; `make frameworks` installs them
@@ -22,8 +23,9 @@ A case is a folder `cases/<name>/`: a script with the modules beside it, and `tr
     mend = [["train.py", "old", "new"]]   # replacements by hand that mend it, each of a text that occurs once
     environment = { PYTHONHASHSEED = "0" }  # and settings that it takes besides
 
-The lines accepted are those that end in `# fault: <source>`. These comments and the line `# drawn from: …`
-are taken out of the copy that is run, so that nothing under test can profit from them.
+The lines accepted are those of its `.py` and `.sh` files that end in `# fault: <source>`. These comments and
+the line `# drawn from: …` are taken out of the copy that is run, so that nothing under test can profit from
+them.
 """
 
 from __future__ import annotations
@@ -70,6 +72,7 @@ class Case:
     style: tuple[str, ...]
     faults: tuple[Fault, ...]
     script: str = "train.py"
+    command: tuple[str, ...] = ()  # (): the script
     threads: int = 1
     needs: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
@@ -110,7 +113,7 @@ def read(folder: Path) -> Case:
     """The case in a folder; ValueError when its truth has a key or a value that has no meaning."""
     values = tomllib.loads((folder / "truth.toml").read_text())
     faults = tuple(_fault(folder, item) for item in values.pop("fault", []))
-    for key in ("style", "needs", "packages", "unseen"):
+    for key in ("style", "command", "needs", "packages", "unseen"):
         values[key] = tuple(values.get(key, ()))
     try:
         return Case(folder.name, folder, faults=faults, **values)

@@ -15,6 +15,7 @@ from scoring.case import Case, Fault
 MARK = re.compile(r"\s*# fault: ([a-z-]+)\s*$")
 HEADER = re.compile(r"^# drawn from: ")
 LEFT_OUT = {"truth.toml", "__pycache__"}
+COMMENTED = {".py", ".sh"}  # files that may hold marks
 
 
 @dataclass(frozen=True)
@@ -30,16 +31,19 @@ def copy(case: Case, folder: Path) -> list[Line]:
     """Copy the case into a new folder; returns every accepted line."""
     lines: list[Line] = []
     folder.mkdir(parents=True)
-    for path in sorted(case.folder.iterdir()):
-        if path.name in LEFT_OUT:
+    for path in sorted(case.folder.rglob("*")):
+        inside = path.relative_to(case.folder)
+        if path.is_dir() or LEFT_OUT & set(inside.parts):
             continue
-        if path.suffix != ".py":
-            shutil.copy(path, folder / path.name)
+        (folder / inside).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, folder / inside)
+        if path.suffix not in COMMENTED:
             continue
         text, marked = strip(path.read_text())
-        (folder / path.name).write_text(text)
+        (folder / inside).write_text(text)
         for source, number in marked:
-            lines += [Line(source, path.name, each) for each in statement(text, number)]
+            numbers = statement(text, number) if path.suffix == ".py" else [number]
+            lines += [Line(source, path.name, each) for each in numbers]
     return lines
 
 
@@ -86,7 +90,7 @@ def mend(folder: Path, fault: Fault) -> None:
 
 def command(case: Case) -> list[str]:
     """What runs the case in its copy."""
-    return [sys.executable, case.script]
+    return list(case.command) or [sys.executable, case.script]
 
 
 def environment(case: Case, *settings: dict[str, str]) -> dict[str, str]:
@@ -98,6 +102,7 @@ def environment(case: Case, *settings: dict[str, str]) -> dict[str, str]:
         if key not in unset and not key.startswith(("SAMERUN", "OMP_", "MKL_"))
     }
     kept["OMP_NUM_THREADS"] = str(case.threads)
+    kept["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), kept["PATH"]))  # `python` in a command
     for setting in settings:
         kept.update(setting)
     return kept

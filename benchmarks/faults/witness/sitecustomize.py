@@ -1,7 +1,8 @@
 """Follows a training by torch's own hooks and writes digests of what it sees: a second opinion on the truths.
 
 For `verify.py` alone; it shares no code with samerun. Put first on PYTHONPATH, with the folder to write to in
-FAULTS_WITNESS. Each process that trains writes `<name of the process>.json`: a list of [step, what, digest].
+FAULTS_WITNESS. Each process that trains writes `<name of the process>.json`: a list of [step, what, digest];
+a second one of that name, as where one program trains after another, `<name>-2.json`.
 """
 
 import atexit
@@ -86,7 +87,8 @@ def save():
     records.append([state["steps"], "end", digest(ends)])
     records.append([state["steps"], "buffers", digest([list(root.buffers()) for root in roots.values()])])
     name = multiprocessing.current_process().name
-    (FOLDER / f"{name}.json").write_text(json.dumps(records))
+    number = 1 + len([*FOLDER.glob(f"{name}.json"), *FOLDER.glob(f"{name}-*.json")])
+    (FOLDER / f"{name}{f'-{number}' if number > 1 else ''}.json").write_text(json.dumps(records))
 
 
 register_module_forward_pre_hook(before)
