@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class WorkerArrival(Source):
-    """`in_order=False`, `as_completed`, `imap_unordered`: whatever is ready first comes first."""
+    """`in_order=False`, `as_completed`, `imap_unordered`, `wait`, callbacks: what is ready comes first."""
 
     id = "worker-arrival"
     summary = "batches or results of a pool are taken in the order in which workers happen to finish them"
@@ -82,12 +82,14 @@ class WorkerArrival(Source):
             return None
         site = taken[-1].call_site
         text = f"results are taken as they happen to be ready, by {taken[-1].name} at {site}"
+        free = taken[-1].name not in completion_order.ORDERED
         # a generator drawn from in what comes in another order differs as well
         return Evidence(
             self.id,
             Strength.PLAUSIBLE if rows.has_rng_difference(difference) else Strength.STRONG,
             text,
             site,
+            beyond_control=free,
         )
 
     def _loader(self, difference: Difference) -> Evidence | None:
