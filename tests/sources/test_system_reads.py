@@ -488,3 +488,25 @@ def test_what_samerun_asks_to_describe_the_machine_is_no_read_of_the_script(trai
     assert run.steps == 2
     assert not trainer.rows(run, "system")
     assert "system-reads" not in {answer.source for answer in read_all_answers(run.path)}
+
+
+SPILLED = """
+import glob, numpy as np, tempfile, torch
+with tempfile.TemporaryDirectory() as folder:
+    for part in parts:
+        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as out:
+            np.save(out, part)
+    x = np.stack([np.load(path) for path in sorted(glob.glob(folder + "/*"))])
+loss = net(torch.tensor(x))
+"""
+
+
+@pytest.mark.parametrize(("listed", "line"), [(True, "NamedTemporaryFile"), (False, "TemporaryDirectory")])
+def test_files_that_are_gone_through_by_their_random_names(tmp_path, listed, line):
+    """The name of their folder goes into what differs as well, and decides nothing."""
+    program = Program(tmp_path, SPILLED)
+    made = [differing("system", "tempfile", program.at(word)) for word in ("TemporaryDirectory", "NamedTemp")]
+    listing = [differing("listing", "os.scandir", program.at("glob.glob"))] if listed else []
+    at = dict(what="operation", phase="forward", call_site=program.at("loss ="))
+    found = system.recognise(program.difference(*made, *listing, **at))
+    assert found.call_site == program.at(line)

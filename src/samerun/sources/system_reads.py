@@ -5,18 +5,24 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
 from samerun.answers import Answers
 from samerun.digest import digest_bytes
+from samerun.runs.difference import Difference, Evidence
 from samerun.runs.schema import STEADY
 from samerun.sources.base.system_value import World
+from samerun.sources.evidence import rows
 from samerun.sources.patching import attribute
 from samerun.sources.patching.replayed_calls import name_call
 from samerun.sources.patching.system_calls import CALLS, MODULES, NOTHING, UNKNOWN, Call, pack
 from samerun.sources.source import Journal, Undo
 from samerun.wrapping import Around
+
+_FOLDERS = re.compile(r"TemporaryDirectory|mkdtemp")
+_FILES = re.compile(r"TemporaryFile|mkstemp|mktemp")
 
 
 class SystemReads(World):
@@ -43,6 +49,26 @@ class SystemReads(World):
         r"|psutil\.|getsockname|getaddrinfo|gethostbyname|mk[sd]?temp\(|TemporaryFile|TemporaryDirectory"
         r"|get_ident|get_native_id|st_[amc]time|st_ino|get[amc]time\(|urlopen|requests\.|(?i:\brandom(blob)?\(\).*[\"'])"
     )
+
+    def recognise(self, difference: Difference) -> Evidence | None:
+        """As of any value; of temporary files that are listed, their names are it, and not their folder's."""
+        found = super().recognise(difference)
+        if (
+            found is None
+            or not difference.a.rows("listing")
+            or not self._has(_FOLDERS, difference, found.call_site)
+        ):
+            return found
+        reads = (row.call_site for row in self.reads(difference))
+        site = next((site for site in reads if self._has(_FILES, difference, site)), None)
+        if site is None:
+            return found
+        text = f"temporary files, whose names are made at {site}, are gone through by their names"
+        return replace(found, call_site=site, text=text)
+
+    @staticmethod
+    def _has(words: re.Pattern[str], difference: Difference, site: str | None) -> bool:
+        return words.search(rows.read_source_line(difference.a, site)) is not None
 
     def __init__(self) -> None:
         self._observed: set[Call] = set()
