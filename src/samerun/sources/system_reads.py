@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from types import FrameType
 from typing import Any
 
 from samerun.answers import Answers
 from samerun.digest import digest_bytes
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.schema import STEADY
 from samerun.sources.base.system_value import World
 from samerun.sources.evidence import rows
@@ -20,9 +20,6 @@ from samerun.sources.patching.replayed_calls import name_call
 from samerun.sources.patching.system_calls import CALLS, MODULES, NOTHING, UNKNOWN, Call, pack
 from samerun.sources.source import Journal, Undo
 from samerun.wrapping import Around
-
-_FOLDERS = re.compile(r"TemporaryDirectory|mkdtemp")
-_FILES = re.compile(r"TemporaryFile|mkstemp|mktemp")
 
 
 class SystemReads(World):
@@ -51,24 +48,30 @@ class SystemReads(World):
     )
 
     def recognise(self, difference: Difference) -> Evidence | None:
-        """As of any value; of temporary files that are listed, their names are it, and not their folder's."""
+        """As of any value; and temporary files that are listed and read again come in another order."""
         found = super().recognise(difference)
-        if (
-            found is None
-            or not difference.a.rows("listing")
-            or not self._has(_FOLDERS, difference, found.call_site)
-        ):
+        if found is not None and found.strength >= Strength.SEEN:
             return found
-        reads = (row.call_site for row in self.reads(difference))
-        site = next((site for site in reads if self._has(_FILES, difference, site)), None)
-        if site is None:
-            return found
-        text = f"temporary files, whose names are made at {site}, are gone through by their names"
-        return replace(found, call_site=site, text=text)
+        return self._named_at_random(difference) or found
 
-    @staticmethod
-    def _has(words: re.Pattern[str], difference: Difference, site: str | None) -> bool:
-        return words.search(rows.read_source_line(difference.a, site)) is not None
+    def _named_at_random(self, difference: Difference) -> Evidence | None:
+        """A file that got its name at a line of the user's was found by listing its folder, and read."""
+        if difference.origin is not None and (difference.origin.inputs_equal or difference.origin.draws):
+            return None
+        if rows.has_rng_difference(difference):
+            return None
+        sites = {row.call_site for row in self.reads(difference) if row.name == "tempfile"}
+        folders = {row.detail for row in difference.a.rows("listing")}
+        read = {row.detail for row in difference.a.rows("opened")}
+        for made in difference.a.rows("written"):
+            if (
+                made.call_site in sites
+                and made.detail in read
+                and os.path.dirname(str(made.detail)) in folders
+            ):
+                text = f"files that got a random name at {made.call_site} are listed, and read in that order"
+                return Evidence(self.id, Strength.STRONG, text, made.call_site)
+        return None
 
     def __init__(self) -> None:
         self._observed: set[Call] = set()
