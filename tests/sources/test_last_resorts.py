@@ -209,7 +209,9 @@ def test_the_threads_of_a_pool_are_noted(workers, named, observed):
     """The library starts them, and others that do none of the work."""
     notes = observed(threads)
     with ThreadPool(workers) as pool:
-        pool.map(int, "12")
+        for _ in range(2):
+            pool.map(int, "12")
+    assert [note.value for note in notes.of("threads")] == [workers]
     seen = side(*(row("threads", note.name, value=note.value) for note in notes.of("threads")))
     assert bool(threads.recognise(batch(a=seen, b=seen))) is named
 

@@ -52,9 +52,12 @@ def is_race(differences: Sequence[Difference], evidence: Sequence[Evidence]) -> 
 
 
 def is_free(evidence: Sequence[Evidence]) -> bool:
-    """Whether something that has no control may be the reason."""
+    """Whether something that has no control, or is beyond it, may be the reason."""
     known = find_sources()
-    return any(item.source in known and not known[item.source].controllable for item in evidence)
+    return any(
+        item.beyond_control or (item.source in known and not known[item.source].controllable)
+        for item in evidence
+    )
 
 
 def judge(comparison: Comparison, original: Difference, *, to_the_end: bool = False) -> Outcome:

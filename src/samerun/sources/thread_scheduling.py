@@ -9,7 +9,7 @@ import functools
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from types import FrameType
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from samerun.editing.edit import Edit, NoEdit
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from samerun.editing.user_program import Code
 
 _TAKEN = "Queue.get"
+_GIVING = "apply map starmap imap imap_unordered apply_async map_async starmap_async".split()  # noqa: SIM905
 _SHARING = "multiprocessing.Process.start"
 _SHARED = (
     "multiprocessing.sharedctypes",
@@ -169,16 +170,19 @@ def _note_processes(journal: Journal) -> Undo:
 
 
 def _note_thread_pools(journal: Journal) -> Undo:
-    """A pool starts its threads out of the library's own code."""
+    """Each line that gives work to a pool of threads, which the library starts out of its own code."""
+    owner: Any = sys.modules["multiprocessing.pool"]
+    seen: set[tuple[CodeType, int]] = set()
 
-    def init(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        made = original(*args, **kwargs)
-        if not _stands_by(sys._getframe(2)):
-            workers = SELF.of(args, kwargs)._processes  # it has threads besides that do none of the work
-            journal.note("threads", "ThreadPool", value=workers, user_only=True)
-        return made
+    def given(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        pool, caller = SELF.of(args, kwargs), sys._getframe(2)
+        place = caller.f_code, caller.f_lineno
+        if isinstance(pool, owner.ThreadPool) and place not in seen and not _stands_by(caller):
+            seen.add(place)  # its workers alone: it has threads besides that do none of the work
+            journal.note("threads", "ThreadPool", value=pool._processes, user_only=True)
+        return original(*args, **kwargs)
 
-    return wrap_attribute(sys.modules["multiprocessing.pool"].ThreadPool, "__init__", init)
+    return undo_all([wrap_attribute(owner.Pool, name, given) for name in _GIVING])
 
 
 def _note_tasks_in_threads(journal: Journal) -> Undo:
