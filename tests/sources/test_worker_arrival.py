@@ -217,6 +217,7 @@ def test_what_has_no_control_is_beyond_it(name, free):
     taken = side(row("arrival", name, call_site="train.py:7"))
     found = WorkerArrival().recognise(batch(a=taken, b=taken))
     assert (found.call_site, found.beyond_control) == ("train.py:7", free)
+    assert (found.advice is not None) is free  # that of the source speaks of what it has a control for
 
 
 def test_a_coroutine_function_that_is_noted_is_one_still():

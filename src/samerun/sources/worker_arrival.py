@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from samerun.editing.user_program import Code
 
 
+_NUMBERED = "give each result its number, and put them in the order of the numbers before they are used"
+
+
 class WorkerArrival(Source):
     """`in_order=False`, `as_completed`, `imap_unordered`, `wait`, callbacks: what is ready comes first."""
 
@@ -89,6 +92,7 @@ class WorkerArrival(Source):
             Strength.PLAUSIBLE if rows.has_rng_difference(difference) else Strength.STRONG,
             text,
             site,
+            _NUMBERED if free else None,
             beyond_control=free,
         )
 

@@ -12,7 +12,7 @@ class Config:
     lr: float = 4e-3
     shortest: int = 4
     longest: int = 48
-    warmup_seconds: float = 0.8
+    warmup_seconds: float = 4.0
     seed: int = 3
 
 
