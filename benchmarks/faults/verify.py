@@ -55,7 +55,7 @@ def check(case: Case, runs: int) -> tuple[list[str], str]:
         wrong.append("the witness saw no training")
     if not made[0][0].losses:
         wrong.append("no loss is printed")
-    share = sum(differ(a, b) for a, b in made) / len(made)
+    share = sum(differ(a, b, case.aside) for a, b in made) / len(made)
     said = f"{share:4.0%} of {len(made)} pairs differ, {seconds:.1f} s"
     if case.clean:
         if share:

@@ -83,12 +83,17 @@ def wrap(original: Any, hook: Around, home: ModuleType | None = None) -> Any:
             return original(*args, **kwargs)
         return making(original, args, kwargs)
 
+    async def awaited(*args: Any, **kwargs: Any) -> Any:
+        return await wrapper(*args, **kwargs)
+
     def release() -> None:
         nonlocal making
         making = None
 
-    dress(wrapper, original).__samerun_release__ = release
-    return wrapper
+    shown = awaited if inspect.iscoroutinefunction(original) else wrapper  # who asks what it is sees no other
+    dress(shown, original).__samerun_release__ = release
+    hide_frames(wrapper)
+    return shown
 
 
 def dress(function: Any, original: Any) -> Any:

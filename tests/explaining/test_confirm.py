@@ -173,6 +173,16 @@ def test_what_next_to_nothing_points_to_must_hold_in_six_runs() -> None:
     assert not names(confirm(HERE, both, alone, lambda source: True))["confirmed"]
 
 
+@pytest.mark.parametrize("beyond", [True, False])
+def test_beside_an_order_of_arrival_beyond_control_others_must_hold_in_six_runs(beyond: bool) -> None:
+    """Results that come as they are ready come alike in a few runs, whatever is controlled in them."""
+    arrival = replace(evidence("worker-arrival", strength=0.7)[0], beyond_control=beyond)
+    weak = evidence("hash-seed", strength=0.4)
+    trials = Trials(lambda on: "hash-seed" in on)
+    confirm(HERE, [arrival, *weak], trials, lambda source: True)
+    assert [count for sources, count in trials.tried if sources == ("hash-seed",)] == [3, *([6] * beyond)]
+
+
 def test_where_nothing_points_anywhere_only_whole_runs_are_proof() -> None:
     partings = [Difference(step=step, phase="data", what="input") for step in (0, 2)]
     assert is_race(partings, evidence())

@@ -9,6 +9,7 @@ import pytest
 
 from samerun.comparing.compare_runs import compare
 from samerun.sources.catalogue import find_sources
+from samerun.sources.resume_state import ResumeState
 
 PREPARE = """
 import os, sys, time
@@ -194,3 +195,33 @@ def test_a_forked_child_tells_too(trainer, draw, source):
     run = trainer.record("train.py")
     rows = [row for stem in stems(run) if ".helper-" in stem for row in trainer.rows(run, "draw", stem=stem)]
     assert [row.name for row in rows] == ([source] if source else [])
+
+
+DATABASE = """
+import sqlite3
+import torch
+study = sqlite3.connect("study.db")
+study.execute("create table if not exists trials (loss real)")
+sqlite3.connect(":memory:")
+count = study.execute("select count(*) from trials").fetchone()[0]
+with study:
+    study.execute("insert into trials values (1.0)")
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+model(torch.full((1, 4), float(count))).sum().backward()
+optimizer.step()
+"""
+
+
+def test_a_database_is_a_file_that_is_read_and_written(trainer):
+    """SQLite opens it by itself, past Python's `open`."""
+    trainer.script(DATABASE)
+    runs = [trainer.record("train.py") for _ in range(2)]
+    found = [
+        [row.what for row in trainer.rows(run, stem="rank0") if row.detail and row.detail.endswith(".db")]
+        for run in runs
+    ]
+    assert found == [["written"], ["opened", "written"]]
+    evidence = ResumeState().recognise(compare(*runs).difference)
+    assert evidence is not None and evidence.call_site == "train.py:4"

@@ -3,8 +3,12 @@
 Covers `evidence/rows.py`, `memory_address.py` and `thread_scheduling.py`.
 """
 
+import asyncio
+import importlib
 import multiprocessing.queues  # the source waits for its import
+import sys
 import threading
+from multiprocessing.pool import ThreadPool
 
 import pytest
 import torch
@@ -170,3 +174,56 @@ def test_threads_are_not_blamed_when_something_else_explains_it():
     assert threads.recognise(batch(a=alive(4.0), b=alive(4.0), **rng)) is None
     a, b = (alive(4.0, row("seed", "random.seed", digest=digest)) for digest in (ONE, TWO))
     assert threads.recognise(batch(a=a, b=b)) is None
+
+
+def _hold(count, start):
+    """So many processes at once, and their ends."""
+    context = multiprocessing.get_context("fork")
+    held = context.Event()
+    children = [context.Process(target=held.wait, args=(60,)) for _ in range(count)]
+    for child in children:
+        start(child)
+    held.set()
+    for child in children:
+        child.join()
+
+
+@pytest.mark.parametrize(("shares", "values"), [(True, [1, 2, 3]), (False, [])])
+def test_processes_that_share_memory_are_noted(shares, values, observed, monkeypatch):
+    for module in ("multiprocessing.sharedctypes", "multiprocessing.shared_memory"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    if shares:
+        importlib.import_module("multiprocessing.shared_memory")
+    notes = observed(threads)
+    _hold(3, lambda child: child.start())
+    assert [note.value for note in notes.of("threads")] == values
+
+
+def test_processes_that_share_memory_and_nothing_else():
+    shared = side(row("threads", "multiprocessing.Process.start", value=3.0, call_site="train.py:30"))
+    assert "3 processes were alive that share memory" in threads.recognise(batch(a=shared, b=shared)).text
+
+
+@pytest.mark.parametrize(("workers", "named"), [(3, True), (1, False)])
+def test_the_threads_of_a_pool_are_noted(workers, named, observed):
+    """The library starts them, and others that do none of the work."""
+    notes = observed(threads)
+    with ThreadPool(workers) as pool:
+        for _ in range(2):
+            pool.map(int, "12")
+    assert [note.value for note in notes.of("threads")] == [workers]
+    seen = side(*(row("threads", note.name, value=note.value) for note in notes.of("threads")))
+    assert bool(threads.recognise(batch(a=seen, b=seen))) is named
+
+
+@pytest.mark.parametrize("by", ["to_thread", "run_in_executor"])
+def test_tasks_that_run_in_threads_are_noted(by, observed):
+    async def load():
+        if by == "to_thread":
+            await asyncio.to_thread(int)
+        else:
+            await asyncio.get_running_loop().run_in_executor(None, int)
+
+    notes = observed(threads)
+    asyncio.run(load())
+    assert [note.value for note in notes.of("threads")] == [2]

@@ -186,3 +186,42 @@ def test_that_another_file_was_read_explains_nothing_and_that_one_has_changed_do
     one, two = differing("opened", "open", site, detail="1.pt")
     hashed, _ = seen(program, (one, replace(two, detail=other)), phase="data", what="input", call_site=site)
     assert (None if hashed is None else hashed.strength) == strength
+
+
+def test_a_loop_over_weak_references_is_the_line_of_their_order(tmp_path: Path) -> None:
+    text = """
+    import weakref
+    class Node:
+        alive = weakref.WeakSet()
+        def __init__(self):
+            Node.alive.add(self)
+        @classmethod
+        def number(cls):
+            return {node: n for n, node in enumerate(cls.alive)}
+    """
+    program = Program(tmp_path, text)
+    assert told(seen(program)[1]) == (0.7, program.at("enumerate(cls.alive)"))
+
+
+WRITES = """
+import json
+labels = list({row["label"].strip() for row in rows})
+json.dump(labels, open("labels.json", "w"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "helper", "strength"),
+    [("", True, 0.7), ("sorted", True, None), ("", False, None), ("drawn", True, 0.4)],
+)
+def test_a_file_that_another_program_made_of_a_set(tmp_path, before, helper, strength) -> None:
+    """The training reads what another program of the command wrote, in the order of its hashes."""
+    text = WRITES.replace("list(", "sorted(") if before == "sorted" else WRITES
+    program = Program(tmp_path, "import json\nlabels = json.load(open('labels.json'))\n")
+    (tmp_path / "prepare.py").write_text(text)
+    process = "rank0.helper-1" if helper else "rank0"
+    wrote = differing("written", "open", "prepare.py:4", detail="labels.json", process=process)
+    read = differing("opened", "open", "train.py:2", detail="labels.json")
+    drew = [differing("entropy", "os.urandom", "prepare.py:9", process=process)] if before == "drawn" else []
+    found = seen(program, wrote, read, *drew)[0]
+    assert told(found) == (None if strength is None else (strength, "prepare.py:3"))

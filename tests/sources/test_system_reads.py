@@ -502,3 +502,20 @@ def test_what_samerun_asks_to_describe_the_machine_is_no_read_of_the_script(trai
     assert run.steps == 2
     assert not trainer.rows(run, "system")
     assert "system-reads" not in {answer.source for answer in read_all_answers(run.path)}
+
+
+@pytest.mark.parametrize(
+    ("listed", "read", "found"), [(True, True, True), (False, True, False), (True, False, False)]
+)
+def test_files_that_are_gone_through_by_their_random_names(listed, read, found):
+    """The name of their folder is another one as well, and decides nothing."""
+    made = [differing("system", "tempfile", site) for site in ("train.py:2", "train.py:5")]
+    path = "/tmp/tmp1/part-1.npy"
+    made += [differing("written", "open", "train.py:5", detail=path)]
+    made += [differing("listing", "folder", "train.py:7", detail="/tmp/tmp1")] if listed else []
+    made += [differing("opened", "open", "train.py:8", detail=path)] if read else []
+    a, b = (side(*(pair[number] for pair in made)) for number in (0, 1))
+    evidence = system.recognise(batch(a=a, b=b))
+    assert (None if evidence is None else evidence.call_site) == ("train.py:5" if found else None)
+    drawn = dict(rng_first={"torch-cpu": 0}, drawn=frozenset({"torch-cpu"}))
+    assert system.recognise(batch(a=a, b=b, **drawn)) is None

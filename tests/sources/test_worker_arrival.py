@@ -1,15 +1,23 @@
 """Covers `patching/completion_order.py`."""
 
 import asyncio
+import inspect
+from concurrent import futures
+from multiprocessing import Pipe, connection
+from multiprocessing.pool import ThreadPool
+from pathlib import Path
 
 import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from samerun.runs.plan import Control
+from samerun import wrapping
+from samerun.recording.evidence_log import Journal
+from samerun.runs.plan import Control, Plan
+from samerun.sources.patching import completion_order
 from samerun.sources.worker_arrival import WorkerArrival
 
-from .differences import batch, side
+from .differences import batch, row, side
 
 
 class Waiting(Dataset):
@@ -79,9 +87,6 @@ def test_recognises(in_order, columns, strength):
 
 
 def test_results_of_a_pool_come_as_they_were_asked_for():
-    import concurrent.futures as futures
-    from multiprocessing.pool import ThreadPool
-
     def slow_first(n):
         if n == 0:
             assert ready.wait(60)
@@ -152,5 +157,72 @@ def test_tasks_that_are_iterated_asynchronously_keep_their_order():
     undo = WorkerArrival().control(Control())
     try:
         assert asyncio.run(take()) == [(0, True), (1, True), (2, True)]
+    finally:
+        undo()
+
+
+def taken_by(use):
+    """What of the names of "arrival" rows a use leaves, and where."""
+    journal = Journal(Plan())
+    undos = [completion_order.note_uses(module, journal) for module in completion_order.MODULES]
+    try:
+        use()
+    finally:
+        wrapping.undo_all(undos)()
+    return [(record.name, Path(str(record.call_site).partition(":")[0]).name) for record in journal.early]
+
+
+async def _wait(return_when, times=1):
+    for _ in range(times):
+        await asyncio.wait([asyncio.create_task(asyncio.sleep(0))], return_when=return_when)
+
+
+def _wait_for_pipes(count):
+    pipes = [Pipe() for _ in range(count)]
+    for _, there in pipes:
+        there.send(1)
+    connection.wait([here for here, _ in pipes], 5)
+
+
+def _call_back(**callbacks):
+    with ThreadPool(2) as pool:
+        pool.apply_async(int, **callbacks).get()
+        pool.map(int, "12")
+
+
+def _futures_wait(*args, **kwargs):
+    with futures.ThreadPoolExecutor(2) as pool:
+        futures.wait([pool.submit(int)], *args, **kwargs)
+
+
+@pytest.mark.parametrize(
+    ("use", "names"),
+    [
+        (lambda: asyncio.run(_wait(asyncio.FIRST_COMPLETED, times=3)), ["asyncio.wait"]),  # once for a line
+        (lambda: asyncio.run(_wait(asyncio.ALL_COMPLETED)), []),
+        (lambda: _futures_wait(None, "FIRST_EXCEPTION"), ["concurrent.futures.wait"]),
+        (lambda: _futures_wait(), []),
+        (lambda: _call_back(callback=print), ["apply_async"]),
+        (lambda: _call_back(), []),
+        (lambda: _wait_for_pipes(2), ["connection.wait"]),
+        (lambda: _wait_for_pipes(1), []),
+    ],
+)
+def test_notes_who_takes_what_is_ready_first(use, names):
+    assert taken_by(use) == [(name, "test_worker_arrival.py") for name in names]
+
+
+@pytest.mark.parametrize(("name", "free"), [("as_completed", False), ("asyncio.wait", True)])
+def test_what_has_no_control_is_beyond_it(name, free):
+    taken = side(row("arrival", name, call_site="train.py:7"))
+    found = WorkerArrival().recognise(batch(a=taken, b=taken))
+    assert (found.call_site, found.beyond_control) == ("train.py:7", free)
+    assert (found.advice is not None) is free  # that of the source speaks of what it has a control for
+
+
+def test_a_coroutine_function_that_is_noted_is_one_still():
+    undo = completion_order.note_uses("asyncio", Journal(Plan()))
+    try:
+        assert inspect.iscoroutinefunction(asyncio.wait)
     finally:
         undo()

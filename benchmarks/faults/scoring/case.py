@@ -12,6 +12,7 @@ A case is a folder `cases/<name>/`: a script with the modules and folders beside
     rare = true                       # fires in fewer than 9 of 10 pairs: never counted as a false `same`
     hard = "late start"               # why it is hard, if it is
     unseen = ["loss"]                 # what does not show it, checked by `verify.py`
+    aside = ["input", "output"]       # of a clean one: what may differ, since it reaches nothing
 
     [[fault]]                         # none: the script is clean, and the truth is `same`
     source = "python-random"          # id of the catalogue
@@ -80,6 +81,7 @@ class Case:
     rare: bool = False
     hard: str | None = None
     unseen: tuple[str, ...] = ()
+    aside: tuple[str, ...] = ()
 
     @property
     def clean(self) -> bool:
@@ -113,7 +115,7 @@ def read(folder: Path) -> Case:
     """The case in a folder; ValueError when its truth has a key or a value that has no meaning."""
     values = tomllib.loads((folder / "truth.toml").read_text())
     faults = tuple(_fault(folder, item) for item in values.pop("fault", []))
-    for key in ("style", "command", "needs", "packages", "unseen"):
+    for key in ("style", "command", "needs", "packages", "unseen", "aside"):
         values[key] = tuple(values.get(key, ()))
     try:
         return Case(folder.name, folder, faults=faults, **values)

@@ -52,10 +52,13 @@ def is_race(differences: Sequence[Difference], evidence: Sequence[Evidence]) -> 
 
 
 def is_free(evidence: Sequence[Evidence]) -> bool:
-    """Whether something may be the reason that has no control, and that no run can be given again."""
+    """Whether something may be the reason that no control holds, and that no run can be given again."""
     known = find_sources()
-    held = {item.source: known.get(item.source) for item in evidence}
-    return any(source and not (source.controllable or source.can_replay()) for source in held.values())
+    held = [(item.beyond_control, known.get(item.source)) for item in evidence]
+    return any(
+        beyond or (source is not None and not (source.controllable or source.can_replay()))
+        for beyond, source in held
+    )
 
 
 def judge(comparison: Comparison, original: Difference, *, to_the_end: bool = False) -> Outcome:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _WHOLE = 32 << 20  # bytes of one file that are digested when it is opened
 _BUDGET = 1 << 30  # bytes digested by one process; later files are known by size alone
+_UNNAMED = ("", ":memory:")  # databases that are no files
 _SKIPPED = (".pyc", ".so", ".pth")
 
 
@@ -47,6 +48,12 @@ class Files:
                 raise
         finally:
             self._busy = False
+
+    def connected(self, arguments: tuple[Any, ...]) -> None:
+        """Note a database of SQLite that is connected to: it is read, and may be written."""
+        if isinstance(arguments[0], (str, bytes, os.PathLike)) and os.fsdecode(arguments[0]) not in _UNNAMED:
+            self.opened((arguments[0], "r", os.O_RDONLY))
+            self.opened((arguments[0], "r+", os.O_RDWR))
 
     def _opened(self, file: Any, mode: str | None, flags: int) -> None:
         if isinstance(file, int):
@@ -105,11 +112,14 @@ def _read_size(path: str) -> float:
 
 def observe(journal: Journal) -> None:
     """From here on, note what the process opens. An audit hook cannot be taken out again."""
-    opened = Files(journal).opened
+    files = Files(journal)
+    opened, connected = files.opened, files.connected
 
     # Called for every audited event, and id() is one: a function costs a third of a bound method there.
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if event == "open":
             opened(arguments)
+        elif event == "sqlite3.connect":
+            connected(arguments)
 
     sys.addaudithook(hook)

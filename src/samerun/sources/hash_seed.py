@@ -13,8 +13,9 @@ from samerun import lineage
 from samerun.answers import START, Answers
 from samerun.editing.edit import Edit, NoEdit
 from samerun.errors import TooLate, UsageError
-from samerun.runs.difference import Difference, Evidence, Side, Strength
+from samerun.runs.difference import Difference, Evidence, Row, Side, Strength
 from samerun.runs.plan import Control
+from samerun.runs.source_lines import parse_site
 from samerun.sources.evidence import rows
 from samerun.sources.evidence.hash_order import read_hashing
 from samerun.sources.source import Kind, Settings, Source, Undo, Variant
@@ -103,6 +104,9 @@ class HashSeed(Source):
                 return Evidence(
                     self.id, Strength.STRONG, f"{said}, and the line depends on hashes: {text}", site
                 )
+        made = rows.find_made_by_helper(difference)
+        if made is not None and not rows.has_rng_difference(difference):
+            return self._made_elsewhere(difference.a, made, said)
         if seed is not None or rows.is_explained(difference):
             return None
         seen = read_hashing(difference.a)
@@ -120,6 +124,18 @@ class HashSeed(Source):
             text = f"{said}; no line of the script hashes, but a library may"
             return Evidence(self.id, Strength.REMOTE, text, difference.call_site)
         return Evidence(self.id, Strength.PLAUSIBLE, f"{said}, and {first} depends on hashes", first)
+
+    def _made_elsewhere(self, side: Side, made: Row, said: str) -> Evidence | None:
+        """Another program of the command made a file of what it has in sets."""
+        own = [row for row in side.evidence if row.process == made.process]
+        places = (parse_site(row.call_site) for row in own)
+        seen = read_hashing(side, dict.fromkeys(at[0] for at in places if at is not None))
+        site = None if seen is None else seen.first(("text", "unknown"), ())
+        if site is None:
+            return None
+        drawn = any(row.what in ("draw", "unseeded", "entropy", "clock", "listing") for row in own)
+        text = f"{said}, and {made.detail}, written at {made.call_site}, may hold the order at {site}"
+        return Evidence(self.id, Strength.PLAUSIBLE if drawn else Strength.STRONG, text, site)
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Sets gone through in sorted order, and hashes of text that are the same in each process."""

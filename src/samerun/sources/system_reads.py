@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -45,6 +46,32 @@ class SystemReads(World):
         r"|psutil\.|getsockname|getaddrinfo|gethostbyname|mk[sd]?temp\(|TemporaryFile|TemporaryDirectory"
         r"|get_ident|get_native_id|st_[amc]time|st_ino|get[amc]time\(|urlopen|requests\.|(?i:\brandom(blob)?\(\).*[\"'])"
     )
+
+    def recognise(self, difference: Difference) -> Evidence | None:
+        """As of any value; and temporary files that are listed and read again come in another order."""
+        found = super().recognise(difference)
+        if found is not None and found.strength >= Strength.SEEN:
+            return found
+        return self._named_at_random(difference) or found
+
+    def _named_at_random(self, difference: Difference) -> Evidence | None:
+        """A file that got its name at a line of the user's was found by listing its folder, and read."""
+        if difference.origin is not None and (difference.origin.inputs_equal or difference.origin.draws):
+            return None
+        if rows.has_rng_difference(difference):
+            return None
+        sites = {row.call_site for row in self.reads(difference) if row.name == "tempfile"}
+        folders = {row.detail for row in difference.a.rows("listing")}
+        read = {row.detail for row in difference.a.rows("opened")}
+        for made in difference.a.rows("written"):
+            if (
+                made.call_site in sites
+                and made.detail in read
+                and os.path.dirname(str(made.detail)) in folders
+            ):
+                text = f"files that got a random name at {made.call_site} are listed, and read in that order"
+                return Evidence(self.id, Strength.STRONG, text, made.call_site)
+        return None
 
     def __init__(self) -> None:
         self._observed: set[Call] = set()

@@ -9,7 +9,7 @@ import functools
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from types import FrameType
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from samerun.editing.edit import Edit, NoEdit
@@ -17,12 +17,18 @@ from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.sources.evidence import rows
 from samerun.sources.patching import attribute, imported
 from samerun.sources.source import Journal, Kind, Settings, Source, Undo, Variant
-from samerun.wrapping import undo_all, wrap_attribute
+from samerun.wrapping import SELF, undo_all, wrap_attribute
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
 
 _TAKEN = "Queue.get"
+_GIVING = "apply map starmap imap imap_unordered apply_async map_async starmap_async".split()  # noqa: SIM905
+_SHARING = "multiprocessing.Process.start"
+_SHARED = (
+    "multiprocessing.sharedctypes",
+    "multiprocessing.shared_memory",
+)  # imported by whoever shares memory
 # Whose threads and queues decide nothing: progress bars, logs of metrics, debuggers. And torch's own loader,
 # which puts batches into their order, or leaves it to worker-arrival to say that it does not.
 _BARS_AND_LOGS = "tqdm wandb tensorboard tensorboardX mlflow comet_ml neptune clearml"
@@ -40,7 +46,12 @@ class ThreadScheduling(Source):
     evidence = "threads"
     controllable = False
     hooks_into = "threading"
-    also_hooks_into = ("multiprocessing.queues",)
+    also_hooks_into = (
+        "multiprocessing.queues",
+        "multiprocessing.process",
+        "multiprocessing.pool",
+        "asyncio",
+    )
 
     def __init__(self) -> None:
         self._observed: set[str] = set()  # the modules that are seen to already
@@ -51,6 +62,9 @@ class ThreadScheduling(Source):
         for module, holds, watch in (
             ("threading", "Thread", _note_threads),
             ("multiprocessing.queues", "SimpleQueue", _note_queues),
+            ("multiprocessing.process", "BaseProcess", _note_processes),
+            ("multiprocessing.pool", "ThreadPool", _note_thread_pools),
+            ("asyncio", "to_thread", _note_tasks_in_threads),
         ):
             if module not in self._observed and imported.has(module, holds):
                 self._observed.add(module)
@@ -91,6 +105,8 @@ class ThreadScheduling(Source):
         if difference.a.rows("arrival"):  # the order in which results are taken is another source's
             text = f"{alive}, which may share more than the order in which their results are taken"
             return Evidence(self.id, Strength.LAST_RESORT, text, found.call_site)
+        if found.name == _SHARING:
+            alive = f"{most:.0f} processes were alive that share memory"
         text = f"{alive}, and nothing else that was recorded explains it"
         return Evidence(self.id, Strength.FAIR, text, found.call_site)
 
@@ -137,6 +153,53 @@ def _note_queues(journal: Journal) -> Undo:
         return wrap_attribute(kind, "get", get)
 
     return attribute.undo_all([wrapped(queues.Queue), wrapped(queues.SimpleQueue)])
+
+
+def _note_processes(journal: Journal) -> Undo:
+    """Each that begins beside another one, where they share memory: who fills it first is not fixed."""
+
+    def start(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not _stands_by(sys._getframe(2)) and any(name in sys.modules for name in _SHARED):
+            import multiprocessing
+
+            alive = len(multiprocessing.active_children()) + 1
+            journal.note("threads", _SHARING, value=alive, user_only=True)
+        return original(*args, **kwargs)
+
+    return wrap_attribute(sys.modules["multiprocessing.process"].BaseProcess, "start", start)
+
+
+def _note_thread_pools(journal: Journal) -> Undo:
+    """Each line that gives work to a pool of threads, which the library starts out of its own code."""
+    owner: Any = sys.modules["multiprocessing.pool"]
+    seen: set[tuple[CodeType, int]] = set()
+
+    def given(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        pool, caller = SELF.of(args, kwargs), sys._getframe(2)
+        place = caller.f_code, caller.f_lineno
+        if isinstance(pool, owner.ThreadPool) and place not in seen and not _stands_by(caller):
+            seen.add(place)  # its workers alone: it has threads besides that do none of the work
+            journal.note("threads", "ThreadPool", value=pool._processes, user_only=True)
+        return original(*args, **kwargs)
+
+    return undo_all([wrap_attribute(owner.Pool, name, given) for name in _GIVING])
+
+
+def _note_tasks_in_threads(journal: Journal) -> Undo:
+    """So does a loop of tasks: of those that are in its threads, each may be the first."""
+
+    def handed(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not _stands_by(sys._getframe(2)):
+            journal.note("threads", "asyncio", value=threading.active_count() + 1, user_only=True)
+        return original(*args, **kwargs)
+
+    owner: Any = sys.modules["asyncio"]
+    return undo_all(
+        [
+            wrap_attribute(owner, "to_thread", handed),
+            wrap_attribute(owner.BaseEventLoop, "run_in_executor", handed),
+        ]
+    )
 
 
 def _stands_by(caller: FrameType) -> bool:

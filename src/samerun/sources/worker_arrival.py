@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from samerun.editing.user_program import Code
 
 
+_NUMBERED = "give each result its number, and put them in the order of the numbers before they are used"
+
+
 class WorkerArrival(Source):
-    """`in_order=False`, `as_completed`, `imap_unordered`: whatever is ready first comes first."""
+    """`in_order=False`, `as_completed`, `imap_unordered`, `wait`, callbacks: what is ready comes first."""
 
     id = "worker-arrival"
     summary = "batches or results of a pool are taken in the order in which workers happen to finish them"
@@ -82,12 +85,15 @@ class WorkerArrival(Source):
             return None
         site = taken[-1].call_site
         text = f"results are taken as they happen to be ready, by {taken[-1].name} at {site}"
+        free = taken[-1].name not in completion_order.ORDERED
         # a generator drawn from in what comes in another order differs as well
         return Evidence(
             self.id,
             Strength.PLAUSIBLE if rows.has_rng_difference(difference) else Strength.STRONG,
             text,
             site,
+            _NUMBERED if free else None,
+            beyond_control=free,
         )
 
     def _loader(self, difference: Difference) -> Evidence | None:

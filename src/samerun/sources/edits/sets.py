@@ -67,6 +67,16 @@ def is_set(code: Code, place: Place, depth: int = _DEEPEST) -> bool:
     return any(_is_annotated(*item) or is_set(code, item, depth - 1) for item in values)
 
 
+def find_ordered_weak_sets(code: Code) -> Iterator[Place]:
+    """The sets of weak references that something goes through: in the order of addresses."""
+    for file in code.files:
+        for node in file.every(ast.expr):
+            if isinstance(node, (ast.Name, ast.Attribute)) and _is_gone_through(file, node):
+                values = [value for _, value in find_given(code, (file, node))]
+                if any(isinstance(value, ast.Call) and get_last_name(value) == "WeakSet" for value in values):
+                    yield file, node
+
+
 def find_popped(code: Code) -> Iterator[Place]:
     """The sets that elements are taken out of by `.pop()`, in their own order."""
     for file in code.files:

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from samerun.editing.source_file import get_last_name
 from samerun.runs import untrusted
@@ -15,6 +15,9 @@ from samerun.runs.difference import Side
 from samerun.runs.source_lines import MOST_BYTES, parse_site
 from samerun.sources.evidence import rows
 from samerun.sources.evidence.addresses import is_hashed_by_address, takes_address
+
+if TYPE_CHECKING:
+    from samerun.editing.source_file import File
 
 _CUTS = (ast.Mod, ast.FloorDiv, ast.RShift, ast.BitAnd)  # what makes a small number of an address
 
@@ -62,34 +65,32 @@ class Hashing:
         return next((item.site for item in self.orders if item.kind in kinds), next(iter(otherwise), None))
 
 
-def read_hashing(side: Side) -> Hashing | None:
-    """What the files that ran contain; None when none of them can be read."""
-    folder, paths = side.manifest.get("cwd"), side.settings.get("code", {})
+def read_hashing(side: Side, files: Collection[str] | None = None) -> Hashing | None:
+    """What the files that ran (or these) contain; None when none of them can be read."""
+    folder, paths = side.manifest.get("cwd"), side.settings.get("code", {}) if files is None else files
     if not isinstance(folder, str):
         return None
     found = [(path, seen) for path in paths if (seen := _read(str(Path(folder, path)))) is not None]
     if not found:
         return None
     lines = [tuple(f"{path}:{n}" for path, seen in found for n in seen[which]) for which in range(3)]
-    return Hashing(lines[0], lines[1], lines[2], _find_orders(side))
+    return Hashing(lines[0], lines[1], lines[2], _find_orders(side, files))
 
 
-def _find_orders(side: Side) -> tuple[Order, ...]:
+def _find_orders(side: Side, files: Collection[str] | None) -> tuple[Order, ...]:
     from samerun.sources.edits import sets
 
-    code = rows.read_code(side)
+    code = rows.read_code(side, files)
     if code is None:
         return ()
+
+    def make(file: File, node: ast.expr, kind: Kind) -> Order:
+        return Order(f"{file.path}:{node.lineno}", kind, file.path, *file.reach(node))
+
     try:
-        return tuple(
-            Order(
-                f"{file.path}:{node.lineno}",
-                sets.classify_elements(code, (file, node)),
-                file.path,
-                *file.reach(node),
-            )
-            for file, node in (*sets.find_ordered_sets(code), *sets.find_popped(code), *sets.hashes(code))
-        )
+        gone_through = (*sets.find_ordered_sets(code), *sets.find_popped(code), *sets.hashes(code))
+        found = [make(file, node, sets.classify_elements(code, (file, node))) for file, node in gone_through]
+        return (*found, *(make(*place, "object") for place in sets.find_ordered_weak_sets(code)))
     except (LookupError, ValueError, AttributeError, TypeError, RecursionError):
         return ()  # code of a form that was not thought of: what `_read` found must do
 

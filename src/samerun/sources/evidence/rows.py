@@ -73,6 +73,17 @@ def is_in_helper(row: Row) -> bool:
     return f".{HELPER}" in row.process
 
 
+def find_made_by_helper(difference: Difference) -> Row | None:
+    """Run A's writing, in a program that does not train, of a file that the training found otherwise in B."""
+    changed = {
+        a.detail
+        for a, b in match_pairs(difference, "opened")
+        if a is not None and b is not None and a.detail == b.detail and a.digest != b.digest
+    }
+    made = (row for row in difference.a.rows("written") if row.detail in changed and is_in_helper(row))
+    return next(made, None)
+
+
 def count_lines_before(row: Row, seed: Row) -> int:
     """How many lines a read stands before a seeding in the same file and process; very many elsewhere."""
     read, at = parse_site(row.call_site), parse_site(seed.call_site)
@@ -102,15 +113,17 @@ def read_source_line(side: Side, site: str | None) -> str:
     return ""
 
 
-def read_code(side: Side) -> Code | None:
-    """The user's files as they are now, None when it is not known where they are."""
+def read_code(side: Side, files: Collection[str] | None = None) -> Code | None:
+    """The user's files that ran (or these) as they are now, None when it is not known where they are."""
     from samerun.editing.user_program import Code
 
     folder = side.manifest.get("cwd")
     if not isinstance(folder, str):
         return None
     command = tuple(map(str, side.manifest.get("command") or ()))
-    return Code(Path(folder), command, dict.fromkeys(side.settings.get("code", {}), ""))
+    return Code(
+        Path(folder), command, dict.fromkeys(side.settings.get("code", {}) if files is None else files, "")
+    )
 
 
 def has_rng_difference(difference: Difference) -> bool:

@@ -3,6 +3,7 @@
 https://docs.python.org/3/library/concurrent.futures.html#concurrent.futures.as_completed
 https://docs.python.org/3/library/asyncio-task.html#asyncio.as_completed
 https://docs.python.org/3/library/multiprocessing.html#multiprocessing.pool.Pool.imap_unordered
+https://docs.python.org/3/library/multiprocessing.html#multiprocessing.connection.wait
 """
 
 from __future__ import annotations
@@ -11,26 +12,60 @@ import inspect
 import itertools
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
+from types import CodeType
 from typing import Any
 
 from samerun import wrapping
 from samerun.sources.source import Journal, Undo
+from samerun.wrapping import Around
 
 MODULES = {  # and what they have for it
     "concurrent.futures": "as_completed",
     "asyncio": "as_completed",
     "multiprocessing.pool": "Pool",
+    "multiprocessing.connection": "wait",
 }
+ORDERED = frozenset(("as_completed", "imap_unordered"))  # what `keep_order` takes hold of
+_CALLBACKS = ("apply_async", "map_async", "starmap_async")
 
 
 def note_uses(module: str, journal: Journal) -> Undo:
-    """Note each use by the user's code of what this module has, in an "arrival" row."""
-    return _wrap_module(module, lambda name: journal.note("arrival", name, user_only=True))
+    """Note each use by the user's code of what this module has, in an "arrival" row: one for each line."""
+    seen: set[tuple[CodeType, int]] = set()
+
+    def note(name: str, asks: Callable[[tuple[Any, ...], dict[str, Any]], bool]) -> Around:
+        def noted(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            caller = sys._getframe(2)
+            if inspect.iscoroutinefunction(original) and caller.f_back:
+                caller = caller.f_back
+            if (caller.f_code, caller.f_lineno) not in seen and asks(args, kwargs):
+                seen.add((caller.f_code, caller.f_lineno))
+                journal.note("arrival", name, user_only=True)
+            return original(*args, **kwargs)
+
+        return noted
+
+    owner: Any = sys.modules[module]
+    if module == "multiprocessing.pool":
+        uses = [("imap_unordered", _always), *((name, _has_callback) for name in _CALLBACKS)]
+        return wrapping.undo_all(
+            [wrapping.wrap_attribute(owner.Pool, name, note(name, asks)) for name, asks in uses]
+        )
+    if module == "multiprocessing.connection":
+        return wrapping.wrap_attribute(owner, "wait", note("connection.wait", _has_several))
+    return wrapping.undo_all(
+        [
+            wrapping.wrap_attribute(owner, "as_completed", note("as_completed", _always)),
+            wrapping.wrap_attribute(owner, "wait", note(f"{module}.wait", _returns_early)),
+        ]
+    )
 
 
 def keep_order(module: str) -> Undo:
-    """Hand results over as they were asked for."""
+    """Hand results over as they were asked for, by what `ORDERED` names."""
+    if module == "multiprocessing.connection":
+        return lambda: None
     if module == "multiprocessing.pool":
         pool: Any = sys.modules[module].Pool
         imap = pool.imap
@@ -46,17 +81,22 @@ def keep_order(module: str) -> Undo:
     return _order_futures(sys.modules[module])
 
 
-def _wrap_module(module: str, used: Callable[[str], None]) -> Undo:
-    owner: Any = sys.modules[module]
-    name = "as_completed"
-    if module == "multiprocessing.pool":
-        owner, name = owner.Pool, "imap_unordered"
+def _always(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    return True
 
-    def noted(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        used(name)
-        return original(*args, **kwargs)
 
-    return wrapping.wrap_attribute(owner, name, noted)
+def _has_callback(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    return (kwargs.get("callback") or (args[4] if len(args) > 4 else None)) is not None
+
+
+def _has_several(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    waited = wrapping.Parameter("object_list", 0).of(args, kwargs, ())
+    return isinstance(waited, Sized) and len(waited) > 1
+
+
+def _returns_early(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether `wait` of futures or tasks returns when some of them are ready, and not all."""
+    return bool(wrapping.Parameter("return_when", 2).of(args, kwargs, "ALL_COMPLETED") != "ALL_COMPLETED")
 
 
 def _order_futures(futures: Any) -> Undo:

@@ -1,0 +1,1 @@
+"""A tiny hyperparameter study around one model."""
