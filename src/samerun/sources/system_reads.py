@@ -47,12 +47,16 @@ class SystemReads(World):
         r"|get_ident|get_native_id|st_[amc]time|st_ino|get[amc]time\(|urlopen|requests\.|(?i:\brandom(blob)?\(\).*[\"'])"
     )
 
+    def __init__(self) -> None:
+        self._observed: set[Call] = set()
+        self._replayed: set[Call] = set()
+
     def recognise(self, difference: Difference) -> Evidence | None:
-        """As of any value; and temporary files that are listed and read again come in another order."""
+        """As of any value; else temporary files that are listed by their names, or the last read before data."""
         found = super().recognise(difference)
         if found is not None and found.strength >= Strength.SEEN:
             return found
-        return self._named_at_random(difference) or found
+        return self._named_at_random(difference) or found or self._read_before(difference)
 
     def _named_at_random(self, difference: Difference) -> Evidence | None:
         """A file that got its name at a line of the user's was found by listing its folder, and read."""
@@ -73,15 +77,10 @@ class SystemReads(World):
                 return Evidence(self.id, Strength.STRONG, text, made.call_site)
         return None
 
-    def __init__(self) -> None:
-        self._observed: set[Call] = set()
-        self._replayed: set[Call] = set()
-
-    def recognise(self, difference: Difference) -> Evidence | None:
-        """As any value of the system's; else the last one read before data differs that nothing explains."""
-        found = super().recognise(difference)
-        if found is not None or difference.phase not in ("setup", "data"):
-            return found
+    def _read_before(self, difference: Difference) -> Evidence | None:
+        """The last value read before data differs that nothing explains."""
+        if difference.phase not in ("setup", "data"):
+            return None
         origin, seed = difference.origin, rows.find_first_differing(difference, "seed")
         reads = self.reads(difference)
         kernel = origin is not None and origin.inputs_equal and not origin.draws
