@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from samerun.runs.difference import Evidence
+from samerun.runs.difference import Difference, Evidence
 from samerun.sources.catalogue import find_sources
 
 
@@ -34,6 +34,7 @@ class Findings:
     suspects: tuple[Cause, ...] = ()  # not needed to explain the first difference, but worth a look
     ruled_out: tuple[Cause, ...] = ()  # the runs still diverge there with it controlled
     notes: tuple[str, ...] = field(default=())
+    then: Difference | None = None  # where runs in which the confirmed causes are held still differ
 
 
 def make_cause(evidence: Evidence, *, confirmed: bool = False, together: bool = False) -> Cause:

@@ -52,7 +52,7 @@ class SystemReads(World):
         self._replayed: set[Call] = set()
 
     def recognise(self, difference: Difference) -> Evidence | None:
-        """As of any value; else temporary files that are listed by their names, or the last read before data."""
+        """As of any value; else temporary files listed by their names, or the last read before data."""
         found = super().recognise(difference)
         if found is not None and found.strength >= Strength.SEEN:
             return found

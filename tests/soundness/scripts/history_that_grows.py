@@ -1,4 +1,4 @@
-# may be confirmed: input-data, leftover-files, working-directory
+# may be confirmed: resume-state, input-data
 from pathlib import Path
 
 import torch

@@ -1,4 +1,4 @@
-# may be confirmed: uninitialized-memory
+# may be confirmed: uninitialized-memory, os-entropy
 import os
 
 import numpy as np

@@ -1,4 +1,4 @@
-# may be confirmed: clock, process-id, os-entropy, program-output, input-data, system-reads
+# may be confirmed: clock, process-id, os-entropy, input-data, system-reads
 import subprocess
 import sys
 

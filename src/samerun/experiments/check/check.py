@@ -14,6 +14,7 @@ from samerun.experiments import run_outcome, scope
 from samerun.experiments.check import without_steps
 from samerun.experiments.check.confirm import Proof, explain_and_confirm
 from samerun.experiments.check.judge import find_first_parting, judge_recorded
+from samerun.experiments.check.needless import describe_needless, is_needless
 from samerun.experiments.check.result import CheckResult
 from samerun.experiments.check.zoom import (
     Zoom,
@@ -188,7 +189,14 @@ def _look_closer(
         tier: Tier = "steps" if of_results else "ops"
         plan = Plan(tier=tier, window=closer.window, stop_after=closer.stop_after, control=request.control)
         proof = Proof(trials, plan, partings, Recorded(trials.recorded[closer.pair[0]], plan))
-    return closer, explain_and_confirm(closer.explained, proof)
+    findings = explain_and_confirm(closer.explained, proof)
+    while proof is not None and is_needless(closer, findings, proof, first.difference):
+        assert findings.then is not None
+        note = describe_needless(closer, findings)
+        closer = replace(closer, explained=Explained(findings.then))
+        findings = explain_and_confirm(closer.explained, proof)
+        findings = replace(findings, notes=(*findings.notes, note))
+    return closer, findings
 
 
 def list_agreeing(comparisons: Sequence[Comparison]) -> list[str]:

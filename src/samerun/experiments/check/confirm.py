@@ -58,6 +58,7 @@ class _Trial:
     def __init__(self, proof: Proof) -> None:
         self._proof = proof
         self._replayed: set[frozenset[str]] = set()  # what the last trials of these were
+        self._then: dict[frozenset[str], Difference | None] = {}
 
     def can_tell(self, source: str) -> bool:
         """Whether a trial can tell something: it can be replayed or controlled, which it was not already."""
@@ -69,6 +70,12 @@ class _Trial:
         return known.controllable and not is_contradicted(source)
 
     def __call__(self, sources: tuple[str, ...], count: int) -> Comparison:
+        """The runs compared, in which these are held."""
+        comparison = self._compare(sources, count)
+        self._then[frozenset(sources)] = comparison.difference
+        return comparison
+
+    def _compare(self, sources: tuple[str, ...], count: int) -> Comparison:
         proof, recorded = self._proof, self._proof.recorded
         if recorded is not None and recorded.can_give(sources):
             stage = f"replaying {' + '.join(sources)}"
@@ -86,11 +93,11 @@ class _Trial:
         return proof.trials.compare(f"confirming {' + '.join(sources)}", count, plan)
 
     def mark(self, findings: Findings) -> Findings:
-        """The findings, in which each cause says whether it was confirmed by a replay."""
+        """The findings: whether a replay confirmed each cause, and what differs after it."""
         confirmed = frozenset(cause.source for cause in findings.causes if cause.confirmed)
         replayed = confirmed in self._replayed
         causes = (replace(cause, replayed=cause.confirmed and replayed) for cause in findings.causes)
-        return replace(findings, causes=tuple(causes))
+        return replace(findings, causes=tuple(causes), then=self._then.get(confirmed))
 
 
 def _is_controllable(source: str) -> bool:
