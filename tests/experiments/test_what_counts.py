@@ -10,9 +10,8 @@ from comparing.build import Builder, Record, d, find, flip, record, training
 from samerun.comparing.compare_runs import compare_whole
 from samerun.comparing.comparison import Comparison
 from samerun.experiments.what_counts import weigh
-from samerun.runs import written
 from samerun.runs.store import Run
-from samerun.runs.written import WrittenFile
+from samerun.runs.written import WrittenFile, save_written
 
 
 def made(folder: Path, rows: list[Record], prints: str = "loss 0.5\n", outcome: str = "finished") -> Run:
@@ -71,7 +70,7 @@ def test_equal_runs_with_another_result_differ_and_with_other_times_do_not(tmp_p
 
 
 def wrote(run: Run, file: WrittenFile) -> Run:
-    written.save({"m.json" if file.digest is None else "m.pkl": file}, run.path)
+    save_written({"m.json" if file.digest is None else "m.pkl": file}, run.path)
     return run
 
 

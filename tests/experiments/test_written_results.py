@@ -9,9 +9,8 @@ import pytest
 from samerun.editing.user_program import Code
 from samerun.experiments.printing_lines import PrintingLines
 from samerun.experiments.written_results import find_differing_value, find_unread, has_same_files
-from samerun.runs import written
 from samerun.runs.store import Run
-from samerun.runs.written import Value, WrittenFile
+from samerun.runs.written import Value, WrittenFile, save_written
 
 SCRIPT = """\
 import json, time
@@ -25,7 +24,7 @@ def wrote(folder: Path, *files: dict[str, WrittenFile]) -> list[Run]:
     for number, of_run in enumerate(files):
         path = folder / str(number)
         path.mkdir()
-        written.save(of_run, path)
+        save_written(of_run, path)
         runs.append(Run(path))
     return runs
 

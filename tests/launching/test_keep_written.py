@@ -9,8 +9,7 @@ import pytest
 from comparing.build import Builder, Record, record, training
 
 from samerun.launching.keep_written import keep_written
-from samerun.runs import written
-from samerun.runs.written import FILE, WrittenFile
+from samerun.runs.written import FILE, WrittenFile, load_written
 
 
 def opened(path: str, before: float | None = None) -> Record:
@@ -23,7 +22,7 @@ def kept(folder: Path, *rows: Record, root: Path | None = None) -> dict[str, Wri
     work.mkdir(exist_ok=True)
     run = Builder(runs)([*training()[:-1], *rows, training()[-1]])
     keep_written(run.path, work, root, 1000.0)
-    return written.load(run.path)
+    return load_written(run.path)
 
 
 @pytest.fixture
@@ -79,4 +78,4 @@ def test_files_with_an_absolute_path_are_those_of_the_copy(tmp_path: Path, work:
 @pytest.mark.parametrize("text", ["{", "[1]", '{"a": 1}', '{"a": {"site": 1}}'])
 def test_a_damaged_file_says_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / FILE).write_text(text)
-    assert written.load(tmp_path) == {}
+    assert load_written(tmp_path) == {}

@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from samerun.experiments.printed_results import classify_name, classify_text
 from samerun.experiments.printing_lines import PrintingLines
-from samerun.runs import written
 from samerun.runs.store import Run
-from samerun.runs.written import Value, WrittenFile
+from samerun.runs.written import Value, WrittenFile, load_written
 
 _CHANGING = re.compile(r"\d+|[0-9a-f]{6,}")  # of a path: times and ids
 _ARRAYS = (".npy", ".npz", ".pt", ".pth", ".safetensors")
@@ -28,7 +27,7 @@ class Written(NamedTuple):
 
 def find_differing_value(runs: Sequence[Run], code: PrintingLines) -> Written | None:
     """The first result that the first run wrote and another wrote otherwise; None where none is seen to."""
-    first, *others = [written.load(run.path) for run in runs]
+    first, *others = [load_written(run.path) for run in runs]
     for files in others:
         for path, one, other in _list_pairs(first, files):
             for name, value in one.values.items():
@@ -40,13 +39,13 @@ def find_differing_value(runs: Sequence[Run], code: PrintingLines) -> Written | 
 
 def has_same_files(runs: Sequence[Run]) -> bool:
     """Whether all of them wrote the same files, with the same values."""
-    first, *others = [written.load(run.path) for run in runs]
+    first, *others = [load_written(run.path) for run in runs]
     return all(files == first for files in others)
 
 
 def find_unread(runs: Sequence[Run]) -> str | None:
     """The first file whose content differs between the first run and another and is not read by value."""
-    first, *others = [written.load(run.path) for run in runs]
+    first, *others = [load_written(run.path) for run in runs]
     for files in others:
         for path, one, other in _list_pairs(first, files):
             if one.digest != other.digest:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from samerun.launching.file_values import digest_whole, read_values
 from samerun.launching.summarise_traces import read_readable
-from samerun.runs import written
-from samerun.runs.written import WrittenFile
+from samerun.runs.written import WrittenFile, save_written
 
 _MOST_FILES = 200
 _MOST_ENTRIES = 2000  # of a folder, that are looked at
@@ -37,7 +36,7 @@ def keep_written(run: Path, folder: Path, root: Path | None, since: float) -> No
             if values or digest is not None:
                 found[name] = WrittenFile(site, values or {}, digest)
     with contextlib.suppress(OSError):  # the disk is full: the run says so itself
-        written.save(found, run)
+        save_written(found, run)
 
 
 def _list_opened(run: Path) -> Iterator[tuple[str, tuple[str | None, int]]]:

@@ -23,7 +23,7 @@ class WrittenFile:
     digest: str | None = None  # of a file whose values are not read
 
 
-def save(written: Mapping[str, WrittenFile], run: Path) -> None:
+def save_written(written: Mapping[str, WrittenFile], run: Path) -> None:
     """Write it into the folder of a run; nothing where nothing was written. Raises OSError."""
     if written:
         path = run / FILE
@@ -32,8 +32,8 @@ def save(written: Mapping[str, WrittenFile], run: Path) -> None:
         path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
-def load(run: Path) -> dict[str, WrittenFile]:
-    """What `save` wrote, by path; {} where there is none, or it cannot be read."""
+def load_written(run: Path) -> dict[str, WrittenFile]:
+    """What `save_written` wrote, by path; {} where there is none, or it cannot be read."""
     import msgspec
 
     try:

@@ -11,7 +11,8 @@ from samerun.editing.edit import NoEdit
 from samerun.experiments.check.zoom import Zoom
 from samerun.experiments.diagnose.controlled_runs import ControlledRuns, Prepared, ProofRuns
 from samerun.experiments.diagnose.edited_copy import make_edited_copy
-from samerun.experiments.replayed import Recorded, judge_parted
+from samerun.experiments.diagnose.replays import Replays
+from samerun.experiments.replayed import judge_parted
 from samerun.explaining import line_map
 from samerun.explaining.cause import Cause, Findings, make_cause
 from samerun.explaining.confirm import SURE, is_free, judge, points
@@ -20,7 +21,7 @@ from samerun.explaining.locate import locate_cause
 from samerun.explaining.patch import Patch, patch
 from samerun.runs import untrusted
 from samerun.runs.difference import Difference, Evidence, Strength
-from samerun.runs.plan import Plan, Replay
+from samerun.runs.plan import Plan
 from samerun.runs.source_lines import MOST_BYTES
 from samerun.runs.store import Run
 from samerun.sources.base.system_value import World
@@ -53,7 +54,7 @@ class Candidates:
         self._to_the_end = to_the_end  # runs that part later prove nothing
         self._evidence = {item.source: item for item in evidence}
         self._proven: dict[frozenset[str], ProofRuns] = {}
-        self._replays: dict[str, Comparison | None] = {}
+        self._replays = Replays(settled, closer, self._evidence, to_the_end=to_the_end)
         self._refuted: list[Evidence] = []  # the code with a patch for one of these parts where it did
 
     def can_try(self, source: str) -> bool:
@@ -65,20 +66,9 @@ class Candidates:
         way, base = settled.way(source), settled.trials.request.control
         if way == "control":
             return not (is_contradicted(source) or known.is_controlled_by(base))
-        if self._is_replayed(source):
+        if self._replays.can_prove(source):
             return True
         return settled.start is not None and (way == "fresh" or bool(self._edits((source,))))
-
-    def _is_replayed(self, source: str) -> bool:
-        """Whether it has no control, and a run can be given what the recorded one had from it."""
-        known, settled = find_sources().get(source), self._settled
-        if known is None or known.controllable or not known.can_replay() or settled.way(source) != "patch":
-            return False
-        return Recorded(self._recorded(), Plan()).can_give((source,))
-
-    def _recorded(self) -> Run:
-        """The run that others repeat."""
-        return self._settled.trials.recorded[self._closer.pair[0]]
 
     def can_try_alone(self, source: str) -> bool:
         """Whether it can be tried, and has better evidence than what may be by luck.
@@ -99,7 +89,7 @@ class Candidates:
             for source in sources
             if source in self._evidence
             and self._settled.way(source) == "patch"
-            and not self._is_replayed(source)
+            and not self._replays.can_prove(source)
         ]
         settled = self._settled
         made = patch([*settled.patched, *causes], settled.trials.request.folder, settled.by_edit())
@@ -109,36 +99,10 @@ class Candidates:
 
     def trial(self, sources: tuple[str, ...], count: int) -> Comparison:
         """Runs with these controlled, whole where that is likely to be the proof already."""
-        if len(sources) == 1 and (contradicts := self._replay(sources[0])) is not None:
+        if len(sources) == 1 and (contradicts := self._replays.refute(sources[0])) is not None:
             return contradicts
         likely = not self._proven or (len(sources) == 1 and self._is_short())
         return self._told(self._record(sources, count, None if likely else self._closer.stop_after))
-
-    def _replay(self, source: str) -> Comparison | None:
-        """Where a run that is given what the recorded one had from a generator still diverges from it.
-
-        Its control or a patch would override what the script itself seeds it with, and prove too much. None
-        where it does not diverge, where that cannot be told, and for what was seen directly.
-        """
-        item, known = self._evidence.get(source), find_sources().get(source)
-        if item is None or known is None or known.kind is not Kind.RNG or item.strength >= Strength.SEEN:
-            return None
-        if source not in self._replays:
-            settled, closer = self._settled, self._closer
-            plan = Plan(
-                tier="ops" if closer.window else "steps",
-                window=closer.window,
-                stop_after=closer.stop_after,
-                control=settled.control(),
-            )
-            recorded = Recorded(self._recorded(), plan)
-            self._replays[source] = None
-            if recorded.can_give((source,)):
-                with settled.prepared() as prepared:
-                    again = recorded.repeat(settled.trials, f"replaying {source}", (source,), 1, prepared.at)
-                if judge(again, closer.difference, to_the_end=self._to_the_end) == "still":
-                    self._replays[source] = again
-        return self._replays[source]
 
     def _told(self, proven: ProofRuns) -> Comparison:
         """What runs say, at the lines of the code of now: an edit of theirs may have moved them."""
@@ -180,12 +144,12 @@ class Candidates:
                 return before
         named = sources if len(sources) < 5 else (*sources[:3], f"{len(sources) - 3} more")
         plan = Plan(window=self._closer.window, stop_after=stop, control=settled.control(*sources))
-        replayed = tuple(filter(self._is_replayed, sources))
+        replayed = tuple(filter(self._replays.can_prove, sources))
         with settled.prepared(sources, self._edits(sources)) as prepared:
             if replayed:
-                run = self._find_repeated(plan, prepared)
-                plan, prepared = self._giving(run, replayed, plan, prepared)
-                agreed = agreed or self._alike(run, sources, plan)
+                run = self._replays.find_repeated(plan, prepared)
+                plan, prepared = self._replays.give(run, replayed, plan, prepared)
+                agreed = agreed or self._replays.list_alike(run, sources, plan)
             stage = f"{'replaying' if replayed == tuple(sources) else 'confirming'} {' + '.join(named)}"
             proven = settled.further(stage, count, plan, prepared, agreed)
         if replayed and proven.comparison.difference is not None:
@@ -193,32 +157,6 @@ class Candidates:
             proven = replace(proven, comparison=comparison)
         self._proven[frozenset(sources)] = proven
         return proven
-
-    def _find_repeated(self, plan: Plan, prepared: Prepared) -> Run:
-        """The run that others repeat: one as long as they are."""
-        run = self._recorded()
-        if plan.stop_after is None and run.outcome == "stopped":
-            plan = replace(plan, tier="steps" if plan.window is None else "ops", values=True)
-            (run,) = self._settled.trials.record("recording a whole run to repeat", 1, plan, prepared.at)
-        return run
-
-    def _giving(
-        self, run: Run, sources: tuple[str, ...], plan: Plan, prepared: Prepared
-    ) -> tuple[Plan, Prepared]:
-        """Runs that are given what this one had from these, and from those replayed before."""
-        given = self._settled.given
-        ids = (*sources, *((given.only if given is not None else None) or ()))
-        plan = replace(plan, replay=Replay(str(run.path.resolve()), tuple(sorted(ids))))
-        if prepared.at.copy is None:  # what names files by what it reads would write where that run did
-            prepared = replace(prepared, at=replace(prepared.at, fresh=True))
-        return plan, prepared
-
-    def _alike(self, run: Run, sources: Sequence[str], plan: Plan) -> Sequence[Run]:
-        """The run that is repeated, where nothing but the replay sets it apart from those of the plan."""
-        window = run.manifest.plan.get("window")
-        same = (None if window is None else tuple(window)) == plan.window
-        whole = (run.outcome == "finished") == (plan.stop_after is None)
-        return (run,) if same and whole and all(map(self._is_replayed, sources)) else ()
 
     def _needed(self, count: int) -> int:
         if self._certain and count < SURE:
@@ -234,7 +172,7 @@ class Candidates:
         they did, the next candidate has its turn.
         """
         for item in list(self._evidence.values())[:_MOST_EDITED]:
-            if self._replay(item.source) is not None:
+            if self._replays.refute(item.source) is not None:
                 self._refuted.append(item)
                 continue
             proven = self._with_patch(item)
@@ -332,7 +270,7 @@ class Candidates:
         ):
             return findings
         for id_, source in find_sources().items():
-            held = self._settled.way(id_) == "control" or self._is_replayed(id_)
+            held = self._settled.way(id_) == "control" or self._replays.can_prove(id_)
             if id_ in self._evidence or not isinstance(source, World) or not held:
                 continue
             reads = source.reads(self._closer.difference)
