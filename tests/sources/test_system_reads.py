@@ -516,6 +516,8 @@ def test_files_that_are_gone_through_by_their_random_names(listed, read, found):
     made += [differing("opened", "open", "train.py:8", detail=path)] if read else []
     a, b = (side(*(pair[number] for pair in made)) for number in (0, 1))
     evidence = system.recognise(batch(a=a, b=b))
-    assert (None if evidence is None else evidence.call_site) == ("train.py:5" if found else None)
+    assert evidence is not None and evidence.call_site == "train.py:5"
+    # else it is no more than the last thing that was read before
+    assert evidence.strength == (Strength.STRONG if found else Strength.SLIGHT)
     drawn = dict(rng_first={"torch-cpu": 0}, drawn=frozenset({"torch-cpu"}))
     assert system.recognise(batch(a=a, b=b, **drawn)) is None
