@@ -26,6 +26,7 @@ import pytest
 from samerun.comparing.compare_runs import compare
 from samerun.explaining.explain import explain
 from samerun.runs.answers import read_all_answers
+from samerun.runs.difference import Strength
 from samerun.runs.plan import Control, Replay
 from samerun.sources.catalogue import find_sources
 from samerun.sources.clock import Clock
