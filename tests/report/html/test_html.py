@@ -189,7 +189,7 @@ def test_a_damaged_trace_is_said(tmp_path: Path) -> None:
 def test_without_a_proof_nothing_is_said_to_be_proved(build: Builder, tmp_path: Path) -> None:
     runs = (
         build(training(steps=2)),
-        build(training(steps=2), change=lambda rows: flip(rows[find(rows, "batch")])),
+        build(training(steps=2), change=lambda rows: flip(rows[find(rows, "loss")])),
     )
     diagnosis = compared(*runs, folder=tmp_path)
     assert diagnosis.check.verdict == "differs"
