@@ -74,7 +74,8 @@ def wrap(original: Any, hook: Around, home: ModuleType | None = None) -> Any:
         return _ClassMethod(original, hook)
     if not hasattr(type(original), "__get__") or isinstance(original, MethodType):
         return _PlainCallable(original, hook, home)
-    if not isinstance(original, FunctionType):
+    # A function that is no `async def` is not taken for one, and one that is raises only when it is awaited.
+    if not isinstance(original, FunctionType) or inspect.iscoroutinefunction(original):
         return _Method(original, hook, home)
     making: Around | None = hook
 
@@ -83,17 +84,12 @@ def wrap(original: Any, hook: Around, home: ModuleType | None = None) -> Any:
             return original(*args, **kwargs)
         return making(original, args, kwargs)
 
-    async def awaited(*args: Any, **kwargs: Any) -> Any:
-        return await wrapper(*args, **kwargs)
-
     def release() -> None:
         nonlocal making
         making = None
 
-    shown = awaited if inspect.iscoroutinefunction(original) else wrapper  # who asks what it is sees no other
-    dress(shown, original).__samerun_release__ = release
-    hide_frames(wrapper)
-    return shown
+    dress(wrapper, original).__samerun_release__ = release
+    return wrapper
 
 
 def dress(function: Any, original: Any) -> Any:
@@ -207,6 +203,8 @@ class _PlainCallable:
         return self if copied is self._original else copied
 
     def __reduce__(self) -> Any:
+        if isinstance(self._original, FunctionType):
+            return self._original.__qualname__
         made = self._original.__reduce__()
         return self._original.__qualname__ if isinstance(made, str) else made
 
@@ -218,7 +216,7 @@ hide_frames(_PlainCallable.__call__)
 
 
 class _Method(_PlainCallable):
-    """Stands in for a method of a class that is written in C."""
+    """Stands in for a method of a class that is written in C, or for an `async def`."""
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
