@@ -5,6 +5,7 @@ Covers `input_data.py` and `resume_state.py`.
 
 from samerun.sources.input_data import InputData
 from samerun.sources.resume_state import ResumeState
+from samerun.sources.torch_cpu import TorchCpu
 
 from .differences import ONE, TWO, batch, operation, origin, row, side
 
@@ -69,6 +70,19 @@ def test_a_checkpoint_that_both_found_and_the_first_run_replaced():
     a = side(opened("last.pt"), written("last.pt"))
     assert resume.recognise(batch(a=a, b=side(opened("last.pt", TWO)))).strength == 1.0
     assert resume.recognise(batch(a=a, b=side(opened("last.pt")))) is None
+
+
+def test_a_file_that_says_how_many_values_are_drawn():
+    """The generator is in the same state, so that the draw itself is no reason, nor is the generator."""
+    wrote = side(row("written", "open", detail="study.db"))
+    read = side(row("opened", "open", detail="study.db", call_site="train.py:3", digest=ONE))
+    drawn = dict(rng_first={"torch-cpu": 0}, drawn=frozenset({"torch-cpu"}))
+    for differs, found in ((False, resume.id), (True, None)):
+        given = origin("aten.uniform_", draws=True, generator_differs=differs, generator="torch-cpu")
+        difference = operation(origin=given, a=wrote, b=read, **drawn)
+        evidence = resume.recognise(difference)
+        assert (None if evidence is None else evidence.source) == found
+        assert (TorchCpu().recognise(difference) is None) == (not differs)
 
 
 def test_a_file_that_each_run_writes_and_reads_back_is_no_resume():

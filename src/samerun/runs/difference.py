@@ -69,6 +69,11 @@ class Origin:
     generator: str | None = None  # the source that it draws from, where the record says so
     made_at: str | None = None  # the line that allocated the uninitialized memory, where the record says so
 
+    @property
+    def draws_other_size(self) -> bool:
+        """Whether it draws another number of values, or others, from a generator in the same state."""
+        return self.draws and self.inputs_equal and self.generator_differs is False
+
 
 @dataclass(frozen=True)
 class Gap:

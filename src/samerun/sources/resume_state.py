@@ -24,7 +24,7 @@ class ResumeState(Source):
         Or it found more in a folder, and a seed was made of that: the number of runs so far.
         """
         origin = difference.origin
-        if origin is not None and origin.inputs_equal:
+        if origin is not None and origin.inputs_equal and not origin.draws_other_size:
             return _recognise_counted(difference) if origin.draws else None
         a, b = _list_found(difference.a), _list_found(difference.b)
         left = {row.detail for row in difference.a.rows("written") if not is_in_helper(row)}

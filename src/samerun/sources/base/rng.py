@@ -96,6 +96,8 @@ class Rng(Source):
         shared = origin is not None and origin.inputs_equal and not origin.own_generator
         if origin is not None and shared and (not origin.draws or origin.generator_differs):
             return None  # a kernel's doing, or a draw from another generator
+        if origin is not None and origin.draws_other_size and origin.generator == self.id:
+            return None  # its state was the same before that draw, and is another one by it
         first = difference.rng_first.get(self.id)
         unseeded = self._unseeded(difference, first)
         if unseeded is not None:
