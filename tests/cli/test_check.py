@@ -54,10 +54,11 @@ print("took", time.time())
     ("report", "what", "name"),
     [
         ('print(f"accuracy {accuracy:.5f}")', "printed", "accuracy "),
-        (
+        pytest.param(
             'json.dump({"accuracy": accuracy, "at": time.time()}, open("m.json", "w"))',
             "written",
             "accuracy in m.json",
+            marks=pytest.mark.slow,
         ),
     ],
 )

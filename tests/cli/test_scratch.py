@@ -65,6 +65,7 @@ def test_a_file_that_each_run_writes_anew_is_proved_too(tmp_path: Path) -> None:
     assert (cause["source"], cause["confirmed"]) == ("resume-state", True)
 
 
+@pytest.mark.slow
 def test_a_file_that_was_left_is_not_the_reason_where_nothing_is_seeded(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAIN.replace("torch.manual_seed(0)\n", ""))
     done = samerun("check", "--json", "out.json", "--", sys.executable, "train.py", "resume", cwd=tmp_path)

@@ -95,10 +95,12 @@ def test_an_unseeded_generator_is_confirmed_by_a_replay(tmp_path: Path) -> None:
     assert confirmed(checked(tmp_path, UNSEEDED)) == {"torch-cpu": True}
 
 
+@pytest.mark.slow
 def test_the_clock_behind_a_seed_is_confirmed_by_a_replay(tmp_path: Path) -> None:
     assert confirmed(checked(tmp_path, FROM_CLOCK)) == {"clock": True}
 
 
+@pytest.mark.slow
 def test_a_diagnosis_confirms_by_a_replay_what_has_no_control(tmp_path: Path) -> None:
     diagnosis = diagnose(requested(tmp_path, FROM_TIMES))
     assert sources_confirmed(diagnosis) == ["system-reads"]

@@ -124,7 +124,7 @@ def test_when_the_patch_for_the_best_candidate_does_not_help_the_next_has_its_tu
     candidates = Candidates(
         SimpleNamespace(), SimpleNamespace(difference=where), [best, other], certain=True, to_the_end=False
     )
-    monkeypatch.setattr(candidates, "_replay", lambda source: None)
+    monkeypatch.setattr(candidates._replays, "refute", lambda source: None)
     monkeypatch.setattr(candidates, "_with_patch", lambda item: ProofRuns(said[item.source], (), None, True))
     findings = candidates.patched()
     assert findings is not None
@@ -139,7 +139,7 @@ def test_a_patch_with_which_the_code_fails_rules_nothing_out(monkeypatch) -> Non
     settled: Any = SimpleNamespace()
     candidates = Candidates(settled, closer, [best, other], certain=True, to_the_end=False)
     unknown = Comparison("unknown", Scope(("a", "b")), "run 2 failed")
-    monkeypatch.setattr(candidates, "_replay", lambda source: None)
+    monkeypatch.setattr(candidates._replays, "refute", lambda source: None)
     monkeypatch.setattr(candidates, "_with_patch", lambda item: ProofRuns(unknown, (), None, True))
     assert candidates.patched() is None
     assert candidates.in_turn() == [best, other]
