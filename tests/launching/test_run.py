@@ -149,3 +149,13 @@ def test_a_corrupt_trace_does_not_keep_the_manifest_from_being_finished(at):
     script = "for d in ../.samerun/runs/*; do echo nonsense > $d/rank0.trace.arrow; done"
     run = record(LaunchRequest(["sh", "-c", script]), Plan(), at)
     assert (run.outcome, run.steps) == ("finished", 0)
+
+
+def test_a_program_that_lies_outside_of_the_copy_is_started_where_it_is(trainer):
+    folder = trainer.folder / "project"
+    folder.mkdir()
+    (folder / "train.py").write_text("print(1)")
+    (trainer.folder / "python").symlink_to(sys.executable)
+    command = LaunchRequest(["../python", "train.py"], {}, timeout=60)
+    run = record(command, Plan(tier="none"), Workspace(folder, Store(folder / ".samerun"), fresh=True))
+    assert (run.outcome, (run.path / "output.txt").read_text()) == ("finished", "1\n")

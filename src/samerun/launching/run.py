@@ -46,7 +46,7 @@ def record(request: LaunchRequest, plan: Plan, at: Workspace) -> Run:
             _begin(manifest, path)
             outcome = Outcome(None, "failed", 0.0, error="samerun itself was stopped before the command")
             try:
-                outcome = launch(request, plan, folder)
+                outcome = launch(_reach_program(request, at.folder, folder), plan, folder)
             finally:
                 run = _close_manifest(manifest, path, outcome)
             if run.outcome == "finished" and plan.tier != "none":
@@ -57,6 +57,14 @@ def record(request: LaunchRequest, plan: Plan, at: Workspace) -> Run:
             shutil.rmtree(path, ignore_errors=True)
         raise
     return run
+
+
+def _reach_program(request: LaunchRequest, folder: Path, copy: Path) -> LaunchRequest:
+    """With the program named where it is, if it lies outside of what was copied: `../.venv/bin/python`."""
+    name = request.command[0] if request.command else ""
+    if os.sep not in name or (copy / name).exists() or not (folder / name).exists():
+        return request
+    return dataclasses.replace(request, command=[os.path.abspath(folder / name), *request.command[1:]])
 
 
 def _choose_hash_seed(plan: Plan, env: Mapping[str, str]) -> int | None:
