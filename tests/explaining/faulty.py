@@ -700,7 +700,7 @@ digest(nodes.grad)
 """
         },
         threads=2,
-        lines=1,
+        lines=2,
     ),
     "half a second of training": Faulty(
         ("clock",),
