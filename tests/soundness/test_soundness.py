@@ -50,6 +50,13 @@ def test_nothing_innocent_is_confirmed(
     assert causes <= set(head.removeprefix(MARK).split(", "))
 
 
+def test_what_is_behind_an_operation_without_effect_is_confirmed(tmp_path: Path) -> None:
+    shutil.copy(FOLDER / "training.py", tmp_path)
+    shutil.copy(FOLDER / "preview_by_a_generator.py", tmp_path / "train.py")
+    request = Request((sys.executable, "train.py"), tmp_path, Store(tmp_path / ".samerun"))
+    assert confirmed_by_check(request) == ("differs", {"python-random"})
+
+
 def test_there_are_thirty() -> None:
     assert len(SCRIPTS) >= 30
     assert all((FOLDER / f"{name}.py").read_text().startswith(MARK) for name in SCRIPTS)

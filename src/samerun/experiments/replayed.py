@@ -38,13 +38,15 @@ class Recorded:
         ended = {answer.source for answer in answers if answer.what == "ended"}
         return kept.issuperset(sources) and ended.isdisjoint(sources)
 
-    def is_the_same_without(self, trials: Trials, stage: str, sources: Collection[str], step: int) -> bool:
-        """Whether a run with all replayed but these is the same to the end of a step, operations left out."""
+    def is_the_same_without(
+        self, trials: Trials, stage: str, sources: Collection[str], step: int | None
+    ) -> bool:
+        """Whether two runs with all but these replayed are the same to the end of a step, at tier steps."""
         replay = Replay(str(self.run.path.resolve()), without=tuple(sorted(sources)))
         plan = replace(self.plan, tier="steps", window=None, stop_after=step, replay=replay)
         at = replace(trials.request.workspace, fresh=True)
-        (run,) = trials.record(stage, 1, plan, at)
-        return compare_all([self.run, run])[0].verdict == "same"
+        runs = trials.record(stage, 2, plan, at)
+        return all(item.verdict == "same" for item in compare_all([self.run, *runs]))
 
     def repeat(
         self,

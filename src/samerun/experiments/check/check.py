@@ -193,6 +193,8 @@ def _look_closer(
     while proof is not None and is_needless(closer, findings, proof, first.difference):
         assert findings.then is not None
         note = describe_needless(closer, findings)
+        needless = (cause.source for cause in findings.causes if cause.confirmed)
+        proof = replace(proof, held=(*proof.held, *needless))
         closer = replace(closer, explained=Explained(findings.then))
         findings = explain_and_confirm(closer.explained, proof)
         findings = replace(findings, notes=(*findings.notes, note))

@@ -28,6 +28,7 @@ class Proof:
     plan: Plan  # of the runs that parted
     partings: tuple[Difference, ...] = ()  # the first differences of other runs of the same command
     recorded: Recorded | None = None  # the first of the runs that parted; None: it cannot be replayed
+    held: tuple[str, ...] = ()  # differ, and have no effect: each further run is held in these as well
 
 
 def explain_and_confirm(explained: Explained, proof: Proof | None) -> Findings:
@@ -63,6 +64,8 @@ class _Trial:
     def can_tell(self, source: str) -> bool:
         """Whether a trial can tell something: it can be replayed or controlled, which it was not already."""
         known, recorded = find_sources().get(source), self._proof.recorded
+        if source in self._proof.held:
+            return False
         if known is None or known.is_controlled_by(self._proof.plan.control):
             return False
         if recorded is not None and recorded.can_give((source,)):
@@ -71,7 +74,7 @@ class _Trial:
 
     def __call__(self, sources: tuple[str, ...], count: int) -> Comparison:
         """The runs compared, in which these are held."""
-        comparison = self._compare(sources, count)
+        comparison = self._compare((*self._proof.held, *sources), count)
         self._then[frozenset(sources)] = comparison.difference
         return comparison
 
@@ -95,7 +98,7 @@ class _Trial:
     def mark(self, findings: Findings) -> Findings:
         """The findings: whether a replay confirmed each cause, and what differs after it."""
         confirmed = frozenset(cause.source for cause in findings.causes if cause.confirmed)
-        replayed = confirmed in self._replayed
+        replayed = confirmed | set(self._proof.held) in self._replayed
         causes = (replace(cause, replayed=cause.confirmed and replayed) for cause in findings.causes)
         return replace(findings, causes=tuple(causes), then=self._then.get(confirmed))
 

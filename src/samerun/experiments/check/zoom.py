@@ -75,14 +75,14 @@ def look_closer(
 
 
 def _keep_helpers(closer: Difference, whole: Difference) -> Difference:
-    """The closer look, with what programs that never train told in the whole runs.
+    """The closer look, with what programs that never train reported in the whole runs.
 
-    Those runs were stopped, and such programs with them: a worker that waits for its next job tells nothing.
+    Those runs were stopped, and such programs with them: a worker that waits for its next job reports nothing.
     """
-    told = {row.process for side in (closer.a, closer.b) for row in side.evidence}
+    reported = {row.process for side in (closer.a, closer.b) for row in side.evidence}
 
     def keep(side: Side, before: Side) -> Side:
-        rows = (row for row in before.evidence if is_in_helper(row) and row.process not in told)
+        rows = (row for row in before.evidence if is_in_helper(row) and row.process not in reported)
         return replace(side, evidence=(*side.evidence, *rows))
 
     return replace(closer, a=keep(closer.a, whole.a), b=keep(closer.b, whole.b))
