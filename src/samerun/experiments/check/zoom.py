@@ -77,7 +77,7 @@ def look_closer(
 def _keep_helpers(closer: Difference, whole: Difference) -> Difference:
     """The closer look, with what programs that never train reported in the whole runs.
 
-    Those runs were stopped, and such programs with them: a worker that waits for its next job reports nothing.
+    Those runs were stopped, and such programs with them: one that waits for its next job reports nothing.
     """
     reported = {row.process for side in (closer.a, closer.b) for row in side.evidence}
 
