@@ -1,6 +1,6 @@
 """A program of its own: runs the cells of a notebook in a kernel, and prints what they print and show.
 
-    python -I execute_notebook.py train.ipynb
+    python -I execute_notebook.py train.ipynb FOLDER
 
 The notebook's file is not written. Ends with 1 when a cell raises, as a script would.
 """
@@ -39,20 +39,20 @@ class _Client(NotebookClient):
         return super().process_message(msg, cell, cell_index)
 
 
-def main(path: str, folder: str) -> int:
-    """Run the notebook, with the kernel's own files in `folder`. Returns the exit code."""
+def main(path: str, folder: str, sockets: str) -> int:
+    """Run the notebook, in a folder, with the kernel's own files in `sockets`. Returns the exit code."""
     content: Any = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     language = content.metadata.get("kernelspec", {}).get("language", "python")
     if language.lower() != "python":
         print(f"{path} is a notebook of {language}; only those of Python can be run", flush=True)
         return 1
     # Sockets in a folder rather than ports: no other program can take them, and no network is used.
-    config = Config({"KernelManager": {"transport": "ipc", "ip": str(Path(folder, "kernel"))}})
+    config = Config({"KernelManager": {"transport": "ipc", "ip": str(Path(sockets, "kernel"))}})
     client = _Client(
         content,
         config=config,
         kernel_name=_choose_kernel(content),
-        resources={"metadata": {"path": str(Path(path).parent)}},
+        resources={"metadata": {"path": folder}},
         timeout=None,
         store_widget_state=False,
     )
@@ -76,6 +76,6 @@ def _choose_kernel(content: Any) -> str:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(prefix="samerun-kernel-") as folder:
-        os.environ["JUPYTER_RUNTIME_DIR"] = folder
-        sys.exit(main(sys.argv[1], folder))
+    with tempfile.TemporaryDirectory(prefix="samerun-kernel-") as sockets:
+        os.environ["JUPYTER_RUNTIME_DIR"] = sockets
+        sys.exit(main(sys.argv[1], sys.argv[2], sockets))

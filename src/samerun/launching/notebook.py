@@ -13,6 +13,7 @@ from pathlib import Path
 
 from samerun.errors import UsageError
 from samerun.runs import notebook
+from samerun.runs.store import ROOT
 
 _PROGRAM = Path(__file__).with_name("execute_notebook.py")
 _NEEDED = ("nbclient", "ipykernel")
@@ -24,8 +25,12 @@ def is_notebook(command: Sequence[str]) -> bool:
 
 
 def build_command(command: Sequence[str]) -> list[str]:
-    """What runs the notebook that a command is."""
-    return [sys.executable, "-I", str(_PROGRAM), *command]
+    """What runs the notebook that a command is, in the folder that it is in.
+
+    One in the store (cells that `%%samerun` copied) runs in the folder that the store is in.
+    """
+    folder = Path(command[0]).parent
+    return [sys.executable, "-I", str(_PROGRAM), command[0], str(folder.parent if folder == ROOT else folder)]
 
 
 def check_notebook(command: Sequence[str], cwd: Path) -> None:
