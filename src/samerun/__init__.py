@@ -53,6 +53,7 @@ _HOMES = {
     "digest_tensor": "digest",
     "digest_value": "digest",
     "isolate_rng": "controls",
+    "load_ipython_extension": "integrations.ipython",  # %load_ext samerun
     "rank": "ranks",
     "rank_stream": "ranks",
     "seed_everything": "controls",

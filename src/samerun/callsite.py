@@ -5,7 +5,8 @@ A file is one of four things, decided once by its name:
 - the user's: whatever is not one of the following (and the package started with `python -m`, wherever it is);
 - walked through: samerun, installed packages (they may call for the user or be called back by them), what
   torch.compile wrote for the user's code, and the small standard modules that pass a call on (random, os, …);
-- the end of the walk: the rest of the standard library (imports, threads, logging, …), which acts for itself.
+- the end of the walk: the rest of the standard library (imports, threads, logging, …) and the kernel of a
+  notebook (what a cell prints becomes its messages, with their times and ids), which act for themselves.
 """
 
 # Plain strings throughout: this runs inside observed calls of pathlib, on hot paths, and keeps links.
@@ -33,6 +34,7 @@ PASSTHROUGH = frozenset(_PASSED_ON.split())
 _STARTERS = frozenset(
     ("torch", "accelerate", "deepspeed", "pytest", "samerun", "joblib", "loky", "ipykernel")
 )
+_KERNEL = frozenset(("ipykernel", "IPython", "jupyter_client"))
 _SAMERUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 _SOURCES = os.path.join(_SAMERUN, "sources", "")
 _PATHS = sysconfig.get_paths()
@@ -47,6 +49,7 @@ _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
 _own: dict[str, bool] = {}
 _kinds: dict[str, int] = {}
 _names: dict[str, str] = {}
+_skipped: dict[str, int] = {}  # lines that stand above a file's first, where it is shown
 
 
 def find_user_frame(depth: int = 1) -> FrameType | None:
@@ -105,7 +108,17 @@ def call_site(frame: FrameType) -> str:
     shown = _names.get(name)
     if shown is None:
         shown = _names[name] = _shorten_path(name)
-    return f"{shown}:{frame.f_lineno}"
+    return f"{shown}:{frame.f_lineno + _skipped.get(name, 0)}"
+
+
+def name_code(name: str, shown: str, skipped: int = 0) -> None:
+    """From now on, code whose file is called `name` is the user's, and is shown as `shown`.
+
+    `skipped`: how many lines of what is shown stand above the first line of that code.
+    """
+    _kinds[name] = _USER
+    _names[name] = shown
+    _skipped[name] = skipped
 
 
 def is_user_file(name: str) -> bool:
@@ -150,7 +163,10 @@ def _classify_file(name: str) -> int:
     path = make_absolute(name)
     if path.startswith(_SAMERUN) or path.startswith(_SCRIPTS):
         return _THROUGH
-    if any(part in path for part in _INSTALLED):
+    package = _find_package(path)
+    if package is not None:
+        if package in _KERNEL:
+            return _END
         started = _find_started_package()
         return _USER if started is not None and f"{os.sep}{started}{os.sep}" in path else _THROUGH
     if path.startswith(_STDLIB):
@@ -163,6 +179,14 @@ def _is_library(name: str) -> bool:
     """Of a file that is walked through: whether it is an installed package's."""
     path = make_absolute(name)
     return not path.startswith(_SAMERUN) and any(part in path for part in _INSTALLED)
+
+
+def _find_package(path: str) -> str | None:
+    """The top-level package or module of an installed file; None for a file that is not installed."""
+    for part in _INSTALLED:
+        if part in path:
+            return path.split(part, 1)[1].split(os.sep, 1)[0].removesuffix(".py")
+    return None
 
 
 def _find_module_of(path: str) -> str:

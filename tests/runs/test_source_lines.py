@@ -6,8 +6,9 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+from notebooks import write_notebook
 
-from samerun.runs.source_lines import parse_site, read_source
+from samerun.runs.source_lines import parse_site, read_line, read_source
 
 
 @pytest.mark.parametrize(
@@ -39,6 +40,26 @@ def test_the_lines_of_a_file(tmp_path: Path) -> None:
     for site in ("train.py:3", "train.py:0", "absent.py:1", "train.py"):
         assert read_source(site, str(tmp_path)) is None
     assert read_source("train.py:1", "") is None
+
+
+def test_the_lines_of_a_cell(tmp_path: Path) -> None:
+    (tmp_path / "train.ipynb").write_text(write_notebook(["a = 1\n", "b = 2"], "", "c = 3"))
+    (tmp_path / "other.json").symlink_to(tmp_path / "train.ipynb")
+    folder = str(tmp_path)
+    assert read_source("train.ipynb[1]:2", folder) == (["a = 1", "b = 2"], 2)
+    assert read_source("train.ipynb[2]:1", folder) == (["c = 3"], 1)
+    assert read_line("train.ipynb[2]:1", folder) == "c = 3"
+    for site in (
+        "train.ipynb[1]:3",
+        "train.ipynb[3]:1",
+        "train.ipynb[0]:1",
+        "train.ipynb:1",
+        "other.json[1]:1",
+    ):
+        assert read_source(site, folder) is None
+    (tmp_path / "secret.ipynb").write_text("secret")
+    (tmp_path / "linked.ipynb").symlink_to("/etc/hostname")
+    assert read_source("secret.ipynb[1]:1", folder) is read_source("linked.ipynb[1]:1", folder) is None
 
 
 def test_code_of_the_same_repository(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ _CONTEXT = 3  # lines around a change
 
 
 def format_unified(file: File, text: str) -> str:
-    """The diff from a file to its new text."""
-    before, after = _split_lines(file.text), _split_lines(text)
+    """The diff from a file to its new text, both as they are on disk."""
+    before, after = _split_lines(file.raw), _split_lines(text)
     out = [f"--- a/{_name(file)}\n", f"+++ b/{_name(file)}\n"]
     matched = difflib.SequenceMatcher(None, before, after, autojunk=False)
     for group in matched.get_grouped_opcodes(_count_context(file, text)):
@@ -28,14 +28,14 @@ def format_unified(file: File, text: str) -> str:
 
 
 def carry_text(file: File, text: str) -> str:
-    """The new text, where a diff can carry the change. Raises NoEdit where it cannot.
+    """The new text on disk, where a diff can carry the change. Raises NoEdit where it cannot.
 
     A diff is text in UTF-8: bytes of another encoding can stand in none of its lines.
     """
     if _is_plain(file):
         return text
     if _count_context(file, text) == 0:
-        lines = difflib.ndiff(_split_lines(file.text), _split_lines(text))
+        lines = difflib.ndiff(_split_lines(file.raw), _split_lines(text))
         new = [line[2:].strip() for line in lines if line[0] == "+"]
         raise NoEdit(
             f"{file.path} is in {file.encoding}, and lines to change have characters that a patch cannot "
@@ -48,7 +48,7 @@ def _count_context(file: File, text: str) -> int:
     """How many lines to show around changes: fewer where those could not be written in the diff."""
     if _is_plain(file):
         return _CONTEXT
-    before, after = _split_lines(file.text), _split_lines(text)
+    before, after = _split_lines(file.raw), _split_lines(text)
     for context in range(_CONTEXT, 0, -1):
         groups = difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(context)
         if all("".join(before[group[0][1] : group[-1][2]]).isascii() for group in groups):
@@ -57,7 +57,7 @@ def _count_context(file: File, text: str) -> int:
 
 
 def _is_plain(file: File) -> bool:
-    return file.encoding in ("utf-8", "ascii") or file.text.isascii()
+    return file.encoding in ("utf-8", "ascii") or file.raw.isascii()
 
 
 def _split_lines(text: str) -> list[str]:

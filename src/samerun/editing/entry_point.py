@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 
 from samerun.editing.edit import NoEdit
 from samerun.editing.source_file import parse_python
-from samerun.runs import untrusted
+from samerun.runs import notebook, untrusted
 from samerun.runs.source_lines import MOST_BYTES
 
 _WITH_VALUE = frozenset({"-W", "-X", "-Q", "--check-hash-based-pycs"})
@@ -20,6 +20,9 @@ def find_started(argv: Sequence[str], folder: Path, ran: Mapping[str, object]) -
 
     `argv` begins with python, or with what ends in starting it (torchrun, bash, …). Raises NoEdit.
     """
+    started = next((word for word in argv if word.endswith(notebook.SUFFIX)), None)
+    if started is not None:
+        return PurePath(started).as_posix().removeprefix("./")
     words = list(argv[1:]) if argv and _is_python(argv[0]) else None
     if words is None:
         return _find_among(ran, argv)
@@ -56,7 +59,10 @@ def _find_module(name: str, words: Sequence[str], folder: Path, ran: Mapping[str
             return alike[0]
     named = _find_named(words, ran)  # a profiler or the like, that starts the script
     if named is None and name.startswith("ipykernel"):
-        raise NoEdit("the code ran in a notebook: export it as a script, and start that")
+        notebooks = [item for item in ran if item.endswith(notebook.SUFFIX)]
+        if len(notebooks) == 1:
+            return notebooks[0]
+        raise NoEdit("the code ran in a notebook whose file is not known: samerun diagnose -- NOTEBOOK.ipynb")
     if named is None:
         raise NoEdit(f"the program started, `python -m {name}`, is not in the working directory")
     return named

@@ -46,6 +46,23 @@ class File:
             said = error.strerror if isinstance(error, OSError) else error
             raise NoEdit(f"{path} cannot be read ({said})") from None
 
+    @property
+    def raw(self) -> str:
+        """The text as it is on disk."""
+        return self.text
+
+    def rebuild(self, text: str) -> str:
+        """The text on disk that makes `text` of it, an edited form of its own."""
+        return text
+
+    def site(self, line: int) -> str:
+        """The call site of a line (from 1) of the text."""
+        return f"{self.path}:{line}"
+
+    def line_at(self, path: str, line: int) -> int:
+        """The line of the text that a call site, `path:line`, names."""
+        return line
+
     @cached_property
     def tree(self) -> ast.Module:
         """The file parsed. Raises NoEdit when this Python cannot."""

@@ -13,8 +13,9 @@ from pathlib import Path, PurePosixPath
 from samerun.digest import digest_bytes
 from samerun.editing.edit import NoEdit
 from samerun.editing.entry_point import find_started
+from samerun.editing.notebook_file import NotebookFile
 from samerun.editing.source_file import File
-from samerun.runs import untrusted
+from samerun.runs import notebook, untrusted
 from samerun.runs.source_lines import MOST_BYTES, parse_site
 
 _GENERATED = re.compile(r"<.*>|.*[\\/]ipykernel_\d+[\\/].*")
@@ -47,13 +48,14 @@ class Code:
 
     def file(self, path: str) -> File:
         """The file that ran as `path`. Raises NoEdit when it is not there, or has changed since."""
+        path = notebook.strip_cell(path)
         if _GENERATED.fullmatch(path):
             raise NoEdit(_NO_FILE.get(path, f"the code {path} has no file to edit"))
         where = self._found.get(path)
         if where is None:
             where = self._found[path] = self._look_for(path)
         if where not in self._files:
-            self._files[where] = File.read(self.folder, where)
+            self._files[where] = read_file(self.folder, where)
         return self._files[where]
 
     @cached_property
@@ -111,8 +113,10 @@ class Code:
         if path in self._edited and _digest(self._edited[path], path) == digest:
             return True
         try:
+            if path.endswith(notebook.SUFFIX):
+                return notebook.digest_cells(notebook.read_cells(self.folder / path, follow=True)) == digest
             data = untrusted.read_bytes(self.folder / path, MOST_BYTES, follow=True)
-        except OSError:
+        except (OSError, ValueError):
             return False
         return digest_bytes(data).hex() == digest
 
@@ -152,10 +156,12 @@ class Code:
 
     def _line_now(self, file: File, path: str, line: int) -> int:
         """The line of the file that was line `line` when it ran."""
-        edited, known = self._edited.get(file.path), self._digests.get(path)
-        if edited is None or known is None or _digest(edited, path) != known:
-            return line
-        now, then = file.text.splitlines(), edited.splitlines()
+        edited, known = self._edited.get(file.path), self._digests.get(notebook.strip_cell(path))
+        if edited is None or known is None or _digest(edited, file.path) != known:
+            return file.line_at(path, line)
+        ran = parse_file(file.path, edited)
+        line = ran.line_at(path, line)
+        now, then = file.text.splitlines(), ran.text.splitlines()
         for tag, begin, end, start, stop in difflib.SequenceMatcher(None, then, now, False).get_opcodes():
             if begin <= line - 1 < end:
                 if tag == "equal":
@@ -164,7 +170,24 @@ class Code:
         return line
 
 
+def read_file(folder: Path, path: str) -> File:
+    """A file of Python or a notebook (or, by a cell's name, the whole of it). Raises NoEdit."""
+    path = notebook.strip_cell(path)
+    if path.endswith(notebook.SUFFIX):
+        return NotebookFile.read(folder, path)
+    return File.read(folder, path)
+
+
+def parse_file(path: str, text: str) -> File:
+    """The same, of its text on disk. Raises NoEdit."""
+    if path.endswith(notebook.SUFFIX):
+        return NotebookFile.parse(path, text)
+    return File(path, text, "utf-8")
+
+
 def _digest(text: str, path: str) -> str:
+    if path.endswith(notebook.SUFFIX):
+        return notebook.digest_cells(notebook.list_cells(untrusted.parse_json(text)))
     return digest_bytes(encode_text(text)).hex()
 
 

@@ -105,7 +105,7 @@ def _list_printing(file: File) -> Iterator[PrintingLine]:
                 pattern = f"(?:.*\\W)?{pattern}"  # a time, a level and a name come first
             literal = len(re.sub(r"\s+", "", text))
             yield PrintingLine(
-                f"{file.path}:{call.lineno}",
+                file.site(call.lineno),
                 file,
                 (*call.args, *(item.value for item in call.keywords)),
                 re.compile(pattern),

@@ -72,7 +72,7 @@ def _find_site(recorded: RecordedRun, difference: Difference) -> str | None:
     if taken is not None:
         return taken.call_site
     made = {
-        f"{file.path}:{call.lineno}"
+        file.site(call.lineno)
         for file in _read_code(recorded).files
         for call in index(file).calls[row.name or ""]
     }

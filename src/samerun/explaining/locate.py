@@ -26,8 +26,8 @@ def _locate_edited(difference: Difference, cause: Cause, code: Code) -> str | No
     try:
         for edit in make_edits(difference, cause, code):
             if isinstance(edit, Change) and edit.end > edit.start:
-                line = code.file(edit.path).text.count("\n", 0, edit.start) + 1
-                return f"{edit.path}:{line}"
+                file = code.file(edit.path)
+                return file.site(file.line_of(edit.start))
     except NoEdit:
         pass
     return None
@@ -40,7 +40,7 @@ def _locate_drawing(cause: Cause, code: Code) -> str | None:
     if module not in ("random", "numpy.random"):  # what draws from torch's has no one module
         return None
     lines = {
-        f"{file.path}:{call.lineno}"
+        file.site(call.lineno)
         for file in code.files
         for call in file.every(ast.Call)
         if _draws(file.called(call), module)

@@ -115,9 +115,10 @@ def _merged_if_possible(
 
 
 def _merge(code: Code, edits: Mapping[str, Sequence[Edit]]) -> dict[str, str]:
-    """The new text of each file. Raises NoEdit."""
-    files = merge_edits(code, [edit for some in edits.values() for edit in some])
-    return {path: carry_text(code.file(path), text) for path, text in files.items()}
+    """The new text of each file, as on disk. Raises NoEdit."""
+    texts = merge_edits(code, [edit for some in edits.values() for edit in some])
+    files = [(code.file(path), text) for path, text in texts.items()]
+    return {file.path: carry_text(file, file.rebuild(text)) for file, text in files}
 
 
 def make_edits(difference: Difference, cause: Cause, code: Code) -> Sequence[Edit]:

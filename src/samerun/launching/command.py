@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from samerun.errors import CommandNotFound, UsageError
+from samerun.launching.notebook import check_notebook, is_notebook
 
 _PYTHON = re.compile(r"python[\d.]*$")
 
@@ -26,7 +27,9 @@ def check_command(command: Sequence[str], cwd: Path, environ: Mapping[str, str])
     if not cwd.is_dir():
         raise UsageError(f"The working directory {cwd} does not exist. Create it, or start elsewhere.")
     name = command[0]
-    if os.sep in name:
+    if is_notebook(command):
+        check_notebook(command, cwd)
+    elif os.sep in name:
         _check_path(command, cwd / name, cwd)
     elif shutil.which(name, path=environ.get("PATH")) is None:
         hint = _hint(command, cwd, environ)
@@ -35,6 +38,8 @@ def check_command(command: Sequence[str], cwd: Path, environ: Mapping[str, str])
 
 def is_python(command: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> bool:
     """Whether the command starts a python at once: by name, or by the first line of a script."""
+    if is_notebook(command):
+        return True
     found = shutil.which(cwd / command[0] if os.sep in command[0] else command[0], path=environ.get("PATH"))
     if found is None:
         return False

@@ -19,6 +19,7 @@ import psutil
 from samerun import lineage
 from samerun.launching.command import cannot_start, check_command, is_python
 from samerun.launching.interrupts import Interrupts
+from samerun.launching.notebook import build_command, is_notebook
 from samerun.launching.output import Output
 from samerun.launching.process_tree import Tree, adopt_orphans
 from samerun.launching.progress_files import Follower, Progress
@@ -81,7 +82,7 @@ def launch(request: LaunchRequest, plan: Plan, cwd: Path) -> Outcome:
         started = time.monotonic()
         try:
             process = subprocess.Popen(
-                command,
+                build_command(command) if is_notebook(command) else command,
                 cwd=cwd,
                 env=environ,
                 stdin=None if request.tee else subprocess.DEVNULL,

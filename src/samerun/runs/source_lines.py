@@ -7,7 +7,7 @@ import re
 import sysconfig
 from pathlib import Path
 
-from samerun.runs import untrusted
+from samerun.runs import notebook, untrusted
 
 _SITE = re.compile(r"(?P<path>[^\0]{1,4096}):(?P<line>[0-9]{1,9})", re.ASCII | re.DOTALL)
 _CODE = {".py", ".pyw"}
@@ -29,15 +29,44 @@ def read_source(site: str | None, folder: str) -> tuple[list[str], int] | None:
     at = parse_site(site)
     if at is None or not folder:
         return None
+    name, cell = notebook.parse_cell_name(at[0]) or (at[0], None)
     try:
-        path = (Path(folder) / at[0]).resolve(strict=True)
+        path = (Path(folder) / name).resolve(strict=True)
         if not any(path.is_relative_to(root) for root in _list_roots(folder)):
             return None
-        lines = untrusted.read_text(path, MOST_BYTES, errors="replace").splitlines()
+        lines = _read_lines(path, cell)
     except (OSError, RuntimeError, ValueError):  # no such file; links in a circle; a null character
         return None
-    is_code = path.suffix in _CODE or (bool(lines) and lines[0].startswith("#!") and "python" in lines[0])
+    if cell is None:
+        is_code = path.suffix in _CODE or _starts_python(lines)
+    else:
+        is_code = path.suffix == notebook.SUFFIX
     return (lines, at[1]) if is_code and 1 <= at[1] <= len(lines) else None
+
+
+def read_line(site: str | None, folder: str) -> str:
+    """The text of the line of a call site, wherever it is, "" when it cannot be read."""
+    at = parse_site(site)
+    if at is None:
+        return ""
+    name, cell = notebook.parse_cell_name(at[0]) or (at[0], None)
+    try:
+        lines = _read_lines(Path(folder, name), cell, follow=True)
+    except (OSError, ValueError):
+        return ""
+    return lines[at[1] - 1].strip() if 1 <= at[1] <= len(lines) else ""
+
+
+def _read_lines(path: Path, cell: int | None, *, follow: bool = False) -> list[str]:
+    """Those of a file, or of one cell of a notebook. Raises OSError and ValueError."""
+    if cell is None:
+        return untrusted.read_text(path, MOST_BYTES, errors="replace", follow=follow).splitlines()
+    cells = notebook.read_cells(path, follow=follow)
+    return next((item.source.splitlines() for item in cells if item.number == cell), [])
+
+
+def _starts_python(lines: list[str]) -> bool:
+    return bool(lines) and lines[0].startswith("#!") and "python" in lines[0]
 
 
 @functools.lru_cache(maxsize=64)

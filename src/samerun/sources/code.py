@@ -7,11 +7,12 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from samerun import callsite
+from samerun import callsite, notebook_cells
 from samerun.digest import digest_bytes
+from samerun.runs import notebook
 from samerun.runs.difference import Difference, Evidence, Side, Strength
 from samerun.sources.evidence import settings_diff
-from samerun.sources.source import Kind, Source
+from samerun.sources.source import Journal, Kind, Source
 
 
 class Code(Source):
@@ -22,6 +23,11 @@ class Code(Source):
     advice = "git stash or commit the change, and compare runs of one commit: git diff COMMIT COMMIT"
     kind = Kind.PROVENANCE
     controllable = False
+    hooks_into = notebook_cells.MODULE
+
+    def observe(self, journal: Journal) -> None:
+        """Tell the cells of a notebook apart."""
+        notebook_cells.follow(sys.modules[self.hooks_into])
 
     def describe(self) -> Mapping[str, Any]:
         """The digest of each of the user's own files that is imported now, by its path."""
@@ -33,6 +39,8 @@ class Code(Source):
                     found[os.path.relpath(path)] = digest_bytes(file.read()).hex()
             except (OSError, ValueError):
                 continue
+        if notebook_cells.MODULE in sys.modules and (ran := notebook_cells.find_notebook()) is not None:
+            found[ran[0]] = notebook.digest_cells(ran[1])
         return found
 
     def recognise(self, difference: Difference) -> Evidence | None:

@@ -13,16 +13,14 @@ from samerun.experiments.diagnose.controlled_runs import ControlledRuns, Prepare
 from samerun.experiments.diagnose.edited_copy import make_edited_copy
 from samerun.experiments.diagnose.replays import Replays
 from samerun.experiments.replayed import judge_parted
-from samerun.explaining import line_map
 from samerun.explaining.cause import Cause, Findings, make_cause
 from samerun.explaining.confirm import SURE, is_free, judge, points
 from samerun.explaining.delta_debugging import find_smallest
+from samerun.explaining.line_map import map_site
 from samerun.explaining.locate import locate_cause
 from samerun.explaining.patch import Patch, patch
-from samerun.runs import untrusted
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Plan
-from samerun.runs.source_lines import MOST_BYTES
 from samerun.runs.store import Run
 from samerun.sources.base.system_value import World
 from samerun.sources.catalogue import find_sources
@@ -109,16 +107,9 @@ class Candidates:
         difference, settled = proven.comparison.difference, self._settled
         if difference is None or proven.patch is None or difference.call_site is None:
             return proven.comparison
-        path, _, line = difference.call_site.rpartition(":")
-        edited = proven.patch.files.get(path)
-        if edited is None or not line.isdecimal():
-            return proven.comparison
         folder = settled.trials.request.folder
         now = patch(settled.patched, folder, settled.by_edit())
-        text = None if now is None else now.files.get(path)
-        if text is None:
-            text = untrusted.read_text(folder / path, MOST_BYTES, errors="replace", follow=True)
-        site = f"{path}:{line_map.map_line(int(line), text, edited)}"
+        site = map_site(difference.call_site, proven.patch.files, {} if now is None else now.files, folder)
         return replace(proven.comparison, difference=replace(difference, call_site=site))
 
     def _is_short(self) -> bool:

@@ -91,7 +91,7 @@ def seed_alike(code: Code, file: File, call: ast.Call, volatile: Volatile) -> li
         return []
     if is_given_from_outside(code, file, found):
         raise NoEdit(
-            f"the seed at {file.path}:{call.lineno} comes from the command line or the environment, and a "
+            f"the seed at {file.site(call.lineno)} comes from the command line or the environment, and a "
             "constant there would make that ineffective: pass the same --seed, or set the same variable"
         )
     parts = _find_parts(code, file, found, volatile) if places else []

@@ -66,7 +66,7 @@ def find_use(
     sites = _index_sites(code, reads)
     for place in _find_computed_with(code, difference):
         for file, node in find_behind(code, place, _READ[evidence]):
-            site = sites.get(_locate(code, f"{file.path}:{node.lineno}"))
+            site = sites.get(_locate(code, file.site(node.lineno)))
             if site is not None:
                 return site, place[0].said(place[1])
     return None
@@ -101,7 +101,7 @@ def find_seed_parts(code: Code, evidence: str, reads: Sequence[Row], seed: Row) 
         if argument is None:
             continue
         for other, node in find_behind(code, (file, argument), run_dependent_calls.is_run_dependent):
-            site = f"{other.path}:{node.lineno}"
+            site = other.site(node.lineno)
             if not _READ[evidence](other, node):
                 parts.others.append(site)
             elif (read := sites.get(_locate(code, site))) is not None:
@@ -122,7 +122,7 @@ def find_seed_site(
             continue
         for argument in filter(None, map(seeds.find_argument, calls)):
             for other, node in find_behind(code, (file, argument), lambda *at: wanted(code, *at)):
-                return seed, f"{other.path}:{node.lineno}"
+                return seed, other.site(node.lineno)
     return None
 
 

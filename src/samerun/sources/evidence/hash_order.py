@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from samerun.editing.edit import NoEdit
 from samerun.editing.source_file import get_last_name
-from samerun.runs import untrusted
 from samerun.runs.difference import Side
-from samerun.runs.source_lines import MOST_BYTES, parse_site
+from samerun.runs.source_lines import parse_site
 from samerun.sources.evidence import rows
 from samerun.sources.evidence.addresses import is_hashed_by_address, takes_address
 
@@ -70,11 +70,11 @@ def read_hashing(side: Side, files: Collection[str] | None = None) -> Hashing | 
     folder, paths = side.manifest.get("cwd"), side.settings.get("code", {}) if files is None else files
     if not isinstance(folder, str):
         return None
-    found = [(path, seen) for path in paths if (seen := _read(str(Path(folder, path)))) is not None]
+    found = [seen for path in paths if (seen := _read(folder, path)) is not None]
     if not found:
         return None
-    lines = [tuple(f"{path}:{n}" for path, seen in found for n in seen[which]) for which in range(3)]
-    return Hashing(lines[0], lines[1], lines[2], _find_orders(side, files))
+    sites = [tuple(site for seen in found for site in seen[which]) for which in range(3)]
+    return Hashing(sites[0], sites[1], sites[2], _find_orders(side, files))
 
 
 def _find_orders(side: Side, files: Collection[str] | None) -> tuple[Order, ...]:
@@ -85,7 +85,9 @@ def _find_orders(side: Side, files: Collection[str] | None) -> tuple[Order, ...]
         return ()
 
     def make(file: File, node: ast.expr, kind: Kind) -> Order:
-        return Order(f"{file.path}:{node.lineno}", kind, file.path, *file.reach(node))
+        first, last = file.reach(node)
+        path, at = parse_site(file.site(first)) or (file.path, first)
+        return Order(file.site(node.lineno), kind, path, at, at + last - first)
 
     try:
         gone_through = (*sets.find_ordered_sets(code), *sets.find_popped(code), *sets.hashes(code))
@@ -96,11 +98,14 @@ def _find_orders(side: Side, files: Collection[str] | None) -> tuple[Order, ...]
 
 
 @functools.lru_cache(maxsize=256)
-def _read(path: str) -> tuple[list[int], list[int], list[int]] | None:
-    """The lines of one file for each field of Hashing."""
+def _read(folder: str, path: str) -> tuple[list[str], list[str], list[str]] | None:
+    """The lines of one file for each field of Hashing, as call sites."""
+    from samerun.editing.user_program import read_file
+
     try:
-        tree = ast.parse(untrusted.read_text(Path(path), MOST_BYTES, follow=True))
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        file = read_file(Path(folder), path)
+        tree = file.tree
+    except NoEdit:
         return None
     plain = {
         node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and is_hashed_by_address(node)
@@ -125,7 +130,8 @@ def _read(path: str) -> tuple[list[int], list[int], list[int]] | None:
             numbers.append(node.lineno)
         elif isinstance(node, ast.keyword) and node.arg == "key" and _name(node.value) in ("id", "hash"):
             objects.append(node.value.lineno)
-    return values, objects, numbers
+    first, second, third = ([file.site(line) for line in lines] for lines in (values, objects, numbers))
+    return first, second, third
 
 
 def _name(node: ast.expr) -> str:

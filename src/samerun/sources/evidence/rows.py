@@ -9,10 +9,9 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from samerun.runs import untrusted
 from samerun.runs.difference import Difference, Row, Side
 from samerun.runs.schema import HELPER
-from samerun.runs.source_lines import MOST_BYTES, parse_site
+from samerun.runs.source_lines import parse_site, read_line
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
@@ -99,18 +98,8 @@ def has_branch(side: Side, site: str | None) -> bool:
 
 def read_source_line(side: Side, site: str | None) -> str:
     """The text of a line of the user's code, "" when it cannot be read."""
-    at = parse_site(site)
     folder = side.manifest.get("cwd")
-    if at is None or not isinstance(folder, str):
-        return ""
-    try:
-        with untrusted.open_file(Path(folder, at[0]), MOST_BYTES, follow=True) as file:
-            for number, line in enumerate(file, 1):
-                if number == at[1]:
-                    return line.decode("utf-8", "replace").strip()
-    except OSError:
-        pass
-    return ""
+    return read_line(site, folder) if isinstance(folder, str) else ""
 
 
 def read_code(side: Side, files: Collection[str] | None = None) -> Code | None:

@@ -1,0 +1,81 @@
+"""A program of its own: runs the cells of a notebook in a kernel, and prints what they print and show.
+
+    python -I execute_notebook.py train.ipynb FOLDER
+
+The notebook's file is not written. Ends with 1 when a cell raises, as a script would.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, DeadKernelError
+from traitlets.config import Config
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_NATIVE = "python3"  # the kernel of the Python that runs this
+
+
+class _Client(NotebookClient):
+    """Prints as messages come, so that a long cell is heard of while it runs."""
+
+    def process_message(self, msg: Any, cell: Any, cell_index: int) -> Any:
+        """Print what a cell prints or shows."""
+        content = msg["content"]
+        if msg["msg_type"] == "stream":
+            print(content["text"], end="", flush=True)
+        elif msg["msg_type"] in ("execute_result", "display_data"):
+            print(content["data"].get("text/plain", ""), flush=True)
+        elif msg["msg_type"] == "error":
+            print(_COLOUR.sub("", "\n".join(content["traceback"])), flush=True)
+        return super().process_message(msg, cell, cell_index)
+
+
+def main(path: str, folder: str, sockets: str) -> int:
+    """Run the notebook, in a folder, with the kernel's own files in `sockets`. Returns the exit code."""
+    content: Any = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    language = content.metadata.get("kernelspec", {}).get("language", "python")
+    if language.lower() != "python":
+        print(f"{path} is a notebook of {language}; only those of Python can be run", flush=True)
+        return 1
+    # Sockets in a folder rather than ports: no other program can take them, and no network is used.
+    config = Config({"KernelManager": {"transport": "ipc", "ip": str(Path(sockets, "kernel"))}})
+    client = _Client(
+        content,
+        config=config,
+        kernel_name=_choose_kernel(content),
+        resources={"metadata": {"path": folder}},
+        timeout=None,
+        store_widget_state=False,
+    )
+    try:
+        client.execute()
+    except CellExecutionError:
+        return 1  # its traceback was printed
+    except DeadKernelError:
+        print(f"the kernel of {path} died while a cell was running", flush=True)
+        return 1
+    return 0
+
+
+def _choose_kernel(content: Any) -> str:
+    name = str(content.metadata.get("kernelspec", {}).get("name", _NATIVE))
+    try:
+        KernelSpecManager().get_kernel_spec(name)
+    except NoSuchKernel:  # of the machine that it was written on
+        return _NATIVE
+    return name
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory(prefix="samerun-kernel-") as sockets:
+        os.environ["JUPYTER_RUNTIME_DIR"] = sockets
+        sys.exit(main(sys.argv[1], sys.argv[2], sockets))

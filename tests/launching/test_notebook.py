@@ -1,0 +1,95 @@
+"""Real notebooks in real kernels."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from notebooks import write_notebook
+from trainer import Trainer
+
+from samerun.errors import UsageError
+from samerun.launching.command import check_command
+
+TRAINING = """
+import torch
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+def step():
+    optimizer.zero_grad()
+    model(torch.rand(4, 2)).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.fixture
+def trainer(tmp_path: Path) -> Trainer:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return Trainer(folder)
+
+
+def test_a_notebook_is_run_and_recorded(trainer: Trainer) -> None:
+    """Its lines are those of its cells, below a magic too; its file stays as it is, and no other is left."""
+    (trainer.folder / "nb").mkdir()
+    path = trainer.folder / "nb" / "train.ipynb"
+    path.write_text(
+        write_notebook(
+            "import sys, uuid",
+            TRAINING,
+            "",
+            "%%time\nprint('begins')\nfor _ in range(2):\n    step()\nprint('loss', uuid.uuid4())",
+            "print(uuid.uuid4(), file=sys.stderr)\n'shown'",
+        )
+    )
+    before = path.read_bytes()
+    run = trainer.record("nb/train.ipynb")
+    assert (run.manifest.outcome, run.manifest.exit_code, list(run.traces())) == ("finished", 0, ["rank0"])
+    output = (run.path / "output.txt").read_text()
+    assert output.index("begins") < output.index("loss") < output.index("'shown'")
+    assert path.read_bytes() == before
+    assert sorted(item.name for item in trainer.folder.rglob("*") if ".samerun" not in item.parts) == [
+        "nb",
+        "train.ipynb",
+    ]
+    assert [row.call_site for row in trainer.rows(run, "entropy")] == ["train.ipynb[3]:5", "train.ipynb[4]:1"]
+    # What the kernel does with what cells print is none of the script's doing.
+    assert trainer.rows(run, "clock") == trainer.rows(run, "identity") == []
+
+
+def test_a_cell_that_raises_ends_it(trainer: Trainer) -> None:
+    (trainer.folder / "train.ipynb").write_text(
+        write_notebook("a = 1", "print(a)\nraise ValueError('wrong')", "print('on')")
+    )
+    run = trainer.record("train.ipynb")
+    output = (run.path / "output.txt").read_text()
+    assert (run.manifest.outcome, run.manifest.exit_code) == ("failed", 1)
+    assert output.startswith("1\n") and output.rstrip().endswith("ValueError: wrong")
+    assert "\x1b" not in output and "\non\n" not in output
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["none.ipynb"], "'none.ipynb' cannot be read: No such file"),
+        (["broken.ipynb"], "'broken.ipynb' cannot be read: "),
+        (["empty.ipynb"], "'empty.ipynb' has no code in it"),
+        (["train.ipynb", "--epochs", "3"], "takes no arguments; '--epochs 3' was given"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_at_once(tmp_path: Path, command: list[str], said: str) -> None:
+    (tmp_path / "broken.ipynb").write_text("{")
+    (tmp_path / "empty.ipynb").write_text(write_notebook("", " \n"))
+    (tmp_path / "train.ipynb").write_text(write_notebook("a = 1"))
+    with pytest.raises(UsageError, match=said):
+        check_command(command, tmp_path, {})
+    check_command(["train.ipynb"], tmp_path, {})
+
+
+def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "train.ipynb").write_text(write_notebook("a = 1"))
+    monkeypatch.setitem(sys.modules, "nbclient", None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "nbclient" else object())
+    with pytest.raises(UsageError, match="nbclient must be installed beside samerun: pip install"):
+        check_command(["train.ipynb"], tmp_path, {})
