@@ -127,7 +127,7 @@ DAMAGED = {
     "deep-key.pkl": lambda: b"\x80\x02}N" + b"\x85" * 300_000 + b"Ns.",
     "copies.pkl": _copies,
     "collisions.pkl": _collisions,
-    "opcodes.pkl": lambda: b"\x80\x02" + b"N0" * 4_100_000 + b"N.",
+    "opcodes.pkl": lambda: b"\x80\x02" + b"N0" * 2_600_000 + b"N.",
     "long-name.pkl": lambda: pickle.dumps({"x" * 3000: 1}),
     "embedded.pkl": lambda: pickle.dumps(torch.zeros(2)),
 }

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Final
 Admit = Callable[[str], None]  # is told of each global that the pickle names, and may raise
 
 _LEGACY_MAGIC: Final = 0x1950A86A20F9469CFC6C  # the first of the pickles that torch.save wrote before 1.6
-_MOST_OPCODES: Final = 8_000_000
+_MOST_OPCODES: Final = 5_000_000
 _MOST_COPIED: Final = 1 << 28  # bytes of what a pickle makes of others
 _SIZES: Final[dict[type, int]] = {str: 1, bytes: 1, list: 16, tuple: 16, dict: 64}  # bytes of an item
 _LARGEST_KEY: Final = 1 << 60  # beyond it, and in tuples of tuples, equal hashes can be forged

@@ -47,13 +47,15 @@ def _count(number: int, word: str) -> str:
 
 def _list_lines(differences: list[LeafDifference]) -> list[Line]:
     shown = differences[:_MOST]
-    width = min(max(len(_name(item)) for item in shown), _WIDEST)
-    lines: list[Line] = [
-        HangingLine(
-            Text("  ").append_text(style_text(f"{_name(item):<{width}}  ", "bold")), style_text(_say(item))
-        )
-        for item in shown
-    ]
+    width = max((len(name) for name in map(_name, shown) if len(name) <= _WIDEST), default=0)
+    lines: list[Line] = []
+    for item in shown:
+        head = style_text(f"  {_name(item):<{width}}  ", "bold")
+        if head.cell_len > _WIDEST + 4:  # what is said of it goes below
+            head.rstrip()
+            lines.append(head)
+            head = Text(" " * 6)
+        lines.append(HangingLine(head, style_text(_say(item))))
     if len(differences) > _MOST:
         lines.append(Text(f"  … and {len(differences) - _MOST:,} more; --json FILE has all", style="dim"))
     return lines
