@@ -9,6 +9,7 @@ SamerunError
 │   ├── RunNotFound       no run of that name in the store
 │   ├── SchemaError       a manifest or trace of a version this samerun does not know
 │   └── TraceError        a trace that cannot be read (truncated before its first batch, corrupt, …)
+├── TensorFileError       a checkpoint or a file of tensors that is damaged, or that names code
 ├── TorchNeeded           torch is missing, or older than samerun works with (also an ImportError)
 ├── StateError            a state that cannot be captured or restored whole
 └── RanksDisagree         ranks that must have the same have not
@@ -59,6 +60,10 @@ class SchemaError(RunError):
 
 class TraceError(RunError):
     """A trace that cannot be read."""
+
+
+class TensorFileError(SamerunError):
+    """A checkpoint or a file of tensors that is damaged, or that names code."""
 
 
 class TorchNeeded(SamerunError, ImportError):

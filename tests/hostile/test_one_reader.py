@@ -1,4 +1,4 @@
-"""What reads the folder of a run, or code that a run names, opens files by samerun.runs.untrusted alone."""
+"""What reads a run's folder, code that it names, or a checkpoint opens files by `untrusted` alone."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ READERS = (
     "experiments",
     "editing",
     "sources/evidence",
+    "tensor_files",
 )
 READS = {
     "open",
@@ -42,6 +43,7 @@ MAY = {
     "experiments/diagnose/from_recorded.py": {"load"},  # by storage.py
     "experiments/cost/timed_run.py": {"loads"},  # the same
     "experiments/cost/interleave.py": {"open"},  # pipes of its own
+    "tensor_files/zips.py": {"open"},  # an entry of a zip file that is open
     "report/html/page.py": {"read_text"},  # its own templates
 }
 

@@ -6,7 +6,6 @@ import csv
 import hashlib
 import io
 import math
-import struct
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any, BinaryIO
 from samerun.runs import untrusted
 from samerun.runs.transient_text import strip_transient
 from samerun.runs.written import Value
+from samerun.tensor_files.safetensors import read_header
 
 _MOST_TEXT = 8 << 20  # bytes of one file
 _MOST_ARRAYS = 256 << 20
@@ -45,7 +45,7 @@ def read_values(path: Path, start: int = 0) -> Values | None:
                 found[name] = value
                 if len(found) > _MOST_VALUES:
                     raise TooMany(f"{path} holds more than {_MOST_VALUES} values")
-        except (struct.error, zipfile.BadZipFile, csv.Error, LookupError, TypeError) as error:
+        except (zipfile.BadZipFile, csv.Error, LookupError, TypeError) as error:
             raise ValueError(f"{path} is not whole ({error})") from None
     return found
 
@@ -130,17 +130,13 @@ def _read_zipped(file: BinaryIO) -> Iterator[tuple[str, Value]]:
 
 
 def _read_safetensors(file: BinaryIO) -> Iterator[tuple[str, Value]]:
-    """https://huggingface.co/docs/safetensors: the length of a JSON header, the header, the tensors."""
-    (length,) = struct.unpack("<Q", file.read(8))
-    header = untrusted.parse_json(file.read(min(length, _MOST_TEXT)).decode("utf-8"))
-    if not isinstance(header, dict):
-        raise ValueError("a header that is no object")
-    for name, entry in sorted(header.items()):
-        if name != "__metadata__":
-            begin, end = entry["data_offsets"]
-            file.seek(8 + length + begin)
-            kind = f"{entry['dtype']} {entry['shape']} ".encode()
-            yield name, _digest(kind + file.read(max(0, min(end - begin, _MOST_ARRAYS))))
+    def read_at(at: int, count: int) -> bytes:
+        file.seek(at)
+        return file.read(count)
+
+    for name, entry in sorted(read_header(read_at).items()):
+        kind = f"{entry.kind} {list(entry.shape)} ".encode()
+        yield name, _digest(kind + read_at(entry.begin, min(entry.end - entry.begin, _MOST_ARRAYS)))
 
 
 _TEXTS: dict[str, Callable[[BinaryIO], Iterator[tuple[str, Value]]]] = {

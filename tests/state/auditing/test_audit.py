@@ -2,7 +2,7 @@
 
 Covers `archives.py`, `frameworks/accelerate.py`, `frameworks/deepspeed.py`, `frameworks/distributed.py`,
 `frameworks/lightning.py`, `frameworks/mmengine.py`, `frameworks/own.py`, `frameworks/plain.py`,
-`frameworks/transformers.py`, `parts.py`, `pickles.py` and `report.py`.
+`frameworks/transformers.py`, `parts.py` and `report.py`.
 """
 
 from __future__ import annotations

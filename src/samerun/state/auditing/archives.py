@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import struct
 import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,16 +12,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from samerun.errors import StateError
-from samerun.state.auditing.pickles import Sketch, read_pickle
+from samerun.tensor_files.pickles import Sketch, read_pickle
+from samerun.tensor_files.safetensors import read_header
+from samerun.tensor_files.torch_files import find_outline
 
 _LARGEST: Final = 1 << 28  # bytes; an outline is far smaller, and a zip file can claim any size
-_SAFE_DTYPES: Final = {
-    "F64": "float64",
-    "F32": "float32",
-    "F16": "float16",
-    "BF16": "bfloat16",
-    "U8": "uint8",
-}
 
 
 @dataclass
@@ -92,20 +86,12 @@ def _read_outline(file: BinaryIO, path: Path) -> Any:
 
 def _read_zipped(file: BinaryIO) -> Any:
     with zipfile.ZipFile(file) as archive:
-        entries = [entry for entry in archive.infolist() if entry.filename.split("/")[-1] == "data.pkl"]
-        if not entries:
-            raise ValueError("a zip file without data.pkl")
-        if entries[0].file_size > _LARGEST:
-            raise ValueError(f"an outline of {entries[0].file_size} bytes")
-        return read_pickle(io.BytesIO(archive.read(entries[0])))
+        return read_pickle(io.BytesIO(archive.read(find_outline(archive))))
 
 
 def _read_safetensors(file: BinaryIO) -> dict[str, Sketch]:
-    """https://huggingface.co/docs/safetensors: the length of a JSON header, then the header."""
-    (length,) = struct.unpack("<Q", file.read(8))
-    header = json.loads(file.read(min(length, _LARGEST)))
-    return {
-        name: Sketch(_SAFE_DTYPES.get(entry["dtype"], ""), tuple(entry["shape"]), "cpu")
-        for name, entry in header.items()
-        if name != "__metadata__"
-    }
+    def read_at(at: int, count: int) -> bytes:
+        file.seek(at)
+        return file.read(count)
+
+    return {name: Sketch(entry.dtype, entry.shape, "cpu") for name, entry in read_header(read_at).items()}

@@ -13,7 +13,7 @@ from samerun.sources.numpy_global import NumpyGlobal
 from samerun.sources.python_random import PythonRandom
 from samerun.sources.torch_cpu import TorchCpu
 from samerun.sources.torch_cuda import TorchCuda
-from samerun.state.auditing.pickles import Call, Sketch
+from samerun.tensor_files.pickles import Call, Sketch
 
 _CPU_STATE: Final = 5056  # bytes of a torch CPU generator's state: an MT19937 and a spare normal variate
 _GPU_STATE: Final = 16  # bytes: a seed and an offset

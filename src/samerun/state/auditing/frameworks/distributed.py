@@ -13,7 +13,7 @@ from samerun.sources.torch_cuda import TorchCuda
 from samerun.state.auditing.archives import AuditedFiles
 from samerun.state.auditing.frameworks.framework import Finding, Framework
 from samerun.state.auditing.parts import Parts
-from samerun.state.auditing.pickles import Call
+from samerun.tensor_files.pickles import Call
 
 _NAMES = {
     "optimizer": r"optim",
