@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import shutil
@@ -37,6 +38,8 @@ def copy(case: Case, folder: Path) -> list[Line]:
             continue
         (folder / inside).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, folder / inside)
+        if path.suffix == ".ipynb":
+            lines += strip_notebook(folder / inside)
         if path.suffix not in COMMENTED:
             continue
         text, marked = strip(path.read_text())
@@ -44,6 +47,28 @@ def copy(case: Case, folder: Path) -> list[Line]:
         for source, number in marked:
             numbers = statement(text, number) if path.suffix == ".py" else [number]
             lines += [Line(source, path.name, each) for each in numbers]
+    return lines
+
+
+def strip_notebook(path: Path) -> list[Line]:
+    """Take the marks out of a notebook's cells; a cell that writes a module is that module."""
+    content = json.loads(path.read_text())
+    lines: list[Line] = []
+    number = 0
+    for cell in content["cells"]:
+        text = "".join(cell["source"])
+        if cell["cell_type"] != "code" or not text.strip():
+            continue
+        number += 1
+        text, marked = strip(text)
+        kept = text.rstrip("\n")
+        cell["source"] = kept if isinstance(cell["source"], str) else kept.splitlines(keepends=True)
+        first = text.split("\n", 1)[0].split()
+        for source, at in marked:
+            written = first[0] == "%%writefile"
+            file, skipped = (first[-1], 1) if written else (f"{path.name}[{number}]", 0)
+            lines.append(Line(source, file, at - skipped))
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
     return lines
 
 
@@ -91,6 +116,12 @@ def mend(folder: Path, fault: Fault) -> None:
 def command(case: Case) -> list[str]:
     """What runs the case in its copy."""
     return list(case.command) or [sys.executable, case.script]
+
+
+def plain_command(case: Case) -> list[str]:
+    """The same without samerun, which alone runs a notebook as a command."""
+    words = command(case)
+    return ["jupyter", "execute", *words] if words[0].endswith(".ipynb") else words
 
 
 def environment(case: Case, *settings: dict[str, str]) -> dict[str, str]:
