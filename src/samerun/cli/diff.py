@@ -7,6 +7,7 @@ import argparse
 from samerun.cli import exit_codes
 from samerun.cli.base import Verb
 from samerun.cli.output import add_output_options, check_targets, put_out, write_files
+from samerun.cli.store import open_store
 
 
 class Diff(Verb):
@@ -27,10 +28,9 @@ class Diff(Verb):
         """Compare, report, and exit by the verdict."""
         from samerun.experiments.check.diff import diff
         from samerun.report.text.check import show
-        from samerun.runs.store import Store
 
         check_targets(options)
-        store = Store()
+        store = open_store()
         runs = [store.find(name) for name in (options.a, options.b)]
         result = diff(store, runs)
         put_out(lambda console: show(result, console), result.to_json, options)
