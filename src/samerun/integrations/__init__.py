@@ -1,0 +1,1 @@
+"""samerun inside the tools that people train and test with."""
