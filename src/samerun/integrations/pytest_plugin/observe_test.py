@@ -21,15 +21,27 @@ class Observer:
     def __init__(self, folder: str) -> None:
         self._folder = Path(folder)
         self._reports: list[pytest.TestReport] = []
+        self._states: dict[str, str] = {}  # of the generators, as last seen
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self) -> Generator[None, None, None]:
-        """Look at the generators before and after."""
-        before = _digest_states()
+        """Look at the generators before it, and write what was seen after it."""
+        before = self._states = _digest_states()
         yield
-        after = _digest_states()
-        drawn = {id_: state for id_, state in after.items() if before.get(id_, state) != state}
+        drawn = {id_: state for id_, state in self._states.items() if before.get(id_, state) != state}
         write_observed(self._folder / f"{_read_run()}.json", _observe(self._reports, drawn))
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self) -> Generator[None, None, None]:
+        """Look at the generators after it."""
+        yield
+        self._states = _digest_states()
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_call(self) -> Generator[None, None, None]:
+        """Look at them once more: what is torn down may well seed them anew."""
+        yield
+        self._states = _digest_states()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep the reports of setup, call and teardown."""
