@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from samerun.integrations.pytest_plugin.generator_states import GeneratorStates
 from samerun.integrations.pytest_plugin.observed import Observed, write_observed
 from samerun.runs.plan import VARIABLE
-from samerun.sources.base.rng import Rng
-from samerun.sources.catalogue import find_sources
 
 
 class Observer:
@@ -21,27 +20,27 @@ class Observer:
     def __init__(self, folder: str) -> None:
         self._folder = Path(folder)
         self._reports: list[pytest.TestReport] = []
-        self._states: dict[str, str] = {}  # of the generators, as last seen
+        self._states = GeneratorStates()
+        self._drawn: dict[str, str] = {}
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self) -> Generator[None, None, None]:
         """Look at the generators before it, and write what was seen after it."""
-        before = self._states = _digest_states()
+        self._states, self._drawn = GeneratorStates(), {}
         yield
-        drawn = {id_: state for id_, state in self._states.items() if before.get(id_, state) != state}
-        write_observed(self._folder / f"{_read_run()}.json", _observe(self._reports, drawn))
+        write_observed(self._folder / f"{_read_run()}.json", _observe(self._reports, self._drawn))
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_setup(self) -> Generator[None, None, None]:
         """Look at the generators after it."""
         yield
-        self._states = _digest_states()
+        self._drawn = self._states.find_drawn()
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_call(self) -> Generator[None, None, None]:
         """Look at them once more: what is torn down may well seed them anew."""
         yield
-        self._states = _digest_states()
+        self._drawn = self._states.find_drawn()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep the reports of setup, call and teardown."""
@@ -62,16 +61,6 @@ def _observe(reports: list[pytest.TestReport], drawn: dict[str, str]) -> Observe
         said = skipped.longrepr[2] if isinstance(skipped.longrepr, tuple) else str(skipped.longrepr)
         return Observed("skipped", skipped.when, said.removeprefix("Skipped: "), "", drawn)
     return Observed("passed", "call", "", "", drawn)
-
-
-def _digest_states() -> dict[str, str]:
-    """The states of the generators that this process has, by the id of the source."""
-    generators = {id_: source for id_, source in find_sources().items() if isinstance(source, Rng)}
-    return {
-        id_: state.hex()
-        for id_, source in generators.items()
-        if source.in_play() and (state := source.digest()) is not None
-    }
 
 
 def _read_run() -> str:

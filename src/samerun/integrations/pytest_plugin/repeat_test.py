@@ -1,7 +1,8 @@
 """Runs one test in several fresh processes by the engine of `check`, and says whether it is repeatable.
 
-Compared are: how it ended; every record of what torch did; the results that it printed; and, of the global
-generators that it changed, the state in which it left them, which stands for the values that it drew.
+Compared are: how it ended; every record of what torch did; the results that it printed; and, of the
+global generators and of NumPy's that were there before it, the state in which it left those that it changed,
+which stands for the values that it drew.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ def list_lines(reports: Sequence[Any]) -> list[str]:
     lines = [
         f"{len(found)} tests, each alone in fresh processes: {count} repeatable, {len(odd)} not (or unknown)",
         "compared: how each ended, what torch did, the results it printed, the values it drew from "
-        "Python's, NumPy's and torch's global generators",
+        "global generators and from NumPy's that outlive it",
     ]
     for report in sorted(odd, key=lambda report: report.nodeid):
         lines.append(f"{_WORDS[report.samerun['verdict']]}: {report.nodeid}: {report.samerun['why']}")
