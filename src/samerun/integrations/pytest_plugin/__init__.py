@@ -1,6 +1,8 @@
 """The pytest plugin: `@pytest.mark.samerun`, `--samerun` and two fixtures.
 
 Off until one of them is used: until then pytest imports this file alone.
+
+PYTEST_DONT_REWRITE: there is no assert to explain here, and to rewrite it takes time.
 """
 
 from __future__ import annotations
