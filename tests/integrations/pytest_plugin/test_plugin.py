@@ -1,6 +1,6 @@
 """The whole plugin, as a suite of a user meets it.
 
-Covers `pytest_plugin/run_protocol.py`, `pytest_plugin/observe_test.py` and `pytest_plugin/summary.py`.
+Covers `run_protocol.py`, `observe_test.py` and `summary.py`.
 """
 
 from __future__ import annotations
