@@ -33,3 +33,11 @@ def test_the_test_is_named_by_its_whole_path_and_its_parameters(pytester) -> Non
     *_, name = command = build_command(item, Path("/there"))
     assert name == f"{item.path}::test_a[a::b]"
     assert "--samerun-observed=/there" in command and f"--rootdir={item.config.rootpath}" in command
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_the_cache_of_the_user_is_left_alone_where_there_is_one(pytester, there: bool) -> None:
+    if not there:
+        pytester.makeini("[pytest]\naddopts = -p no:cacheprovider --strict-config\n")
+    item = pytester.getitem("def test_a(): ...", "test_a")
+    assert ("cache_dir=/there/cache" in build_command(item, Path("/there"))) == there

@@ -37,6 +37,8 @@ def build_command(item: pytest.Item, folder: Path) -> tuple[str, ...]:
         options.append("-n0")
     if config.pluginmanager.hasplugin("_cov"):
         options.append("--no-cov")
+    if config.pluginmanager.hasplugin("cacheprovider"):  # else it is an option that there is not
+        options += ["-o", f"cache_dir={folder / 'cache'}"]
     return (
         sys.executable,
         "-m",
@@ -44,8 +46,6 @@ def build_command(item: pytest.Item, folder: Path) -> tuple[str, ...]:
         *(keep_arguments(config) if arguments is None else arguments),
         *options,
         "-rP",  # what the test printed is compared
-        "-o",
-        f"cache_dir={folder / 'cache'}",
         f"--samerun-observed={folder}",
         f"{item.path}::{within}" if within else str(item.path),
     )
