@@ -128,7 +128,7 @@ def test_trains():
 def test_a_draw_of_torch_is_named_with_its_line_and_a_training_that_repeats_is_the_same(pytester) -> None:
     done = run(pytester, TORCH, "--samerun")
     done.assert_outcomes(passed=1, failed=1)
-    done.stdout.fnmatch_lines(["not repeatable: test_it.py::test_draws: torch-cpu: *(test_it.py:5)"])
+    done.stdout.fnmatch_lines(["not repeatable: test_it.py::test_draws: torch-cpu: *(test_it.py:4)"])
 
 
 OTHERS = """
@@ -155,7 +155,7 @@ def test_expected():
 
 @pytest.mark.slow
 def test_what_is_printed_said_or_not_found_again(pytester) -> None:
-    done = run(pytester, OTHERS, "--samerun", "-n", "2", "--dist", "no")
+    done = run(pytester, OTHERS, "--samerun")
     done.assert_outcomes(failed=4, xfailed=1)
     said = done.stdout.str()
     assert "not repeatable: test_it.py::test_prints: run 1 prints 'accuracy 0.5" in said
