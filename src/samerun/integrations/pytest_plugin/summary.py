@@ -21,5 +21,11 @@ def list_lines(reports: Sequence[Any]) -> list[str]:
         "global generators and from NumPy's that outlive it",
     ]
     for report in sorted(odd, key=lambda report: report.nodeid):
-        lines.append(f"{_WORDS[report.samerun['verdict']]}: {report.nodeid}: {report.samerun['why']}")
+        lines.append(f"{_WORDS[report.samerun['verdict']]}: {_name_test(report)}: {report.samerun['why']}")
     return lines
+
+
+def _name_test(report: Any) -> str:
+    """Its id, with the file where pytest leaves that out: one that lies outside of the root folder."""
+    name: str = report.nodeid
+    return f"{report.location[0]}{name}" if name.startswith("::") else name
