@@ -8,6 +8,7 @@ from typing import Any
 
 from samerun.errors import UsageError
 from samerun.runs.plan import MODES
+from samerun.runs.toml import parse_toml
 
 FILE = "pyproject.toml"
 _KEYS = ("control", "mode", "seed")
@@ -47,26 +48,13 @@ def _read_table(path: Path) -> dict[str, Any]:
         return {}
     if "samerun" not in text:
         return {}
-    toml = _import_toml(path)
     try:
-        found = toml.loads(text).get("tool", {}).get("samerun", {})
-    except (toml.TOMLDecodeError, AttributeError) as error:
+        found = parse_toml(text).get("tool", {}).get("samerun", {})
+    except (ValueError, AttributeError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from None
     if not isinstance(found, dict):
         raise _make_usage_error(path, "it is no table")
     return found
-
-
-def _import_toml(path: Path) -> Any:
-    """The standard library's since Python 3.11, or what it came of."""
-    import importlib
-
-    for name in ("tomllib", "tomli"):
-        try:
-            return importlib.import_module(name)
-        except ImportError:
-            continue
-    raise UsageError(f"{path} needs Python 3.11 or later to be read, or: pip install tomli")
 
 
 def _suggest_key(key: str) -> str:

@@ -74,6 +74,17 @@ def find_differing_results(runs: Sequence[Run], code: PrintingLines | None = Non
     return None
 
 
+def list_metrics(run: Run) -> dict[str, float]:
+    """The last number that the run printed after each word that says that it is a result."""
+    found: dict[str, float] = {}
+    for line in (_read_text(run) or "").split("\n"):
+        for number in _NUMBER.finditer(line):
+            if _classify(line, number) == "result":
+                name = _WORD.findall(line[: number.start()].lower())[-1]
+                found[name] = float(number.group())
+    return found
+
+
 def describe_left_out(runs: Sequence[Run]) -> str | None:
     """What of the lines that runs print differs, where none of it is a result; None where all are equal."""
     first, *others = [_read_lines(run) for run in runs]
@@ -98,11 +109,18 @@ _SHOWN = 80  # characters of a line
 
 def _read_lines(run: Run) -> Counter[str] | None:
     """How often each line was printed: processes may print in another order each time."""
+    text = _read_text(run)
+    if text is None:
+        return None
+    return Counter(line.strip() for line in text.split("\n") if line.strip())
+
+
+def _read_text(run: Run) -> str | None:
     try:
         text = untrusted.read_end(run.path / "output.txt", _MOST_BYTES).decode("utf-8", "replace")
     except OSError:
         return None
-    return Counter(line.strip() for line in text.replace("\r", "\n").split("\n") if line.strip())
+    return text.replace("\r", "\n")
 
 
 def _subtract(one: Counter[str], other: Counter[str]) -> tuple[list[str], list[str]]:

@@ -72,19 +72,20 @@ def describe_git(cwd: Path) -> dict[str, Any] | None:
     of that difference (None when there is none).
     """
     try:
-        if _run_git(cwd, "rev-parse", "--is-inside-work-tree").strip() != b"true":
+        if run_git(cwd, "rev-parse", "--is-inside-work-tree").strip() != b"true":
             return None
         try:
-            commit = _run_git(cwd, "rev-parse", "--verify", "-q", "HEAD").decode().strip()
+            commit = run_git(cwd, "rev-parse", "--verify", "-q", "HEAD").decode().strip()
         except subprocess.CalledProcessError:
             return {"commit": None, "dirty": True, "diff": None}
-        diff = _run_git(cwd, "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--binary", "HEAD")
+        diff = run_git(cwd, "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--binary", "HEAD")
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
         return None
     return {"commit": commit, "dirty": bool(diff), "diff": hashlib.sha256(diff).hexdigest() if diff else None}
 
 
-def _run_git(cwd: Path, *arguments: str) -> bytes:
+def run_git(cwd: Path, *arguments: str) -> bytes:
+    """What git prints in `cwd`. Raises OSError and subprocess.SubprocessError."""
     # fsmonitor is a program that a repository's configuration can name: a stranger's must not run here.
     command = ["git", "-c", "core.fsmonitor=false", "--no-optional-locks", *arguments]
     done = subprocess.run(

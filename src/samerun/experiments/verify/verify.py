@@ -1,0 +1,222 @@
+"""`verify`: run a locked command once more, and compare with its lock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from samerun.errors import RunError
+from samerun.experiments import run_outcome
+from samerun.experiments.check.diff import diff
+from samerun.experiments.lock.leaves import Leaves
+from samerun.experiments.lock.leaves_file import read_leaves
+from samerun.experiments.lock.moved import Moved, find_moved
+from samerun.experiments.lock.observed import NAMES, Observed, observe
+from samerun.experiments.lock.roots import ALL, compute_roots
+from samerun.experiments.request import Request
+from samerun.experiments.runner import Runner
+from samerun.experiments.verify.bounded import measure_distances
+from samerun.experiments.verify.changed import Changed, list_changed
+from samerun.experiments.verify.changed_line import find_changed_line
+from samerun.experiments.verify.inputs_now import digest_now
+from samerun.experiments.verify.result import VerifyResult
+from samerun.runs.lock import PORTABLE, Environment, Lock
+from samerun.runs.store import Run, Store
+
+
+@dataclass(frozen=True)
+class VerifyRequest:
+    """What to run, and the lock to compare it with."""
+
+    request: Request  # its steps: those of the lock, or the first so many of them
+    lock: Lock
+    path: Path  # of the lock
+    command: tuple[str, ...] | None = None  # that was asked for, as a lock has it; None: that of the lock
+    leaves: Path | None = None
+    exact: bool = False
+    add: bool = False  # this class of machine to the lock
+
+    @property
+    def limit(self) -> int | None:
+        """How many steps are compared, None where it is every one that the lock has."""
+        steps = self.request.steps
+        return None if steps == self.lock.limit else steps
+
+
+def verify(asked: VerifyRequest, runner: Runner | None = None) -> VerifyResult:
+    """Whether the command still gives the locked bits; if not, since what.
+
+    Raises RunError for leaves that are not those of the lock, and what `Runner.run` raises.
+    """
+    request, lock = asked.request, asked.lock
+    result = VerifyResult(
+        "unknown",
+        str(asked.path),
+        command=lock.command,
+        folder=str(request.folder),
+        place=str(request.store.runs),
+        exact=asked.exact,
+    )
+    if reason := explain_stale(asked):
+        return replace(result, verdict="stale", reason=reason)
+    given = None if asked.leaves is None else read_leaves(asked.leaves)
+    run = (runner or Runner()).run(
+        request.launch, request.plan, at=request.workspace, stage="recording", steps=lock.steps
+    )
+    result = replace(result, run=run.id)
+    if failure := run_outcome.explain_failure([run], parted=False):
+        return replace(result, reason=failure, output=run_outcome.read_last_lines([run]))
+    return judge(asked, result, observe(run, request.steps, lock.left_out), given)
+
+
+def explain_stale(asked: VerifyRequest) -> str | None:
+    """Why the lock is not of what would be run here, None where it is."""
+    lock = asked.lock
+    if asked.command is not None and asked.command != lock.command:
+        return "the command is not the locked one"
+    now = digest_now(asked.request.folder, lock.inputs, "file")
+    changed = [
+        f"{name} is gone" if digest is None else f"{name} changed"
+        for name, digest in now.items()
+        if digest != lock.inputs[name]
+    ]
+    return f"inputs are not those of the lock: {', '.join(changed[:_MOST])}" if changed else None
+
+
+_MOST = 5  # that are named
+
+
+def judge(
+    asked: VerifyRequest, result: VerifyResult, observed: Observed, given: Leaves | None = None
+) -> VerifyResult:
+    """The answer on a run that did what it was asked to."""
+    lock = asked.lock
+    id_, locked = find_nearest(lock, observed, asked.limit)
+    locked_run = find_run(asked.request.store, asked, locked)
+    leaves = check_leaves(given, locked, asked.leaves)
+    if leaves is None and locked_run is not None:
+        leaves = observe(locked_run, lock.limit, lock.left_out).leaves
+    moved = find_moved(locked, observed, leaves, asked.limit)
+    changed = name_lines(asked, list_changed(lock, locked, observed))
+    whole = asked.limit is None
+    result = replace(
+        result,
+        environment=observed.environment.id,
+        locked_environment=id_,
+        steps=observed.steps,
+        at=None
+        if whole or leaves is not None
+        else tuple(step.at for step in locked.steps if step.at < observed.steps),
+        quantities=tuple(name for name in locked.root if name != ALL),
+        moved=moved,
+        changed=changed,
+        added=asked.add and id_ != observed.environment.id and whole,
+    )
+    if not moved:
+        names = whole and lock.portable.get(NAMES) != observed.portable[NAMES]
+        notes = ("parameters or buffers have other names than the locked ones",) if names else ()
+        return replace(result, verdict="same", notes=notes)
+    if (reason := _explain_other_class(asked, observed, locked, moved)) is None:
+        return _differs(asked, result, locked_run)
+    if locked.bounds is None:
+        known = result.environment in lock.environments
+        return (
+            replace(result, verdict="unknown", reason=reason)
+            if not known
+            else _differs(asked, result, locked_run)
+        )
+    distances = measure_distances(locked, observed, asked.limit)
+    result = replace(result, distances=distances, factors=locked.bounds.factors, reason=reason)
+    if all(item.distance <= item.bound for item in distances):
+        return replace(result, verdict="within")
+    return _differs(asked, result, locked_run)
+
+
+def find_nearest(lock: Lock, observed: Observed, limit: int | None) -> tuple[str, Environment]:
+    """The locked class of machine with which a run is compared.
+
+    Its own; else one that gives the same bits; else one with bounds; else the one that is most like it.
+    """
+    own = lock.environments.get(observed.environment.id)
+    if own is not None:
+        return observed.environment.id, own
+
+    def unlike(item: tuple[str, Environment]) -> tuple[bool, bool, int]:
+        _, locked = item
+        others = [
+            change for change in list_changed(lock, locked, observed) if change.kind not in ("code", "input")
+        ]
+        return bool(find_moved(locked, observed, None, limit)), locked.bounds is None, len(others)
+
+    return min(sorted(lock.environments.items()), key=unlike)
+
+
+def find_run(store: Store, asked: VerifyRequest, locked: Environment) -> Run | None:
+    """The run that was locked, where this folder still has it, whole."""
+    run = next((run for run in store.list() if run.id == locked.run), None)
+    if run is None:
+        return None
+    try:
+        roots = observe(run, asked.lock.limit, asked.lock.left_out).roots
+    except RunError:
+        return None
+    return run if roots == locked.root else None
+
+
+def check_leaves(leaves: Leaves | None, locked: Environment, path: Path | None) -> Leaves | None:
+    """The leaves. Raises RunError where the root of the lock is not theirs."""
+    if leaves is not None and compute_roots(leaves) != locked.root:
+        raise RunError(f"The leaves {path} are not those of the lock: their root is another one. Lock again.")
+    return leaves
+
+
+def name_lines(asked: VerifyRequest, changed: tuple[Changed, ...]) -> tuple[Changed, ...]:
+    """With the first changed line of each file of code, where git has the locked version."""
+    lock, folder = asked.lock, asked.request.folder
+    found = []
+    for item in changed:
+        digest = lock.code.files.get(item.name) if item.kind == "code" else None
+        line = None if digest is None else find_changed_line(folder, item.name, digest, lock.code.commit)
+        if line is not None:
+            site, _, text = line.partition(": ")
+            item = replace(item, text=text, call_site=site)
+        found.append(item)
+    return tuple(found)
+
+
+def _explain_other_class(
+    asked: VerifyRequest, observed: Observed, locked: Environment, moved: tuple[Moved, ...]
+) -> str | None:
+    """Why bits may be others here than those of the lock; None where they must be equal.
+
+    They must be on a locked class of machine, with other code, and in what is no floating point.
+    """
+    lock = asked.lock
+    if observed.environment.id in lock.environments or observed.code.digest != lock.code.digest:
+        return None
+    if any(item.quantity in (*PORTABLE, "end") for item in moved):
+        return None
+    if asked.limit is None and (observed.portable != lock.portable or observed.steps != lock.steps):
+        return None
+    machine = [
+        f"{name} {locked.machine.get(name, 'not there')} → {value}"
+        for name, value in observed.environment.machine.items()
+        if locked.machine.get(name) != value
+    ]
+    if not machine and locked.bounds is None:
+        return None  # the same machine, used otherwise: that is a difference, and its cause is known
+    return (
+        f"another class of machine: {', '.join(machine[:_MOST])}"
+        if machine
+        else "the same machine, with other settings"
+    )
+
+
+def _differs(asked: VerifyRequest, result: VerifyResult, locked_run: Run | None) -> VerifyResult:
+    """With what `diff` says of the two runs, where the locked one is at hand."""
+    store = asked.request.store
+    run = next((run for run in store.list() if run.id == result.run), None)
+    if locked_run is None or run is None:
+        return replace(result, verdict="differs")
+    compared = diff(store, [locked_run, run])
+    return replace(result, verdict="differs", compared=compared if compared.verdict == "differs" else None)
