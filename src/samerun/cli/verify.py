@@ -11,6 +11,7 @@ from samerun.cli import exit_codes
 from samerun.cli.base import add_launch_options, add_steps_option
 from samerun.cli.experiment import ExperimentVerb, request_of
 from samerun.cli.output import add_output_options
+from samerun.errors import UsageError
 
 if TYPE_CHECKING:
     from samerun.experiments.runner import Runner
@@ -55,6 +56,8 @@ class Verify(ExperimentVerb):
 
         path = Path(FILE)
         lock = read_lock(path)
+        if options.add and options.steps is not None:
+            raise UsageError("--add needs whole runs; leave --steps out")
         command = make_portable(options.command, Path.cwd())[0] if options.command else None
         options.command = options.command or resolve_command(lock)
         options.steps = _limit_steps(options.steps, lock.steps, lock.limit)
@@ -71,6 +74,13 @@ class Verify(ExperimentVerb):
     def kept(self, request: VerifyRequest, runs: Mapping[str, str]) -> str:
         """Where the run is."""
         return super().kept(request.request, runs)
+
+    def write_files(self, result: VerifyResult, options: argparse.Namespace, request: VerifyRequest) -> None:
+        """Write the lock to which this class of machine was added."""
+        from samerun.runs.lock_file import write_lock
+
+        if result.lock is not None:
+            write_lock(result.lock, request.path)
 
     def exit_code(self, result: VerifyResult) -> int:
         """That of the answer."""

@@ -173,3 +173,23 @@ def test_an_input_that_changed_is_stale(folder: Path) -> None:
 def test_a_run_that_fails_is_unknown(folder: Path) -> None:
     result = verified(Machine(replace(SCRIPT, crashes={1: 3}, calls=[])), folder)
     assert result.verdict == "unknown" and "exit code 1" in (result.reason or "") and result.output
+
+
+def test_another_class_is_added_where_it_repeats_and_is_the_same_from_then_on(folder: Path) -> None:
+    rounded = replace(SCRIPT, flips=frozenset((run, 5, "gradients") for run in (1, 2)))
+    result = verified(Machine(replace(rounded, calls=[]), OTHER), folder, add=True)
+    assert result.verdict == "unknown" and result.lock is not None
+    write_lock(result.lock, folder / FILE)
+    assert len(lock_of(folder).environments) == 2
+    again = Machine(replace(rounded, calls=[]), OTHER)
+    assert verified(again, folder).verdict == "same"
+    assert verified(Machine(flipped((4, "gradients")), OTHER), folder).verdict == "differs"
+    assert verified(Machine(flipped()), folder).verdict == "same"  # the first machine
+
+
+def test_what_does_not_repeat_or_must_not_be_otherwise_is_not_added(folder: Path) -> None:
+    result = verified(Machine(flipped((5, "gradients")), OTHER), folder, add=True)
+    assert result.lock is None and "do not give the same bits" in result.notes[-1]
+    other_draws = replace(SCRIPT, flips=frozenset((run, 3, "rng") for run in (1, 2)), calls=[])
+    result = verified(Machine(other_draws, OTHER), folder, add=True)
+    assert result.lock is None and "must hold on every machine" in result.notes[-1]

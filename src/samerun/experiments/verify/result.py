@@ -9,6 +9,7 @@ from samerun.experiments.check.result import CheckResult
 from samerun.experiments.lock.moved import Moved
 from samerun.experiments.lock.result import moved_to_json
 from samerun.experiments.verify.changed import Changed
+from samerun.runs.lock import Lock
 from samerun.runs.schema import SCHEMA
 
 Answer = Literal["same", "within", "differs", "unknown", "stale"]
@@ -47,7 +48,7 @@ class VerifyResult:
     notes: tuple[str, ...] = ()
     output: tuple[str, ...] = ()  # the last lines that a failed command printed
     exact: bool = False  # within the bounds is not enough
-    added: bool = False  # this class of machine is to be added to the lock
+    lock: Lock | None = None  # the lock with this class of machine added to it
 
     def to_json(self) -> dict[str, Any]:
         """The values of `--json`."""
@@ -75,5 +76,5 @@ class VerifyResult:
             "compared": None if self.compared is None else self.compared.to_json(),
             "notes": list(self.notes),
             "output": list(self.output),
-            "added": self.added,
+            "added": self.lock is not None,
         }

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from samerun.comparing.compare_runs import compare_whole
 from samerun.errors import RunError
 from samerun.experiments import run_outcome
 from samerun.experiments.check.diff import diff
+from samerun.experiments.lock.build import build_environment, fit
 from samerun.experiments.lock.leaves import Leaves
 from samerun.experiments.lock.leaves_file import read_leaves
 from samerun.experiments.lock.moved import Moved, find_moved
@@ -15,11 +17,13 @@ from samerun.experiments.lock.observed import NAMES, Observed, observe
 from samerun.experiments.lock.roots import ALL, compute_roots
 from samerun.experiments.request import Request
 from samerun.experiments.runner import Runner
+from samerun.experiments.trials import Trials
 from samerun.experiments.verify.bounded import measure_distances
 from samerun.experiments.verify.changed import Changed, list_changed
 from samerun.experiments.verify.changed_line import find_changed_line
 from samerun.experiments.verify.inputs_now import digest_now
 from samerun.experiments.verify.result import VerifyResult
+from samerun.experiments.what_counts import weigh
 from samerun.runs.lock import PORTABLE, Environment, Lock
 from samerun.runs.store import Run, Store
 
@@ -60,13 +64,36 @@ def verify(asked: VerifyRequest, runner: Runner | None = None) -> VerifyResult:
     if reason := explain_stale(asked):
         return replace(result, verdict="stale", reason=reason)
     given = None if asked.leaves is None else read_leaves(asked.leaves)
-    run = (runner or Runner()).run(
-        request.launch, request.plan, at=request.workspace, stage="recording", steps=lock.steps
-    )
+    trials = Trials(request, runner)
+    (run,) = trials.record("recording", 1, request.plan)
     result = replace(result, run=run.id)
     if failure := run_outcome.explain_failure([run], parted=False):
         return replace(result, reason=failure, output=run_outcome.read_last_lines([run]))
-    return judge(asked, result, observe(run, request.steps, lock.left_out), given)
+    observed = observe(run, request.steps, lock.left_out)
+    result = judge(asked, result, observed, given)
+    return add_environment(asked, result, observed, trials) if asked.add else result
+
+
+def add_environment(
+    asked: VerifyRequest, result: VerifyResult, observed: Observed, trials: Trials
+) -> VerifyResult:
+    """With the lock to which this class of machine is added, where a second run gives the same bits."""
+    lock, id_ = asked.lock, observed.environment.id
+    why = None
+    if id_ in lock.environments:
+        why = "it is there already"
+    elif not _is_portably_equal(lock, observed):
+        why = "what must hold on every machine does not"
+    if why is not None:
+        return replace(result, notes=(*result.notes, f"environment {id_} was not added: {why}"))
+    runs = [observed.run, *trials.record("recording again, to add it", 1, asked.request.plan)]
+    (comparison,) = weigh(runs, compare_whole(runs, steps=asked.request.steps))
+    made = build_environment(observed)
+    again = observe(runs[1], asked.request.steps, lock.left_out)
+    if comparison.verdict != "same" or find_moved(made, again):
+        note = f"environment {id_} was not added: two runs here do not give the same bits"
+        return replace(result, notes=(*result.notes, note))
+    return replace(result, lock=fit(replace(lock, environments={**lock.environments, id_: made})))
 
 
 def explain_stale(asked: VerifyRequest) -> str | None:
@@ -110,7 +137,6 @@ def judge(
         quantities=tuple(name for name in locked.root if name != ALL),
         moved=moved,
         changed=changed,
-        added=asked.add and id_ != observed.environment.id and whole,
     )
     if not moved:
         names = whole and lock.portable.get(NAMES) != observed.portable[NAMES]
@@ -196,7 +222,7 @@ def _explain_other_class(
         return None
     if any(item.quantity in (*PORTABLE, "end") for item in moved):
         return None
-    if asked.limit is None and (observed.portable != lock.portable or observed.steps != lock.steps):
+    if asked.limit is None and not _is_portably_equal(lock, observed):
         return None
     machine = [
         f"{name} {locked.machine.get(name, 'not there')} → {value}"
@@ -210,6 +236,12 @@ def _explain_other_class(
         if machine
         else "the same machine, with other settings"
     )
+
+
+def _is_portably_equal(lock: Lock, observed: Observed) -> bool:
+    """Whether a whole run is the locked one in its code and in all that is no floating point."""
+    same_code = observed.code.digest == lock.code.digest
+    return same_code and observed.portable == lock.portable and observed.steps == lock.steps
 
 
 def _differs(asked: VerifyRequest, result: VerifyResult, locked_run: Run | None) -> VerifyResult:

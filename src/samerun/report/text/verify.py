@@ -81,7 +81,7 @@ def _list_notes(result: VerifyResult) -> list[str]:
         ]
     if result.verdict == "within" and result.exact:
         notes.append("--exact: within the bounds is not enough")
-    if result.added:
+    if result.lock is not None:
         notes.append(f"environment {result.environment} is added to {result.path}")
     return notes
 
