@@ -96,6 +96,40 @@ def test_a_refactoring_is_the_same_and_one_character_differs_at_its_line(unchang
     assert "code: train.py:6: optimizer = torch.optim.SGD(model.parameters(), lr=0.1) →" in words(done.stdout)
 
 
+def test_static_takes_a_second_and_runs_nothing(unchanged: Path) -> None:
+    import resource
+
+    def call(
+        *words: str, env: dict[str, str] | None = None
+    ) -> tuple[subprocess.CompletedProcess[str], float]:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = samerun("verify", "--static", *words, cwd=unchanged, env=env)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return done, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    runs = sorted((unchanged / ".samerun" / "runs").iterdir())
+    (done, seconds), (_, again) = call(), call()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith(
+        "✓ unchanged — as locked, as far as it shows without a run: 1 code, 1 inputs"
+    )
+    assert min(seconds, again) <= 1.0
+    (done, _) = call(env={"OMP_NUM_THREADS": "1"})
+    assert done.returncode == 4 and "variable: OMP_NUM_THREADS: not set → 1" in done.stdout
+    (unchanged / "train.py").write_text(TRAIN.replace("lr=0.1", "lr=0.2"))
+    (done, _) = call()
+    assert done.returncode == 4 and "code: train.py:6: optimizer" in done.stdout
+    assert sorted((unchanged / ".samerun" / "runs").iterdir()) == runs
+
+
+def test_static_imports_no_torch(project: Path) -> None:
+    probe = (
+        "import sys; from samerun.cli.main import main; code = main(['verify', '--static']); "
+        "sys.exit(code or ('torch' in sys.modules) or ('pyarrow' in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", probe], cwd=project, capture_output=True).returncode == 0
+
+
 def test_an_input_that_changed_is_stale_with_exit_code_4(unchanged: Path) -> None:
     (unchanged / "data.txt").write_text("1\n" * 8)
     done = samerun("verify", cwd=unchanged)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from samerun.cli import exit_codes
 from samerun.cli.base import add_launch_options, add_steps_option
 from samerun.cli.experiment import ExperimentVerb, request_of
-from samerun.cli.output import add_output_options
+from samerun.cli.output import add_output_options, check_targets, put_out
 from samerun.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,6 +35,11 @@ class Verify(ExperimentVerb):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
+        parser.add_argument(
+            "--static",
+            action="store_true",
+            help="run nothing: compare files, packages and variables alone, in under a second",
+        )
         add_steps_option(parser)
         parser.add_argument(
             "--exact", action="store_true", help="exit with 1 when results are within the bounds only"
@@ -47,6 +52,21 @@ class Verify(ExperimentVerb):
         )
         add_launch_options(parser)
         add_output_options(parser)
+
+    def run(self, options: argparse.Namespace) -> int:
+        """As every experiment; nothing is run with --static."""
+        if not options.static:
+            return super().run(options)
+        from samerun.experiments.verify.static import verify_static
+        from samerun.runs.lock_file import FILE, read_lock
+
+        if options.steps is not None or options.add or options.exact or options.leaves is not None:
+            raise UsageError("--static runs nothing; leave --steps, --add, --exact and --leaves out")
+        check_targets(options)
+        path = Path(FILE)
+        result = verify_static(read_lock(path), path, Path.cwd())
+        put_out(lambda console: self.show(result, options, console), result.to_json, options)
+        return self.exit_code(result)
 
     def request(self, options: argparse.Namespace) -> VerifyRequest:
         """The locked command. Raises UsageError without a lock, RunError for a damaged one."""

@@ -67,10 +67,15 @@ def _flatten(source: str, says: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _keep(says: Mapping[str, Any]) -> dict[str, str]:
-    """As texts, without what may be a path or an address: those are of one machine."""
+    """As texts, without what is of one machine."""
     found = {}
     for key, value in says.items():
         text = value if isinstance(value, str) else json.dumps(value, default=str)
-        if value is not None and "/" not in text and "\\" not in text:
+        if value is not None and not names_place(text):
             found[str(key)] = text
     return found
+
+
+def names_place(text: str) -> bool:
+    """Whether a value may be a path or an address, which no lock holds."""
+    return "/" in text or "\\" in text

@@ -4,15 +4,32 @@ from __future__ import annotations
 
 import difflib
 import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from samerun.digest import digest_bytes
+from samerun.experiments.verify.changed import Changed
 from samerun.runs import untrusted
+from samerun.runs.lock import Lock
 from samerun.runs.lock_file import OUTSIDE
 from samerun.runs.provenance import run_git
 
 _MOST_BYTES = 4 << 20
 _MOST_COMMITS = 50
+
+
+def add_lines(lock: Lock, folder: Path, changed: Sequence[Changed]) -> tuple[Changed, ...]:
+    """With the first changed line of each file of code below `folder`, where git has the locked version."""
+    found = []
+    for item in changed:
+        digest = lock.code.files.get(item.name) if item.kind == "code" else None
+        line = None if digest is None else find_changed_line(folder, item.name, digest, lock.code.commit)
+        if line is not None:
+            site, _, text = line.partition(": ")
+            item = replace(item, text=text, call_site=site)
+        found.append(item)
+    return tuple(found)
 
 
 def find_changed_line(folder: Path, name: str, digest: str, commit: str | None) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -45,6 +46,7 @@ class VerifyResult:
     distances: tuple[Distance, ...] = ()  # where the bits are not equal and there are bounds
     factors: tuple[str, ...] = ()  # that these bounds were measured with
     compared: CheckResult | None = None  # the two runs, where the locked one is at hand
+    counted: Mapping[str, int] | None = None  # how much of what was compared where nothing was run
     notes: tuple[str, ...] = ()
     output: tuple[str, ...] = ()  # the last lines that a failed command printed
     exact: bool = False  # within the bounds is not enough
@@ -74,6 +76,7 @@ class VerifyResult:
             ],
             "factors": list(self.factors),
             "compared": None if self.compared is None else self.compared.to_json(),
+            "counted": None if self.counted is None else dict(self.counted),
             "notes": list(self.notes),
             "output": list(self.output),
             "added": self.lock is not None,

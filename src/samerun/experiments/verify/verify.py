@@ -19,8 +19,8 @@ from samerun.experiments.request import Request
 from samerun.experiments.runner import Runner
 from samerun.experiments.trials import Trials
 from samerun.experiments.verify.bounded import measure_distances
-from samerun.experiments.verify.changed import Changed, list_changed
-from samerun.experiments.verify.changed_line import find_changed_line
+from samerun.experiments.verify.changed import list_changed
+from samerun.experiments.verify.changed_line import add_lines
 from samerun.experiments.verify.inputs_now import digest_now
 from samerun.experiments.verify.result import VerifyResult
 from samerun.experiments.what_counts import weigh
@@ -124,7 +124,7 @@ def judge(
     if leaves is None and locked_run is not None:
         leaves = observe(locked_run, lock.limit, lock.left_out).leaves
     moved = find_moved(locked, observed, leaves, asked.limit)
-    changed = name_lines(asked, list_changed(lock, locked, observed))
+    changed = add_lines(lock, asked.request.folder, list_changed(lock, locked, observed))
     whole = asked.limit is None
     result = replace(
         result,
@@ -194,20 +194,6 @@ def check_leaves(leaves: Leaves | None, locked: Environment, path: Path | None) 
     if leaves is not None and compute_roots(leaves) != locked.root:
         raise RunError(f"The leaves {path} are not those of the lock: their root is another one. Lock again.")
     return leaves
-
-
-def name_lines(asked: VerifyRequest, changed: tuple[Changed, ...]) -> tuple[Changed, ...]:
-    """With the first changed line of each file of code, where git has the locked version."""
-    lock, folder = asked.lock, asked.request.folder
-    found = []
-    for item in changed:
-        digest = lock.code.files.get(item.name) if item.kind == "code" else None
-        line = None if digest is None else find_changed_line(folder, item.name, digest, lock.code.commit)
-        if line is not None:
-            site, _, text = line.partition(": ")
-            item = replace(item, text=text, call_site=site)
-        found.append(item)
-    return tuple(found)
 
 
 def _explain_other_class(

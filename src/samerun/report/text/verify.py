@@ -26,6 +26,8 @@ _MOST = 8  # of each list
 def show(result: VerifyResult, console: Console) -> None:
     """Print the whole report."""
     word, style = _MARKS[result.verdict]
+    if result.counted is not None and result.verdict == "same":
+        word = "✓ unchanged"
     put(console, [HangingLine(Text(word, style=style).append(" — ", "default"), style_text(_say(result)))])
     put(console, [HangingLine(Text("  "), style_text(line)) for line in _list_notes(result)])
     if result.output:
@@ -48,6 +50,9 @@ def show(result: VerifyResult, console: Console) -> None:
 
 
 def _say(result: VerifyResult) -> str:
+    if result.counted is not None and result.verdict == "same":
+        counted = ", ".join(f"{count} {what}" for what, count in result.counted.items())
+        return f"as locked, as far as it shows without a run: {counted}, and the variables"
     if result.verdict == "same":
         where = f"{result.steps} steps"
         if result.at is not None:
