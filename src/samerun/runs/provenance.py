@@ -14,38 +14,62 @@ from samerun.runs.secrets_in_text import LOGIN, TOKEN
 # Variables that can change the numbers of a training. A name that ends with * is a prefix.
 ALLOWED = frozenset(
     {
+        "ACCELERATE_*",
         "ATEN_CPU_CAPABILITY",
-        "CUBLAS_WORKSPACE_CONFIG",
-        "CUBLASLT_WORKSPACE_SIZE",
+        "CAUSAL_CONV1D_*",
+        "CUBLASLT_*",
+        "CUBLAS_*",
+        "CUDA_DEVICE_MAX_CONNECTIONS",
         "CUDA_LAUNCH_BLOCKING",
+        "CUDA_MODULE_LOADING",
         "CUDA_VISIBLE_DEVICES",
+        "CUDNN_*",
         "DNNL_*",
+        "FLASH_ATTENTION_*",
+        "FLA_*",
         "GOTO_NUM_THREADS",
+        "HF_*",
+        "HIPBLASLT_*",
+        "HIPBLAS_*",
+        "HIP_VISIBLE_DEVICES",
+        "HSA_*",
         "KMP_*",
         "LANG",
         "LC_ALL",
         "LOCAL_RANK",
         "LOCAL_WORLD_SIZE",
+        "MAMBA_*",
+        "MIOPEN_*",
         "MKL_*",
         "NCCL_*",
         "NPY_DISABLE_CPU_FEATURES",
         "NUMEXPR_*",
         "NVIDIA_TF32_OVERRIDE",
+        "NVTE_*",
         "OMP_*",
         "ONEDNN_*",
         "OPENBLAS_*",
         "PYTHONHASHSEED",
         "PYTORCH_*",
         "RANK",
+        "RCCL_*",
+        "ROCBLAS_*",
+        "ROCR_VISIBLE_DEVICES",
+        "TOKENIZERS_PARALLELISM",
         "TORCH*",
+        "TRANSFORMERS_*",
+        "TRITON_*",
         "TZ",
         "WORLD_SIZE",
+        "XFORMERS_*",
+        "XLA_*",
     }
 )
 _EXACT = ALLOWED - {name for name in ALLOWED if name.endswith("*")}
 _PREFIXES = tuple(name[:-1] for name in ALLOWED if name.endswith("*"))
-_OF_THE_LAUNCH = "TORCHELASTIC_"  # torchrun's run id and files: other in every run, and of no effect
-_SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|(^|_)KEYS?($|_)|COOKIE", re.IGNORECASE)
+# torchrun's run id and files, and the address of a host: other in every run, and of no effect.
+_OF_THE_LAUNCH = ("TORCHELASTIC_", "NCCL_COMM_ID", "RCCL_COMM_ID")
+_SECRET_NAME = re.compile(r"TOKEN(?!IZ)|SECRET|PASSW|CREDENTIAL|AUTH|(^|_)KEYS?($|_)|COOKIE", re.IGNORECASE)
 _SECRET_VALUE = re.compile(
     f"{LOGIN.pattern}|{TOKEN.pattern}"
     r"|^(?=\S*\d)(?=\S*[A-Za-z])[A-Za-z0-9+=_-]{32,}$"  # one long word of letters and digits
