@@ -40,6 +40,12 @@ class Lock(ExperimentVerb):
         parser.add_argument(
             "--leaves", metavar="FILE", help="write the digests of every step too, to compare single steps"
         )
+        parser.add_argument(
+            "--bounds",
+            action="store_true",
+            help="measure how far losses and metrics move with other threads and instruction sets, for "
+            "machines where the bits cannot be equal",
+        )
         add_steps_option(parser)
         add_control_options(parser)
         add_launch_options(parser)
@@ -70,7 +76,7 @@ class Lock(ExperimentVerb):
         if not options.command:
             raise UsageError(f"no command to lock; put it after --, for example: {self.example}")
         make_portable(options.command, Path.cwd())  # says at once what cannot be locked
-        return LockRequest(request_of(options, control), path, before, leaves)
+        return LockRequest(request_of(options, control), path, before, leaves, options.bounds)
 
     def kept(self, request: LockRequest, runs: Mapping[str, str]) -> str:
         """Where the runs are."""

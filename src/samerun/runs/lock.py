@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
 from samerun.runs.plan import Control, Fill, Mode
 
 VERSION = 1
 DIGESTS = "xxh3-128/1 mix128/1 sha256"  # of tensors on the host, on devices, and of what is made of those
+OUTSIDE = "…/"  # begins the name of a file that does not lie below the lock
+EVERYTHING = "./"  # stands for all files, where they are too many to be named
+FILLS: Mapping[str, Fill] = {"": False, "zeros": True, "nan": "nan"}  # the word in the file, the value
 PORTABLE = ("indices", "draws")  # quantities without floating point: they hold on every machine
 
 
@@ -85,3 +89,12 @@ class Lock:
     def make_control(self) -> Control:
         """How the sources are controlled in a run that is compared with the lock."""
         return Control(self.mode, self.seed, extra=self.control, fill=self.fill)
+
+
+def is_inside(name: str) -> bool:
+    """Whether this is a relative path that does not climb, or the mere name of a file outside."""
+    if name == EVERYTHING:
+        return True
+    path = PurePosixPath(name.removeprefix(OUTSIDE))
+    climbs = path.is_absolute() or ".." in path.parts or "\0" in name or "\\" in name
+    return bool(path.parts) and not climbs and (not name.startswith(OUTSIDE) or len(path.parts) == 1)

@@ -193,3 +193,14 @@ def test_what_does_not_repeat_or_must_not_be_otherwise_is_not_added(folder: Path
     other_draws = replace(SCRIPT, flips=frozenset((run, 3, "rng") for run in (1, 2)), calls=[])
     result = verified(Machine(other_draws, OTHER), folder, add=True)
     assert result.lock is None and "must hold on every machine" in result.notes[-1]
+
+
+def test_data_that_moved_differs_though_the_loss_is_within_its_bound(folder: Path) -> None:
+    bound(folder, 10.0)
+    assert verified(Machine(flipped((5, "batch")), OTHER), folder).verdict == "within"
+    lock = lock_of(folder)
+    (environment,) = lock.environments.values()
+    portable = {**lock.portable, "batch": environment.root["batch"]}  # as measured with --bounds
+    write_lock(replace(lock, portable=portable), folder / FILE)
+    assert verified(Machine(flipped((5, "gradients")), OTHER), folder).verdict == "within"
+    assert verified(Machine(flipped((5, "batch")), OTHER), folder).verdict == "differs"

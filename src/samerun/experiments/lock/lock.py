@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from samerun.experiments.check.check import check
+from samerun.experiments.lock.bounds import Measured, measure_bounds
 from samerun.experiments.lock.build import build_lock, fit
 from samerun.experiments.lock.moved import find_moved
 from samerun.experiments.lock.negative_control import try_flip
@@ -29,6 +30,7 @@ class LockRequest:
     path: Path  # of the lock
     before: Lock | None = None
     leaves: Path | None = None  # where to write the digests of every step
+    bounds: bool = False  # measure how far results move where the bits cannot be equal
 
 
 def lock(asked: LockRequest, runner: Runner | None = None) -> LockResult:
@@ -56,7 +58,17 @@ def lock(asked: LockRequest, runner: Runner | None = None) -> LockResult:
     id_ = one.environment.id
     result = replace(result, lock=made, environment=id_, leaves=one.leaves)
     result = replace(result, flip=try_flip(made.environments[id_], one))
+    if asked.bounds:
+        result = _add_bounds(result, id_, measure_bounds(request, runner, one, made.environments[id_]))
     return result if asked.before is None else _compare_with_before(result, asked.before, one)
+
+
+def _add_bounds(result: LockResult, id_: str, measured: Measured) -> LockResult:
+    made = result.lock
+    assert made is not None
+    environment = replace(made.environments[id_], bounds=measured.bounds)
+    made = replace(made, environments={id_: environment}, portable=measured.portable)
+    return replace(result, lock=fit(made), notes=measured.notes)
 
 
 def find_unequal(one: Observed, other: Observed) -> tuple[str, ...]:

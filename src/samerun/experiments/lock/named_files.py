@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
-from samerun.runs.lock_file import OUTSIDE, is_inside
+from samerun.runs.lock import EVERYTHING, OUTSIDE, is_inside
 
 
 def name_file(path: str, folder: str) -> str:
@@ -46,7 +46,7 @@ def limit_files(files: Mapping[str, str], most: int) -> dict[str, str]:
     for name, digest in files.items():
         folders[f"{PurePosixPath(name).parent}/"][name] = digest
     if len(folders) > most:
-        return {"./": digest_all(files)}
+        return {EVERYTHING: digest_all(files)}
     return {folder: digest_all(inside) for folder, inside in sorted(folders.items())}
 
 

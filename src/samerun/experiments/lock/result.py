@@ -9,7 +9,7 @@ from samerun.experiments.check.result import CheckResult, Verdict
 from samerun.experiments.lock.leaves import Leaves
 from samerun.experiments.lock.moved import Moved
 from samerun.experiments.lock.negative_control import Flip
-from samerun.runs.lock import Lock
+from samerun.runs.lock import Bounds, Lock
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class LockResult:
     moved: tuple[Moved, ...] | None = None  # with --update: what is not as it was locked before
     unmoved: tuple[str, ...] = ()  # and the quantities that are
     leaves: Leaves | None = None  # of every step
+    notes: tuple[str, ...] = ()  # what could not be measured
     reason: str | None = None  # why nothing can be locked though the runs agree
 
     @property
@@ -44,9 +45,24 @@ class LockResult:
             "negative_control": None
             if self.flip is None
             else {"step": self.flip.step, "quantity": self.flip.quantity, "bit": self.flip.bit},
+            "bounds": self._bounds(),
             "moved": None if self.moved is None else [moved_to_json(item) for item in self.moved],
             "unmoved": list(self.unmoved),
+            "notes": [*self.check.notes, *self.notes],
         }
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """Those of this class of machine, where they were measured."""
+        if self.lock is None or self.environment is None:
+            return None
+        return self.lock.environments[self.environment].bounds
+
+    def _bounds(self) -> dict[str, Any] | None:
+        found = self.bounds
+        if found is None:
+            return None
+        return {"loss": found.loss, "metrics": dict(found.metrics), "factors": list(found.factors)}
 
 
 def moved_to_json(moved: Moved) -> dict[str, Any]:

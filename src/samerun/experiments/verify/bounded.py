@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-
+from samerun.experiments.lock.distances import measure, measure_losses
 from samerun.experiments.lock.observed import Observed
 from samerun.experiments.verify.result import Distance
 from samerun.runs.lock import Environment
@@ -24,21 +22,3 @@ def measure_distances(
             for name, bound in sorted(locked.bounds.metrics.items())
         ]
     return tuple(found)
-
-
-def measure_losses(
-    locked: Mapping[int, float], losses: Mapping[int, float], limit: int | None = None
-) -> float:
-    """The largest relative distance at these steps; infinity where one has a loss and the other none."""
-    steps = [step for step in locked if limit is None or step < limit]
-    return max((measure(locked[step], losses.get(step)) for step in steps), default=0.0)
-
-
-def measure(one: float | None, other: float | None) -> float:
-    """|one - other| / max(|one|, |other|), 0 to 2; infinity where that is no number."""
-    if one is None or other is None:
-        return math.inf
-    if one == other or (math.isnan(one) and math.isnan(other)):
-        return 0.0
-    distance = abs(one - other) / max(abs(one), abs(other))
-    return distance if math.isfinite(distance) else math.inf

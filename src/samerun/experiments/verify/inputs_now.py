@@ -9,7 +9,7 @@ from pathlib import Path
 from samerun.digest import digest_bytes
 from samerun.recording.opened_files import WHOLE
 from samerun.runs import untrusted
-from samerun.runs.lock_file import OUTSIDE
+from samerun.runs.lock import OUTSIDE
 
 
 def digest_now(folder: Path, names: Iterable[str], key: str = "") -> dict[str, str | None]:

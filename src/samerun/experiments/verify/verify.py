@@ -24,7 +24,7 @@ from samerun.experiments.verify.changed_line import add_lines
 from samerun.experiments.verify.inputs_now import digest_now
 from samerun.experiments.verify.result import VerifyResult
 from samerun.experiments.what_counts import weigh
-from samerun.runs.lock import PORTABLE, Environment, Lock
+from samerun.runs.lock import Environment, Lock
 from samerun.runs.store import Run, Store
 
 
@@ -139,7 +139,7 @@ def judge(
         changed=changed,
     )
     if not moved:
-        names = whole and lock.portable.get(NAMES) != observed.portable[NAMES]
+        names = whole and lock.portable.get(NAMES) != observed.names
         notes = ("parameters or buffers have other names than the locked ones",) if names else ()
         return replace(result, verdict="same", notes=notes)
     if (reason := _explain_other_class(asked, observed, locked, moved)) is None:
@@ -206,7 +206,7 @@ def _explain_other_class(
     lock = asked.lock
     if observed.environment.id in lock.environments or observed.code.digest != lock.code.digest:
         return None
-    if any(item.quantity in (*PORTABLE, "end") for item in moved):
+    if any(item.quantity in (*lock.portable, "end") for item in moved):
         return None
     if asked.limit is None and not _is_portably_equal(lock, observed):
         return None
@@ -227,7 +227,9 @@ def _explain_other_class(
 def _is_portably_equal(lock: Lock, observed: Observed) -> bool:
     """Whether a whole run is the locked one in its code and in all that is no floating point."""
     same_code = observed.code.digest == lock.code.digest
-    return same_code and observed.portable == lock.portable and observed.steps == lock.steps
+    now = {**observed.roots, NAMES: observed.names}
+    held = all(now.get(name) == root for name, root in lock.portable.items())
+    return same_code and held and observed.steps == lock.steps
 
 
 def _differs(asked: VerifyRequest, result: VerifyResult, locked_run: Run | None) -> VerifyResult:

@@ -40,7 +40,11 @@ def show(result: LockResult, console: Console) -> None:
             f"negative control: with bit {flip.bit} of the {flip.quantity} digest of step {flip.step} "
             "inverted, samerun verify reports a difference"
         )
-    put(console, [Text(), Text("Lock", style="bold"), *_hang(said)])
+    bounds = result.bounds
+    if bounds is not None:
+        far = [f"loss {bounds.loss:.2g}", *(f"{name} {value:.2g}" for name, value in bounds.metrics.items())]
+        said.append(f"bounds for other machines: {', '.join(far)}; measured with {', '.join(bounds.factors)}")
+    put(console, [Text(), Text("Lock", style="bold"), *_hang([*said, *result.notes])])
     if result.moved is not None:
         put(console, [Text(), Text("Since the lock before", style="bold"), *_list_moved(result)])
     put(

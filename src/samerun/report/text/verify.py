@@ -67,9 +67,7 @@ def _say(result: VerifyResult) -> str:
         far = "; ".join(
             f"{item.name} is {item.distance:.2g} off, bound {item.bound:.2g}" for item in result.distances
         )
-        return (
-            f"same data, code and draws; {far} (measured with {', '.join(result.factors)}); {result.reason}"
-        )
+        return f"same data, code and draws; {far}; another class of machine"
     if result.verdict == "differs":
         return describe_moved(result.moved[0]) if result.moved else "it is not the locked run"
     if result.verdict == "unknown" and result.moved:
@@ -84,6 +82,8 @@ def _list_notes(result: VerifyResult) -> list[str]:
         notes += [
             f"{item.name} is {item.distance:.2g} off, beyond the bound {item.bound:.2g}" for item in far
         ]
+    if result.verdict == "within":
+        notes.append(f"the bounds were measured with {', '.join(result.factors)}")
     if result.verdict == "within" and result.exact:
         notes.append("--exact: within the bounds is not enough")
     if result.lock is not None:
