@@ -72,7 +72,7 @@ names = {name: hash(name) % 97 for name in ("lr", "width", "depth")}
 model = torch.nn.Linear(64, 64)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 for step in range(3):
-    loss = (model(torch.rand(512, 64)) * (1 + names["lr"])).square().mean()
+    loss = (model(torch.rand(2048, 64)) * (1 + names["lr"])).square().mean()
     optimizer.zero_grad(); loss.backward(); optimizer.step()
 """
 

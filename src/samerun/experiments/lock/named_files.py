@@ -50,5 +50,10 @@ def limit_files(files: Mapping[str, str], most: int) -> dict[str, str]:
     return {folder: digest_all(inside) for folder, inside in sorted(folders.items())}
 
 
+def digest_size(size: int) -> str:
+    """What stands for a file of so many bytes that is too large to be read."""
+    return _digest([f"{size} bytes"])
+
+
 def _digest(lines: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:32]

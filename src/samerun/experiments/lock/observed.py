@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from samerun.comparing.pairing import RecordedRun, read
 from samerun.experiments.lock.environment_class import EnvironmentClass, read_class
 from samerun.experiments.lock.leaves import Leaves, list_leaves
-from samerun.experiments.lock.named_files import collect_named, digest_all, name_file
+from samerun.experiments.lock.named_files import collect_named, digest_all, digest_size, name_file
 from samerun.experiments.lock.results import read_result
 from samerun.experiments.lock.roots import compute_roots
 from samerun.runs.lock import PORTABLE, LockedCode, LockedResult
@@ -102,8 +102,7 @@ def _list_inputs(recorded: RecordedRun) -> dict[str, str]:
             if row.what == "written":
                 written.add(row.detail)
             else:
-                size = f"{int(row.value or 0)} bytes".encode()
-                digest = row.digest.hex() if row.digest else hashlib.sha256(size).hexdigest()[:32]
+                digest = row.digest.hex() if row.digest else digest_size(int(row.value or 0))
                 opened.setdefault(row.detail, digest)
     kept = ((name_file(path, folder), digest) for path, digest in opened.items() if path not in written)
     return collect_named((name, digest) for name, digest in kept if not name.endswith(".py"))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from samerun.digest import digest_bytes
+from samerun.experiments.lock.named_files import digest_size
 from samerun.recording.opened_files import WHOLE
 from samerun.runs import untrusted
 from samerun.runs.lock import OUTSIDE
@@ -22,19 +23,25 @@ def digest_now(folder: Path, names: Iterable[str], key: str = "") -> dict[str, s
     for name in names:
         if not name.startswith(OUTSIDE) and not name.endswith("/"):
             path = folder / name
-            if path.resolve().is_relative_to(folder.resolve()):
+            if _lies_below(path, folder):
                 found[name] = _digest(path, key)
     return found
+
+
+def _lies_below(path: Path, folder: Path) -> bool:
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # links that lead to each other
+        return False
 
 
 def _digest(path: Path, key: str) -> str | None:
     """As the recorder digests what it sees opened."""
     try:
         with untrusted.open_file(path, 2**62, follow=True) as file:
-            data = file.read(WHOLE + 1)
-            if len(data) <= WHOLE:
-                return digest_bytes(data, key).hex()
-            size = path.stat().st_size
-            return hashlib.sha256(f"{size} bytes".encode()).hexdigest()[:32]
+            size = os.fstat(file.fileno()).st_size
+            if size <= WHOLE:
+                return digest_bytes(file.read(WHOLE), key).hex()
+            return digest_size(size)
     except OSError:
         return None
