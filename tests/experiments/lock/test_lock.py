@@ -4,14 +4,18 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from samerun.errors import RunError
 from samerun.experiments.lock import negative_control
+from samerun.experiments.lock.moved import find_moved
+from samerun.experiments.lock.observed import observe
 from samerun.runs.lock_file import FILE
 from samerun.runs.plan import Control
+from samerun.runs.store import Store
 
 from ..locking import Machine, lock_of, locked
 from ..scripts import Script
@@ -64,10 +68,15 @@ def test_the_file_is_the_same_when_it_is_locked_again(tmp_path: Path) -> None:
 
 
 def test_a_long_run_has_a_file_of_200_lines(tmp_path: Path) -> None:
-    locked(Machine(Script(steps=10_000)), tmp_path)
+    result = locked(Machine(Script(steps=10_000)), tmp_path)
     assert len((tmp_path / FILE).read_text().splitlines()) <= 200
     (environment,) = lock_of(tmp_path).environments.values()
     assert (environment.steps[0].at, environment.steps[-1].at) == (0, 10_000) and len(environment.steps) > 8
+    observed = observe(Store(tmp_path / ".samerun").find(result.check.runs[0]))
+    start = time.process_time()
+    (environment,) = lock_of(tmp_path).environments.values()
+    assert find_moved(environment, observed) == find_moved(environment, observed, observed.leaves) == ()
+    assert time.process_time() - start <= 0.5
 
 
 def test_an_update_says_what_moved_and_what_did_not(tmp_path: Path) -> None:

@@ -116,8 +116,10 @@ def _list_entries(trace: Trace, process: int, steps: int | None) -> Iterator[tup
 
 def _combine(entries: list[_Entry]) -> str:
     """Of records of one place in their order; of threads beside the training in any."""
-    ordered = sorted((item for item in entries if not item.beside), key=lambda item: item[:3])
-    ordered += sorted(item for item in entries if item.beside)
+    ordered = entries
+    if len(entries) > 1:
+        ordered = sorted((item for item in entries if not item.beside), key=lambda item: item[:3])
+        ordered += sorted(item for item in entries if item.beside)
     whole = hashlib.sha256()
     for entry in ordered:
         place = f"{entry.process} {entry.phase} {0 if entry.beside else entry.name} {entry.beside:d}\n"

@@ -6,8 +6,8 @@ two children; the last node of an odd level goes up as it is (as in RFC 6962).
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
+from hashlib import sha256
 
 from samerun.experiments.lock.leaves import Leaves
 
@@ -15,24 +15,18 @@ ALL = "all"
 
 
 def compute_roots(leaves: Leaves) -> dict[str, str]:
-    """The root of each quantity over its steps, and that over all leaves as "all" (64 hexadecimal digits)."""
+    """The root of each quantity over its steps, and as "all" sha256 of these (64 hexadecimal digits)."""
     by_quantity: dict[str, list[bytes]] = {}
-    every = []
     for (step, quantity), digest in sorted(leaves.digests.items()):
-        leaf = hashlib.sha256(f"\0{step} {quantity} {digest}".encode()).digest()
+        leaf = sha256(f"\0{step} {quantity} {digest}".encode()).digest()
         by_quantity.setdefault(quantity, []).append(leaf)
-        every.append(leaf)
     roots = {quantity: _build_root(found) for quantity, found in sorted(by_quantity.items())}
-    return roots | {ALL: _build_root(every)}
+    every = "".join(f"{quantity} {root}\n" for quantity, root in roots.items())
+    return roots | {ALL: sha256(every.encode()).hexdigest()}
 
 
 def _build_root(level: Sequence[bytes]) -> str:
-    if not level:
-        return hashlib.sha256(b"").hexdigest()
     while len(level) > 1:
         pairs = [level[at : at + 2] for at in range(0, len(level), 2)]
-        level = [
-            pair[0] if len(pair) == 1 else hashlib.sha256(b"\1" + pair[0] + pair[1]).digest()
-            for pair in pairs
-        ]
+        level = [pair[0] if len(pair) == 1 else sha256(b"\1" + pair[0] + pair[1]).digest() for pair in pairs]
     return level[0].hex()
