@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,6 +73,9 @@ class Lock(ExperimentVerb):
         if before is not None and not options.command:
             options.command = _take_command(before)
             control = before.make_control()
+            if options.mode is not None or options.seed is not None:
+                seed = control.seed if options.seed is None else options.seed
+                control = replace(control, mode=options.mode or control.mode, seed=seed)
             options.steps = options.steps or before.limit
         if not options.command:
             raise UsageError(f"no command to lock; put it after --, for example: {self.example}")

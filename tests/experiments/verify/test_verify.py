@@ -87,6 +87,16 @@ def test_the_first_steps_alone(folder: Path) -> None:
     assert verified(Machine(flipped((4, "loss"))), folder, steps=5).verdict == "differs"
 
 
+def test_a_lock_without_these_steps_tells_nothing_of_them(folder: Path) -> None:
+    lock = lock_of(folder)
+    bare = {id_: replace(item, steps=item.steps[4:]) for id_, item in lock.environments.items()}
+    write_lock(replace(lock, environments=bare), folder / FILE)
+    shutil.rmtree(folder / ".samerun")
+    result = verified(Machine(flipped()), folder, steps=5)
+    assert (result.verdict, result.reason) == ("unknown", "the lock holds no step below 5")
+    assert verified(Machine(flipped()), folder).verdict == "same"
+
+
 def test_changed_code_is_named_first(folder: Path) -> None:
     (folder / "train.py").write_text("lr = 0.2\n")
     result = verified(Machine(flipped((5, "gradients"))), folder)

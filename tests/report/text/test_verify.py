@@ -59,6 +59,8 @@ def test_where_nothing_changed_the_two_runs_tell_the_cause() -> None:
     assert (
         "First difference (run A is the locked one)" in text and "Cause" in text and "samerun diff " in text
     )
+    alone = shown(verdict="differs", moved=MOVED, command=("python", "train.py"))
+    assert "samerun check --controlled -- python train.py" in alone
     changed = (Changed("code", "train.py", "lr=0.1 → lr=0.2", "train.py:6"),)
     assert "Cause" not in shown(verdict="differs", moved=MOVED, compared=DIFFERS, changed=changed)
 

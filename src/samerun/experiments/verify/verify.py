@@ -12,7 +12,7 @@ from samerun.experiments.check.diff import diff
 from samerun.experiments.lock.build import build_environment, fit
 from samerun.experiments.lock.leaves import Leaves
 from samerun.experiments.lock.leaves_file import read_leaves
-from samerun.experiments.lock.moved import Moved, find_moved
+from samerun.experiments.lock.moved import Moved, find_moved, list_locked_steps
 from samerun.experiments.lock.observed import NAMES, Observed, observe
 from samerun.experiments.lock.roots import ALL, compute_roots
 from samerun.experiments.request import Request
@@ -120,7 +120,7 @@ def judge(
     lock = asked.lock
     id_, locked = find_nearest(lock, observed, asked.limit)
     locked_run = find_run(asked.request.store, asked, locked)
-    leaves = check_leaves(given, locked, asked.leaves)
+    leaves = choose_leaves(given, lock, locked, asked.leaves)
     if leaves is None and locked_run is not None:
         leaves = observe(locked_run, lock.limit, lock.left_out).leaves
     moved = find_moved(locked, observed, leaves, asked.limit)
@@ -138,6 +138,9 @@ def judge(
         moved=moved,
         changed=changed,
     )
+    held = locked.steps if leaves is None else list_locked_steps(leaves, leaves.list_steps())
+    if not whole and not any(step.at < observed.steps and step.digests for step in held):
+        return replace(result, reason=f"the lock holds no step below {observed.steps}")
     if not moved:
         names = whole and lock.portable.get(NAMES) != observed.names
         notes = ("parameters or buffers have other names than the locked ones",) if names else ()
@@ -145,12 +148,7 @@ def judge(
     if (reason := _explain_other_class(asked, observed, locked, moved)) is None:
         return _differs(asked, result, locked_run)
     if locked.bounds is None:
-        known = result.environment in lock.environments
-        return (
-            replace(result, verdict="unknown", reason=reason)
-            if not known
-            else _differs(asked, result, locked_run)
-        )
+        return replace(result, verdict="unknown", reason=reason)
     distances = measure_distances(locked, observed, asked.limit)
     result = replace(result, distances=distances, factors=locked.bounds.factors, reason=reason)
     if all(item.distance <= item.bound for item in distances):
@@ -189,11 +187,14 @@ def find_run(store: Store, asked: VerifyRequest, locked: Environment) -> Run | N
     return run if roots == locked.root else None
 
 
-def check_leaves(leaves: Leaves | None, locked: Environment, path: Path | None) -> Leaves | None:
-    """The leaves. Raises RunError where the root of the lock is not theirs."""
-    if leaves is not None and compute_roots(leaves) != locked.root:
+def choose_leaves(leaves: Leaves | None, lock: Lock, locked: Environment, path: Path | None) -> Leaves | None:
+    """The leaves, where they are of this class. Raises RunError where no root of the lock is theirs."""
+    if leaves is None:
+        return None
+    roots = compute_roots(leaves)
+    if not any(item.root == roots for item in lock.environments.values()):
         raise RunError(f"The leaves {path} are not those of the lock: their root is another one. Lock again.")
-    return leaves
+    return leaves if locked.root == roots else None
 
 
 def _explain_other_class(

@@ -67,7 +67,7 @@ def _say(result: VerifyResult) -> str:
         far = "; ".join(
             f"{item.name} is {item.distance:.2g} off, bound {item.bound:.2g}" for item in result.distances
         )
-        return f"same data, code and draws; {far}; another class of machine"
+        return f"same data, code and draws; {far}; another environment than the locked one"
     if result.verdict == "differs":
         return describe_moved(result.moved[0]) if result.moved else "it is not the locked run"
     if result.verdict == "unknown" and result.moved:
@@ -108,6 +108,9 @@ def _list_next(result: VerifyResult) -> list[Text]:
     steps: list[tuple[str, str]] = []
     if result.compared is not None and result.compared.pair is not None:
         steps.append((f"samerun diff {shlex.join(result.compared.pair)}", "the locked run and this one"))
+    if result.verdict == "differs" and not result.changed and result.compared is None:
+        command = shlex.join(result.command)
+        steps.append((f"samerun check --controlled -- {command}", "whether it repeats, and if not, why"))
     if result.verdict == "unknown" and result.moved:
         steps.append(("samerun verify --add", "lock what this class of machine gives, too"))
     if result.verdict in ("differs", "stale"):
