@@ -5,19 +5,20 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from samerun.errors import RunError
 from samerun.experiments.lock import negative_control
+from samerun.experiments.lock.build import build_lock
 from samerun.experiments.lock.moved import find_moved
 from samerun.experiments.lock.observed import observe
-from samerun.runs.lock_file import FILE
+from samerun.runs.lock_file import FILE, write_lock
 from samerun.runs.plan import Control
-from samerun.runs.store import Store
 
-from ..locking import Machine, lock_of, locked
+from ..locking import Machine, lock_of, locked, made_request
 from ..scripts import Script
 
 
@@ -67,16 +68,17 @@ def test_the_file_is_the_same_when_it_is_locked_again(tmp_path: Path) -> None:
     assert texts[0] == texts[1]
 
 
-def test_a_long_run_has_a_file_of_200_lines(tmp_path: Path) -> None:
-    result = locked(Machine(Script(steps=10_000)), tmp_path)
+def test_a_long_run_has_a_file_of_200_lines_and_is_compared_at_once(tmp_path: Path) -> None:
+    request = made_request(tmp_path)
+    run = Machine(Script(steps=10_000)).record(request.launch, request.plan, request.workspace)
+    observed = observe(run)
+    write_lock(build_lock(request.command, False, Control(), None, observed), tmp_path / FILE)
     assert len((tmp_path / FILE).read_text().splitlines()) <= 200
-    (environment,) = lock_of(tmp_path).environments.values()
-    assert (environment.steps[0].at, environment.steps[-1].at) == (0, 10_000) and len(environment.steps) > 8
-    observed = observe(Store(tmp_path / ".samerun").find(result.check.runs[0]))
     start = time.process_time()
     (environment,) = lock_of(tmp_path).environments.values()
     assert find_moved(environment, observed) == find_moved(environment, observed, observed.leaves) == ()
     assert time.process_time() - start <= 0.5
+    assert (environment.steps[0].at, environment.steps[-1].at) == (0, 10_000) and len(environment.steps) > 8
 
 
 def test_an_update_says_what_moved_and_what_did_not(tmp_path: Path) -> None:
@@ -95,10 +97,6 @@ def test_an_update_says_what_moved_and_what_did_not(tmp_path: Path) -> None:
 
 
 def test_other_environments_stay_where_no_digest_moved_and_go_where_one_did(tmp_path: Path) -> None:
-    from dataclasses import replace
-
-    from samerun.runs.lock_file import write_lock
-
     machine = Machine(Script())
     locked(machine, tmp_path)
     lock = lock_of(tmp_path)
