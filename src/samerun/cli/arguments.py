@@ -75,7 +75,8 @@ def _build_top_parser(verbs: dict[str, Verb]) -> Parser:
         usage="samerun VERB [options] [-- COMMAND]",
         description=DESCRIPTION,
         epilog=f"verbs:\n{listed}\n\nexample:\n  {EXAMPLE}\n\n"
-        "exit codes: 0 same, 1 differs, 2 wrong usage, 3 unknown; `samerun run` exits as its command does",
+        "exit codes: 0 same, 1 differs, 2 wrong usage, 3 unknown, 4 stale (verify); "
+        "`samerun run` exits as its command does",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )

@@ -11,6 +11,7 @@ from typing import Any
 from samerun.errors import UsageError
 from samerun.runs.ignored import IgnoredNames
 from samerun.runs.plan import MODES
+from samerun.runs.toml import parse_toml
 
 FILES = ("samerun.toml", "pyproject.toml")
 
@@ -69,28 +70,15 @@ def _read_table(path: Path) -> Mapping[str, Any] | None:
     own = path.name == FILES[0]
     if not own and "samerun" not in text:
         return None
-    toml = _import_toml(path)
     try:
-        found = toml.loads(text)
+        found = parse_toml(text)
         if not own:
             found = found.get("tool", {}).get("samerun")
-    except (toml.TOMLDecodeError, AttributeError) as error:
+    except (ValueError, AttributeError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from None
     if found is not None and not isinstance(found, dict):
         raise _make_usage_error(path, "it is no table")
     return found
-
-
-def _import_toml(path: Path) -> Any:
-    """The standard library's since Python 3.11, or what it came of."""
-    import importlib
-
-    for name in ("tomllib", "tomli"):
-        try:
-            return importlib.import_module(name)
-        except ImportError:
-            continue
-    raise UsageError(f"{path} needs Python 3.11 or later to be read, or: pip install tomli")
 
 
 def _check_mode(path: Path, value: Any) -> Any:

@@ -76,6 +76,17 @@ def find_differing_results(runs: Sequence[Run], code: PrintingLines | None = Non
     return None
 
 
+def list_metrics(run: Run) -> dict[str, float]:
+    """The last number that the run printed after each word that says that it is a result."""
+    found: dict[str, float] = {}
+    for line in (_read_text(run) or "").split("\n"):
+        for number in _NUMBER.finditer(line):
+            if _classify(line, number) == "result":
+                name = _WORD.findall(line[: number.start()].lower())[-1]
+                found[name] = float(number.group())
+    return found
+
+
 def describe_left_out(runs: Sequence[Run]) -> str | None:
     """What of the lines that runs print differs, where none of it is a result; None where all are equal."""
     first, *others = [_read_lines(run) for run in runs]
@@ -110,15 +121,22 @@ def _read_lines(run: Run, left_out: dict[LeftOut, None] | None = None) -> Counte
 
     Without results that are to be ignored, which go into `left_out`.
     """
-    try:
-        text = untrusted.read_end(run.path / "output.txt", _MOST_BYTES).decode("utf-8", "replace")
-    except OSError:
+    text = _read_text(run)
+    if text is None:
         return None
-    lines = (line.strip() for line in text.replace("\r", "\n").split("\n") if line.strip())
+    lines = (line.strip() for line in text.split("\n") if line.strip())
     if run.ignored:
         found = {} if left_out is None else left_out
         lines = (kept for line in lines if (kept := _leave_out_ignored(line, run.ignored, found)))
     return Counter(lines)
+
+
+def _read_text(run: Run) -> str | None:
+    try:
+        text = untrusted.read_end(run.path / "output.txt", _MOST_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return None
+    return text.replace("\r", "\n")
 
 
 def _leave_out_ignored(line: str, ignored: IgnoredNames, left_out: dict[LeftOut, None]) -> str:

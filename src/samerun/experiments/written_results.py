@@ -39,6 +39,23 @@ def find_differing_value(runs: Sequence[Run], code: PrintingLines) -> Written | 
     return None
 
 
+def list_results(run: Run) -> dict[str, dict[str, Value]]:
+    """By file: the arrays and tensors that a run wrote, and the fractions that are called a result."""
+    found = {
+        path: {
+            name: value
+            for name, value in file.values.items()
+            if path.endswith(_ARRAYS) or (isinstance(value, float) and _is_named_result(name))
+        }
+        for path, file in load_written(run.path).items()
+    }
+    return {path: values for path, values in found.items() if values}
+
+
+def _is_named_result(name: str) -> bool:
+    return classify_name(name.rpartition(".")[2]) == "result"
+
+
 def has_same_files(runs: Sequence[Run]) -> bool:
     """Whether all of them wrote the same files, with the same values."""
     first, *others = [_load_kept(run) for run in runs]
