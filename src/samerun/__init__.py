@@ -1,6 +1,8 @@
 """samerun: run it twice, get the same bits.
 
 The public names are loaded when they are first used; `import samerun` imports neither torch nor numpy.
+
+PYTEST_DONT_REWRITE: pytest rewrites the modules of its plugins, and warns where one is there before it.
 """
 
 from __future__ import annotations

@@ -150,3 +150,21 @@ def at_work(folder: Path) -> list[int]:
             if process.pid != os.getpid() and process.cwd().endswith(str(folder)):
                 found.append(process.pid)
     return found
+
+
+@pytest.mark.slow
+def test_lock_writes_its_file_alone_and_verify_nothing(
+    tmp_path: Path, use: dict[str, str], temporary: Path
+) -> None:
+    work = project(tmp_path)
+    before = seen(tmp_path)
+    done = samerun("lock", *COMMAND, cwd=work, env=use)
+    assert done.returncode == 0, done.stdout + done.stderr
+    locked = seen(tmp_path)
+    assert set(locked) - set(before) == {str(work / "samerun.lock")}
+    assert {path: what for path, what in locked.items() if path in before} == before
+    for words in (("verify",), ("verify", "--static")):
+        done = samerun(*words, cwd=work, env=use)
+        assert done.returncode == 0, (words, done.stdout + done.stderr)
+        assert seen(tmp_path) == locked
+    assert left(temporary) == []

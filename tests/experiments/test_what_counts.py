@@ -10,6 +10,7 @@ from comparing.build import Builder, Record, d, find, flip, record, training
 from samerun.comparing.compare_runs import compare_whole
 from samerun.comparing.comparison import Comparison
 from samerun.experiments.what_counts import weigh
+from samerun.runs.ignored import IgnoredNames
 from samerun.runs.store import Run
 from samerun.runs.written import WrittenFile, save_written
 
@@ -93,3 +94,50 @@ def test_a_file_that_is_not_read_is_a_note_and_nothing_is_left_out_beside_it(tmp
     assert any(note.startswith("m.pkl, which the runs wrote, is not the same") for note in equal.notes)
     runs = wrote(made(tmp_path, preview("one")), one), wrote(made(tmp_path, preview("two")), two)
     assert weighed(*runs).verdict == "differs"
+
+
+IGNORED = IgnoredNames((("accuracy", "a bootstrap"), ("*metrics.json", "has its time"), ("took *", "a time")))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "verdict"),
+    [
+        ("accuracy 0.5\n", "accuracy 0.25\n", "same"),
+        ("epoch 1: loss 0.5 accuracy: 0.5\n", "epoch 1: loss 0.5 accuracy: 0.25\n", "same"),
+        ("epoch 1: loss 0.5 accuracy: 0.5\n", "epoch 1: loss 0.75 accuracy: 0.25\n", "differs"),
+        ("took 1 s, error 0.5\n", "took 2 s, error 0.75\n", "same"),
+        ("we took 1 s, error 0.5\n", "we took 2 s, error 0.75\n", "differs"),
+    ],
+)
+def test_a_result_that_is_ignored_is_left_out_and_named(
+    tmp_path: Path, one: str, other: str, verdict: str
+) -> None:
+    runs = made(tmp_path, training(), one), made(tmp_path, training(), other)
+    assert weighed(*runs).verdict == "differs"
+    found = weighed(*(run.ignoring(IGNORED) for run in runs))
+    assert found.verdict == verdict
+    if verdict == "same":
+        (left_out,) = found.left_out
+        assert left_out.what == "printed"
+        assert any(left_out.name in note and left_out.reason in note for note in found.notes)
+    else:
+        assert found.difference is not None and found.difference.what == "printed"
+
+
+def test_files_and_values_are_ignored_by_their_names(tmp_path: Path) -> None:
+    def run(accuracy: float, error: float) -> Run:
+        found = made(tmp_path, training())
+        files = {
+            "out/metrics.json": WrittenFile("train.py:9", {"f1": accuracy}),
+            "all.json": WrittenFile("train.py:10", {"accuracy": accuracy, "error": error}),
+        }
+        save_written(files, found.path)
+        return found
+
+    runs = run(0.5, 0.5), run(0.25, 0.5), run(0.25, 0.75)
+    assert weighed(*runs[:2]).verdict == "differs"
+    found = weighed(*(item.ignoring(IGNORED) for item in runs[:2]))
+    assert found.verdict == "same"
+    assert {item.name for item in found.left_out} == {"out/metrics.json", "accuracy in all.json"}
+    found = weighed(*(item.ignoring(IGNORED) for item in runs[1:]))
+    assert found.difference is not None and found.difference.name == "error in all.json"

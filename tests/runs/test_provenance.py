@@ -19,6 +19,20 @@ def test_the_environment_is_kept_by_allow_list() -> None:
         "TORCHINDUCTOR_CACHE_DIR": "/tmp/x",
         "RANK": "1",
         "TZ": "Europe/Berlin",
+        "TRITON_F32_DEFAULT": "ieee",
+        "NVTE_ALLOW_NONDETERMINISTIC_ALGO": "0",
+        "FLASH_ATTENTION_DETERMINISTIC": "1",
+        "MAMBA_DETERMINISTIC": "1",
+        "CAUSAL_CONV1D_DETERMINISTIC": "1",
+        "CUDA_DEVICE_MAX_CONNECTIONS": "1",
+        "NCCL_ALGO": "Ring",
+        "RCCL_MSCCL_ENABLE": "0",
+        "MIOPEN_FIND_MODE": "1",
+        "ROCBLAS_DEFAULT_ATOMICS_MODE": "0",
+        "HIPBLASLT_TUNING_FILE": "x",
+        "HF_HUB_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "XLA_FLAGS": "--xla_gpu_deterministic_ops=true",
     }
     left_out = {
         "HOME": "/home/me",
@@ -28,6 +42,7 @@ def test_the_environment_is_kept_by_allow_list() -> None:
         "HOSTNAME": "box",
         "PYTHONPATH": "/x",
         "RANKED": "1",
+        "NCCL_COMM_ID": "box:1234",
         "MY_OMP_NUM_THREADS": "1",
     }
     assert select_environment({**kept, **left_out}) == kept
@@ -38,6 +53,8 @@ def test_the_environment_is_kept_by_allow_list() -> None:
     [
         ("TORCH_HUB_TOKEN", "abc"),
         ("NCCL_AUTH", "abc"),
+        ("HF_HUB_TOKEN", "abc"),
+        ("TRANSFORMERS_KEY", "abc"),
         ("TORCH_KEY", "abc"),
         ("TORCH_HOME", "https://me:password@example.org/x"),
         ("TORCH_EXTRA", "hf_abcdefghijkl"),

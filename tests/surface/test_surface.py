@@ -41,6 +41,9 @@ for step in range(start, 3):
     torch.save((step + 1, model.state_dict()), "last.pt")
 print("loss", loss.item())
 """
+LOCKED = SCRIPT.replace(
+    '    torch.save((step + 1, model.state_dict()), "last.pt")\n', ""
+)  # starts at 0 again
 VERBS = {
     "check": ("--scratch",),
     "diagnose": (),
@@ -85,7 +88,7 @@ def test_runs_recorded_before_are_read(tmp_path, kept):
 
 def test_each_verb_that_makes_an_experiment_has_its_keys_held(kept):
     verbs = {name for name, verb in find_verbs().items() if isinstance(verb, ExperimentVerb)}
-    assert {*VERBS, "rerun"} == verbs <= set(kept["json"])  # that one has a test of its own
+    assert {*VERBS, "rerun", "lock", "verify"} == verbs <= set(kept["json"])  # those have a test of their own
 
 
 def test_a_price_that_was_measured_has_its_ratio_and_interval():
@@ -111,6 +114,20 @@ def test_the_keys_of_a_reruns_json_are_as_before(tmp_path, kept):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=230)
     assert done.returncode == 1, done.stderr
     assert keys(json.loads((tmp_path / "result.json").read_text())) == set(kept["json"]["rerun"])
+
+
+@pytest.mark.slow
+def test_the_keys_of_a_locks_and_a_verifys_json_are_as_before(tmp_path, kept):
+    def call(*words):
+        done = subprocess.run([*SAMERUN, *words], cwd=tmp_path, capture_output=True, text=True, timeout=230)
+        assert done.returncode == (words[0] == "verify"), done.stderr
+        return keys(json.loads((tmp_path / "result.json").read_text()))
+
+    (tmp_path / "train.py").write_text(LOCKED)
+    call("lock", "--json", "result.json", "--", sys.executable, "train.py")
+    assert call("lock", "--update", "--json", "result.json") == set(kept["json"]["lock"])
+    (tmp_path / "train.py").write_text(LOCKED.replace("0.1", "0.2"))
+    assert call("verify", "--json", "result.json") == set(kept["json"]["verify"])
 
 
 def result_of(verb: str, folder: Path) -> dict:

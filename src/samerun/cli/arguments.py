@@ -6,9 +6,11 @@ import argparse
 import importlib
 import pkgutil
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from samerun.cli.base import Verb
+from samerun.cli.settings import Settings, read_settings
 from samerun.errors import UsageError
 
 DESCRIPTION = (
@@ -59,7 +61,9 @@ def parse(words: Sequence[str], verbs: dict[str, Verb]) -> tuple[Verb, argparse.
         return verb, parser.parse_args(list(words[1:]))
     own, command = _split_words(words[1:], parser)
     options = parser.parse_args(own)
-    options.command = _check_command(command, own, parser)
+    kept = read_settings(Path.cwd())
+    _fill_in(options, kept, parser)
+    options.command = _check_command(command, own, parser) if command else _find_kept_command(kept, parser)
     return verb, options
 
 
@@ -71,7 +75,8 @@ def _build_top_parser(verbs: dict[str, Verb]) -> Parser:
         usage="samerun VERB [options] [-- COMMAND]",
         description=DESCRIPTION,
         epilog=f"verbs:\n{listed}\n\nexample:\n  {EXAMPLE}\n\n"
-        "exit codes: 0 same, 1 differs, 2 wrong usage, 3 unknown; `samerun run` exits as its command does",
+        "exit codes: 0 same, 1 differs, 2 wrong usage, 3 unknown, 4 stale (verify); "
+        "`samerun run` exits as its command does",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -136,6 +141,31 @@ def _split_words(words: Sequence[str], parser: argparse.ArgumentParser) -> tuple
             break
         at += 2 if word in takes_value else 1
     return list(words[:at]), list(words[at:])
+
+
+def _fill_in(options: argparse.Namespace, kept: Settings, parser: Parser) -> None:
+    """Give options that the command line leaves open what [tool.samerun] keeps of them."""
+    for key in ("runs", "steps"):
+        value = getattr(kept, key)
+        action = next((action for action in parser._actions if action.dest == key), None)
+        if action is None or value is None or getattr(options, key) is not None:
+            continue
+        try:
+            setattr(options, key, parser._get_value(action, str(value)))
+        except argparse.ArgumentError as error:
+            raise UsageError(f"{kept.name_key(key)} is {value}, for {parser.prog}: {error.message}") from None
+
+
+def _find_kept_command(kept: Settings, parser: Parser) -> list[str]:
+    """That of [tool.samerun], which is for the folder of the file."""
+    if not kept.command or kept.path is None:
+        parser.error("no command to run; put it after --")
+    if kept.path.parent != Path.cwd():
+        raise UsageError(
+            f"the command in {kept.path} is to be run in its folder; go there (cd {kept.path.parent}), or "
+            "put a command after --"
+        )
+    return list(kept.command)
 
 
 def _check_command(command: list[str], own: list[str], parser: Parser) -> list[str]:

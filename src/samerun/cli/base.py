@@ -80,10 +80,10 @@ def choose_control(options: argparse.Namespace, extra: Sequence[str] = ()) -> Co
     Raises UsageError for a source that is not there, and what `settings` raises.
     """
     from samerun.cli.controls import choose_sources
-    from samerun.cli.settings import FILE, read_settings
+    from samerun.cli.settings import read_settings
 
     kept = read_settings(Path.cwd())
-    kept_ids, kept_fill = choose_sources(kept.control, f"[tool.samerun] in {FILE}: control")
+    kept_ids, kept_fill = choose_sources(kept.control, kept.name_key("control"))
     ids, fill = choose_sources(extra)
     return Control(
         mode=options.mode or kept.mode or "strict",

@@ -56,7 +56,7 @@ class Check(ExperimentVerb):
         """So many runs of the command."""
         runs, up_to = (_RUNS, _MOST) if options.runs is None else (options.runs, None)
         control = asked_control(options)
-        return request_of(options, control, runs=runs, confirm=options.confirm, up_to=up_to)
+        return request_of(options, control, runs=runs, confirm=options.confirm, up_to=up_to, ignoring=True)
 
     def experiment(self, request: Request, options: argparse.Namespace, runner: Runner) -> CheckResult:
         """Check."""

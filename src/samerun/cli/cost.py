@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from samerun.cli.base import add_launch_options, add_steps_option, parse_at_least, parse_duration, seed
@@ -39,13 +40,16 @@ class Cost(ExperimentVerb):
             "--budget", type=parse_duration, metavar="TIME", help="stop starting rounds after TIME (e.g. 20m)"
         )
         add_steps_option(parser, least=2)
-        parser.add_argument("--seed", type=seed, default=0, metavar="N", help="seed of every RNG (default 0)")
+        parser.add_argument("--seed", type=seed, metavar="N", help="seed of every RNG (default 0)")
         add_launch_options(parser)
         add_output_options(parser, "html")
 
     def request(self, options: argparse.Namespace) -> Request:
         """The command, with the control that is priced."""
-        return request_of(options, Control("strict", options.seed))
+        from samerun.cli.settings import read_settings
+
+        kept = read_settings(Path.cwd()).seed or 0
+        return request_of(options, Control("strict", kept if options.seed is None else options.seed))
 
     def experiment(self, request: Request, options: argparse.Namespace, runner: Runner) -> CostResult:
         """Measure."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from samerun.experiments.runner import Runner
 
 _FOREVER = 1 << 31
+_RUNS = 2
 
 
 class Diagnose(ExperimentVerb):
@@ -36,7 +37,7 @@ class Diagnose(ExperimentVerb):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
         parser.add_argument(
-            "-n", dest="runs", type=parse_at_least(2), default=2, metavar="RUNS", help="default 2"
+            "-n", dest="runs", type=parse_at_least(2), metavar="RUNS", help=f"default {_RUNS}"
         )
         parser.add_argument(
             "--until",
@@ -55,7 +56,8 @@ class Diagnose(ExperimentVerb):
 
     def request(self, options: argparse.Namespace) -> Request:
         """So many runs of the command to begin with."""
-        return request_of(options, asked_control(options), runs=options.until or options.runs)
+        runs = options.until or options.runs or _RUNS
+        return request_of(options, asked_control(options), runs=runs, ignoring=True)
 
     def experiment(self, request: Request, options: argparse.Namespace, runner: Runner) -> Diagnosis:
         """Diagnose."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from samerun.cli import exit_codes
 from samerun.cli.base import Verb
 from samerun.cli.output import add_output_options, check_targets, put_out, write_files
+from samerun.cli.store import open_store
 from samerun.errors import RunNotFound, UsageError
 
 if TYPE_CHECKING:
@@ -36,10 +37,8 @@ class Diff(Verb):
 
     def run(self, options: argparse.Namespace) -> int:
         """Compare, report, and exit by the verdict."""
-        from samerun.runs.store import Store
-
         check_targets(options)
-        store = Store()
+        store = open_store()
         found = [_find(store, name) for name in (options.a, options.b)]
         runs = [item for item in found if not isinstance(item, Path)]
         if len(runs) == len(found):

@@ -6,6 +6,7 @@ SAME = 0
 DIFFERS = 1
 USAGE = 2
 UNKNOWN = 3
+STALE = 4  # `samerun verify`: the lock is of another command, or of other inputs
 INTERRUPTED = 130
 
 OF_VERDICT = {"same": SAME, "differs": DIFFERS, "unknown": UNKNOWN}

@@ -94,14 +94,18 @@ def request_of(
     runs: int = 2,
     confirm: bool = True,
     up_to: int | None = None,
+    ignoring: bool = False,
 ) -> Request:
-    """The request of a verb, from the options that all of them have."""
+    """The request of a verb, from the options that all of them have.
+
+    With `ignoring`, for verbs that report what they left out, what the settings ignore is not compared.
+    """
     from samerun.experiments.request import Request
 
     return Request(
         command=tuple(options.command),
         folder=Path.cwd(),
-        store=store_to_record(),
+        store=store_to_record(ignoring=ignoring),
         runs=runs,
         up_to=up_to,
         steps=options.steps,

@@ -7,6 +7,7 @@ import argparse
 from samerun.cli import exit_codes
 from samerun.cli.base import Verb
 from samerun.cli.output import check_file
+from samerun.cli.store import open_store
 
 _FILE = "samerun-report.html"
 
@@ -32,9 +33,8 @@ class Report(Verb):
         from samerun.experiments.diagnose.from_recorded import diagnose_runs
         from samerun.experiments.lookup import Lookup
         from samerun.report import html
-        from samerun.runs.store import Store
 
-        store = Store()
+        store = open_store()
         runs = [store.find(name) for name in options.runs]
         diagnosis = diagnose_runs(runs, store)
         html.write(diagnosis, Lookup(store, runs), options.file, "-o")

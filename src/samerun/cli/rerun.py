@@ -12,7 +12,7 @@ from samerun.cli.base import add_timeout_option
 from samerun.cli.controls import choose_replayed
 from samerun.cli.experiment import ExperimentVerb
 from samerun.cli.output import add_output_options
-from samerun.cli.store import store_to_record
+from samerun.cli.store import open_store, store_to_record
 from samerun.errors import UsageError
 
 if TYPE_CHECKING:
@@ -70,11 +70,10 @@ class Rerun(ExperimentVerb):
         from samerun.experiments.rerun.rerun import RerunRequest
         from samerun.launching.command import check_command
         from samerun.runs.secrets_in_text import HIDDEN
-        from samerun.runs.store import Store
 
         only = None if options.only is None else choose_replayed(options.only, "--only")
         without = choose_replayed(options.without, "--except")
-        run = Store().find(options.recorded)
+        run = open_store().find(options.recorded)
         read_plan(run)
         command = tuple(options.command) or run.manifest.command
         if HIDDEN in shlex.join(command):
@@ -84,7 +83,9 @@ class Rerun(ExperimentVerb):
             )
         folder = Path.cwd() if options.command else _find_folder(run.manifest)
         check_command(command, folder, os.environ)
-        return RerunRequest(run, command, folder, store_to_record(), only, without, options.timeout)
+        return RerunRequest(
+            run, command, folder, store_to_record(ignoring=True), only, without, options.timeout
+        )
 
     def experiment(self, request: RerunRequest, options: argparse.Namespace, runner: Runner) -> RerunResult:
         """Run it again."""

@@ -81,7 +81,7 @@ class Resume(ExperimentVerb):
             resume_with=options.resume_with or command,
             kill_at=options.kill_at,
             folder=Path.cwd(),
-            store=store_to_record(),
+            store=store_to_record(ignoring=True),
             steps=options.steps,
             control=asked_control(options),
             confirm=options.confirm,

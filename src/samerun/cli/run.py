@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from samerun.cli import exit_codes
 from samerun.cli.base import Verb, add_control_options, add_launch_options, choose_control
 from samerun.cli.stderr import say
-from samerun.cli.store import store_to_record
+from samerun.cli.store import open_store, store_to_record
 from samerun.report.text.uncontrolled import describe_uncontrolled
 from samerun.runs.plan import Plan
 
@@ -47,12 +47,13 @@ class RunVerb(Verb):
         from samerun.launching.run import record
         from samerun.launching.workspace import Workspace
 
+        place = open_store().runs.absolute()
         run = record(
             LaunchRequest(options.command, timeout=options.timeout, tee=True),
             Plan(control=choose_control(options, options.extra)),
             Workspace(Path.cwd(), store_to_record(), fresh=options.scratch),
         )
-        _tell(run)
+        _tell(run, place)
         for line in describe_uncontrolled(run, options):
             say(line)
         if run.outcome == "interrupted":
@@ -63,14 +64,13 @@ class RunVerb(Verb):
         return exit_codes.read_exit_code(run.manifest.exit_code)
 
 
-def _tell(run: Run) -> None:
-    """Where the run is, and what of it is not as it should be."""
+def _tell(run: Run, place: Path) -> None:
+    """Where the run is, by its id if it is in `place`, and what of it is not as it should be."""
     from samerun.health.examine import examine
     from samerun.launching.why_unrecorded import without_torch
     from samerun.runs.recorder_errors import explain_broken, read_complaints
-    from samerun.runs.store import Store
 
-    here = run.path.parent == Store().runs.absolute()
+    here = run.path.parent == place
     lines = [f"recorded as {run.id if here else run.path}", *read_complaints(run.path)]
     absent = without_torch(run.path)
     if absent is not None:

@@ -6,6 +6,7 @@ import argparse
 
 from samerun.cli import exit_codes
 from samerun.cli.base import Verb
+from samerun.cli.store import open_store
 from samerun.errors import UsageError
 
 
@@ -30,9 +31,8 @@ class Runs(Verb):
         """Do one of the three."""
         from samerun.report.console import make_console
         from samerun.report.text import runs as report
-        from samerun.runs.store import Store
 
-        store = Store()
+        store = open_store()
         _check_count(options.action, len(options.ids))
         if options.action == "list":
             report.show_list(store.list(), make_console())

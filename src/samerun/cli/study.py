@@ -15,7 +15,7 @@ from samerun.cli.experiment import ExperimentVerb
 from samerun.cli.output import add_output_options
 from samerun.cli.store import store_to_record
 from samerun.errors import UsageError
-from samerun.runs.plan import MODES
+from samerun.runs.plan import MODES, Mode
 
 if TYPE_CHECKING:
     from samerun.experiments.runner import Runner
@@ -59,7 +59,7 @@ class Study(ExperimentVerb):
             "--address", metavar="HOST:PORT", help="of a Ray cluster (default: one of its own)"
         )
         parser.add_argument("--mlflow", metavar="URI", help="send the results to this MLflow server too")
-        parser.add_argument("--mode", choices=MODES[1:], default="strict", help="default strict")
+        parser.add_argument("--mode", choices=MODES[1:], help="default strict")
         add_steps_option(parser)
         add_launch_options(parser)
         add_output_options(parser, "html")
@@ -86,7 +86,7 @@ class Study(ExperimentVerb):
             against=against,
             higher_is_better=options.better == "higher",
             precision=options.precision,
-            mode=options.mode,
+            mode=options.mode or _find_kept_mode(),
             steps=options.steps,
             timeout=options.timeout,
             scratch=options.scratch,
@@ -111,6 +111,16 @@ class Study(ExperimentVerb):
     def exit_code(self, result: StudyResult) -> int:
         """0: every run gave its metric, else 3."""
         return exit_codes.SAME if result.complete else exit_codes.UNKNOWN
+
+
+def _find_kept_mode() -> Mode:
+    from samerun.cli.settings import read_settings
+
+    kept = read_settings(Path.cwd())
+    if kept.mode == MODES[0]:
+        raise UsageError(f"{kept.name_key('mode')} is off, and study needs control; add --mode strict")
+    mode: Mode = kept.mode or "strict"
+    return mode
 
 
 def _choose_launcher(options: argparse.Namespace) -> CarryOut:

@@ -17,6 +17,7 @@ from samerun.comparing.leftover_files import finds
 from samerun.comparing.pairing import RecordedRun, pair, read
 from samerun.comparing.unexplained_inputs import describe_unexplained
 from samerun.runs.difference import Difference
+from samerun.runs.ignored import describe_left_out
 from samerun.runs.reading import Trace
 from samerun.runs.recorder_errors import explain_broken, read_complaints
 from samerun.runs.schema import PHASES, only_helps
@@ -104,6 +105,12 @@ def compare_read(
     Without `setup` its operations are passed over, and what only that run did before its training which left
     files for the other one to find.
     """
+    found = _compare_kept(a, b, steps, setup=setup)
+    left_out = tuple(dict.fromkeys((*a.left_out, *b.left_out)))
+    return replace(found, left_out=left_out, notes=(*found.notes, *describe_left_out(left_out)))
+
+
+def _compare_kept(a: RecordedRun, b: RecordedRun, steps: int | None, *, setup: bool) -> Comparison:
     pairs, only_a, only_b = pair(a.compared, b.compared)
     losses = _read_losses(pairs, steps)
     runs = a.run.id, b.run.id

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 from samerun.runs.difference import Difference
+from samerun.runs.ignored import LeftOut
 
 Verdict = Literal["same", "differs", "unknown"]
 
@@ -34,3 +35,14 @@ class Comparison:
         default_factory=lambda: ({}, {})
     )  # of the first process that has any, in each run: the losses of each step, in order
     notes: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()  # what was not compared, since its user ignores it
+
+
+class _HasLeftOut(Protocol):
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]: ...
+
+
+def list_left_out(results: Iterable[_HasLeftOut]) -> tuple[LeftOut, ...]:
+    """What one or more of them did not compare, since its user ignores it."""
+    return tuple(dict.fromkeys(item for result in results for item in result.left_out))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from samerun.comparing.leave_out import leave_out
 from samerun.errors import TraceError
+from samerun.runs.ignored import LeftOut
 from samerun.runs.reading import Trace, read_trace
 from samerun.runs.schema import COMPARED, only_helps
 from samerun.runs.store import Run
@@ -19,6 +21,7 @@ class RecordedRun:
     compared: list[Trace] = field(default_factory=list)  # those with a record that decides
     other: list[Trace] = field(default_factory=list)  # evidence only, such as DataLoader workers
     unreadable: dict[str, str] = field(default_factory=dict)  # file name to what is wrong with it
+    left_out: tuple[LeftOut, ...] = ()  # what its user ignores, and so is in none of these traces
 
     def of_rank(self, rank: int, first: Trace | None = None) -> list[Trace]:
         """The traces of one rank; `first`, where given, comes first."""
@@ -27,17 +30,19 @@ class RecordedRun:
 
 
 def read(run: Run) -> RecordedRun:
-    """Read a run's traces. Raises SchemaError for a version not known here."""
+    """Read a run's traces, without what is to be ignored. Raises SchemaError for a version not known here."""
     recorded = RecordedRun(run)
+    left_out: dict[LeftOut, None] = {}
     for path in run.trace_paths():
         try:
-            trace = read_trace(path)
+            trace, here = leave_out(read_trace(path), run.ignored)
         except TraceError as error:
             recorded.unreadable[path.name] = str(error)
             continue
+        left_out.update(dict.fromkeys(here))
         decides = not only_helps(trace.stem) and not set(trace.words("what")).isdisjoint(COMPARED)
         (recorded.compared if decides else recorded.other).append(trace)
-    return recorded
+    return replace(recorded, left_out=tuple(left_out))
 
 
 def pair(a: list[Trace], b: list[Trace]) -> tuple[list[tuple[Trace, Trace]], list[Trace], list[Trace]]:

@@ -8,6 +8,7 @@ retries.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from typing import NamedTuple
 
 from samerun.experiments.printing_lines import PrintingLine, PrintingLines
 from samerun.runs import untrusted
+from samerun.runs.ignored import IgnoredNames, LeftOut
 from samerun.runs.store import Run
 from samerun.runs.transient_text import CLOCK, strip_transient
 
@@ -74,6 +76,17 @@ def find_differing_results(runs: Sequence[Run], code: PrintingLines | None = Non
     return None
 
 
+def list_metrics(run: Run) -> dict[str, float]:
+    """The last number that the run printed after each word that says that it is a result."""
+    found: dict[str, float] = {}
+    for line in (_read_text(run) or "").split("\n"):
+        for number in _NUMBER.finditer(line):
+            if _classify(line, number) == "result":
+                name = _WORD.findall(line[: number.start()].lower())[-1]
+                found[name] = float(number.group())
+    return found
+
+
 def describe_left_out(runs: Sequence[Run]) -> str | None:
     """What of the lines that runs print differs, where none of it is a result; None where all are equal."""
     first, *others = [_read_lines(run) for run in runs]
@@ -96,13 +109,52 @@ def describe_left_out(runs: Sequence[Run]) -> str | None:
 _SHOWN = 80  # characters of a line
 
 
-def _read_lines(run: Run) -> Counter[str] | None:
-    """How often each line was printed: processes may print in another order each time."""
+def list_ignored_results(run: Run) -> list[LeftOut]:
+    """The results among what a run printed that its user ignores."""
+    found: dict[LeftOut, None] = {}
+    _read_lines(run, found)
+    return list(found)
+
+
+def _read_lines(run: Run, left_out: dict[LeftOut, None] | None = None) -> Counter[str] | None:
+    """How often each line was printed: processes may print in another order each time.
+
+    Without results that are to be ignored, which go into `left_out`.
+    """
+    text = _read_text(run)
+    if text is None:
+        return None
+    lines = (line.strip() for line in text.split("\n") if line.strip())
+    if run.ignored:
+        found = {} if left_out is None else left_out
+        lines = (kept for line in lines if (kept := _leave_out_ignored(line, run.ignored, found)))
+    return Counter(lines)
+
+
+def _read_text(run: Run) -> str | None:
     try:
         text = untrusted.read_end(run.path / "output.txt", _MOST_BYTES).decode("utf-8", "replace")
     except OSError:
         return None
-    return Counter(line.strip() for line in text.replace("\r", "\n").split("\n") if line.strip())
+    return text.replace("\r", "\n")
+
+
+def _leave_out_ignored(line: str, ignored: IgnoredNames, left_out: dict[LeftOut, None]) -> str:
+    """The line with `*` for a number whose last word before it is ignored, "" where the whole line is."""
+    whole = ignored.find_record("printed", line)
+    if whole is not None:
+        left_out[dataclasses.replace(whole, name=_leave_out_values(line))] = None
+        return ""
+
+    def replace(number: re.Match[str]) -> str:
+        words = _WORD.findall(line[: number.start()].lower())[-1:]
+        found = ignored.find_record("printed", words[0].rstrip(".-/@")) if words else None
+        if found is None:
+            return number.group()
+        left_out[found] = None
+        return "*"
+
+    return _NUMBER.sub(replace, line)
 
 
 def _subtract(one: Counter[str], other: Counter[str]) -> tuple[list[str], list[str]]:

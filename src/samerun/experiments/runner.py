@@ -45,7 +45,7 @@ class Runner:
             self._stage = stage
             self.listener.stage(stage)
         self.listener.run_started(number, of, steps if plan.stop_after is None else plan.stop_after + 1)
-        run = self._record(replace(request, on_progress=self._tell), plan, at)
+        run = self._record(replace(request, on_progress=self._tell), plan, at).ignoring(at.store.ignored)
         self.recorded[run.id] = run
         self.listener.run_ended(run.id, run.steps, run.outcome, run.duration_s)
         if run.outcome == "interrupted":

@@ -13,15 +13,21 @@ from samerun.comparing.unexplained_inputs import describe_unexplained
 from samerun.comparing.without_effect import count_made, describe_without_effect, find_row, trained_alike
 from samerun.editing.index import index
 from samerun.editing.user_program import Code
-from samerun.experiments.printed_results import describe_left_out, find_differing_results
+from samerun.experiments.printed_results import (
+    describe_left_out,
+    find_differing_results,
+    list_ignored_results,
+)
 from samerun.experiments.printing_lines import PrintingLines
 from samerun.experiments.written_results import (
     describe_unread,
     find_differing_value,
     find_unread,
     has_same_files,
+    list_ignored_values,
 )
 from samerun.runs.difference import Difference
+from samerun.runs.ignored import describe_left_out as describe_left_out_names
 from samerun.runs.source_lines import parse_site
 from samerun.runs.store import Run
 from samerun.sources import code
@@ -33,7 +39,18 @@ def weigh(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> list[Compar
     Runs that are equal in every record differ where a result that they print or write is not the same. Those
     that are equal in their results and in all that the training made are the same, whatever else differs.
     """
-    return [_weigh(runs[0], run, item) for run, item in zip(runs[1:], comparisons, strict=True)]
+    weighed = [_weigh(runs[0], run, item) for run, item in zip(runs[1:], comparisons, strict=True)]
+    if not runs[0].ignored:
+        return weighed
+    return [_tell_ignored(runs[0], run, item) for run, item in zip(runs[1:], weighed, strict=True)]
+
+
+def _tell_ignored(a: Run, b: Run, comparison: Comparison) -> Comparison:
+    """With what was not compared, since its user ignores it: results too."""
+    results = [item for run in (a, b) for item in (*list_ignored_results(run), *list_ignored_values(run))]
+    left_out = tuple(dict.fromkeys((*comparison.left_out, *results)))
+    notes = tuple(dict.fromkeys((*comparison.notes, *describe_left_out_names(left_out))))
+    return replace(comparison, left_out=left_out, notes=notes)
 
 
 def _weigh(a: Run, b: Run, comparison: Comparison) -> Comparison:

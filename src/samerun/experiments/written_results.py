@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from samerun.experiments.printed_results import classify_name, classify_text
 from samerun.experiments.printing_lines import PrintingLines
+from samerun.runs.ignored import LeftOut
 from samerun.runs.store import Run
 from samerun.runs.written import Value, WrittenFile, load_written
 
@@ -27,7 +29,7 @@ class Written(NamedTuple):
 
 def find_differing_value(runs: Sequence[Run], code: PrintingLines) -> Written | None:
     """The first result that the first run wrote and another wrote otherwise; None where none is seen to."""
-    first, *others = [load_written(run.path) for run in runs]
+    first, *others = [_load_kept(run) for run in runs]
     for files in others:
         for path, one, other in _list_pairs(first, files):
             for name, value in one.values.items():
@@ -37,15 +39,32 @@ def find_differing_value(runs: Sequence[Run], code: PrintingLines) -> Written | 
     return None
 
 
+def list_results(run: Run) -> dict[str, dict[str, Value]]:
+    """By file: the arrays and tensors that a run wrote, and the fractions that are called a result."""
+    found = {
+        path: {
+            name: value
+            for name, value in file.values.items()
+            if path.endswith(_ARRAYS) or (isinstance(value, float) and _is_named_result(name))
+        }
+        for path, file in load_written(run.path).items()
+    }
+    return {path: values for path, values in found.items() if values}
+
+
+def _is_named_result(name: str) -> bool:
+    return classify_name(name.rpartition(".")[2]) == "result"
+
+
 def has_same_files(runs: Sequence[Run]) -> bool:
     """Whether all of them wrote the same files, with the same values."""
-    first, *others = [load_written(run.path) for run in runs]
+    first, *others = [_load_kept(run) for run in runs]
     return all(files == first for files in others)
 
 
 def find_unread(runs: Sequence[Run]) -> str | None:
     """The first file whose content differs between the first run and another and is not read by value."""
-    first, *others = [load_written(run.path) for run in runs]
+    first, *others = [_load_kept(run) for run in runs]
     for files in others:
         for path, one, other in _list_pairs(first, files):
             if one.digest != other.digest:
@@ -56,6 +75,36 @@ def find_unread(runs: Sequence[Run]) -> str | None:
 def describe_unread(path: str) -> str:
     """What to report of it."""
     return f"{path}, which the runs wrote, is not the same in both; what it holds is not compared"
+
+
+def list_ignored_values(run: Run) -> list[LeftOut]:
+    """What a run wrote that its user ignores: files, and values in files."""
+    found: dict[LeftOut, None] = {}
+    _load_kept(run, found)
+    return list(found)
+
+
+def _load_kept(run: Run, left_out: dict[LeftOut, None] | None = None) -> dict[str, WrittenFile]:
+    """What it wrote, without what is to be ignored, which goes into `left_out`."""
+    files = load_written(run.path)
+    if not run.ignored:
+        return files
+    kept = {}
+    found = {} if left_out is None else left_out
+    for path, file in files.items():
+        whole = run.ignored.find_record("written", path)
+        if whole is not None:
+            found[whole] = None
+            continue
+        values = {}
+        for name, value in file.values.items():
+            reason = run.ignored.find(name, f"{name} in {path}")
+            if reason is None:
+                values[name] = value
+            else:
+                found[LeftOut("written", f"{name} in {path}", reason)] = None
+        kept[path] = replace(file, values=values)
+    return kept
 
 
 def _list_pairs(

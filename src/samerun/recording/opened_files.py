@@ -16,7 +16,7 @@ from samerun.runs.schema import ENTROPY_FILES
 if TYPE_CHECKING:
     from samerun.recording.evidence_log import Journal
 
-_WHOLE = 32 << 20  # bytes of one file that are digested when it is opened
+WHOLE = 32 << 20  # bytes of one file that are digested when it is opened
 _BUDGET = 1 << 30  # bytes digested by one process; later files are known by size alone
 _UNNAMED = ("", ":memory:")  # databases that are no files
 _SKIPPED = (".pyc", ".so", ".pth")
@@ -88,7 +88,7 @@ class Files:
         )
 
     def _content(self, path: str, size: int) -> bytes | None:
-        if size > _WHOLE or size > self._budget:
+        if size > WHOLE or size > self._budget:
             return None
         from samerun import digest
 

@@ -8,12 +8,13 @@ import re
 import secrets
 import shutil
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
 
 from samerun.errors import RunError, RunNotFound
+from samerun.runs.ignored import IgnoredNames
 from samerun.runs.manifest import FILE, Manifest
 from samerun.runs.reading import Trace, read_trace
 from samerun.runs.schema import only_helps
@@ -30,6 +31,7 @@ class Run:
     """One run on disk."""
 
     path: Path
+    ignored: IgnoredNames = field(default=IgnoredNames(), compare=False)  # what of it is not to be compared
 
     @property
     def id(self) -> str:
@@ -46,6 +48,12 @@ class Run:
         """A run whose folder did not take this manifest: the disk is full."""
         run = cls(path)
         run.__dict__["manifest"] = manifest  # where cached_property looks first
+        return run
+
+    def ignoring(self, names: IgnoredNames) -> Run:
+        """The same run, of which what is called so is not to be compared."""
+        run = Run(self.path, names)
+        run.__dict__.update({key: value for key, value in vars(self).items() if key == "manifest"})
         return run
 
     @property
@@ -99,8 +107,9 @@ def _is_empty_help(path: Path) -> bool:
 class Store:
     """Runs under `root`/runs. The folder is made with the first run."""
 
-    def __init__(self, root: Path = ROOT) -> None:
+    def __init__(self, root: Path = ROOT, ignored: IgnoredNames | None = None) -> None:
         self.root = root
+        self.ignored = ignored or IgnoredNames()  # what of its runs is not to be compared
         self.runs = root / "runs"
 
     def refusal(self) -> str | None:
@@ -149,7 +158,7 @@ class Store:
             folders = sorted(path for path in self.runs.iterdir() if _ID.fullmatch(path.name))
         except OSError:
             return []
-        return [Run(path.absolute()) for path in folders if path.is_dir()]
+        return [Run(path.absolute(), self.ignored) for path in folders if path.is_dir()]
 
     def find(self, name: str) -> Run:
         """The run of this id, start of an id, or folder; "last" is the newest, "last~1" the one before it.
@@ -157,7 +166,7 @@ class Store:
         Raises RunNotFound when no run, or more than one, answers to the name.
         """
         if os.path.isdir(name) and os.path.lexists(os.path.join(name, FILE)):
-            return Run(Path(name).absolute())
+            return Run(Path(name).absolute(), self.ignored)
         runs = self.list()
         if last := _LAST.fullmatch(name):
             back = int(last[1] or 0)

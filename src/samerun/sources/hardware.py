@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import platform
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -34,6 +35,11 @@ class Hardware(Source):
             if torch.cuda.is_initialized():
                 count = torch.cuda.device_count()
                 found["devices"] = [torch.cuda.get_device_name(index) for index in range(count)]
+                found["compute_capability"] = sorted(
+                    {torch.cuda.get_device_capability(i) for i in range(count)}
+                )
+                found["driver"] = _read_driver()
+                found["nccl"] = _read_nccl(torch)
                 found["cuda"] = torch.version.cuda
                 found["cudnn"] = torch.backends.cudnn.version()
         return found
@@ -48,6 +54,23 @@ class Hardware(Source):
             difference.a.manifest.get("platform"), difference.b.manifest.get("platform")
         )
         return None if changed is None else Evidence(self.id, Strength.STRONG, changed)
+
+
+def _read_driver() -> str | None:
+    """The version of NVIDIA's kernel driver, None without one."""
+    try:
+        with open("/proc/driver/nvidia/version", encoding="utf-8", errors="replace") as file:
+            found = re.search(r"\b\d+\.\d+(?:\.\d+)?\b", file.readline())
+    except OSError:
+        return None
+    return None if found is None else found[0]
+
+
+def _read_nccl(torch: Any) -> str | None:
+    try:
+        return ".".join(map(str, torch.cuda.nccl.version()))
+    except (AttributeError, RuntimeError):  # a build without it
+        return None
 
 
 @functools.cache

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from samerun.comparing.compare_runs import compare_whole
-from samerun.comparing.comparison import Comparison
+from samerun.comparing.comparison import Comparison, list_left_out
 from samerun.comparing.in_play import list_free_running, list_ids
 from samerun.comparing.pairing import read
 from samerun.experiments import run_outcome, scope
@@ -105,6 +105,7 @@ def start_undecided(request: Request, runs: Sequence[Run], comparisons: Sequence
         place=str(request.store.runs),
         verdicts=tuple(item.verdict for item in comparisons),
         in_play=list_ids(runs[0]),
+        left_out=list_left_out(comparisons),
         free_running=tuple(list_free_running(read(runs[0]))),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from samerun.comparing.compare_runs import compare_all, compare_whole
-from samerun.comparing.comparison import Comparison
+from samerun.comparing.comparison import Comparison, list_left_out
 from samerun.comparing.in_play import list_ids
 from samerun.experiments import run_outcome, scope
 from samerun.experiments.check.confirm import explain_and_confirm
@@ -43,6 +43,7 @@ def diff(store: Store, runs: Sequence[Run]) -> CheckResult:
         place=str(store.runs),
         verdicts=tuple(item.verdict for item in comparisons),
         in_play=list_ids(runs[0]),
+        left_out=list_left_out(comparisons),
     )
     parted = find_first_parting(runs, comparisons)
     if parted is None:

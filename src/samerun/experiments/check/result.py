@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from samerun.explaining.cause import Cause
 from samerun.runs.difference import Difference
+from samerun.runs.ignored import LeftOut
 from samerun.runs.schema import SCHEMA
 
 Verdict = Literal["same", "differs", "unknown"]
@@ -39,6 +40,7 @@ class CheckResult:
     parted: tuple[str, str] | None = None  # the two of `runs` that part first: `pair` may be recorded again
     in_play: tuple[str, ...] = ()  # ids of sources that run 1 used and nothing controlled
     free_running: tuple[str, ...] = ()  # those of them that may go another way in any run
+    left_out: tuple[LeftOut, ...] = ()  # what was not compared, since its user ignores it
     foreign: bool = False  # only the manifest of a run that lies elsewhere leads to `folder`
 
     @property
@@ -69,6 +71,7 @@ class CheckResult:
             "command": list(self.command),
             "verdicts": list(self.verdicts),
             "in_play": self.list_in_play(),
+            "ignored": [item.to_json() for item in self.left_out],
             "parted": None if self.parted is None else list(self.parted),
         }
 

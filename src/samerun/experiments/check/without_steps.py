@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from samerun.comparing.compare_runs import compare
+from samerun.comparing.comparison import list_left_out
 from samerun.experiments import run_outcome, scope
 from samerun.experiments.check.confirm import Proof, explain_and_confirm
 from samerun.experiments.check.result import CheckResult
@@ -32,6 +33,7 @@ def check(trials: Trials, result: CheckResult, runs: Sequence[Run]) -> CheckResu
         runs=(*result.runs, *(run.id for run in pair)),
         losses=(),
         notes=tuple(dict.fromkeys((*result.notes, *comparison.notes))),
+        left_out=list_left_out([result, comparison]),
     )
     crashed = run_outcome.failed_always(pair) or run_outcome.is_crash(comparison, pair)
     if difference is not None and not crashed:

@@ -42,7 +42,9 @@ def _format_verdict(result: CheckResult) -> Line:
     if result.verdict == "same":
         used = result.list_in_play()
         in_play = f"; in play, and not seen to differ: {', '.join(used)}" if used else ""
-        return format_verdict("same", f"{result.scope}, bit for bit{in_play}")
+        names = dict.fromkeys(item.name for item in result.left_out)
+        but_for = f", but for what is ignored ({', '.join(names)})" if names else ""
+        return format_verdict("same", f"{result.scope}, bit for bit{but_for}{in_play}")
     if result.verdict == "differs" and result.difference is not None:
         return format_verdict("differs", f"{runs} diverge {place.write_headline(result.difference)}")
     return format_verdict("unknown", result.reason or "nothing to compare")

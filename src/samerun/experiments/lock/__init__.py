@@ -1,0 +1,1 @@
+"""`lock`: keeps which bits a training gives in a file of the project."""

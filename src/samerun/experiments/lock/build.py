@@ -1,0 +1,91 @@
+"""Makes a lock of what runs showed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from samerun.experiments.lock.moved import list_locked_steps
+from samerun.experiments.lock.named_files import limit_files
+from samerun.experiments.lock.observed import Observed
+from samerun.runs.lock import Environment, Lock, LockedCode
+from samerun.runs.lock_file import format_lock
+from samerun.runs.plan import Control
+
+MOST_LINES = 200  # of the file, however long the run
+_MOST_FILES = 30  # of code, and of inputs
+_MOST_CHECKPOINTS = 16
+_MOST_METRICS = 12
+
+
+def build_lock(
+    command: tuple[str, ...],
+    beside: bool,
+    control: Control,
+    limit: int | None,
+    observed: Observed,
+    left_out: Sequence[str] = (),
+) -> Lock:
+    """The lock of one run, with the class of its machine as the only one."""
+    code = observed.code
+    return fit(
+        Lock(
+            command=command,
+            mode=control.mode,
+            seed=control.seed,
+            ranks=observed.ranks,
+            steps=observed.steps,
+            code=LockedCode(code.digest, limit_files(code.files, _MOST_FILES), code.commit, code.dirty),
+            environments={observed.environment.id: build_environment(observed)},
+            inputs=limit_files(observed.inputs, _MOST_FILES),
+            portable=observed.portable,
+            control=control.extra,
+            fill=control.fill,
+            limit=limit,
+            beside=beside,
+            left_out=tuple(left_out),
+        )
+    )
+
+
+def build_environment(observed: Observed) -> Environment:
+    """The class of the run's machine, and the bits that the run gave: of steps 0, 1, 2, 4, 8, …, the last.
+
+    Those at which something was saved are there too, where they are few.
+    """
+    steps = observed.leaves.list_steps()
+    saved = [step for step, quantity in observed.leaves.digests if quantity == "saved"]
+    chosen = {
+        0,
+        *(2**power for power in range(32)),
+        *steps[-1:],
+        *(saved if len(saved) <= _MOST_CHECKPOINTS else ()),
+    }
+    class_ = observed.environment
+    return Environment(
+        run=observed.run.id,
+        machine=class_.machine,
+        settings=class_.settings,
+        packages=class_.packages,
+        variables=class_.variables,
+        steps=tuple(list_locked_steps(observed.leaves, [step for step in steps if step in chosen])),
+        root=observed.roots,
+        result=replace(
+            observed.result, metrics=dict(sorted(observed.result.metrics.items())[:_MOST_METRICS])
+        ),
+    )
+
+
+def fit(lock: Lock) -> Lock:
+    """The lock with so few steps that its file has at most MOST_LINES; the roots still stand for every step.
+
+    Of each class of machine the first step and the last stay.
+    """
+    while format_lock(lock).count("\n") > MOST_LINES:
+        id_, fullest = max(lock.environments.items(), key=lambda item: len(item[1].steps))
+        if len(fullest.steps) <= 2:
+            break
+        inner = fullest.steps[1:-1]
+        thinned = replace(fullest, steps=(fullest.steps[0], *inner[1::2], fullest.steps[-1]))
+        lock = replace(lock, environments={**lock.environments, id_: thinned})
+    return lock

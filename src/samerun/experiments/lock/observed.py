@@ -1,0 +1,108 @@
+"""What one run shows of all that a lock holds."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from samerun.comparing.pairing import RecordedRun, read
+from samerun.experiments.lock.environment_class import EnvironmentClass, read_class
+from samerun.experiments.lock.leaves import Leaves, list_leaves
+from samerun.experiments.lock.named_files import collect_named, digest_all, digest_size, name_file
+from samerun.experiments.lock.results import read_result
+from samerun.experiments.lock.roots import compute_roots
+from samerun.runs.lock import PORTABLE, LockedCode, LockedResult
+from samerun.runs.store import Run
+from samerun.sources.code import Code
+
+NAMES = "names"  # portable too: what the modules' parameters and buffers are called, in order
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A run, as a lock would hold it."""
+
+    run: Run
+    steps: int
+    ranks: int
+    leaves: Leaves
+    roots: dict[str, str]
+    names: str  # of the parameters and buffers (64 hexadecimal digits)
+    code: LockedCode
+    inputs: dict[str, str]
+    environment: EnvironmentClass
+    result: LockedResult = field(default_factory=LockedResult)
+
+    @property
+    def portable(self) -> dict[str, str]:
+        """What holds on every machine."""
+        return {name: self.roots[name] for name in PORTABLE if name in self.roots} | {NAMES: self.names}
+
+
+def observe(run: Run, steps: int | None = None, left_out: Collection[str] = ()) -> Observed:
+    """What a recorded run shows, in its first `steps` steps where given, without the quantities `left_out`.
+
+    Raises SchemaError, and RunError for a damaged manifest.
+    """
+    recorded = read(run)
+    leaves = list_leaves(recorded, steps).without(left_out)
+    whole = run.outcome == "finished"
+    return Observed(
+        run=run,
+        steps=run.steps if steps is None else min(run.steps, steps),
+        ranks=max(len({trace.rank for trace in recorded.compared}), 1),
+        leaves=leaves,
+        roots=compute_roots(leaves),
+        names=_digest_names(recorded),
+        code=_read_code(run),
+        inputs=_list_inputs(recorded),
+        environment=read_class(run.manifest),
+        result=read_result(run) if whole else LockedResult(),
+    )
+
+
+def _digest_names(recorded: RecordedRun) -> str:
+    """Of the first time that each group is named, in the order of the ranks."""
+    whole = hashlib.sha256()
+    for trace in sorted(recorded.compared, key=lambda trace: (trace.rank, trace.stem)):
+        seen: set[str] = set()
+        for row in trace.rows(trace.is_one_of("what", {"names"})):
+            if row.name not in seen and row.name is not None:
+                seen.add(row.name)
+                whole.update(f"{row.name.partition(':')[0]} {row.detail}\n".encode())
+    return whole.hexdigest()
+
+
+def _read_code(run: Run) -> LockedCode:
+    manifest = run.manifest
+    said = manifest.settings.get(Code.id, {})
+    shown = [(path, digest) for path, digest in said.items() if isinstance(digest, str)]
+    files = collect_named((name_file(path, manifest.cwd), digest) for path, digest in shown)
+    git = manifest.git or {}
+    commit = git.get("commit")
+    return LockedCode(
+        digest_all(files),
+        files,
+        commit if isinstance(commit, str) else None,
+        git.get("dirty") is True,
+    )
+
+
+def _list_inputs(recorded: RecordedRun) -> dict[str, str]:
+    """Files that the run's code read and did not write, by content, or by size where they are too large."""
+    opened: dict[str, str] = {}
+    written: set[str] = set()
+    folder = recorded.run.manifest.cwd
+    code = recorded.run.manifest.settings.get(Code.id, {})
+    for trace in (*recorded.compared, *recorded.other):
+        for row in trace.rows(trace.is_one_of("what", {"opened", "written"})):
+            if row.detail is None or row.detail in code:
+                continue
+            if row.what == "written":
+                written.add(row.detail)
+            else:
+                digest = row.digest.hex() if row.digest else digest_size(int(row.value or 0))
+                opened.setdefault(row.detail, digest)
+    kept = ((name_file(path, folder), digest) for path, digest in opened.items() if path not in written)
+    return collect_named((name, digest) for name, digest in kept if not name.endswith(".py"))

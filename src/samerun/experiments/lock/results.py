@@ -1,0 +1,29 @@
+"""The results of a run that a lock holds: metrics by name, saved files by what is in them."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+
+from samerun.experiments.lock.named_files import collect_named, limit_files, name_file
+from samerun.experiments.printed_results import list_metrics
+from samerun.experiments.written_results import list_results
+from samerun.runs.lock import LockedResult
+from samerun.runs.store import Run
+from samerun.runs.written import Value
+
+_MOST_FILES = 12
+
+
+def read_result(run: Run) -> LockedResult:
+    """What the run printed and wrote that is a result by its name, or an array."""
+    metrics = {name: value for name, value in list_metrics(run).items() if math.isfinite(value)}
+    folder = run.manifest.cwd
+    files = ((name_file(path, folder), _digest(values)) for path, values in list_results(run).items())
+    return LockedResult(metrics, limit_files(collect_named(files), _MOST_FILES))
+
+
+def _digest(values: Mapping[str, Value]) -> str:
+    lines = (f"{key} {value!r}" for key, value in sorted(values.items()))
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:32]

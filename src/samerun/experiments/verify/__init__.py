@@ -1,0 +1,1 @@
+"""`verify`: runs a locked command again and compares with its lock."""

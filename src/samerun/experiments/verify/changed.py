@@ -1,0 +1,71 @@
+"""What is not as it was when a lock was made: code, inputs, packages, settings, variables, the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from samerun.experiments.lock.environment_class import EnvironmentClass
+from samerun.experiments.lock.named_files import limit_files
+from samerun.experiments.lock.observed import Observed
+from samerun.runs.lock import Environment, Lock
+
+Kind = Literal["code", "input", "package", "setting", "variable", "machine"]
+_MOST_FILES = 30
+
+
+@dataclass(frozen=True)
+class Changed:
+    """One of them, in words: what it was, and what it is."""
+
+    kind: Kind
+    name: str  # a path, a package, a variable
+    text: str
+    call_site: str | None = None  # the first line of code that is another one
+
+
+def list_changed(lock: Lock, locked: Environment, observed: Observed) -> tuple[Changed, ...]:
+    """What of a run is not as locked, in the order in which it explains a difference."""
+    return (
+        *list_changed_code(lock, observed.code.files),
+        *_list_files("input", lock.inputs, limit_files(observed.inputs, _MOST_FILES)),
+        *list_changed_class(locked, observed.environment),
+    )
+
+
+def list_changed_code(lock: Lock, files: Mapping[str, str]) -> tuple[Changed, ...]:
+    """The user's files that are others, gone or new."""
+    return _list_files("code", lock.code.files, limit_files(files, _MOST_FILES))
+
+
+def list_changed_class(locked: Environment, now: EnvironmentClass) -> tuple[Changed, ...]:
+    """Packages, variables, settings and the machine; what only one of the two says is no package."""
+    shared = {name: version for name, version in now.packages.items() if name in locked.packages}
+    before = {name: version for name, version in locked.packages.items() if name in shared}
+    return (
+        *_list_values("package", before, shared),
+        *_list_values("variable", locked.variables, now.variables),
+        *_list_values("setting", locked.settings, now.settings),
+        *_list_values("machine", locked.machine, now.machine),
+    )
+
+
+def _list_files(kind: Kind, before: Mapping[str, str], now: Mapping[str, str]) -> tuple[Changed, ...]:
+    found = []
+    for name in sorted({*before, *now}):
+        if name not in now:
+            found.append(Changed(kind, name, f"{name} is no longer used"))
+        elif name not in before:
+            found.append(Changed(kind, name, f"{name} is new"))
+        elif before[name] != now[name]:
+            found.append(Changed(kind, name, f"{name} changed"))
+    return tuple(sorted(found, key=lambda item: not item.text.endswith("changed")))
+
+
+def _list_values(kind: Kind, before: Mapping[str, str], now: Mapping[str, str]) -> tuple[Changed, ...]:
+    return tuple(
+        Changed(kind, name, f"{name}: {before.get(name, 'not set')} → {now.get(name, 'not set')}")
+        for name in sorted({*before, *now})
+        if before.get(name) != now.get(name)
+    )

@@ -1,0 +1,78 @@
+"""The first line of a file that is not as it was locked, by the versions that git has of it."""
+
+from __future__ import annotations
+
+import difflib
+import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from samerun.digest import digest_bytes
+from samerun.experiments.verify.changed import Changed
+from samerun.runs import untrusted
+from samerun.runs.lock import OUTSIDE, Lock
+from samerun.runs.provenance import run_git
+
+_MOST_BYTES = 4 << 20
+_MOST_COMMITS = 50
+
+
+def add_lines(lock: Lock, folder: Path, changed: Sequence[Changed]) -> tuple[Changed, ...]:
+    """With the first changed line of each file of code below `folder`, where git has the locked version."""
+    found = []
+    for item in changed:
+        digest = lock.code.files.get(item.name) if item.kind == "code" else None
+        line = None if digest is None else find_changed_line(folder, item.name, digest, lock.code.commit)
+        if line is not None:
+            site, _, text = line.partition(": ")
+            item = replace(item, text=text, call_site=site)
+        found.append(item)
+    return tuple(found)
+
+
+def find_changed_line(folder: Path, name: str, digest: str, commit: str | None) -> str | None:
+    """`train.py:12: lr = 0.1 → lr = 0.2`; None where no version of `digest` is found, or the file is gone.
+
+    The version may be that of the locked commit, or of another one of the last _MOST_COMMITS that changed it.
+    """
+    if name.startswith(OUTSIDE) or name.endswith("/"):
+        return None
+    try:
+        now = untrusted.read_bytes(folder / name, _MOST_BYTES)
+    except OSError:
+        return None
+    before = _find_version(folder, name, digest, commit)
+    if before is None:
+        return None
+    return describe_first_change(name, before.decode("utf-8", "replace"), now.decode("utf-8", "replace"))
+
+
+def describe_first_change(name: str, before: str, now: str) -> str | None:
+    """The place and both texts of the first line that differs; None where all are equal."""
+    one, other = before.splitlines(), now.splitlines()
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
+        if kind != "equal":
+            gone = one[a].strip() if a < b else "nothing"
+            come = other[c].strip() if c < d else "nothing"
+            return f"{name}:{min(c, max(len(other) - 1, 0)) + 1}: {gone[:_SHOWN]} → {come[:_SHOWN]}"
+    return None
+
+
+_SHOWN = 100  # characters of a line
+
+
+def _find_version(folder: Path, name: str, digest: str, commit: str | None) -> bytes | None:
+    try:
+        listed = run_git(folder, "log", f"-{_MOST_COMMITS}", "--format=%H", "--", f"./{name}")
+        commits = dict.fromkeys([*([commit] if commit else []), *listed.decode().split()])
+        for known in commits:
+            try:
+                found = run_git(folder, "show", f"{known}:./{name}")
+            except subprocess.CalledProcessError:
+                continue
+            if digest_bytes(found).hex() == digest:
+                return found
+    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        pass
+    return None

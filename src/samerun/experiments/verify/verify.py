@@ -1,0 +1,243 @@
+"""`verify`: run a locked command once more, and compare with its lock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from samerun.comparing.compare_runs import compare_whole
+from samerun.errors import RunError
+from samerun.experiments import run_outcome
+from samerun.experiments.check.diff import diff
+from samerun.experiments.lock.build import build_environment, fit
+from samerun.experiments.lock.leaves import Leaves
+from samerun.experiments.lock.leaves_file import read_leaves
+from samerun.experiments.lock.moved import Moved, find_moved, list_locked_steps
+from samerun.experiments.lock.observed import NAMES, Observed, observe
+from samerun.experiments.lock.roots import ALL, compute_roots
+from samerun.experiments.request import Request
+from samerun.experiments.runner import Runner
+from samerun.experiments.trials import Trials
+from samerun.experiments.verify.bounded import measure_distances
+from samerun.experiments.verify.changed import list_changed
+from samerun.experiments.verify.changed_line import add_lines
+from samerun.experiments.verify.inputs_now import digest_now
+from samerun.experiments.verify.result import VerifyResult
+from samerun.experiments.what_counts import weigh
+from samerun.runs.lock import Environment, Lock
+from samerun.runs.store import Run, Store
+
+
+@dataclass(frozen=True)
+class VerifyRequest:
+    """What to run, and the lock to compare it with."""
+
+    request: Request  # its steps: those of the lock, or the first so many of them
+    lock: Lock
+    path: Path  # of the lock
+    command: tuple[str, ...] | None = None  # that was asked for, as a lock has it; None: that of the lock
+    leaves: Path | None = None
+    exact: bool = False
+    add: bool = False  # this class of machine to the lock
+
+    @property
+    def limit(self) -> int | None:
+        """How many steps are compared, None where it is every one that the lock has."""
+        steps = self.request.steps
+        return None if steps == self.lock.limit else steps
+
+
+def verify(asked: VerifyRequest, runner: Runner | None = None) -> VerifyResult:
+    """Whether the command still gives the locked bits; if not, since what.
+
+    Raises RunError for leaves that are not those of the lock, and what `Runner.run` raises.
+    """
+    request, lock = asked.request, asked.lock
+    result = VerifyResult(
+        "unknown",
+        str(asked.path),
+        command=lock.command,
+        folder=str(request.folder),
+        place=str(request.store.runs),
+        exact=asked.exact,
+    )
+    if reason := explain_stale(asked):
+        return replace(result, verdict="stale", reason=reason)
+    given = None if asked.leaves is None else read_leaves(asked.leaves)
+    trials = Trials(request, runner)
+    (run,) = trials.record("recording", 1, request.plan)
+    result = replace(result, run=run.id)
+    if failure := run_outcome.explain_failure([run], parted=False):
+        return replace(result, reason=failure, output=run_outcome.read_last_lines([run]))
+    observed = observe(run, request.steps, lock.left_out)
+    result = judge(asked, result, observed, given)
+    return add_environment(asked, result, observed, trials) if asked.add else result
+
+
+def add_environment(
+    asked: VerifyRequest, result: VerifyResult, observed: Observed, trials: Trials
+) -> VerifyResult:
+    """With the lock to which this class of machine is added, where a second run gives the same bits."""
+    lock, id_ = asked.lock, observed.environment.id
+    why = None
+    if id_ in lock.environments:
+        why = "it is there already"
+    elif not _is_portably_equal(lock, observed):
+        why = "what must hold on every machine does not"
+    if why is not None:
+        return replace(result, notes=(*result.notes, f"environment {id_} was not added: {why}"))
+    runs = [observed.run, *trials.record("recording again, to add it", 1, asked.request.plan)]
+    (comparison,) = weigh(runs, compare_whole(runs, steps=asked.request.steps))
+    made = build_environment(observed)
+    again = observe(runs[1], asked.request.steps, lock.left_out)
+    if comparison.verdict != "same" or find_moved(made, again):
+        note = f"environment {id_} was not added: two runs here do not give the same bits"
+        return replace(result, notes=(*result.notes, note))
+    return replace(result, lock=fit(replace(lock, environments={**lock.environments, id_: made})))
+
+
+def explain_stale(asked: VerifyRequest) -> str | None:
+    """Why the lock is not of what would be run here, None where it is."""
+    lock = asked.lock
+    if asked.command is not None and asked.command != lock.command:
+        return "the command is not the locked one"
+    now = digest_now(asked.request.folder, lock.inputs, "file")
+    changed = [
+        f"{name} is gone" if digest is None else f"{name} changed"
+        for name, digest in now.items()
+        if digest != lock.inputs[name]
+    ]
+    return f"inputs are not those of the lock: {', '.join(changed[:_MOST])}" if changed else None
+
+
+_MOST = 5  # that are named
+
+
+def judge(
+    asked: VerifyRequest, result: VerifyResult, observed: Observed, given: Leaves | None = None
+) -> VerifyResult:
+    """The answer on a run that did what it was asked to."""
+    lock = asked.lock
+    id_, locked = find_nearest(lock, observed, asked.limit)
+    locked_run = find_run(asked.request.store, asked, locked)
+    leaves = choose_leaves(given, lock, locked, asked.leaves)
+    if leaves is None and locked_run is not None:
+        leaves = observe(locked_run, lock.limit, lock.left_out).leaves
+    moved = find_moved(locked, observed, leaves, asked.limit)
+    changed = add_lines(lock, asked.request.folder, list_changed(lock, locked, observed))
+    whole = asked.limit is None
+    result = replace(
+        result,
+        environment=observed.environment.id,
+        locked_environment=id_,
+        steps=observed.steps,
+        at=None
+        if whole or leaves is not None
+        else tuple(step.at for step in locked.steps if step.at < observed.steps),
+        quantities=tuple(name for name in locked.root if name != ALL),
+        moved=moved,
+        changed=changed,
+    )
+    held = locked.steps if leaves is None else list_locked_steps(leaves, leaves.list_steps())
+    if not whole and not any(step.at < observed.steps and step.digests for step in held):
+        return replace(result, reason=f"the lock holds no step below {observed.steps}")
+    if not moved:
+        names = whole and lock.portable.get(NAMES) != observed.names
+        notes = ("parameters or buffers have other names than the locked ones",) if names else ()
+        return replace(result, verdict="same", notes=notes)
+    if (reason := _explain_other_class(asked, observed, locked, moved)) is None:
+        return _differs(asked, result, locked_run)
+    if locked.bounds is None:
+        return replace(result, verdict="unknown", reason=reason)
+    distances = measure_distances(locked, observed, asked.limit)
+    result = replace(result, distances=distances, factors=locked.bounds.factors, reason=reason)
+    if all(item.distance <= item.bound for item in distances):
+        return replace(result, verdict="within")
+    return _differs(asked, result, locked_run)
+
+
+def find_nearest(lock: Lock, observed: Observed, limit: int | None) -> tuple[str, Environment]:
+    """The locked class of machine with which a run is compared.
+
+    Its own; else one that gives the same bits; else one with bounds; else the one that is most like it.
+    """
+    own = lock.environments.get(observed.environment.id)
+    if own is not None:
+        return observed.environment.id, own
+
+    def unlike(item: tuple[str, Environment]) -> tuple[bool, bool, int]:
+        _, locked = item
+        others = [
+            change for change in list_changed(lock, locked, observed) if change.kind not in ("code", "input")
+        ]
+        return bool(find_moved(locked, observed, None, limit)), locked.bounds is None, len(others)
+
+    return min(sorted(lock.environments.items()), key=unlike)
+
+
+def find_run(store: Store, asked: VerifyRequest, locked: Environment) -> Run | None:
+    """The run that was locked, where this folder still has it, whole."""
+    run = next((run for run in store.list() if run.id == locked.run), None)
+    if run is None:
+        return None
+    try:
+        roots = observe(run, asked.lock.limit, asked.lock.left_out).roots
+    except RunError:
+        return None
+    return run if roots == locked.root else None
+
+
+def choose_leaves(leaves: Leaves | None, lock: Lock, locked: Environment, path: Path | None) -> Leaves | None:
+    """The leaves, where they are of this class. Raises RunError where no root of the lock is theirs."""
+    if leaves is None:
+        return None
+    roots = compute_roots(leaves)
+    if not any(item.root == roots for item in lock.environments.values()):
+        raise RunError(f"The leaves {path} are not those of the lock: their root is another one. Lock again.")
+    return leaves if locked.root == roots else None
+
+
+def _explain_other_class(
+    asked: VerifyRequest, observed: Observed, locked: Environment, moved: tuple[Moved, ...]
+) -> str | None:
+    """Why bits may be others here than those of the lock; None where they must be equal.
+
+    They must be on a locked class of machine, with other code, and in what is no floating point.
+    """
+    lock = asked.lock
+    if observed.environment.id in lock.environments or observed.code.digest != lock.code.digest:
+        return None
+    if any(item.quantity in (*lock.portable, "end") for item in moved):
+        return None
+    if asked.limit is None and not _is_portably_equal(lock, observed):
+        return None
+    machine = [
+        f"{name} {locked.machine.get(name, 'not there')} → {value}"
+        for name, value in observed.environment.machine.items()
+        if locked.machine.get(name) != value
+    ]
+    if not machine and locked.bounds is None:
+        return None  # the same machine, used otherwise: that is a difference, and its cause is known
+    return (
+        f"another class of machine: {', '.join(machine[:_MOST])}"
+        if machine
+        else "the same machine, with other settings"
+    )
+
+
+def _is_portably_equal(lock: Lock, observed: Observed) -> bool:
+    """Whether a whole run is the locked one in its code and in all that is no floating point."""
+    same_code = observed.code.digest == lock.code.digest
+    now = {**observed.roots, NAMES: observed.names}
+    held = all(now.get(name) == root for name, root in lock.portable.items())
+    return same_code and held and observed.steps == lock.steps
+
+
+def _differs(asked: VerifyRequest, result: VerifyResult, locked_run: Run | None) -> VerifyResult:
+    """With what `diff` says of the two runs, where the locked one is at hand."""
+    store = asked.request.store
+    run = next((run for run in store.list() if run.id == result.run), None)
+    if locked_run is None or run is None:
+        return replace(result, verdict="differs")
+    compared = diff(store, [locked_run, run])
+    return replace(result, verdict="differs", compared=compared if compared.verdict == "differs" else None)

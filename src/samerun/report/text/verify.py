@@ -1,0 +1,124 @@
+"""The outcome of a verify, as text: the answer, the first quantity that moved, what changed, the two runs."""
+
+from __future__ import annotations
+
+import shlex
+
+from rich.console import Console
+from rich.text import Text
+
+from samerun.experiments.verify.result import VerifyResult
+from samerun.report.safe_text import HangingLine, Line, put, style_text
+from samerun.report.text import causes
+from samerun.report.text import first_difference as place
+from samerun.report.text.moved import describe_moved
+
+_MARKS = {
+    "same": ("✓ same bits", "bold green"),
+    "within": ("≈ within the bounds", "bold yellow"),
+    "differs": ("✗ differs", "bold red"),
+    "unknown": ("? unknown", "bold yellow"),
+    "stale": ("! stale", "bold yellow"),
+}
+_MOST = 8  # of each list
+
+
+def show(result: VerifyResult, console: Console) -> None:
+    """Print the whole report."""
+    word, style = _MARKS[result.verdict]
+    if result.counted is not None and result.verdict == "same":
+        word = "✓ unchanged"
+    put(console, [HangingLine(Text(word, style=style).append(" — ", "default"), style_text(_say(result)))])
+    put(console, [HangingLine(Text("  "), style_text(line)) for line in _list_notes(result)])
+    if result.output:
+        put(console, [Text(), Text("The last lines it printed", style="bold")])
+        put(console, [style_text(f"  {line}", "dim") for line in result.output])
+    if result.verdict in ("differs", "within", "unknown"):
+        _put_list(console, "Moved", [describe_moved(item) for item in result.moved])
+    if result.changed:
+        head = "Changed since the lock" + (", without effect on a bit" if result.verdict == "same" else "")
+        _put_list(
+            console, head, [f"{item.kind}: {_at(item.call_site)}{item.text}" for item in result.changed]
+        )
+    compared = result.compared
+    if compared is not None and compared.difference is not None:
+        where = place.describe(compared.difference, compared.code_folder, compared.pair)
+        put(console, [Text(), Text("First difference (run A is the locked one)", style="bold"), *where])
+        if not result.changed:
+            put(console, [Text(), *causes.describe(compared)])
+    put(console, [Text(), *_list_next(result)])
+
+
+def _say(result: VerifyResult) -> str:
+    if result.counted is not None and result.verdict == "same":
+        counted = ", ".join(f"{count} {what}" for what, count in result.counted.items())
+        return f"as locked, as far as it shows without a run: {counted}, and the variables"
+    if result.verdict == "same":
+        where = f"{result.steps} steps"
+        if result.at is not None:
+            where = f"steps {', '.join(map(str, result.at))} of the first {result.steps}"
+        named = ", ".join(result.quantities)
+        other = result.environment != result.locked_environment
+        on = f"environment {result.environment}" + (
+            f", as locked on {result.locked_environment}" if other else ""
+        )
+        return f"{where}: {named}; {on}"
+    if result.verdict == "within":
+        far = "; ".join(
+            f"{item.name} is {item.distance:.2g} off, bound {item.bound:.2g}" for item in result.distances
+        )
+        return f"same data, code and draws; {far}; another environment than the locked one"
+    if result.verdict == "differs":
+        return describe_moved(result.moved[0]) if result.moved else "it is not the locked run"
+    if result.verdict == "unknown" and result.moved:
+        return f"its bits are not the locked ones, and need not be: {result.reason}; the lock has no bounds"
+    return result.reason or "nothing to compare"
+
+
+def _list_notes(result: VerifyResult) -> list[str]:
+    notes = list(result.notes)
+    if result.verdict == "differs" and result.distances:
+        far = [item for item in result.distances if item.distance > item.bound]
+        notes += [
+            f"{item.name} is {item.distance:.2g} off, beyond the bound {item.bound:.2g}" for item in far
+        ]
+    if result.verdict == "within":
+        notes.append(f"the bounds were measured with {', '.join(result.factors)}")
+    if result.verdict == "within" and result.exact:
+        notes.append("--exact: within the bounds is not enough")
+    if result.lock is not None:
+        notes.append(f"environment {result.environment} is added to {result.path}")
+    return notes
+
+
+def _put_list(console: Console, head: str, lines: list[str]) -> None:
+    if not lines:
+        return
+    more = [f"and {len(lines) - _MOST} more"] if len(lines) > _MOST else []
+    rows: list[Line] = [HangingLine(Text("  "), style_text(line)) for line in (*lines[:_MOST], *more)]
+    put(console, [Text(), Text(head, style="bold"), *rows])
+
+
+def _at(site: str | None) -> str:
+    return "" if site is None else f"{site}: "
+
+
+def _list_next(result: VerifyResult) -> list[Text]:
+    lines: list[Text] = []
+    steps: list[tuple[str, str]] = []
+    if result.compared is not None and result.compared.pair is not None:
+        steps.append((f"samerun diff {shlex.join(result.compared.pair)}", "the locked run and this one"))
+    if result.verdict == "differs" and not result.changed and result.compared is None:
+        command = shlex.join(result.command)
+        steps.append((f"samerun check --controlled -- {command}", "whether it repeats, and if not, why"))
+    if result.verdict == "unknown" and result.moved:
+        steps.append(("samerun verify --add", "lock what this class of machine gives, too"))
+    if result.verdict in ("differs", "stale"):
+        steps.append(("samerun lock --update", "where that is meant: lock what it gives now"))
+    if steps:
+        lines.append(Text("Next", style="bold"))
+    for line, why in steps:
+        lines += [Text(f"  # {why}", style="dim"), style_text(f"  {line}")]
+    if result.run is not None:
+        lines.append(style_text(f"Run in {result.place}: {result.run}", "dim"))
+    return lines

@@ -1,0 +1,107 @@
+"""What a verify says, and in which order. Covers `moved.py`."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from samerun.experiments.lock.moved import Moved
+from samerun.experiments.verify.changed import Changed
+from samerun.experiments.verify.result import Distance, VerifyResult
+from samerun.report.text.moved import describe_moved
+from samerun.report.text.verify import show
+
+from ..results import DIFFERS
+
+RESULT = VerifyResult(
+    "same",
+    "samerun.lock",
+    run="20261101T120000.000Z-aaaaaa",
+    place=".samerun/runs",
+    environment="1234abcd",
+    locked_environment="1234abcd",
+    steps=90,
+    quantities=("gradients", "loss"),
+)
+MOVED = (Moved("gradients", 4, 2), Moved("metrics.accuracy"))
+
+
+def shown(**changed: object) -> str:
+    file = io.StringIO()
+    show(replace(RESULT, **changed), Console(file=file, width=80, highlight=False, markup=False))
+    return " ".join(file.getvalue().split())
+
+
+def test_the_same_names_what_was_compared_and_where() -> None:
+    assert shown().startswith("✓ same bits — 90 steps: gradients, loss; environment 1234abcd Run in")
+    some = shown(steps=5, at=(0, 1, 2, 4), locked_environment="5678abcd")
+    assert "steps 0, 1, 2, 4 of the first 5: gradients" in some and "as locked on 5678abcd" in some
+
+
+def test_what_changed_without_effect_is_said() -> None:
+    text = shown(changed=(Changed("package", "numpy", "numpy: 2.4 → 2.5"),))
+    assert "Changed since the lock, without effect on a bit package: numpy: 2.4 → 2.5" in text
+
+
+def test_a_difference_says_where_then_what_changed_then_how_to_go_on() -> None:
+    changed = (Changed("code", "train.py", "lr=0.1 → lr=0.2", "train.py:6"),)
+    text = shown(verdict="differs", moved=MOVED, changed=changed)
+    assert text.startswith("✗ differs — gradients, in step 4 (equal in step 2;")
+    order = ["Moved", "metric accuracy", "Changed since the lock", "train.py:6: lr=0.1", "lock --update"]
+    assert [text.index(word) for word in order] == sorted(text.index(word) for word in order)
+
+
+def test_where_nothing_changed_the_two_runs_tell_the_cause() -> None:
+    text = shown(verdict="differs", moved=MOVED, compared=DIFFERS)
+    assert (
+        "First difference (run A is the locked one)" in text and "Cause" in text and "samerun diff " in text
+    )
+    alone = shown(verdict="differs", moved=MOVED, command=("python", "train.py"))
+    assert "samerun check --controlled -- python train.py" in alone
+    changed = (Changed("code", "train.py", "lr=0.1 → lr=0.2", "train.py:6"),)
+    assert "Cause" not in shown(verdict="differs", moved=MOVED, compared=DIFFERS, changed=changed)
+
+
+def test_within_says_how_far_off_beside_the_bound() -> None:
+    found = (Distance("loss", 2e-7, 1e-6),)
+    text = shown(verdict="within", moved=MOVED, distances=found, factors=("threads: 1 thread",), exact=True)
+    assert text.startswith("≈ within the bounds — same data, code and draws; loss is 2e-07 off, bound 1e-06;")
+    assert "measured with threads: 1 thread" in text and "--exact: within the bounds is not enough" in text
+    far = shown(verdict="differs", moved=MOVED, distances=(Distance("loss", 2e-5, 1e-6),))
+    assert "loss is 2e-05 off, beyond the bound 1e-06" in far
+
+
+def test_unknown_and_stale_say_why() -> None:
+    text = shown(verdict="unknown", moved=MOVED, reason="another class of machine: x")
+    assert text.startswith("? unknown — its bits are not the locked ones, and need not be: another class")
+    assert "samerun verify --add" in text
+    failed = shown(verdict="unknown", reason="the command failed", output=("Traceback",))
+    assert "? unknown — the command failed" in failed and "Traceback" in failed
+    assert shown(verdict="stale", run=None, reason="the command is not the locked one").startswith(
+        "! stale — the command is not the locked one Next"
+    )
+
+
+def test_what_a_stranger_wrote_does_not_act_on_the_terminal() -> None:
+    text = shown(
+        verdict="differs", moved=(Moved("\x1b[2Jloss"),), changed=(Changed("input", "", "\x1b[31m<b>"),)
+    )
+    assert "\x1b" not in text and "<b>" in text
+
+
+@pytest.mark.parametrize(
+    "moved, said",
+    [
+        (Moved("loss", 4, 3, True), "loss, first in step 4"),
+        (Moved("loss", 4, 3), "loss, in step 4"),
+        (Moved("loss", 0), "loss, in step 0"),
+        (Moved("loss", 8, 4), "loss, in step 8 (equal in step 4; the steps between are not held)"),
+        (Moved("loss"), "loss, in a step that the lock does not hold by itself"),
+        (Moved("files.model.pt"), "file model.pt"),
+    ],
+)
+def test_a_moved_digest_in_words(moved: Moved, said: str) -> None:
+    assert describe_moved(moved) == said
