@@ -24,9 +24,9 @@ A case is a folder `cases/<name>/`: a script with the modules and folders beside
     mend = [["train.py", "old", "new"]]   # replacements by hand that mend it, each of a text that occurs once
     environment = { PYTHONHASHSEED = "0" }  # and settings that it takes besides
 
-The lines accepted are those of its `.py`, `.sh` and `.ipynb` files (of a notebook: in its code cells) that end in `# fault: <source>`. These comments and
-the line `# drawn from: …` are taken out of the copy that is run, so that nothing under test can profit from
-them.
+The lines accepted are those of its `.py` and `.sh` files, and of the code cells of its notebooks, that end in
+`# fault: <source>`. These comments and the line `# drawn from: …` are taken out of the copy that is run, so
+that nothing under test can profit from them.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from samerun.launching.notebook import build_command
 from scoring.case import Case, Fault
 
 MARK = re.compile(r"\s*# fault: ([a-z-]+)\s*$")
@@ -119,9 +120,9 @@ def command(case: Case) -> list[str]:
 
 
 def plain_command(case: Case) -> list[str]:
-    """The same without samerun, which alone runs a notebook as a command."""
+    """The same without a recorder: what samerun runs a notebook with, since Jupyter's own prints nothing."""
     words = command(case)
-    return ["jupyter", "execute", *words] if words[0].endswith(".ipynb") else words
+    return build_command(words[-1:]) if words[-1].endswith(".ipynb") else words
 
 
 def environment(case: Case, *settings: dict[str, str]) -> dict[str, str]:

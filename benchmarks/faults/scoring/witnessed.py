@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scoring.case import Case
-from scoring.copying import command, environment
+from scoring.copying import environment, plain_command
 
 WITNESS = Path(__file__).parent.parent / "witness"
 LIMIT = 120  # seconds a run
@@ -41,7 +41,7 @@ def run(case: Case, folder: Path, extra: dict[str, str] | None = None, witness: 
             settings |= {"PYTHONPATH": str(WITNESS), "FAULTS_WITNESS": records}
         began = time.perf_counter()
         done = subprocess.run(
-            command(case),
+            plain_command(case),
             cwd=folder,
             env=environment(case, settings),
             stdout=subprocess.PIPE,
