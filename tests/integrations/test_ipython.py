@@ -12,6 +12,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
+from samerun import layers
 from samerun.integrations.ipython import list_cells
 
 
@@ -24,6 +25,7 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     yield shell
     shell.atexit_operations()
     atexit.unregister(shell.atexit_operations)
+    layers.take_back()  # what %samerun seed controls in this process
 
 
 def test_the_generators_of_a_kernel_are_seeded(shell: Any) -> None:

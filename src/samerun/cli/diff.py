@@ -45,6 +45,8 @@ class Diff(Verb):
             return _diff_runs(store, runs, options)
         if runs:
             run, file = (options.a, options.b) if isinstance(found[1], Path) else (options.b, options.a)
+            if Path(file).is_dir():
+                store.find(file)  # raises, and says what a run is
             raise UsageError(f"{run} is a run and {file} is a file; compare two runs, or two files")
         return _diff_files(Path(options.a), Path(options.b), options)
 

@@ -1,4 +1,4 @@
-"""Where a result goes: the terminal, --json, --html, --junit, --patch."""
+"""Where a result goes, and in which form: --format, --json, --html, --junit, --patch."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from samerun.runs.store import Run, Store
 
 
+_ONE_LINE = 1000  # columns: enough for the verdict
 _REPORTS = {
     "html": "write a report for people, one HTML file",
     "junit": "write the verdict for a CI system, as JUnit XML",
@@ -26,6 +27,12 @@ _REPORTS = {
 def add_output_options(parser: argparse.ArgumentParser, *reports: str) -> None:
     """--json, and those of `reports` ("html", "junit") that the verb can write."""
     parser.add_argument("--json", metavar="FILE", help="write the result as JSON too; - for standard output")
+    parser.add_argument(
+        "--format",
+        choices=("text", "markdown", "github"),
+        default="text",
+        help="text; Markdown; or text with a note at the line, and Markdown in the job's summary, for GitHub",
+    )
     for report in reports:
         parser.add_argument(f"--{report}", metavar="FILE", help=_REPORTS[report])
 
@@ -71,14 +78,23 @@ def write_files(
 def put_out(
     show: Callable[[Console], None], to_json: Callable[[], Mapping[str, Any]], options: argparse.Namespace
 ) -> None:
-    """Show a result as text, and write it as JSON where --json asks for it.
+    """Show a result in the form of --format, and write it as JSON where --json asks for it.
 
     With JSON or a patch on standard output the text goes to standard error.
     """
+    from samerun.report import github, markdown
     from samerun.report.console import make_console
     from samerun.report.json import write_json
+    from samerun.report.text.plain_text import render_text
 
     taken = "-" in (options.json, getattr(options, "patch", None))
-    show(make_console(sys.stderr if taken else sys.stdout))
+    console = make_console(sys.stderr if taken else sys.stdout)
+    if options.format == "markdown":
+        console.file.write(markdown.render(show))
+    else:
+        show(console)
+    if options.format == "github":
+        console.file.write(github.write_annotation(to_json(), render_text(show, _ONE_LINE)))
+        github.add_to_summary(markdown.render(show))
     if options.json is not None:
         write_json(to_json(), options.json)
