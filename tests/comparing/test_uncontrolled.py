@@ -40,6 +40,12 @@ def test_what_is_controlled_is_not_named(tmp_path: Path) -> None:
     assert list_uncontrolled(made) == []
 
 
+def test_what_its_control_leaves_alone_is_named_all_the_same(tmp_path: Path) -> None:
+    waits = record(0, "data", "arrival", "asyncio.wait", call_site="train.py:9")
+    (used,) = list_uncontrolled(recorded(tmp_path, ARRIVAL, waits, control=Control()))
+    assert (used.source, used.uses) == ("worker-arrival", (("asyncio.wait", "train.py:9"),))
+
+
 def test_files_read_and_then_written_are_left_for_the_next(tmp_path: Path) -> None:
     rows = [
         record(0, "setup", what, "open", detail=path, call_site=f"train.py:{line}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from samerun.comparing.pairing import RecordedRun
-from samerun.comparing.uncontrolled import is_controlled, list_rows, list_uncontrolled, list_unwritten
+from samerun.comparing.uncontrolled import list_uncontrolled, list_unwritten
 from samerun.sources.worker_arrival import WorkerArrival
 
 _MOST = 3  # places that are named for each source
@@ -31,5 +31,4 @@ def may_agree_by_luck(recorded: RecordedRun) -> bool:
     """
     if any(True for _ in list_unwritten(recorded)):
         return True
-    arrives, what = WorkerArrival.id, WorkerArrival.evidence
-    return not is_controlled(recorded, arrives) and any(True for _ in list_rows(recorded, what))
+    return any(used.source == WorkerArrival.id for used in list_uncontrolled(recorded))

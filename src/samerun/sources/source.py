@@ -140,6 +140,10 @@ class Source(ABC):
         filled = self.fills and bool(control.fill)
         return filled or self.id in control.extra or self.is_controlled_in(control.mode)
 
+    def is_beyond_control(self, use: str) -> bool:
+        """Whether its control leaves a use of it alone; `use` is the name of a row of its evidence."""
+        return not self.controllable
+
     # before the process starts
     def environment(self, control: Control) -> Mapping[str, str]:
         """Variables that must exist when the process starts.

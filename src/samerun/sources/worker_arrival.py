@@ -50,6 +50,10 @@ class WorkerArrival(Source):
 
         return self._hook(self._kept, keep, completion_order.keep_order)
 
+    def is_beyond_control(self, use: str) -> bool:
+        """`wait`, and callbacks: who asks for what is ready cannot be given what is not."""
+        return use not in completion_order.ORDERED
+
     def observe(self, journal: Journal) -> Undo | None:
         """Keep what each DataLoader asks for, for `describe`; note who takes results as they are ready."""
 

@@ -31,10 +31,11 @@ def describe_uncontrolled(run: Run, options: argparse.Namespace) -> list[str]:
     found = list_uncontrolled(recorded)
     left = None if options.scratch else find_left_files(recorded)
     known = find_sources()
-    flags = ["--control " + used.source for used in found if known[used.source].controllable]
+    free = [all(known[used.source].is_beyond_control(name) for name, _ in used.uses) for used in found]
+    flags = [f"--control {used.source}" for used, none in zip(found, free, strict=True) if not none]
     said = [
-        _describe_used(used) + ("" if known[used.source].controllable else ", which has no control")
-        for used in found
+        _describe_used(used) + (", which has no control" if none else "")
+        for used, none in zip(found, free, strict=True)
     ]
     if left is not None:
         flags.append("--scratch")
