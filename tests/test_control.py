@@ -261,6 +261,26 @@ def test_seed_everything_returns_the_seed_and_repeats():
     assert [*draws()[:3], torch.randperm(5).tolist()] != first
 
 
+@samerun.isolate_rng()
+def test_compatible_gives_the_numbers_of_each_librarys_own_seed():
+    def drawn():
+        return random.random(), np.random.rand(3).tolist(), torch.rand(3).tolist(), torch.randperm(5).tolist()
+
+    random.seed(42)
+    np.random.seed(42)
+    torch.manual_seed(42)
+    wanted = drawn()
+    seed_everything(42, compatible=True)
+    assert drawn() == wanted
+    with samerun.control(seed=42, compatible=True, mode="seeded"):
+        assert drawn() == wanted
+    seed_everything(42)
+    mine = drawn()
+    assert all(one != other for one, other in zip(mine, wanted, strict=True))
+    with pytest.raises(UsageError, match="numpy takes no seed above"):
+        seed_everything(2**32, compatible=True)
+
+
 def test_seed_everything_draws_and_logs_a_seed(caplog):
     with caplog.at_level("INFO", logger="samerun"):
         seed = seed_everything()

@@ -68,14 +68,17 @@ def seed_everything(
     workers: bool = True,
     deterministic: bool | Literal["warn"] | None = None,
     disable_cudnn: bool = False,
+    compatible: bool = False,
 ) -> int:
     """Make this process repeatable from here on, and return the seed.
 
     Without a seed, one is drawn from the operating system's entropy, logged and returned. `workers=False`
     leaves DataLoaders alone. `deterministic` overrides the mode: True is `strict`, "warn" is `warn`, False is
-    `seeded`. Every rank is seeded alike, as `torch.manual_seed(seed)` in a script would: the seed that is
-    drawn is rank 0's (see samerun.ranks.sync_seed). A second call replaces the first; mode "off" takes it
-    back. Inside a `control` it lasts until that one's end.
+    `seeded`. `compatible`: the global generators of python, numpy and torch give the numbers that
+    `random.seed(seed)`, `np.random.seed(seed)` and `torch.manual_seed(seed)` give; else each has a stream of
+    its own, and gives others. Every rank is seeded alike, as `torch.manual_seed(seed)` in a script would: the
+    seed that is drawn is rank 0's (see samerun.ranks.sync_seed). A second call replaces the first; mode "off"
+    takes it back. Inside a `control` it lasts until that one's end.
 
     Raises UsageError for a bad seed, and TooLate when CUDA runs already without a cuBLAS workspace.
     """
@@ -83,7 +86,12 @@ def seed_everything(
         seed = sync_seed()
         _log.info("seed %d (drawn from the operating system's entropy)", seed)
     value = checked_seed(seed)
-    wanted = Control(mode=_resolve_mode(mode, deterministic), seed=value, disable_cudnn=disable_cudnn)
+    wanted = Control(
+        mode=_resolve_mode(mode, deterministic),
+        seed=value,
+        disable_cudnn=disable_cudnn,
+        compatible=compatible,
+    )
     with layers.lock:
         layers.take_back()
         layers.put(_apply(wanted, workers=workers), own_end=False)
@@ -95,7 +103,8 @@ class control(ContextDecorator):  # spelled as people call it
     in this process.
 
     On leaving it, also by an exception, RNG states, flags, environment variables and patched functions are
-    as they were. `fill`: uninitialised memory is zeros, or "nan", which shows where it is read. Nests. What
+    as they were. `compatible`: see seed_everything. `fill`: uninitialised memory is zeros, or "nan", which
+    shows where it is read. Nests. What
     is controlled is the process's: of two that overlap in threads or coroutines, the one entered last is in
     force until its own end, and then both are taken back. Entering gives the Control in force; raises
     UsageError for a bad seed, mode or id, for the decoration of a generator function, and TooLate for what
@@ -112,6 +121,7 @@ class control(ContextDecorator):  # spelled as people call it
         only: Iterable[str] | None = None,
         extra: Iterable[str] = (),
         fill: Fill = False,
+        compatible: bool = False,
     ) -> None:
         if fill not in (True, False, "nan"):
             raise UsageError(f"fill is True (zeros), 'nan' or False, not {fill!r}")
@@ -122,6 +132,7 @@ class control(ContextDecorator):  # spelled as people call it
             extra=_check_ids("extra", extra),
             fill=fill,
             disable_cudnn=disable_cudnn,
+            compatible=compatible,
         )
         self._layers: list[layers.Layer] = []
 

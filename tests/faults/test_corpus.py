@@ -5,9 +5,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from notebooks import write_notebook
 from scoring.case import CASES, Case, load, read
 from scoring.copying import COMMENTED, MARK, Line, command, copy, environment, mend, strip
 
+from samerun.runs.notebook import read_cells
 from samerun.runs.schema import PHASES
 from samerun.sources.catalogue import find_sources
 
@@ -45,6 +47,10 @@ def marked(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.suffix in COMMENTED]
 
 
+def notebooks(folder: Path) -> list[Path]:
+    return list(folder.rglob("*.ipynb"))
+
+
 def test_it_is_as_large_as_it_must_be():
     assert len(FAULTY) >= 40
     assert sum(case.clean for case in ALL) >= 8
@@ -75,7 +81,7 @@ def test_each_fault_has_its_lines_and_each_line_its_fault(case, tmp_path):
 def test_nothing_in_the_copy_gives_the_fault_away(case, tmp_path):
     copy(case, tmp_path / "copy")
     assert not (tmp_path / "copy" / "truth.toml").exists()
-    for path in marked(tmp_path / "copy"):
+    for path in (*marked(tmp_path / "copy"), *notebooks(tmp_path / "copy")):
         text = path.read_text()
         assert "# fault" not in text
         assert "drawn from" not in text
@@ -84,7 +90,9 @@ def test_nothing_in_the_copy_gives_the_fault_away(case, tmp_path):
 
 @of(ALL)
 def test_each_script_says_what_it_is_drawn_from(case):
-    assert sum(path.read_text().startswith("# drawn from: ") for path in marked(case.folder)) == 1
+    # A notebook has no first line: its truth says it.
+    places = [case.folder / "truth.toml"] if notebooks(case.folder) else marked(case.folder)
+    assert sum(path.read_text().startswith("# drawn from: ") for path in places) == 1
 
 
 @of(FAULTY)
@@ -94,6 +102,8 @@ def test_each_mend_applies_and_leaves_a_script(case, tmp_path):
         mend(tmp_path / "copy", fault)
     for path in (tmp_path / "copy").rglob("*.py"):
         ast.parse(path.read_text())
+    for path in notebooks(tmp_path / "copy"):
+        assert all(cell.source.strip() for cell in read_cells(path))
 
 
 def test_a_mend_that_does_not_fit_is_refused(tmp_path):
@@ -137,6 +147,23 @@ def test_lines_may_lie_in_any_file_of_a_case_that_a_command_starts(tmp_path):
     assert done.stdout.strip().isdigit()
 
 
+def test_lines_of_a_notebook_are_those_of_its_cells_and_of_what_they_write(tmp_path):
+    case = Case("case", tmp_path / "case", (), (), command=("train.ipynb",))
+    case.folder.mkdir()
+    cells = [
+        "a = 1",
+        "",
+        "%%time\nb = set()  # fault: hash-seed",
+        "%%writefile lib.py\nx = 1\ny = id(x)  # fault: code",
+    ]
+    (case.folder / "train.ipynb").write_text(write_notebook(*cells))
+    assert copy(case, tmp_path / "copy") == [
+        Line("hash-seed", "train.ipynb[2]", 2),
+        Line("code", "lib.py", 2),
+    ]
+    assert "fault" not in (tmp_path / "copy" / "train.ipynb").read_text()
+
+
 def test_of_a_loop_only_the_head_is_meant(tmp_path):
     text = "for name in names:  # fault: listing-order\n    use(name)\n    use(name)\n"
     (tmp_path / "case").mkdir()
@@ -145,7 +172,8 @@ def test_of_a_loop_only_the_head_is_meant(tmp_path):
 
 
 def test_every_folder_is_a_case_and_every_mark_is_read():
-    assert {path.relative_to(CASES).parts[0] for path in marked(CASES)} == {case.name for case in ALL}
+    folders = {path.relative_to(CASES).parts[0] for path in (*marked(CASES), *notebooks(CASES))}
+    assert folders == {case.name for case in ALL}
     for path in marked(CASES):
         for line in path.read_text().splitlines():
             assert ("# fault" in line) == bool(MARK.search(line)), f"{path}: {line}"

@@ -38,6 +38,16 @@ def add_control_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mode", choices=MODES, default=None, help="how much is controlled (default strict)")
 
 
+def add_compatible_option(parser: argparse.ArgumentParser) -> None:
+    """--compatible, for the verbs whose runs are the user's results."""
+    parser.add_argument(
+        "--compatible",
+        action="store_true",
+        help="seed python, numpy and torch so that they give what random.seed, np.random.seed and "
+        "torch.manual_seed give for that seed, as in results that were published",
+    )
+
+
 def add_launch_options(parser: argparse.ArgumentParser) -> None:
     """--timeout and --scratch, for the verbs that start a command."""
     add_timeout_option(parser)
@@ -61,9 +71,12 @@ def add_steps_option(parser: argparse.ArgumentParser, least: int = 1) -> None:
 
 
 def check_control_options(options: argparse.Namespace, verb: str) -> None:
-    """Raise UsageError for a seed or a mode where nothing is controlled."""
-    if not options.controlled and (options.seed is not None or options.mode is not None):
-        word = "--seed" if options.seed is not None else "--mode"
+    """Raise UsageError for a seed, a mode or --compatible where nothing is controlled."""
+    words = [
+        word for word in ("seed", "mode", "compatible") if getattr(options, word, None) not in (None, False)
+    ]
+    if words and not options.controlled:
+        word = f"--{words[0]}"
         raise UsageError(
             f"{word} controls the sources, and {verb} leaves them alone; add --controlled, or leave it out"
         )
@@ -90,6 +103,7 @@ def choose_control(options: argparse.Namespace, extra: Sequence[str] = ()) -> Co
         seed=next((seed for seed in (options.seed, kept.seed) if seed is not None), 0),
         extra=tuple(dict.fromkeys((*ids, *kept_ids))),
         fill=fill or kept_fill,
+        compatible=getattr(options, "compatible", False),
     )
 
 

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from samerun.cli.base import (
+    add_compatible_option,
     add_control_options,
     add_launch_options,
     add_steps_option,
@@ -43,6 +44,7 @@ class Check(ExperimentVerb):
         add_steps_option(parser)
         parser.add_argument("--controlled", action="store_true", help="control every source in every run")
         add_control_options(parser)
+        add_compatible_option(parser)
         add_launch_options(parser)
         parser.add_argument(
             "--no-confirm",

@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from samerun.cli import exit_codes
-from samerun.cli.base import Verb, add_control_options, add_launch_options, choose_control
+from samerun.cli.base import (
+    Verb,
+    add_compatible_option,
+    add_control_options,
+    add_launch_options,
+    choose_control,
+)
 from samerun.cli.stderr import say
 from samerun.cli.store import open_store, store_to_record
 from samerun.report.text.uncontrolled import describe_uncontrolled
@@ -30,6 +36,7 @@ class RunVerb(Verb):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
         add_control_options(parser)
+        add_compatible_option(parser)
         add_launch_options(parser)
         parser.add_argument(
             "--control",

@@ -29,6 +29,7 @@ class Control:
     extra: tuple[str, ...] = ()
     fill: Fill = False  # uninitialised memory is zeros, or "nan": what reads it then shows
     disable_cudnn: bool = False
+    compatible: bool = False  # global generators begin as `random.seed(seed)` and its like leave them
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Control:
@@ -41,6 +42,7 @@ class Control:
             extra=tuple(value["extra"]),
             fill=value["fill"],
             disable_cudnn=value["disable_cudnn"],
+            compatible=value.get("compatible", False),
         )
 
 

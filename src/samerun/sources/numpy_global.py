@@ -12,7 +12,7 @@ from typing import Any
 
 from samerun.answers import Answers, find_site
 from samerun.digest import digest_bytes
-from samerun.errors import StateError
+from samerun.errors import StateError, UsageError
 from samerun.runs.plan import Control
 from samerun.runs.schema import SEEDED, SEEDING
 from samerun.sources.base.rng import Rng
@@ -71,6 +71,14 @@ class NumpyGlobal(Rng):
         import numpy
 
         numpy.random.mtrand._rand.seed([seed & 0xFFFFFFFF, seed >> 32])
+
+    def reseed_as_users(self, seed: int) -> None:
+        """As `np.random.seed(seed)`."""
+        import numpy
+
+        if seed >> 32:
+            raise UsageError(f"numpy takes no seed above 2**32 - 1, and it is {seed}: leave `compatible` out")
+        numpy.random.mtrand._rand.seed(seed)
 
     def digest(self) -> bytes:
         """Of the key, the position and the kept normal variate."""

@@ -47,10 +47,21 @@ class Rng(Source):
     def reseed(self, seed: int) -> None:
         """Seed it with 64 bits."""
 
+    def reseed_as_users(self, seed: int) -> None:
+        """Seed it as a script does, by `mended_by`. Raises UsageError for a seed that it refuses."""
+        self.reseed(seed)
+
     def control(self, control: Control) -> Undo | None:
-        """Seed it from its stream; the undo restores the state of before."""
+        """Seed it from its stream; the undo restores the state of before.
+
+        A compatible control seeds it as a script would. A child of the command still has a stream of its own.
+        """
         before = self.capture()
-        self.reseed(stream_seed(control.seed, self.id, *lineage.get_launched_path()))
+        place = lineage.get_launched_path()
+        if control.compatible and not place:
+            self.reseed_as_users(control.seed)
+        else:
+            self.reseed(stream_seed(control.seed, self.id, *place))
         return lambda: self.restore(before)
 
     def replay(self, answers: Answers) -> Undo | None:
