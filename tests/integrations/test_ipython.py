@@ -25,6 +25,8 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     yield shell
     shell.atexit_operations()
     atexit.unregister(shell.atexit_operations)
+    if shell.history_manager.save_thread is not None:
+        shell.history_manager.save_thread.stop()
     layers.take_back()  # what %samerun seed controls in this process
 
 

@@ -66,6 +66,8 @@ WORDS = {
     "experiments/verify/changed_line.py": {"code"},
     "experiments/verify/static.py": {"code", "packages"},
     "experiments/verify/verify.py": {"code"},
+    "runs/notebook.py": {"code"},  # a kind of cell
+    "integrations/ipython.py": {"code"},  # the same one
     "testing/seed_sensitive.py": {"initialisation"},  # a part of a training, as users name it
 }
 
