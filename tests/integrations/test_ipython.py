@@ -20,13 +20,11 @@ from samerun.integrations.ipython import list_cells
 def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    shell = InteractiveShell(config=Config({"HistoryManager": {"hist_file": ":memory:"}}))
+    shell = InteractiveShell(config=Config({"HistoryManager": {"enabled": False}}))
     shell.run_cell("%load_ext samerun", store_history=True)
     yield shell
     shell.atexit_operations()
     atexit.unregister(shell.atexit_operations)
-    if shell.history_manager.save_thread is not None:
-        shell.history_manager.save_thread.stop()
     layers.take_back()  # what %samerun seed controls in this process
 
 
