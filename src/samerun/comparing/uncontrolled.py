@@ -37,7 +37,7 @@ def list_uncontrolled(recorded: RecordedRun) -> list[SourceUse]:
             else list_rows(recorded, source.evidence)
         )
         uses = tuple(dict.fromkeys((row.name or "", row.call_site) for row in some if row.detail != STEADY))
-        if is_controlled(recorded, source.id):
+        if uses and is_controlled(recorded, source.id):
             uses = tuple(use for use in uses if source.is_beyond_control(use[0]))
         if uses:
             found.append(SourceUse(source.id, uses))
