@@ -1,4 +1,4 @@
-"""What bits mean, held against torch for every bit pattern of 8 and 16 bits."""
+"""What bits mean, compared with torch for every bit pattern of 8 and 16 bits."""
 
 from __future__ import annotations
 

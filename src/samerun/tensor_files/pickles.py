@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Final
 
-Admit = Callable[[str], None]  # is told of each global that the pickle names, and may raise
+Admit = Callable[[str], None]  # is called with each global that the pickle names, and may raise
 
 _LEGACY_MAGIC: Final = 0x1950A86A20F9469CFC6C  # the first of the pickles that torch.save wrote before 1.6
 _MOST_OPCODES: Final = 5_000_000

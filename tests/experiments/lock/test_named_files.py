@@ -7,8 +7,14 @@ A, B, C = ("a" * 32, "b" * 32, "c" * 32)
 
 
 def test_a_file_is_named_by_its_path_below_the_folder_or_by_its_last_part() -> None:
-    assert name_file("data/x.csv", "/work") == name_file("/work/data/x.csv", "/work") == "data/x.csv"
-    assert name_file("../x.csv", "/work") == name_file("/home/ada/x.csv", "/work") == "…/x.csv"
+    assert (
+        name_file("data/x.csv", "/home/ada/net")
+        == name_file("/home/ada/net/data/x.csv", "/home/ada/net")
+        == "data/x.csv"
+    )
+    assert (
+        name_file("../x.csv", "/home/ada/net") == name_file("/home/ada/x.csv", "/home/ada/net") == "…/x.csv"
+    )
 
 
 def test_files_of_one_name_count_together() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from samerun.errors import RunError
 from samerun.experiments.lock.leaves_file import write_leaves
+from samerun.experiments.verify.static import verify_static
 from samerun.runs.lock import Bounds
 from samerun.runs.lock_file import FILE, write_lock
 
@@ -95,6 +96,26 @@ def test_a_lock_without_these_steps_tells_nothing_of_them(folder: Path) -> None:
     result = verified(Machine(flipped()), folder, steps=5)
     assert (result.verdict, result.reason) == ("unknown", "the lock holds no step below 5")
     assert verified(Machine(flipped()), folder).verdict == "same"
+
+
+def test_a_lock_that_holds_nothing_is_never_the_same(folder: Path) -> None:
+    lock = lock_of(folder)
+    bare = {id_: replace(item, steps=(), root={}) for id_, item in lock.environments.items()}
+    write_lock(replace(lock, environments=bare), folder / FILE)
+    shutil.rmtree(folder / ".samerun")
+    assert verified(Machine(flipped()), folder).verdict == "unknown"
+
+
+def test_static_without_anything_to_compare_is_not_known(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("samerun.experiments.verify.static.select_environment", lambda environ: {})
+    lock = lock_of(folder)
+    empty = {id_: replace(item, packages={}, variables={}) for id_, item in lock.environments.items()}
+    bare = replace(lock, code=replace(lock.code, files={}), inputs={}, environments=empty)
+    result = verify_static(bare, folder / FILE, folder)
+    assert result.verdict == "unknown" and "no file and no package" in str(result.reason)
+    assert verify_static(replace(bare, code=lock.code), folder / FILE, folder).verdict == "same"
 
 
 def test_changed_code_is_named_first(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""`verify --static`: files, packages and variables as they are now, held against a lock; nothing is run."""
+"""`verify --static`: files, packages and variables as they are now, compared with a lock; nothing is run."""
 
 from __future__ import annotations
 
@@ -43,13 +43,14 @@ def verify_static(lock: Lock, path: Path, folder: Path) -> VerifyResult:
         notes.append("packages are not compared: the command has another Python than samerun")
     changed = (*add_lines(lock, folder, files), *packages, *variables)
     counts = {"code": len(code), "inputs": len(inputs), "packages": compared}
+    compared_nothing = not changed and not any(counts.values())
     return VerifyResult(
-        "stale" if changed else "same",
+        "unknown" if compared_nothing else "stale" if changed else "same",
         str(path),
         command=lock.command,
         folder=str(folder),
         locked_environment=id_,
-        reason="what a run would find here is not what was locked" if changed else None,
+        reason=_NOTHING if compared_nothing else _STALE if changed else None,
         changed=changed,
         notes=tuple(notes),
         counted=counts,
@@ -57,6 +58,8 @@ def verify_static(lock: Lock, path: Path, folder: Path) -> VerifyResult:
 
 
 _MOST = 5  # that are named
+_STALE = "what a run would find here is not what was locked"
+_NOTHING = "no file and no package of the lock can be compared here without a run"
 
 
 def _list_files(kind: Kind, locked: Mapping[str, str], now: Mapping[str, str | None]) -> tuple[Changed, ...]:

@@ -139,7 +139,7 @@ def judge(
         changed=changed,
     )
     held = locked.steps if leaves is None else list_locked_steps(leaves, leaves.list_steps())
-    if not whole and not any(step.at < observed.steps and step.digests for step in held):
+    if not any(step.at < observed.steps and step.digests for step in held):
         return replace(result, reason=f"the lock holds no step below {observed.steps}")
     if not moved:
         names = whole and lock.portable.get(NAMES) != observed.names

@@ -1,4 +1,4 @@
-"""What pytest is told of a test that ran in fresh processes."""
+"""What pytest reports of a test that ran in fresh processes."""
 
 from __future__ import annotations
 
