@@ -1,6 +1,6 @@
 """`samerun run` says at its end what the run used and nothing controlled, and [tool.samerun] keeps flags.
 
-Covers `controls.py` and `settings.py`.
+Covers `controls.py` and `settings/files.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 from samerun.cli.arguments import find_verbs, parse
 from samerun.cli.base import choose_control
 from samerun.cli.controls import choose_sources
-from samerun.cli.settings import Settings, read_settings
+from samerun.cli.settings.files import Settings, read_settings
 from samerun.errors import UsageError
 from samerun.runs.plan import Control
 

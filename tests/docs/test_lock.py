@@ -12,7 +12,7 @@ from cli.command import samerun
 from trainer import EXAMPLES
 
 from samerun.digest import digest_bytes
-from samerun.runs.lock_file import FILE, format_lock, read_lock
+from samerun.runs.lock.file import FILE, format_lock, read_lock
 
 PAGE = EXAMPLES.parent / "docs" / "lock.md"
 AGAIN = "lock the example again, and put the file into docs/lock.md"

@@ -16,8 +16,8 @@ from samerun.experiments.verify.result import VerifyResult
 from samerun.experiments.verify.verify import VerifyRequest, verify
 from samerun.launching.launch import LaunchRequest
 from samerun.launching.workspace import Workspace
-from samerun.runs.lock import Lock
-from samerun.runs.lock_file import FILE, read_lock, write_lock
+from samerun.runs.lock.content import Lock
+from samerun.runs.lock.file import FILE, read_lock, write_lock
 from samerun.runs.plan import Control, Plan
 from samerun.runs.store import Run, Store
 

@@ -58,8 +58,8 @@ WORDS = {
     "recording/ops/window.py": {"compile"},  # torch.compile
     "recording/replay/fresh_processes.py": {"threads"},  # a setting of torch, for the process that replays
     "recording/replay/worker_main.py": {"threads"},  # the same one
-    "runs/lock_file.py": {"code", "environment", "packages"},  # blocks of a lock
-    "runs/lock_reader.py": {"code", "environment", "packages"},
+    "runs/lock/file.py": {"code", "environment", "packages"},  # blocks of a lock
+    "runs/lock/reader.py": {"code", "environment", "packages"},
     "experiments/lock/result.py": {"environment"},  # the same one, in JSON
     "experiments/verify/result.py": {"environment"},
     "experiments/verify/changed.py": {"code"},  # a kind of what changed since a lock

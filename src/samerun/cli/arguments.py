@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from samerun.cli.base import Verb
-from samerun.cli.settings import Settings, read_settings
+from samerun.cli.settings.files import Settings, read_settings
 from samerun.errors import UsageError
 
 DESCRIPTION = (

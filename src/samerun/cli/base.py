@@ -93,7 +93,7 @@ def choose_control(options: argparse.Namespace, extra: Sequence[str] = ()) -> Co
     Raises UsageError for a source that is not there, and what `settings` raises.
     """
     from samerun.cli.controls import choose_sources
-    from samerun.cli.settings import read_settings
+    from samerun.cli.settings.files import read_settings
 
     kept = read_settings(Path.cwd())
     kept_ids, kept_fill = choose_sources(kept.control, kept.name_key("control"))

@@ -46,7 +46,7 @@ class Cost(ExperimentVerb):
 
     def request(self, options: argparse.Namespace) -> Request:
         """The command, with the control that is priced."""
-        from samerun.cli.settings import read_settings
+        from samerun.cli.settings.files import read_settings
 
         kept = read_settings(Path.cwd()).seed or 0
         return request_of(options, Control("strict", kept if options.seed is None else options.seed))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from samerun.cli import exit_codes
 from samerun.cli.base import Verb
 from samerun.cli.output import add_output_options, check_targets, put_out, write_files
-from samerun.cli.store import open_store
+from samerun.cli.settings.store import open_store
 from samerun.errors import RunNotFound, UsageError
 
 if TYPE_CHECKING:

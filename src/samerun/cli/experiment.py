@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from samerun.cli import exit_codes
 from samerun.cli.base import Verb, check_control_options
 from samerun.cli.output import check_targets, put_out
+from samerun.cli.settings.store import store_to_record
 from samerun.cli.stderr import say
-from samerun.cli.store import store_to_record
 
 if TYPE_CHECKING:
     from rich.console import Console

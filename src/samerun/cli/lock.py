@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from samerun.experiments.lock.lock import LockRequest
     from samerun.experiments.lock.result import LockResult
     from samerun.experiments.runner import Runner
-    from samerun.runs.lock import Lock as Locked
+    from samerun.runs.lock.content import Lock as Locked
 
 
 class Lock(ExperimentVerb):
@@ -60,7 +60,7 @@ class Lock(ExperimentVerb):
         """The command, and the lock before. Raises UsageError for one that is there without --update."""
         from samerun.experiments.lock.lock import LockRequest
         from samerun.experiments.lock.portable_command import make_portable
-        from samerun.runs.lock_file import FILE, read_lock
+        from samerun.runs.lock.file import FILE, read_lock
 
         path = Path(FILE)
         leaves = None if options.leaves is None else Path(options.leaves)
@@ -95,7 +95,7 @@ class Lock(ExperimentVerb):
     def write_files(self, result: LockResult, options: argparse.Namespace, request: LockRequest) -> None:
         """Write the lock, once it was shown what moved; and --leaves."""
         from samerun.experiments.lock.leaves_file import write_leaves
-        from samerun.runs.lock_file import write_lock
+        from samerun.runs.lock.file import write_lock
 
         if result.lock is None:
             return

@@ -7,7 +7,7 @@ import argparse
 from samerun.cli import exit_codes
 from samerun.cli.base import Verb
 from samerun.cli.output import check_file
-from samerun.cli.store import open_store
+from samerun.cli.settings.store import open_store
 
 _FILE = "samerun-report.html"
 

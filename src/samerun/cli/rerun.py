@@ -12,7 +12,7 @@ from samerun.cli.base import add_timeout_option
 from samerun.cli.controls import choose_replayed
 from samerun.cli.experiment import ExperimentVerb
 from samerun.cli.output import add_output_options
-from samerun.cli.store import open_store, store_to_record
+from samerun.cli.settings.store import open_store, store_to_record
 from samerun.errors import UsageError
 
 if TYPE_CHECKING:

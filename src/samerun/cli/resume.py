@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from samerun.cli.base import add_control_options, add_timeout_option, asked_control, parse_at_least
 from samerun.cli.experiment import ExperimentVerb
 from samerun.cli.output import add_output_options
-from samerun.cli.store import store_to_record
+from samerun.cli.settings.store import store_to_record
 from samerun.errors import UsageError
 
 if TYPE_CHECKING:

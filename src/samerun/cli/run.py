@@ -14,8 +14,8 @@ from samerun.cli.base import (
     add_launch_options,
     choose_control,
 )
+from samerun.cli.settings.store import open_store, store_to_record
 from samerun.cli.stderr import say
-from samerun.cli.store import open_store, store_to_record
 from samerun.report.text.uncontrolled import describe_uncontrolled
 from samerun.runs.plan import Plan
 

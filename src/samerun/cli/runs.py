@@ -6,7 +6,7 @@ import argparse
 
 from samerun.cli import exit_codes
 from samerun.cli.base import Verb
-from samerun.cli.store import open_store
+from samerun.cli.settings.store import open_store
 from samerun.errors import UsageError
 
 

@@ -13,7 +13,7 @@ from samerun.cli import exit_codes
 from samerun.cli.base import add_launch_options, add_steps_option, ids, parse_at_least
 from samerun.cli.experiment import ExperimentVerb
 from samerun.cli.output import add_output_options
-from samerun.cli.store import store_to_record
+from samerun.cli.settings.store import store_to_record
 from samerun.errors import UsageError
 from samerun.runs.plan import MODES, Mode
 
@@ -114,7 +114,7 @@ class Study(ExperimentVerb):
 
 
 def _find_kept_mode() -> Mode:
-    from samerun.cli.settings import read_settings
+    from samerun.cli.settings.files import read_settings
 
     kept = read_settings(Path.cwd())
     if kept.mode == MODES[0]:

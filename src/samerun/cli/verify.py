@@ -58,7 +58,7 @@ class Verify(ExperimentVerb):
         if not options.static:
             return super().run(options)
         from samerun.experiments.verify.static import verify_static
-        from samerun.runs.lock_file import FILE, read_lock
+        from samerun.runs.lock.file import FILE, read_lock
 
         if options.steps is not None or options.add or options.exact or options.leaves is not None:
             raise UsageError("--static runs nothing; leave --steps, --add, --exact and --leaves out")
@@ -72,7 +72,7 @@ class Verify(ExperimentVerb):
         """The locked command. Raises UsageError without a lock, RunError for a damaged one."""
         from samerun.experiments.lock.portable_command import make_portable, resolve_command
         from samerun.experiments.verify.verify import VerifyRequest
-        from samerun.runs.lock_file import FILE, read_lock
+        from samerun.runs.lock.file import FILE, read_lock
 
         path = Path(FILE)
         lock = read_lock(path)
@@ -97,7 +97,7 @@ class Verify(ExperimentVerb):
 
     def write_files(self, result: VerifyResult, options: argparse.Namespace, request: VerifyRequest) -> None:
         """Write the lock to which this class of machine was added."""
-        from samerun.runs.lock_file import write_lock
+        from samerun.runs.lock.file import write_lock
 
         if result.lock is not None:
             write_lock(result.lock, request.path)

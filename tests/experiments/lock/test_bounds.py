@@ -11,7 +11,7 @@ from samerun.experiments.lock.distances import measure, measure_losses
 from samerun.experiments.lock.lock import LockRequest, lock
 from samerun.experiments.lock.result import LockResult
 from samerun.experiments.runner import Runner
-from samerun.runs.lock_file import FILE
+from samerun.runs.lock.file import FILE
 
 from ..imagined import Imagined
 from ..locking import made_request

@@ -15,7 +15,7 @@ from samerun.experiments.lock import negative_control
 from samerun.experiments.lock.build import build_lock
 from samerun.experiments.lock.moved import find_moved
 from samerun.experiments.lock.observed import observe
-from samerun.runs.lock_file import FILE, write_lock
+from samerun.runs.lock.file import FILE, write_lock
 from samerun.runs.plan import Control
 
 from ..locking import Machine, lock_of, locked, made_request

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from samerun.experiments.lock.named_files import collect_named, limit_files, name_file
-from samerun.runs.lock import is_inside
+from samerun.runs.lock.content import is_inside
 
 A, B, C = ("a" * 32, "b" * 32, "c" * 32)
 

@@ -9,7 +9,7 @@ import pytest
 
 from samerun.errors import UsageError
 from samerun.experiments.lock.portable_command import make_portable, resolve_command
-from samerun.runs.lock import Lock, LockedCode
+from samerun.runs.lock.content import Lock, LockedCode
 
 HERE = os.path.dirname(sys.executable)
 

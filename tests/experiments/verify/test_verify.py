@@ -11,8 +11,8 @@ import pytest
 from samerun.errors import RunError
 from samerun.experiments.lock.leaves_file import write_leaves
 from samerun.experiments.verify.static import verify_static
-from samerun.runs.lock import Bounds
-from samerun.runs.lock_file import FILE, write_lock
+from samerun.runs.lock.content import Bounds
+from samerun.runs.lock.file import FILE, write_lock
 
 from ..locking import SETTINGS, Machine, lock_of, locked, verified
 from ..scripts import Script

@@ -12,7 +12,7 @@ from samerun.experiments.lock.observed import NAMES, Observed, observe
 from samerun.experiments.request import Request
 from samerun.experiments.runner import Runner
 from samerun.experiments.varied_runs import Change, VariedRuns, explain_misfit
-from samerun.runs.lock import PORTABLE, Bounds, Environment
+from samerun.runs.lock.content import PORTABLE, Bounds, Environment
 from samerun.sources.catalogue import find_sources
 from samerun.sources.cpu_isa import CpuIsa
 from samerun.sources.source import Source

@@ -8,8 +8,8 @@ from dataclasses import replace
 from samerun.experiments.lock.moved import list_locked_steps
 from samerun.experiments.lock.named_files import limit_files
 from samerun.experiments.lock.observed import Observed
-from samerun.runs.lock import Environment, Lock, LockedCode
-from samerun.runs.lock_file import format_lock
+from samerun.runs.lock.content import Environment, Lock, LockedCode
+from samerun.runs.lock.file import format_lock
 from samerun.runs.plan import Control
 
 MOST_LINES = 200  # of the file, however long the run

@@ -16,7 +16,7 @@ from samerun.experiments.lock.result import LockResult
 from samerun.experiments.lock.roots import ALL
 from samerun.experiments.request import Request
 from samerun.experiments.runner import Runner
-from samerun.runs.lock import Lock
+from samerun.runs.lock.content import Lock
 from samerun.runs.plan import Control
 
 _NEEDED = ("parameters",)  # what must not differ even without effect

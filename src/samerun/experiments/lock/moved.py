@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from samerun.experiments.lock.leaves import Leaves
 from samerun.experiments.lock.observed import Observed
 from samerun.experiments.lock.roots import ALL
-from samerun.runs.lock import Environment, LockedStep
+from samerun.runs.lock.content import Environment, LockedStep
 
 # In the order in which a step makes them.
 ORDER = [

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
-from samerun.runs.lock import EVERYTHING, OUTSIDE, is_inside
+from samerun.runs.lock.content import EVERYTHING, OUTSIDE, is_inside
 
 
 def name_file(path: str, folder: str) -> str:

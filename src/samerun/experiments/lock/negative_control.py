@@ -9,7 +9,7 @@ from samerun.errors import RunError
 from samerun.experiments.lock.moved import find_moved
 from samerun.experiments.lock.observed import Observed
 from samerun.experiments.lock.roots import compute_roots
-from samerun.runs.lock import Environment
+from samerun.runs.lock.content import Environment
 
 _BITS = 128  # of a digest
 

@@ -12,7 +12,7 @@ from samerun.experiments.lock.leaves import Leaves, list_leaves
 from samerun.experiments.lock.named_files import collect_named, digest_all, digest_size, name_file
 from samerun.experiments.lock.results import read_result
 from samerun.experiments.lock.roots import compute_roots
-from samerun.runs.lock import PORTABLE, LockedCode, LockedResult
+from samerun.runs.lock.content import PORTABLE, LockedCode, LockedResult
 from samerun.runs.store import Run
 from samerun.sources.code import Code
 

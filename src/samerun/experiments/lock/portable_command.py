@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from samerun.errors import UsageError
-from samerun.runs.lock import Lock
+from samerun.runs.lock.content import Lock
 from samerun.runs.secrets_in_text import HIDDEN, hide_secrets
 
 

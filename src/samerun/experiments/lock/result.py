@@ -9,7 +9,7 @@ from samerun.experiments.check.result import CheckResult, Verdict
 from samerun.experiments.lock.leaves import Leaves
 from samerun.experiments.lock.moved import Moved
 from samerun.experiments.lock.negative_control import Flip
-from samerun.runs.lock import Bounds, Lock
+from samerun.runs.lock.content import Bounds, Lock
 
 
 @dataclass(frozen=True)

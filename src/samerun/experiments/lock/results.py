@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from samerun.experiments.lock.named_files import collect_named, limit_files, name_file
 from samerun.experiments.printed_results import list_metrics
 from samerun.experiments.written_results import list_results
-from samerun.runs.lock import LockedResult
+from samerun.runs.lock.content import LockedResult
 from samerun.runs.store import Run
 from samerun.runs.written import Value
 

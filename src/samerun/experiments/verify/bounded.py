@@ -5,7 +5,7 @@ from __future__ import annotations
 from samerun.experiments.lock.distances import measure, measure_losses
 from samerun.experiments.lock.observed import Observed
 from samerun.experiments.verify.result import Distance
-from samerun.runs.lock import Environment
+from samerun.runs.lock.content import Environment
 
 
 def measure_distances(

@@ -9,7 +9,7 @@ from typing import Literal
 from samerun.experiments.lock.environment_class import EnvironmentClass
 from samerun.experiments.lock.named_files import limit_files
 from samerun.experiments.lock.observed import Observed
-from samerun.runs.lock import Environment, Lock
+from samerun.runs.lock.content import Environment, Lock
 
 Kind = Literal["code", "input", "package", "setting", "variable", "machine"]
 _MOST_FILES = 30

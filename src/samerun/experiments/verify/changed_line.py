@@ -11,7 +11,7 @@ from pathlib import Path
 from samerun.digest import digest_bytes
 from samerun.experiments.verify.changed import Changed
 from samerun.runs import untrusted
-from samerun.runs.lock import OUTSIDE, Lock
+from samerun.runs.lock.content import OUTSIDE, Lock
 from samerun.runs.provenance import run_git
 
 _MOST_BYTES = 4 << 20

@@ -10,7 +10,7 @@ from samerun.digest import digest_bytes
 from samerun.experiments.lock.named_files import digest_size
 from samerun.recording.opened_files import WHOLE
 from samerun.runs import untrusted
-from samerun.runs.lock import OUTSIDE
+from samerun.runs.lock.content import OUTSIDE
 
 
 def digest_now(folder: Path, names: Iterable[str], key: str = "") -> dict[str, str | None]:

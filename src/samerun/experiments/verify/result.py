@@ -10,7 +10,7 @@ from samerun.experiments.check.result import CheckResult
 from samerun.experiments.lock.moved import Moved
 from samerun.experiments.lock.result import moved_to_json
 from samerun.experiments.verify.changed import Changed
-from samerun.runs.lock import Lock
+from samerun.runs.lock.content import Lock
 from samerun.runs.schema import SCHEMA
 
 Answer = Literal["same", "within", "differs", "unknown", "stale"]

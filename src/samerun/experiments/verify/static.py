@@ -16,7 +16,7 @@ from samerun.experiments.verify.changed import Changed, Kind
 from samerun.experiments.verify.changed_line import add_lines
 from samerun.experiments.verify.inputs_now import digest_now
 from samerun.experiments.verify.result import VerifyResult
-from samerun.runs.lock import Environment, Lock
+from samerun.runs.lock.content import Environment, Lock
 from samerun.runs.provenance import select_environment
 from samerun.sources.catalogue import find_sources
 

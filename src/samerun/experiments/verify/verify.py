@@ -24,7 +24,7 @@ from samerun.experiments.verify.changed_line import add_lines
 from samerun.experiments.verify.inputs_now import digest_now
 from samerun.experiments.verify.result import VerifyResult
 from samerun.experiments.what_counts import weigh
-from samerun.runs.lock import Environment, Lock
+from samerun.runs.lock.content import Environment, Lock
 from samerun.runs.store import Run, Store
 
 

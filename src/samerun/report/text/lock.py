@@ -10,7 +10,7 @@ from samerun.report.safe_text import HangingLine, Line, put, style_text
 from samerun.report.text import check
 from samerun.report.text.moved import describe_moved
 from samerun.report.text.opening import format_verdict, show_opening
-from samerun.runs.lock_file import format_lock
+from samerun.runs.lock.file import format_lock
 
 
 def show(result: LockResult, console: Console) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn
 
 from samerun.errors import RunError
-from samerun.runs.lock import (
+from samerun.runs.lock.content import (
     FILLS,
     Bounds,
     Environment,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from samerun.cli.store import store_to_record
+from samerun.cli.settings.store import store_to_record
 from samerun.runs.store import Store
 
 

@@ -1,4 +1,4 @@
-"""Covers `lock.py`, `lock_reader.py` and `toml.py`."""
+"""Covers `content.py` and `reader.py`; TOML itself is read by runs/toml.py."""
 
 from __future__ import annotations
 
@@ -12,9 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from samerun.errors import RunError, SamerunError, SchemaError, UsageError
-from samerun.runs.lock import Bounds, Environment, Lock, LockedCode, LockedResult, LockedStep, is_inside
-from samerun.runs.lock_file import FILE, format_lock, read_lock, write_lock
-from samerun.runs.lock_reader import LockReader
+from samerun.runs.lock.content import (
+    Bounds,
+    Environment,
+    Lock,
+    LockedCode,
+    LockedResult,
+    LockedStep,
+    is_inside,
+)
+from samerun.runs.lock.file import FILE, format_lock, read_lock, write_lock
+from samerun.runs.lock.reader import LockReader
 from samerun.runs.toml import parse_toml
 
 A, B, ROOT = "a" * 32, "0123456789abcdef" * 2, "b" * 64

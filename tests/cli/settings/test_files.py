@@ -10,8 +10,8 @@ import pytest
 
 from cli.command import samerun
 from samerun.cli.arguments import find_verbs, parse
-from samerun.cli.settings import read_settings
-from samerun.cli.store import open_store
+from samerun.cli.settings.files import read_settings
+from samerun.cli.settings.store import open_store
 from samerun.errors import UsageError
 
 KEPT = """

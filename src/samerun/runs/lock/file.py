@@ -11,8 +11,8 @@ from typing import Any
 
 from samerun.errors import RunError, SchemaError, UsageError
 from samerun.runs import untrusted
-from samerun.runs.lock import DIGESTS, FILLS, VERSION, Environment, Lock, LockedStep
-from samerun.runs.lock_reader import AGAIN, LockReader
+from samerun.runs.lock.content import DIGESTS, FILLS, VERSION, Environment, Lock, LockedStep
+from samerun.runs.lock.reader import AGAIN, LockReader
 from samerun.runs.toml import parse_toml
 
 FILE = "samerun.lock"

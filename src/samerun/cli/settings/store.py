@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from samerun.cli.settings import read_settings
+from samerun.cli.settings.files import read_settings
 from samerun.cli.stderr import say
 from samerun.runs.store import ROOT, Store
 

@@ -1,0 +1,1 @@
+"""What samerun.lock holds, and its text."""
