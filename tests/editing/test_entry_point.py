@@ -46,6 +46,21 @@ def test_an_installed_program_starts_the_file_that_it_imports(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
+    ("command", "started"),
+    [
+        ("nb/train.ipynb", "nb/train.ipynb"),
+        ("python -m ipykernel_launcher -f kernel.json", "nb/train.ipynb"),
+        ("python train.py --notebook nb/train.ipynb", "train.py"),
+    ],
+)
+def test_a_notebook_is_started_by_its_kernel_and_not_by_who_is_given_it(
+    tmp_path: Path, command: str, started: str
+) -> None:
+    ran = {"nb/train.ipynb": "", "train.py": ""}
+    assert find_started(command.split(), tmp_path, ran) == started
+
+
+@pytest.mark.parametrize(
     ("command", "why"),
     [
         ("python -m ipykernel_launcher", "notebook"),

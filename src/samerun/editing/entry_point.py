@@ -20,9 +20,8 @@ def find_started(argv: Sequence[str], folder: Path, ran: Mapping[str, object]) -
 
     `argv` begins with python, or with what ends in starting it (torchrun, bash, …). Raises NoEdit.
     """
-    started = next((word for word in argv if word.endswith(notebook.SUFFIX)), None)
-    if started is not None:
-        return PurePath(started).as_posix().removeprefix("./")
+    if argv and argv[0].endswith(notebook.SUFFIX):
+        return PurePath(argv[0]).as_posix().removeprefix("./")
     words = list(argv[1:]) if argv and _is_python(argv[0]) else None
     if words is None:
         return _find_among(ran, argv)
