@@ -93,9 +93,7 @@ class HashSeed(Source):
         given = difference.origin
         if given is not None and given.inputs_equal and not (given.draws and given.generator_differs):
             return None
-        unset = seeds[0] is seeds[1] is None
-        said = f"PYTHONHASHSEED was {seeds[0] or 'unset'} and {seeds[1] or 'unset'}"
-        said = "PYTHONHASHSEED was not set, so hashes of str differ" if unset else said
+        said = _describe(seeds)
         seed = rows.find_first_differing(difference, "seed")
         origin = difference.origin.call_site if difference.origin else None
         for site in (difference.call_site, origin, seed.call_site if seed else None):
@@ -109,6 +107,10 @@ class HashSeed(Source):
             return self._made_elsewhere(difference.a, made, said)
         if seed is not None or rows.is_explained(difference):
             return None
+        return self._find_hashing(difference, origin, said)
+
+    def _find_hashing(self, difference: Difference, origin: str | None, said: str) -> Evidence | None:
+        """What of the script's code, as far as it was seen to run, depends on hashes."""
         seen = read_hashing(difference.a)
         loop = None if seen is None else seen.order(("text", "unknown"), difference.call_site, origin)
         if loop is not None:
@@ -176,6 +178,12 @@ def is_same_in(difference: Difference) -> bool:
 def _read_fixed(side: Side) -> str | None:
     value = side.settings.get("hash-seed", {}).get(VARIABLE)
     return str(value) if value is not None and str(value).isdecimal() else None
+
+
+def _describe(seeds: Sequence[str | None]) -> str:
+    if seeds[0] is seeds[1] is None:
+        return f"{VARIABLE} was not set, so hashes of str differ"
+    return f"{VARIABLE} was {seeds[0] or 'unset'} and {seeds[1] or 'unset'}"
 
 
 @functools.cache

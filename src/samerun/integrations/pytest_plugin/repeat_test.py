@@ -75,23 +75,41 @@ def repeat_test(
 
 def _judge(result: CheckResult, runs: Sequence[Run], seen: Sequence[Observed | None]) -> Repeated:
     observed = [item for item in seen if item is not None]
-    first = observed[0] if observed else None
-    if first is None:
+    if not observed:
         lines = "\n".join(read_last_lines(runs))
         return Repeated("unknown", "no fresh process ran it: it is not found by its name there", lines)
+    first = observed[0]
     if len(observed) < len(seen):
         return Repeated("differs", "in one run its process ended before the test did", first=first)
+    return (
+        _compare_endings(observed)
+        or _report_first_difference(result, first)
+        or _compare_effects(observed, runs)
+        or _find_doubt(result, runs, first)
+        or Repeated("same", first=first)
+    )
+
+
+def _compare_endings(observed: Sequence[Observed]) -> Repeated | None:
+    first = observed[0]
     for number, other in enumerate(observed[1:], 2):
         if other.ending != first.ending:
-            return Repeated(
-                "differs",
-                f"{first.ending} in run 1, {other.ending} in run {number}{_quote(first, other)}",
-                first.text or other.text,
-                first,
-            )
-    if result.verdict == "differs":
-        report = Diagnosis(replace(result, command=()))  # no one types this command
-        return Repeated("differs", _explain(result), render_plain(report, _WIDTH), first)
+            why = f"{first.ending} in run 1, {other.ending} in run {number}{_quote(first, other)}"
+            return Repeated("differs", why, first.text or other.text, first)
+    return None
+
+
+def _report_first_difference(result: CheckResult, first: Observed) -> Repeated | None:
+    """Where the records differ."""
+    if result.verdict != "differs":
+        return None
+    report = Diagnosis(replace(result, command=()))  # no one types this command
+    return Repeated("differs", _explain(result), render_plain(report, _WIDTH), first)
+
+
+def _compare_effects(observed: Sequence[Observed], runs: Sequence[Run]) -> Repeated | None:
+    """Where the records are the same: the messages of failures, what was printed, what was drawn."""
+    first = observed[0]
     for number, other in enumerate(observed[1:], 2):
         if strip_transient(other.message) != strip_transient(first.message):
             why = f"{first.ending} with another message in run {number}{_quote(first, other)}"
@@ -100,14 +118,17 @@ def _judge(result: CheckResult, runs: Sequence[Run], seen: Sequence[Observed | N
     if printed is not None:
         return Repeated("differs", f"run 1 prints {printed.one!r}, another {printed.other!r}", first=first)
     drawn = _find_differing_draws(observed)
-    if drawn is not None:
-        return Repeated("differs", drawn, first=first)
+    return None if drawn is None else Repeated("differs", drawn, first=first)
+
+
+def _find_doubt(result: CheckResult, runs: Sequence[Run], first: Observed) -> Repeated | None:
+    """Why runs in which nothing differs are not known to be the same."""
     broken = next((reason for run in runs if (reason := explain_broken(run.path)) is not None), None)
     if broken is not None:
         return Repeated("unknown", f"the record is not whole: {broken}", first=first)
     if result.verdict == "unknown" and result.steps and first.outcome == "passed":
         return Repeated("unknown", result.reason or "", first=first)
-    return Repeated("same", first=first)
+    return None
 
 
 def _explain(result: CheckResult) -> str:

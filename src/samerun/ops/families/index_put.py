@@ -78,30 +78,11 @@ class _Rows:
         one_loop: bool,
     ) -> _Rows | None:
         """None for what torch itself computes in one loop, and quicker, and for what torch refuses."""
-        dims, given = [], []
-        for index in indices:
-            if index is None:
-                dims.append(-1)
-                continue
-            if index.dtype in (torch.bool, torch.uint8):
-                masked = target.shape[len(dims) : len(dims) + index.dim()]
-                if not index.dim() or masked != index.shape:
-                    return None
-                parts = index.nonzero().unbind(1)
-            else:
-                parts = (index,)
-            for part in parts:
-                given.append(part)
-                dims.append(len(dims))
-        dims = [dim for dim in dims if dim >= 0]
-        if (
-            not given
-            or dims[-1] >= target.dim()
-            or target.dtype not in _ADDED
-            or target.dtype != values.dtype
-        ):
+        found = _number_dims(target, indices)
+        if found is None:
             return None
-        if any(part.dtype not in (torch.int64, torch.int32) for part in given):
+        dims, given = found
+        if not _can_be_added(target, dims, given, values):
             return None
         shape = _broadcast(given)
         if shape is None:
@@ -111,15 +92,10 @@ class _Rows:
             return None
         if _multiply_sizes(shape) * rest < _ONE_LOOP or _shares_memory(target, values, given):
             return None
-        wrapped = []
-        for dim, part in zip(dims, given, strict=True):
-            size = target.shape[dim]
-            low, high = (int(extreme) for extreme in part.aminmax())
-            if low < -size or high >= size:
-                return None
-            part = part.long() if low >= 0 else part.remainder(size).long()
-            wrapped.append(part.expand(shape))
-        rows = cls(target, dims, wrapped, values)
+        wrapped = _wrap_indices(target, dims, given)
+        if wrapped is None:
+            return None
+        rows = cls(target, dims, [part.expand(shape) for part in wrapped], values)
         rows.may_meet = not all(index is None or index.dtype is torch.bool for index in indices)
         try:
             rows.values = values.expand(rows._shape())
@@ -170,6 +146,52 @@ class _Rows:
 
     def _front(self, t: torch.Tensor) -> torch.Tensor:
         return t.permute(*self.dims, *(dim for dim in range(t.dim()) if dim not in self.dims))
+
+
+def _number_dims(
+    target: torch.Tensor, indices: Sequence[torch.Tensor | None]
+) -> tuple[list[int], list[torch.Tensor]] | None:
+    """The dimensions that are indexed, and an index of numbers for each; None for a mask of another shape."""
+    dims: list[int] = []
+    given: list[torch.Tensor] = []
+    dim = 0
+    for index in indices:
+        parts: Sequence[torch.Tensor] = () if index is None else (index,)
+        if index is not None and index.dtype in (torch.bool, torch.uint8):
+            if not index.dim() or target.shape[dim : dim + index.dim()] != index.shape:
+                return None
+            parts = index.nonzero().unbind(1)
+        dims += range(dim, dim + len(parts))
+        given += parts
+        dim += max(1, len(parts))
+    return dims, given
+
+
+def _can_be_added(
+    target: torch.Tensor, dims: list[int], given: list[torch.Tensor], values: torch.Tensor
+) -> bool:
+    """Whether torch takes the indices, and adds values of this dtype."""
+    return (
+        bool(given)
+        and dims[-1] < target.dim()
+        and target.dtype in _ADDED
+        and target.dtype == values.dtype
+        and all(part.dtype in (torch.int64, torch.int32) for part in given)
+    )
+
+
+def _wrap_indices(
+    target: torch.Tensor, dims: list[int], given: list[torch.Tensor]
+) -> list[torch.Tensor] | None:
+    """The indices as int64, none negative; None where one is out of range."""
+    wrapped = []
+    for dim, part in zip(dims, given, strict=True):
+        size = target.shape[dim]
+        low, high = (int(extreme) for extreme in part.aminmax())
+        if low < -size or high >= size:
+            return None
+        wrapped.append(part.long() if low >= 0 else part.remainder(size).long())
+    return wrapped
 
 
 def _add(target: torch.Tensor, dim: int, row: torch.Tensor, values: torch.Tensor) -> None:

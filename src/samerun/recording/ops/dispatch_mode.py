@@ -31,6 +31,9 @@ _PRIMITIVE = frozenset(_PRIMITIVES)
 
 _compiling: Callable[[], Any] | None = getattr(torch._C._dynamo.eval_frame, "get_eval_frame_callback", None)
 
+# Flags, the tensors that an operation put out or wrote to, and their digests.
+_Outputs = tuple[int, list[torch.Tensor], list[bytes | Slot]]
+
 
 class Aside(NamedTuple):
     """What is known of few operations before they run."""
@@ -192,10 +195,22 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             step, _ = self.cursor.where()
             watched = WatchedOperation(self.watch, memory, Place(operation.name, module, site, step))
             digested = watched.digest
+        more = [value for name, value in kwargs.items() if name not in operation.outs] if kwargs else ()
+        inputs, plain = self._digest_inputs((*args, *more) if more else args, digested)
+        if memory.unwritten and self.unwritten.is_read_by(operation, args, kwargs):
+            flags |= schema.UNINITIALIZED
+        if self._local.loading:
+            flags |= schema.LOADER
+        pending = PendingOperation(operation.name, module, site, pack_parts(inputs), plain or (), flags)
+        return pending, None if own is None and watched is None else Aside(own, watched)
+
+    def _digest_inputs(
+        self, values: tuple[Any, ...], digested: Callable[[torch.Tensor], bytes | Slot]
+    ) -> tuple[list[bytes | Slot], list[Any]]:
+        """The digests of the tensors that an operation is given, and the plain values."""
         inputs: list[bytes | Slot] = []
         plain: list[Any] = []
-        more = [value for name, value in kwargs.items() if name not in operation.outs] if kwargs else ()
-        for value in (*args, *more) if more else args:
+        for value in values:
             kind = type(value)
             if kind in TENSORS or isinstance(value, torch.Tensor):
                 inputs.append(digested(value))
@@ -210,13 +225,8 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             elif isinstance(value, _PRIMITIVES):
                 plain.append(value)
             elif isinstance(value, torch.UntypedStorage):  # of set_, by which torch.load brings data in
-                inputs.append(memory.storage(value))
-        if memory.unwritten and self.unwritten.is_read_by(operation, args, kwargs):
-            flags |= schema.UNINITIALIZED
-        if self._local.loading:
-            flags |= schema.LOADER
-        pending = PendingOperation(operation.name, module, site, pack_parts(inputs), plain or (), flags)
-        return pending, None if own is None and watched is None else Aside(own, watched)
+                inputs.append(self.memory.storage(value))
+        return inputs, plain
 
     def record(
         self,
@@ -228,42 +238,9 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         aside: Aside | None,
     ) -> None:
         """Write an operation that has run."""
-        memory, flags = self.memory, pending.flags
-        parts: list[bytes | Slot] = []
-        put_out: list[torch.Tensor] = []  # what the parts are digests of
-        if operation.pending or (operation.copies and _is_on_its_way(args, kwargs, result)):
-            flags |= schema.UNHASHED
-            memory.doubt()
-            self._hold(args, kwargs, result)
-        elif operation.unwritten:
-            flags |= schema.NEVER_WRITTEN
-            line = self.places.find_line_inside() or pending.call_site
-            for tensor in list_tensors(result):
-                self.unwritten.made(tensor, line)
-        elif operation.moves and memory.unwritten and memory.is_unwritten(args[0]):
-            flags |= schema.NEVER_WRITTEN
-        elif operation.written and (put_out := operation.writes_to(args, kwargs)):
-            if memory.unwritten:
-                self.unwritten.written_to(put_out)
-            memory.written(put_out)
-            for tensor in put_out:
-                parts.append(memory.output(tensor, 1))  # autograd counts the write after it has returned
-            for number in operation.new:
-                for tensor in list_tensors(result[number] if isinstance(result, (list, tuple)) else result):
-                    put_out.append(tensor)
-                    parts.append(memory.output(tensor))
-        elif isinstance(result, torch.Tensor):
-            put_out = [result]
-            parts = [memory.output(result)]
-        else:
-            for number, tensor in enumerate(list_tensors(result)):
-                if number == operation.workspace:
-                    memory.left_unwritten(tensor, workspace=True)
-                    continue
-                put_out.append(tensor)
-                parts.append(memory.output(tensor))
-            if isinstance(result, (int, float, bool)):
-                parts.append(xxh3_128_digest(repr(result).encode()))
+        memory = self.memory
+        flags, put_out, parts = self._digest_outputs(operation, args, kwargs, result, pending.call_site)
+        flags |= pending.flags
         for number in operation.unsaid:
             for tensor in list_tensors(args[number]) if number < len(args) else ():
                 put_out.append(tensor)
@@ -282,6 +259,59 @@ class Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         pending.parts = pack_parts(parts)
         pending.flags = flags
         self._write(pending)
+
+    def _digest_outputs(
+        self,
+        operation: Operation,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        result: Any,
+        site: str | None,
+    ) -> _Outputs:
+        memory = self.memory
+        if operation.pending or (operation.copies and _is_on_its_way(args, kwargs, result)):
+            memory.doubt()
+            self._hold(args, kwargs, result)
+            return schema.UNHASHED, [], []
+        if operation.unwritten:
+            line = self.places.find_line_inside() or site
+            for tensor in list_tensors(result):
+                self.unwritten.made(tensor, line)
+            return schema.NEVER_WRITTEN, [], []
+        if operation.moves and memory.unwritten and memory.is_unwritten(args[0]):
+            return schema.NEVER_WRITTEN, [], []
+        if operation.written and (written := operation.writes_to(args, kwargs)):
+            return self._digest_written(operation, written, result)
+        if isinstance(result, torch.Tensor):
+            return 0, [result], [memory.output(result)]
+        return self._digest_results(operation, result)
+
+    def _digest_written(self, operation: Operation, written: list[torch.Tensor], result: Any) -> _Outputs:
+        """Of an operation that writes to its arguments: these, and its results that are new."""
+        memory = self.memory
+        if memory.unwritten:
+            self.unwritten.written_to(written)
+        memory.written(written)
+        parts = [memory.output(tensor, 1) for tensor in written]  # autograd counts the write after its return
+        for number in operation.new:
+            for tensor in list_tensors(result[number] if isinstance(result, (list, tuple)) else result):
+                written.append(tensor)
+                parts.append(memory.output(tensor))
+        return 0, written, parts
+
+    def _digest_results(self, operation: Operation, result: Any) -> _Outputs:
+        """Of several results, or a number: all but the workspace of the backward pass."""
+        put_out: list[torch.Tensor] = []
+        parts: list[bytes | Slot] = []
+        for number, tensor in enumerate(list_tensors(result)):
+            if number == operation.workspace:
+                self.memory.left_unwritten(tensor, workspace=True)
+                continue
+            put_out.append(tensor)
+            parts.append(self.memory.output(tensor))
+        if isinstance(result, (int, float, bool)):
+            parts.append(xxh3_128_digest(repr(result).encode()))
+        return 0, put_out, parts
 
     def _hold(self, *values: Any) -> None:
         """Another thread is at work on all of these tensors."""

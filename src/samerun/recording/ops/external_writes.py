@@ -154,13 +154,7 @@ class Watch:
         if known is not None and known.digest == fresh and history.gap is None:  # mostly
             history.seen = here
             return fresh
-        if known is None:
-            if not self._covered(history, tensor):
-                self._gap(history, tensor, here, fresh)
-        elif isinstance(fresh, Slot) or isinstance(known.digest, Slot):
-            self._met.append(ExternalWrite(here, None, self._detail(history, tensor), (known.digest, fresh)))
-        elif known.digest != fresh:
-            self._gap(history, tensor, here, fresh)
+        self._compare(history, known, Read(tensor, fresh), here)
         if history.gap is not None and history.met != self._turn:  # by another operation than the first
             history.met = self._turn
             self._note(here, fresh, history.gap)
@@ -282,6 +276,17 @@ class Watch:
         return cover.holds(start, end)
 
     # --- gaps --------------------------------------------------------------------------------------
+
+    def _compare(self, history: _History, known: _Snapshot | None, read: Read, here: Place) -> None:
+        """Note a gap where memory holds anything else than what was last seen there."""
+        tensor, fresh = read
+        if known is None:
+            if not self._covered(history, tensor):
+                self._gap(history, tensor, here, fresh)
+        elif isinstance(fresh, Slot) or isinstance(known.digest, Slot):
+            self._met.append(ExternalWrite(here, None, self._detail(history, tensor), (known.digest, fresh)))
+        elif known.digest != fresh:
+            self._gap(history, tensor, here, fresh)
 
     def _gap(self, history: _History, tensor: torch.Tensor, here: Place, fresh: bytes | Slot) -> None:
         self._memory.lose(tensor.untyped_storage())

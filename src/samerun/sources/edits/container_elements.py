@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from samerun.editing.data_flow import Place, find_given
 from samerun.editing.index import index
@@ -61,28 +61,16 @@ class _Search:
         file, node = place
         if self._has_been_seen(node, True):
             return []
-        if isinstance(node, (ast.Set, ast.List, ast.Tuple)):
-            return self._all(self.values, file, node.elts)
-        if isinstance(node, (ast.SetComp, ast.ListComp, ast.GeneratorExp)):
-            return self.values((file, node.elt))
-        if isinstance(node, ast.Dict):
-            return self._all(self.values, file, [key for key in node.keys if key is not None])
-        if isinstance(node, ast.BinOp):
-            sides = [node.left] if isinstance(node.op, _LEFT_ONES) else [node.left, node.right]
-            return self._all(self.elements, file, sides)
-        if isinstance(node, ast.IfExp):
-            return self._all(self.elements, file, [node.body, node.orelse])
+        written = _list_written_elements(node)
+        if written is not None:
+            return self._all(self.values, file, written)
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             return [place]  # its letters
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
-            return self.elements((file, node.value))
-        if isinstance(node, ast.Call):
-            if get_last_name(node) in _OF_TEXTS | _OF_MODULES:
-                return [place]
-            if file.called(node) in _PASS_ON and len(node.args) == 1:
-                return self.elements((file, node.args[0]))
-            if isinstance(node.func, ast.Attribute) and node.func.attr in _SAME_ELEMENTS:
-                return self.elements((file, node.func.value))
+        if isinstance(node, ast.Call) and get_last_name(node) in _OF_TEXTS | _OF_MODULES:
+            return [place]
+        same = _list_parts_with_its_elements(file, node)
+        if same:
+            return self._all(self.elements, file, same)
         if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
             return self._of_container(place)
         return None
@@ -134,6 +122,33 @@ class _Search:
         known = key in self._seen
         self._seen.add(key)
         return known
+
+
+def _list_written_elements(node: ast.expr) -> Sequence[ast.expr] | None:
+    """The elements of a container that is written out here, or the one expression that makes them all."""
+    if isinstance(node, (ast.Set, ast.List, ast.Tuple)):
+        return node.elts
+    if isinstance(node, (ast.SetComp, ast.ListComp, ast.GeneratorExp)):
+        return [node.elt]
+    if isinstance(node, ast.Dict):
+        return [key for key in node.keys if key is not None]
+    return None
+
+
+def _list_parts_with_its_elements(file: File, node: ast.expr) -> Sequence[ast.expr]:
+    """The containers that an expression takes its elements from, where its form tells."""
+    if isinstance(node, ast.BinOp):
+        return [node.left] if isinstance(node.op, _LEFT_ONES) else [node.left, node.right]
+    if isinstance(node, ast.IfExp):
+        return [node.body, node.orelse]
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+        return [node.value]
+    if isinstance(node, ast.Call):
+        if file.called(node) in _PASS_ON and len(node.args) == 1:
+            return node.args
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _SAME_ELEMENTS:
+            return [node.func.value]
+    return []
 
 
 def _find_gone_through(file: File, name: ast.Name) -> ast.expr | None:
