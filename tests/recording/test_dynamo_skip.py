@@ -6,6 +6,7 @@ import sys
 from types import CodeType, SimpleNamespace
 
 import pytest
+import torch
 
 from samerun.recording import dynamo_skip
 
@@ -24,3 +25,15 @@ def test_at_once_or_when_it_is_imported(monkeypatch: pytest.MonkeyPatch) -> None
     assert told == [early]
     dynamo_skip.skip(late)
     assert told == [early, late]
+
+
+def test_a_function_is_kept_out_once_there_is_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch._compile, "_disable_dynamo", lambda function: lambda *given: ("out", *given))
+    monkeypatch.setattr(dynamo_skip, "_known", [])
+    monkeypatch.delitem(sys.modules, dynamo_skip.NAME, raising=False)
+    kept = dynamo_skip.keep_out(lambda *given: given)
+    assert kept(1, 2) == (1, 2)
+    assert dynamo_skip.NAME not in sys.modules
+    assert dynamo_skip._known == [kept.__code__]
+    monkeypatch.setitem(sys.modules, dynamo_skip.NAME, SimpleNamespace())  # type: ignore[arg-type]
+    assert kept(1, 2) == ("out", 1, 2)

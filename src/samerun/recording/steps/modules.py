@@ -301,11 +301,10 @@ def _wrap_call(modules: Modules, with_paths: bool) -> None:
         hide_frames(function)
     replace(nn.Module, "__call__", dress(__call__, original))
     # torch.compile, when it is imported, takes it for torch's own. That takes a second, and many processes
-    # (workers, launchers) never do.
-    never_compiled: Callable[..., Any] = torch._compile._disable_dynamo
+    # (workers, launchers, evaluations, steps without an optimizer of torch's) never do.
     guard = modules.recorder.guard
     enter, leave, left = (
-        never_compiled(guard(hook)) for hook in (modules.enter, modules.leave, modules.left)
+        dynamo_skip.keep_out(guard(hook)) for hook in (modules.enter, modules.leave, modules.left)
     )
     own: set[Any] = {__call__, call_root, inside}
     for function in own - {original}:
