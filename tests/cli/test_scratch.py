@@ -16,7 +16,6 @@ from torch import nn
 torch.manual_seed(0)
 torch.set_num_threads(1)
 model = nn.Linear(8, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 scale = 1.0
 if "resume" in sys.argv and os.path.exists("last.txt"):
     with open("last.txt") as file:
@@ -26,9 +25,9 @@ if "data" in sys.argv:
         scale = float(file.read())
 for step in range(2):
     loss = model(torch.rand(4, 8) * scale).pow(2).mean()
-    optimizer.zero_grad()
     loss.backward()
-    optimizer.step()
+    for p in model.parameters():
+        p.data, p.grad = p.data - 0.1 * p.grad, None
 if "resume" in sys.argv:
     with open("last.txt", "w") as file:
         file.write(str(loss.item()))
@@ -51,7 +50,7 @@ def test_a_file_that_run_1_left_is_named_and_proved_by_runs_without_it(tmp_path:
     done, result = checked(tmp_path, "--", sys.executable, "train.py", "resume")
     assert done.returncode == 1, done.stdout + done.stderr
     (cause,) = result["causes"]
-    assert (cause["source"], cause["confirmed"], cause["call_site"]) == ("resume-state", True, "train.py:9")
+    assert (cause["source"], cause["confirmed"], cause["call_site"]) == ("resume-state", True, "train.py:8")
     assert "last.txt" in cause["evidence"]
     assert "samerun check --scratch -- " in done.stdout
     assert (tmp_path / "last.txt").exists(), "what is the user's stays"
@@ -93,5 +92,5 @@ def test_data_that_changed_between_the_runs_is_named(tmp_path: Path) -> None:
     done = samerun("diff", "last~1", "last", "--json", "out.json", cwd=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
     best = json.loads((tmp_path / "out.json").read_text())["causes"][0]
-    assert (best["source"], best["call_site"]) == ("input-data", "train.py:12")
+    assert (best["source"], best["call_site"]) == ("input-data", "train.py:11")
     assert "data.txt" in best["evidence"]

@@ -26,10 +26,8 @@ import sys
 import torch
 torch.manual_seed(0)
 model = torch.nn.Linear(3, 1)
-optimizer = torch.optim.SGD(model.parameters(), 0.1)
 for _ in range(2):
     model(torch.ones(1, 3)).sum().backward()
-    optimizer.step()
 assert sys.argv[2].startswith("s3cr3t"), "the command itself gets it"
 """
 

@@ -10,6 +10,7 @@ from trainer import Trainer
 
 from samerun.recording.ops.compiled import IS_COMPILED
 from samerun.runs import schema
+from samerun.runs.store import Run
 
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="a dispatch mode stops this torch from compiling")
 
@@ -61,36 +62,52 @@ def said(trainer: Trainer) -> str:
     return text
 
 
-@pytest.fixture
-def plain(trainer: Trainer) -> str:
-    script = trainer.script(SCRIPT)
-    subprocess.run([sys.executable, str(script)], cwd=trainer.folder, check=True, timeout=200)
-    return said(trainer)
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Trainer:
+    trainer = Trainer(tmp_path_factory.mktemp("compiled"))
+    trainer.script(SCRIPT)
+    return trainer
+
+
+@pytest.fixture(scope="module")
+def plain(compiled: Trainer) -> str:
+    subprocess.run([sys.executable, "train.py"], cwd=compiled.folder, check=True, timeout=200)
+    return said(compiled)
+
+
+@pytest.fixture(scope="module")
+def whole(compiled: Trainer) -> tuple[Run, str]:
+    """Every step recorded, and what the run came to."""
+    run = compiled.record("train.py", tier="ops")
+    return run, said(compiled)
 
 
 @pytest.mark.parametrize("window", [None, (2, 2)], ids=["every step", "a window after it was compiled"])
-def test_it_computes_the_bits_and_makes_the_graphs_of_a_plain_run(trainer: Trainer, output, plain, window):
-    run = trainer.record("train.py", tier="ops", window=window)
+def test_it_computes_the_bits_and_makes_the_graphs_of_a_plain_run(compiled, whole, output, plain, window):
+    if window is None:
+        run, came = whole
+    else:
+        run = compiled.record("train.py", tier="ops", window=window)
+        came = said(compiled)
     assert run.manifest.outcome == "finished", output(run)
-    assert said(trainer) == plain
+    assert came == plain
     assert "'unique_graphs': 1" in plain
-    regions = [row for row in trainer.rows(run, "operation") if row.name.startswith("inductor.")]
+    regions = [row for row in compiled.rows(run, "operation") if row.name.startswith("inductor.")]
     steps = range(4) if window is None else (2, 3)
     assert [(row.step, row.name) for row in regions if row.step in steps][: 2 * len(steps)] == [
         (step, name) for step in steps for name in ("inductor.forward", "inductor.backward")
     ]
     assert {row.call_site for row in regions} == {HERE}
     assert {row.flags & schema.DRAWS for row in regions if row.name == "inductor.forward"} == {schema.DRAWS}
-    assert not trainer.rows(run, "gap")  # memory that was written inside is no riddle
-    assert not [row for row in trainer.rows(run, "operation") if row.flags & schema.UNINITIALIZED]
+    assert not compiled.rows(run, "gap")  # memory that was written inside is no riddle
+    assert not [row for row in compiled.rows(run, "operation") if row.flags & schema.UNINITIALIZED]
 
 
-def test_one_number_that_differs_inside_is_a_difference_of_its_output(trainer: Trainer, monkeypatch):
-    trainer.script(SCRIPT)
-    rows = []
-    for noise in ("0", "1e-6"):
-        monkeypatch.setenv("NOISE", noise)
-        run = trainer.record("train.py", tier="ops")
-        rows.append(next(row for row in trainer.rows(run, "operation") if row.name == "inductor.forward"))
+def test_one_number_that_differs_inside_is_a_difference_of_its_output(compiled, whole):
+    other = compiled.record("train.py", tier="ops", env={"NOISE": "1e-6"})
+    rows = [
+        next(row for row in compiled.rows(run, "operation") if row.name == "inductor.forward")
+        for run in (whole[0], other)
+    ]
     assert rows[0].inputs == rows[1].inputs
     assert rows[0].digest != rows[1].digest
