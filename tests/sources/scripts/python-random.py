@@ -8,7 +8,6 @@ import torch
 torch.manual_seed(0)
 images, labels = torch.rand(64, 1, 10, 10), torch.randint(0, 3, (64,))
 model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 3))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
 
 def crop(image):
@@ -20,9 +19,9 @@ for step in range(8):
     rows = slice(step * 8, step * 8 + 8)
     batch = torch.stack([crop(image) for image in images[rows]])
     loss = torch.nn.functional.cross_entropy(model(batch), labels[rows])
-    optimizer.zero_grad()
     loss.backward()
-    optimizer.step()
+    for p in model.parameters():
+        p.data, p.grad = p.data - 0.1 * p.grad, None
 
 weights = b"".join(parameter.detach().numpy().tobytes() for parameter in model.parameters())
 print(hashlib.sha256(weights).hexdigest())

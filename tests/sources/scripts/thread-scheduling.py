@@ -9,7 +9,6 @@ import torch
 torch.manual_seed(0)
 values = torch.rand(64, 16)
 model = torch.nn.Linear(16, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 ready = queue.Queue()
 
 
@@ -26,9 +25,9 @@ for thread in threads:
 for _ in range(8):
     batch = values[[ready.get() for _ in range(8)]]
     loss = (model(batch) - 1).square().mean()
-    optimizer.zero_grad()
     loss.backward()
-    optimizer.step()
+    for p in model.parameters():
+        p.data, p.grad = p.data - 0.1 * p.grad, None
 
 weights = b"".join(parameter.detach().numpy().tobytes() for parameter in model.parameters())
 print(hashlib.sha256(weights).hexdigest())
