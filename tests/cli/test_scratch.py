@@ -56,6 +56,7 @@ def test_a_file_that_run_1_left_is_named_and_proved_by_runs_without_it(tmp_path:
     assert (tmp_path / "last.txt").exists(), "what is the user's stays"
 
 
+@pytest.mark.slow  # the proof is that of the test above
 def test_a_file_that_each_run_writes_anew_is_proved_too(tmp_path: Path) -> None:
     (tmp_path / "last.txt").write_text("0.5")
     done, result = checked(tmp_path, "--", sys.executable, "train.py", "resume")

@@ -67,8 +67,8 @@ if __name__ == "__main__":
 @pytest.mark.parametrize(
     "method",
     [
-        pytest.param("fork", marks=pytest.mark.slow),
-        "spawn",
+        "fork",
+        pytest.param("spawn", marks=pytest.mark.slow),  # nine processes that import torch
         pytest.param("forkserver", marks=pytest.mark.slow),
     ],
 )

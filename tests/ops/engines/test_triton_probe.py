@@ -83,7 +83,7 @@ def test_segments(name):
     interpreted(2, [name])
 
 
-@pytest.mark.parametrize("kernel", ["bands", "segments", "ctc"])
+@pytest.mark.parametrize("kernel", ["bands", "segments", pytest.param("ctc", marks=pytest.mark.slow)])
 def test_it_compiles_for_a_gpu(kernel, tmp_path):
     """The interpreter accepts more than the compiler does."""
     compiled = run("-m", "ops.compiled_kernels", kernel, TRITON_CACHE_DIR=str(tmp_path), TRITON_INTERPRET="0")
