@@ -132,7 +132,15 @@ def test_nothing_else_is_a_gap(training, gaps):
 READ_ONLY = pytest.mark.skipif(torch.__version__ < "2.7", reason="NumPy may not write through its DLPack")
 
 
-@pytest.mark.parametrize("how", ["numpy", "pointer", pytest.param("dlpack", marks=READ_ONLY), "thread"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        "numpy",
+        pytest.param("pointer", marks=pytest.mark.slow),
+        pytest.param("dlpack", marks=[READ_ONLY, pytest.mark.slow]),
+        "thread",
+    ],
+)
 def test_the_gap_is_blamed_and_not_the_operation_after_it(training, how):
     poked = training.record(how, "weight@3", window=(1, 4))
     found = compare(training.plain, poked).difference
