@@ -17,7 +17,6 @@ if "recorder" in sys.argv:
         end_step(self)
     Recorder.end_step = planted
 model = nn.Linear(8, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for step in range(4):
     if step == 2 and "once" in sys.argv:
         try:
@@ -34,9 +33,9 @@ for step in range(4):
             most = resource.prlimit(pid, resource.RLIMIT_FSIZE)[1]
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, most))
     loss = model(torch.rand(4, 8)).pow(2).mean()
-    optimizer.zero_grad()
     loss.backward()
-    optimizer.step()
+    for p in model.parameters():
+        p.data, p.grad = p.data - 0.1 * p.grad, None
     if "tell" in sys.argv:
         print(f"step {step}: {loss.item()}")
 sys.exit(5 if "five" in sys.argv else 0)

@@ -13,24 +13,23 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from samerun.digest import digest_value
 
+T = torch.arange(12.0).reshape(3, 4)
+# Made where they are used: a nested tensor has torch import its compiler, which takes a second.
+TENSORS = {
+    "plain": lambda: T.clone(),
+    "transposed": lambda: T.t(),
+    "parameter": lambda: torch.nn.Parameter(T.clone()),
+    "transposed parameter": lambda: torch.nn.Parameter(T.clone()).t(),
+    "conjugate": lambda: torch.complex(T, T).conj(),
+    "sparse": lambda: T.to_sparse(),
+    "jagged": lambda: torch.nested.nested_tensor([T, T[:2]], layout=torch.jagged),
+    "half": lambda: T.half()[:, ::2],
+}
 
-def tensors() -> dict[str, torch.Tensor]:
-    t = torch.arange(12.0).reshape(3, 4)
-    return {
-        "plain": t,
-        "transposed": t.t(),
-        "parameter": torch.nn.Parameter(t.clone()),
-        "transposed parameter": torch.nn.Parameter(t.clone()).t(),
-        "conjugate": torch.complex(t, t).conj(),
-        "sparse": t.to_sparse(),
-        "jagged": torch.nested.nested_tensor([t, t[:2]], layout=torch.jagged),
-        "half": t.half()[:, ::2],
-    }
 
-
-@pytest.fixture(params=tensors().keys())
+@pytest.fixture(params=TENSORS)
 def tensor(request) -> torch.Tensor:
-    return tensors()[request.param]
+    return TENSORS[request.param]()
 
 
 def test_version_and_graph_are_untouched(digest, tensor):

@@ -25,11 +25,10 @@ from samerun.runs.store import Run, Store
 
 TRAINING = """
 net = torch.nn.Linear(4, 2)
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 for _ in range(3):
-    optimizer.zero_grad()
     net(torch.ones(3, 4) + value).square().mean().backward()
-    optimizer.step()
+    for p in net.parameters():
+        p.data, p.grad = p.data - 0.1 * p.grad, None
 """
 UNSEEDED = "import random\nimport torch\nvalue = random.random()" + TRAINING
 # The generator is seeded, but with another number each time: it is not what differs from run to run.
@@ -41,8 +40,8 @@ import torch
 value = 0
 generator = torch.Generator().manual_seed(int(np.random.SeedSequence().generate_state(1)[0]))
 """ + TRAINING.replace(
-    "optimizer = ",
-    "for p in net.parameters():\n    p.data.copy_(torch.randn(p.shape, generator=generator))\noptimizer = ",
+    "for _ in",
+    "for p in net.parameters():\n    p.data.copy_(torch.randn(p.shape, generator=generator))\nfor _ in",
 )
 FROM_SECRET = "import secrets\nimport torch\ntorch.manual_seed(0)\nvalue = secrets.randbelow(1000)" + TRAINING
 

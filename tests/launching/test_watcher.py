@@ -159,11 +159,10 @@ if "RANK" not in os.environ:
     torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "train.py"]
     os.execv(sys.executable, [sys.executable, *torchrun])
 model = torch.nn.Linear(4, 1)
-optimizer = torch.optim.SGD(model.parameters(), 0.1)
 for batch in torch.utils.data.DataLoader(Data(), 4, num_workers=2, worker_init_fn=note):
-    optimizer.zero_grad()
     model(batch).mean().backward()
-    optimizer.step()
+    for p in model.parameters():
+        p.data, p.grad = p.data - 0.1 * p.grad, None
 """
 
 

@@ -30,11 +30,10 @@ torch.set_num_threads(1)
 x = torch.tensor(np.load("data.npz")["x"], dtype=torch.float32)
 torch.manual_seed(0)
 model = torch.nn.Linear(4, 1)
-optimizer = torch.optim.SGD(model.parameters(), 0.1)
 for _ in range(2):
-    optimizer.zero_grad()
     model(x).sum().backward()
-    optimizer.step()
+    for p in model.parameters():
+        p.data, p.grad = p.data - 0.1 * p.grad, None
 """
 
 
@@ -92,11 +91,10 @@ def give(context, how):
 value = give(multiprocessing.get_context("fork"), sys.argv[1])
 torch.manual_seed(0)
 model = torch.nn.Linear(4, 1)
-optimizer = torch.optim.SGD(model.parameters(), 0.1)
 for _ in range(2):
-    optimizer.zero_grad()
     model(torch.ones(4) * value).sum().backward()
-    optimizer.step()
+    for p in model.parameters():
+        p.data, p.grad = p.data - 0.1 * p.grad, None
 """
 
 
@@ -129,11 +127,10 @@ import torch
 x = torch.full((4,), float(open("data.txt").read()))
 torch.manual_seed(0)
 model = torch.nn.Linear(4, 1)
-optimizer = torch.optim.SGD(model.parameters(), 0.1)
 for _ in range(2):
-    optimizer.zero_grad()
     model(x).sum().backward()
-    optimizer.step()
+    for p in model.parameters():
+        p.data, p.grad = p.data - 0.1 * p.grad, None
 """
 
 
@@ -178,11 +175,10 @@ if __name__ == "__main__":
         pool.join()
     torch.manual_seed(0)
     model = torch.nn.Linear(4, 1)
-    optimizer = torch.optim.SGD(model.parameters(), 0.1)
     for _ in range(2):
-        optimizer.zero_grad()
         model(x).sum().backward()
-        optimizer.step()
+        for p in model.parameters():
+            p.data, p.grad = p.data - 0.1 * p.grad, None
 """
 
 
@@ -208,9 +204,7 @@ with study:
     study.execute("insert into trials values (1.0)")
 torch.manual_seed(0)
 model = torch.nn.Linear(4, 1)
-optimizer = torch.optim.SGD(model.parameters(), 0.1)
 model(torch.full((1, 4), float(count))).sum().backward()
-optimizer.step()
 """
 
 

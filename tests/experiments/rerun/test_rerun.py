@@ -45,7 +45,7 @@ def test_a_run_with_nothing_seeded_is_that_run_again_and_its_rerun_too(tmp_path:
 def test_another_learning_rate_differs_and_the_code_is_named_first(tmp_path: Path) -> None:
     run = recorded(tmp_path, plain("1"))
     script = tmp_path / "train.py"
-    script.write_text(script.read_text().replace("lr=1e-3", "lr=1.01e-3"))
+    script.write_text(script.read_text().replace("1e-3", "1.01e-3"))
     result = again(run, tmp_path)
     assert result.verdict == "differs"
     assert sources(result.changed) == {"code"}

@@ -59,10 +59,11 @@ torch.set_num_threads(1)
 {before}
 scale = {scale}
 model = torch.nn.Linear(8, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
 {loop}
     x = torch.randn(4, 8)
-{STEP}
+    (model(x) * scale).pow(2).mean().backward()
+    for p in model.parameters():
+        p.data, p.grad = p.data - 1e-3 * p.grad, None
 """
 
 
