@@ -608,7 +608,11 @@ def test_a_timer_before_another_way_is_its_doing_and_beyond_its_control(tmp_path
     assert not clock.recognise(
         batch(a=also_read, b=also_read, kind="ended")
     ).beyond_control  # it is read there
-    assert clock.recognise(batch(a=timed, b=timed)) is None  # other values: of no time limit
+    within = clock.recognise(batch(a=timed, b=timed))  # it may have ended a loop before another one
+    assert (within.strength, within.call_site, within.beyond_control) == (0.4, "train.py:1", True)
+    read_a, read_b = (row("opened", "open", detail="x", digest=digest) for digest in (ONE, TWO))
+    assert clock.recognise(batch(a=side(timer, read_a), b=side(timer, read_b))) is None
+    assert clock.recognise(operation(a=timed, b=timed)) is None
     drawn = dict(drawn=frozenset({"torch-cpu"}), step=3, kind="ended")
     assert clock.recognise(batch(a=timed, b=timed, rng_first={"torch-cpu": 3}, **drawn)).beyond_control
     assert clock.recognise(batch(a=timed, b=timed, rng_first={"torch-cpu": 0}, **drawn)) is None

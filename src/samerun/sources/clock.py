@@ -12,9 +12,10 @@ from typing import Any, Final
 
 from samerun import callsite, wrapping
 from samerun.answers import Answers, find_direct_site
-from samerun.runs.difference import Difference, Evidence, Strength
+from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.plan import Control
 from samerun.sources.base.system_value import World
+from samerun.sources.evidence import rows
 from samerun.sources.patching import attribute, datetime_now, derived_clocks
 from samerun.sources.patching.derived_clocks import patch_new
 from samerun.sources.patching.replayed_calls import Asked, replay_calls
@@ -149,11 +150,23 @@ class Clock(World):
             or self.branching(difference) is not None
             or min(earlier, default=difference.step) < difference.step
         ):
-            return super().recognise(difference)
+            return super().recognise(difference) or self._interrupted(difference, timers)
         last = timers[-1]
         text = f"{last.name} at {last.call_site} sets a time limit, and the runs took different branches"
         advice = "end the training after a number of steps instead of a time"
         return Evidence(self.id, Strength.STRONG, text, last.call_site, advice, beyond_control=True)
+
+    def _interrupted(self, difference: Difference, timers: Sequence[Row]) -> Evidence | None:
+        """A timer acts in the middle of a loop, which goes on another way: the same records of other data."""
+        origin = difference.origin
+        kernel = origin is not None and origin.inputs_equal and not origin.draws_other_size
+        seed = rows.find_first_differing(difference, "seed")
+        if not timers or kernel or seed is not None or rows.is_explained(difference):
+            return None
+        last = timers[-1]
+        text = f"{last.name} at {last.call_site} sets a time limit, and nothing else explains the difference"
+        advice = "let a number of steps decide instead of a time"
+        return Evidence(self.id, Strength.PLAUSIBLE, text, last.call_site, advice, beyond_control=True)
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note each read by the user's code, and each timer that it sets."""

@@ -46,7 +46,7 @@ def main():
     body = [nn.Conv2d(1, 8, 3), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.ReLU()]
     net = nn.Sequential(*body, nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(32, 2))
     trainer = Trainer(net, 0.05)
-    with Deadline(0.15) as deadline:
+    with Deadline(0.6) as deadline:
         for _ in range(600):
             loss = trainer.step(12)
             if deadline.up:  # fault: clock

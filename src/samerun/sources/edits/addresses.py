@@ -91,6 +91,7 @@ def _find_gone_through(code: Code) -> Iterator[Place]:
         if not are_texts(code, (file, node)):
             yield file, node
     yield from (place for place in sets.find_popped(code) if not are_texts(code, place))
+    yield from sets.find_ordered_waits(code)
 
 
 def _written_in_order(file: File, maker: ast.Set | ast.SetComp, as_list: bool) -> list[Edit]:
@@ -157,6 +158,10 @@ def _filter_base(code: Code, place: Place) -> list[Edit]:
 def _find_base(code: Code, place: Place, depth: int) -> Place | None:
     """What can be gone through again, in the same scope, and holds every element of a set in an order."""
     file, node = place
+    for other, wait in sets.find_waits(code, place):
+        given = wait.value if isinstance(wait, ast.Await) else wait
+        futures = given.args[:1] if isinstance(given, ast.Call) else []
+        return (other, futures[0]) if futures and _can_repeat(other, futures[0]) else None
     if isinstance(node, ast.Call) and file.called(node) in ("set", "frozenset") and len(node.args) == 1:
         inner = (file, node.args[0])
         if sets.is_set(code, inner):

@@ -1,0 +1,53 @@
+"""Texts that hold the address of an object, where a number is made of them: `md5(repr(config).encode())`.
+
+The `repr` of a function, or of an object of a class that defines none, ends in ` at 0x7f…>`.
+https://docs.python.org/3/reference/datamodel.html#object.__repr__
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from samerun.digest import digest_bytes
+from samerun.sources.patching import attribute, imported
+from samerun.sources.source import Journal, Undo
+from samerun.wrapping import Around
+
+MODULES = {  # and what makes a number of a text there
+    "hashlib": ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "blake2b", "blake2s"),
+    "zlib": ("crc32", "adler32"),
+}
+_MARK = b" at 0x"
+_ADDRESS = re.compile(rb"<([^<>]{1,80}) at 0x[0-9a-fA-F]{6,16}>")
+_LONGEST = 1 << 20  # bytes that are looked through; what is longer is data
+
+
+def note_hashed(journal: Journal, done: set[str]) -> Undo:
+    """Note each text with an address that the user's lines hash, by the modules that are imported by now."""
+    undos: list[Undo] = []
+    for module, names in MODULES.items():
+        if module in done or not imported.has(module, names[-1]):
+            continue
+        done.add(module)
+        undos.append(functools.partial(done.discard, module))
+        for name in names:
+            hook = _make_hook(journal, f"{module}.{name}")
+            undos.append(attribute.patch_for_others(sys.modules[module], name, hook))
+    return attribute.undo_all(undos)
+
+
+def _make_hook(journal: Journal, function: str) -> Around:
+    def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        given = args[0] if args else None
+        if isinstance(given, bytes) and len(given) <= _LONGEST and _MARK in given:
+            found = _ADDRESS.search(given)
+            if found is not None:
+                what = found[1].decode(errors="replace")
+                journal.note("address", function, digest=digest_bytes(given), detail=what, user_only=True)
+        return original(*args, **kwargs)
+
+    return call
