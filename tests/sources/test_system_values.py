@@ -36,7 +36,7 @@ from samerun.sources.os_entropy import OsEntropy
 from samerun.sources.process_id import ProcessId
 
 from .differences import ONE, TWO, batch, operation, row, side
-from .mending import Program
+from .mending import Program, differing
 
 clock, entropy, identity = Clock(), OsEntropy(), ProcessId()
 
@@ -580,6 +580,27 @@ def test_what_samerun_reads_for_itself_is_no_evidence(observed):
     assert notes.rows == []
     exec(compile("import time\ntime.time()\n", "/home/somebody/train.py", "exec"), {})
     assert [note.call_site for note in notes.rows] == ["/home/somebody/train.py:2"]
+
+
+@pytest.mark.parametrize(
+    ("choose", "site"), [("min(times, key=times.get)", "train.py:5"), ("ways[0], print(times)", None)]
+)
+def test_the_fastest_of_several_ways_is_chosen_by_a_clock(tmp_path, choose, site):
+    script = f"""
+        import time
+        times = {{}}
+        for way in ways:
+            began = time.perf_counter()
+            times[way] = run(way) or time.perf_counter() - began
+        best = {choose}
+    """
+    program = Program(tmp_path, script)
+    read = differing("clock", "time.perf_counter", "train.py:5")
+    found = clock.recognise(program.difference(read, phase="forward", what="output"))
+    assert (found and found.call_site) == site
+    if site is not None:
+        drawn = dict(rng_first={"torch-cpu": 0}, drawn=frozenset({"torch-cpu"}))
+        assert clock.recognise(program.difference(read, phase="forward", what="output", **drawn)) is None
 
 
 def test_timers_are_noted_where_they_are_set(observed):
