@@ -1,6 +1,7 @@
-"""What other programs print for the one that runs them: `subprocess`, and `!command` in a cell of a notebook.
+"""What other programs print for the one that runs them.
 
-https://docs.python.org/3/library/subprocess.html
+`!command` in a cell of a notebook is not among it: IPython looks for the variables of that command a fixed
+number of frames up, so that none of ours may come between. https://docs.python.org/3/library/subprocess.html
 """
 
 from __future__ import annotations
@@ -30,11 +31,6 @@ def _take_first(first: Any, value: Any) -> Any:
     return _take_returned(first, value[0])
 
 
-def _take_lines(shell: Any, value: Any) -> Any:
-    """Of what a cell had, its lines. Which command it was is not at hand, so these must not look secret."""
-    return None if not value or any(map(_SECRET.search, value)) else list(value)
-
-
 def _put_returned(kept: Any, real: Any) -> Any:
     return kept if isinstance(kept, type(real)) else real
 
@@ -48,14 +44,9 @@ def _put_first(kept: Any, real: Any) -> Any:
     return _put_returned(kept, real[0]), real[1]
 
 
-def _put_lines(kept: Any, real: Any) -> Any:
-    return type(real)(kept)
-
-
 CALLS = (  # the module, what it has, what of the answer counts, and how that is put in its place
     ("subprocess", "check_output", _take_returned, _put_returned),
     ("subprocess", "getoutput", _take_returned, _put_returned),
     ("subprocess", "run", _take_stdout, _put_stdout),
     ("subprocess", "Popen.communicate", _take_first, _put_first),
-    ("IPython.core.interactiveshell", "InteractiveShell.getoutput", _take_lines, _put_lines),
 )
