@@ -34,7 +34,7 @@ class MemoryAddress(Source):
     advice = "sort by a name instead of id(), and give objects in sets their own __hash__ and __eq__"
     kind = Kind.MEMORY
     controllable = False
-    also_hooks_into = tuple(address_texts.MODULES)
+    also_hooks_into = address_texts.MODULES
 
     def __init__(self) -> None:
         self._observed: set[str] = set()  # the modules that are seen to already

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
+import hmac
+import pickle
 import zlib
 
 import pytest
@@ -41,6 +44,21 @@ def test_what_is_hashed_with_an_address_in_it_is_noted(hash_it, what, observed) 
     found = notes.of("address")
     assert (what is None) == (not found)
     assert what is None or (what in found[0].detail and "0x" not in found[0].detail)
+
+
+@pytest.mark.parametrize("function", ["md5", "sha256", "sha512", "blake2b"])
+def test_hashlib_is_as_ever_while_it_is_observed(function, observed) -> None:
+    """Its functions are pickled by a name that is not the one in hashlib, and some are classes."""
+    before = getattr(hashlib, function)
+    name, module, signed = before.__name__, before.__module__, hmac.new(b"k", b"m", before).hexdigest()
+    observed(source)
+    now = getattr(hashlib, function)
+    assert pickle.loads(pickle.dumps(now)) is now and copy.deepcopy(now) is now
+    assert (now.__name__, now.__module__) == (name, module) and isinstance(now, type) is isinstance(
+        before, type
+    )
+    assert hmac.new(b"k", b"m", now).hexdigest() == signed
+    assert now(b"x", usedforsecurity=False).digest() == before(b"x").digest()
 
 
 def differing_texts(seeds: tuple[bytes, bytes] = (ONE, TWO), **columns):
