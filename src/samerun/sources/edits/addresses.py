@@ -142,7 +142,8 @@ def _filter_base(code: Code, place: Place) -> list[Edit]:
     For sets that only sets can stand for: differences, intersections.
     """
     file, node = place
-    base = _find_base(code, place, 0)
+    waited = _list_waited_for(code, place)
+    base = waited[0] if waited else _find_base(code, place, 0)
     parent = file.parent(node)
     if base is None or base[0] is not file or not isinstance(parent, (ast.Call, ast.For, ast.comprehension)):
         return []
@@ -155,13 +156,17 @@ def _filter_base(code: Code, place: Place) -> list[Edit]:
     return [replace_node(file, node, f"[{inner}]")]
 
 
+def _list_waited_for(code: Code, place: Place) -> list[Place]:
+    """The futures that were given to the `wait` which gave a set of them."""
+    waits = sets.find_waits(code, place)
+    calls = [(file, node.value if isinstance(node, ast.Await) else node) for file, node in waits]
+    given = [(file, call.args[0]) for file, call in calls if isinstance(call, ast.Call) and call.args]
+    return [item for item in given if _can_repeat(*item)]
+
+
 def _find_base(code: Code, place: Place, depth: int) -> Place | None:
     """What can be gone through again, in the same scope, and holds every element of a set in an order."""
     file, node = place
-    for other, wait in sets.find_waits(code, place):
-        given = wait.value if isinstance(wait, ast.Await) else wait
-        futures = given.args[:1] if isinstance(given, ast.Call) else []
-        return (other, futures[0]) if futures and _can_repeat(other, futures[0]) else None
     if isinstance(node, ast.Call) and file.called(node) in ("set", "frozenset") and len(node.args) == 1:
         inner = (file, node.args[0])
         if sets.is_set(code, inner):

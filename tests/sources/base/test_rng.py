@@ -1,4 +1,4 @@
-"""Covers of `base/rng.py` what is drawn from a generator that the script seeds afterwards."""
+"""What is drawn from a generator that the script seeds afterwards."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from samerun.runs.difference import Strength
 from samerun.sources.numpy_global import NumpyGlobal
 
-from .differences import ONE, TWO, batch, row, side
+from ..differences import ONE, TWO, batch, row, side
 
 source = NumpyGlobal()
 START = {"a": b"3" * 16, "b": b"4" * 16}
