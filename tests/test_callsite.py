@@ -111,6 +111,14 @@ def test_an_installed_program_started_by_name_is_the_users_unless_it_works_for_o
     assert done.stdout.split()[0] == (f"{name}/__main__.py:6" if is_users else "None"), done.stderr
 
 
+@pytest.mark.parametrize("name", ["<class 'networkx.utils.decorators.argmap'> compilation 5", "<made>"])
+def test_code_that_a_library_generates_is_walked_through(name):
+    made = {}
+    exec(compile("def call(find):\n    return find()\n", name, "exec"), made)
+    frame = made["call"](callsite.find_user_frame)
+    assert callsite.call_site(frame).startswith("tests/test_callsite.py:")
+
+
 def test_the_machinery_of_imports_is_not_the_users(tmp_path, monkeypatch):
     package = tmp_path / "site-packages"
     package.mkdir()

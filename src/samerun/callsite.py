@@ -144,7 +144,8 @@ def _classify(frame: FrameType) -> int:
     name = _find_file(frame)
     if name in _kinds:
         return _kinds[name]
-    if name.startswith("<") and name.endswith(">"):
+    # NetworkX calls what it generates "<class 'networkx.utils.decorators.argmap'> compilation 5"
+    if name.startswith("<") and not name.endswith(".py"):
         if name.startswith("<frozen "):
             kind = _THROUGH if name[8:-1] in PASSTHROUGH else _END
         elif name == "<string>":

@@ -64,11 +64,16 @@ if now - begun > 10: evaluate()
 if loss < best: print(time.time() - start)
 took = time.time() - start
 def is_over(): return time.monotonic() - start > 10
+for way in ways: times[way] = time.perf_counter() - start
+fastest = min(times, key=times.get)
+for way in ways: spent.append(time.perf_counter() - start)
+print(sum(spent) / len(spent))
 """
 
 
 @pytest.mark.parametrize(
-    ("line", "decides"), [(2, True), (3, False), (4, True), (6, False), (7, False), (8, True)]
+    ("line", "decides"),
+    [(2, True), (3, False), (4, True), (6, False), (7, False), (8, True), (9, True), (11, False)],
 )
 def test_a_clock_runs_free_where_a_branch_compares_it(tmp_path: Path, line: int, decides: bool) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)

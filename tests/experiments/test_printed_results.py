@@ -134,3 +134,27 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
 
 def test_equal_lines_leave_nothing_to_say(tmp_path: Path) -> None:
     assert describe_left_out(printed(tmp_path, "loss 1\nloss 2", "loss 2\nloss 1")) is None
+
+
+SAVED = ["step 1 loss 0.5", "saved step1.pt (0.01 s)", "step 2 loss 0.4", "saved step2.pt (0.02 s)"]
+
+
+@pytest.mark.parametrize(
+    ("text", "differs"),
+    [
+        ("step 1 loss 0.5saved step1.pt (0.03 s)\n\nstep 2 loss 0.4\nsaved step2.pt (0.02 s)", False),
+        ("saved step1.pt (0.02 s)step 1 loss 0.5\n\nsaved step2.pt (0.02 s)step 2 loss 0.4\n\n", False),
+        ("step 1 loss 0.6saved step1.pt (0.01 s)\n\nstep 2 loss 0.4\nsaved step2.pt (0.02 s)", True),
+        ("step 1 loss 0.5saved step1.pt (0.01 s)\n\nstep 2 loss 0.41\nsaved step2.pt (0.02 s)", True),
+        ("step 1 loss 0.5\nsaved step1.pt (0.01 s)\nstep 2 loss 0.45\nsaved step2.pt (0.02 s)", True),
+    ],
+)
+def test_lines_of_threads_that_ran_together_are_the_lines_that_they_are(tmp_path, text, differs) -> None:
+    """A thread, or another rank, prints between a line and its end."""
+    code = 'print(f"step {step} loss {loss}")\nprint(f"saved step{step}.pt ({took:.2f} s)")\n'
+    (tmp_path / "train.py").write_text(code)
+    lines = PrintingLines(Code(tmp_path, (), {"train.py": ""}))
+    for runs in ((text, "\n".join(SAVED)), ("\n".join(SAVED), text)):
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        assert (find_differing_results(printed(folder, *runs), lines) is not None) is differs

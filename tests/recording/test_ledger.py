@@ -45,6 +45,7 @@ def main():
     values = []
     for step, batch in enumerate(loader):
         if step == 1 and "shared" in more: random.random()  # shared
+        if step == 1 and "instance" in more: random._inst.random()  # instance
         if step == 1 and "object" in more: python.random()  # object
         if step == 1 and "global" in more: np.random.rand()  # global
         if step == 1 and "hidden" in more: np.random.mtrand._rand.rand()  # hidden
@@ -91,7 +92,19 @@ def line(word: str) -> str:
     return f"train.py:{found}"
 
 
-WORDS = ["shared", "object", "global", "hidden", "numpy", "legacy", "torch", "given", "own", "worker"]
+WORDS = [
+    "shared",
+    "instance",
+    "object",
+    "global",
+    "hidden",
+    "numpy",
+    "legacy",
+    "torch",
+    "given",
+    "own",
+    "worker",
+]
 
 
 @pytest.fixture(scope="module", params=["fork", pytest.param("spawn", marks=pytest.mark.slow)])
@@ -113,6 +126,7 @@ def drawn(runs):
     ("generator", "function", "at"),
     [
         ("python-random", "random.random", "# shared"),
+        ("python-random", "random.Random.random", "# instance"),
         ("python-random:generator", "random.Random.random", "# object"),
         ("numpy-global", "numpy.random.rand", "# global"),
         ("numpy-global", "numpy.random.RandomState.rand", "# hidden"),

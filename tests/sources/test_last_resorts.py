@@ -6,6 +6,7 @@ Covers `evidence/rows.py`, `memory_address.py` and `thread_scheduling.py`.
 import asyncio
 import importlib
 import multiprocessing.queues  # the source waits for its import
+import queue
 import sys
 import threading
 from multiprocessing.pool import ThreadPool
@@ -168,6 +169,21 @@ def test_the_queue_of_torchs_own_loader_is_not_noted(observed):
     data = TensorDataset(torch.arange(8.0))
     assert len(list(DataLoader(data, batch_size=2, num_workers=2))) == 4
     assert not notes.of("threads")
+
+
+def test_a_queue_that_was_found_empty_is_the_line(observed):
+    notes, waiting = observed(threads), queue.Queue()
+    for take in (waiting.get_nowait, lambda: waiting.get(timeout=0.01)):
+        with pytest.raises(queue.Empty):
+            take()
+    waiting.put(1)
+    assert waiting.get() == 1
+    assert [note.name for note in notes.of("threads")] == ["queue.Queue.get"] * 2
+    started = row("threads", "start", value=2.0, call_site="train.py:3")
+    empty = row("threads", "queue.Queue.get", value=2.0, call_site="train.py:9", detail=notes.rows[0].detail)
+    found = threads.recognise(batch(a=side(started, empty), b=side(started, empty)))
+    assert found.call_site == "train.py:9" and "did not wait" in found.text
+    assert threads.recognise(batch(a=side(started), b=side(started))).call_site == "train.py:3"
 
 
 def test_threads_are_not_blamed_when_something_else_explains_it():

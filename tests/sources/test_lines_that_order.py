@@ -203,6 +203,44 @@ def test_a_loop_over_weak_references_is_the_line_of_their_order(tmp_path: Path) 
     assert told(seen(program)[1]) == (0.7, program.at("enumerate(cls.alive)"))
 
 
+@pytest.mark.parametrize(
+    ("wait", "loop", "by_address"),
+    [
+        ("done, late = wait(futures)", "for f in done", True),
+        ("done = wait(futures, timeout=9).done", "for f in done", True),
+        ("done = wait(futures)[0]", "for f in done", True),
+        ("done, late = wait(futures, return_when=ALL_COMPLETED)", "for f in done", True),
+        ("done, late = wait(futures, return_when='FIRST_COMPLETED')", "for f in done", False),
+        ("done, late = wait(futures)", "for f in futures", False),
+    ],
+)
+def test_the_futures_that_wait_gives_come_by_address(tmp_path, wait, loop, by_address) -> None:
+    """They are sets, whatever the order in which the futures were made or are done."""
+    text = f"""
+    from concurrent.futures import ALL_COMPLETED, wait
+    futures = [pool.submit(describe, item) for item in items]
+    {wait}
+    rows = []
+    {loop}:
+        rows.append(f.result())
+    """
+    program = Program(tmp_path, text)
+    found = told(seen(program, phase="data", what="input")[1])
+    assert found == ((0.7, program.at(loop)) if by_address else None)
+
+
+def test_futures_that_wait_gives_are_put_into_the_order_of_their_list(tmp_path) -> None:
+    text = """
+    from concurrent.futures import wait
+    futures = [pool.submit(describe, item) for item in items]
+    done, _ = wait(futures)
+    rows = [f.result() for f in done]
+    """
+    program = Program(tmp_path, text)
+    patched = program.mended("memory-address", site=program.at("for f in done"))
+    assert "for f in [item for item in dict.fromkeys(futures) if item in done]" in patched
+
+
 WRITES = """
 import json
 labels = list({row["label"].strip() for row in rows})

@@ -36,7 +36,7 @@ from samerun.sources.os_entropy import OsEntropy
 from samerun.sources.process_id import ProcessId
 
 from .differences import ONE, TWO, batch, operation, row, side
-from .mending import Program
+from .mending import Program, differing
 
 clock, entropy, identity = Clock(), OsEntropy(), ProcessId()
 
@@ -582,6 +582,27 @@ def test_what_samerun_reads_for_itself_is_no_evidence(observed):
     assert [note.call_site for note in notes.rows] == ["/home/somebody/train.py:2"]
 
 
+@pytest.mark.parametrize(
+    ("choose", "site"), [("min(times, key=times.get)", "train.py:5"), ("ways[0], print(times)", None)]
+)
+def test_the_fastest_of_several_ways_is_chosen_by_a_clock(tmp_path, choose, site):
+    script = f"""
+        import time
+        times = {{}}
+        for way in ways:
+            began = time.perf_counter()
+            times[way] = run(way) or time.perf_counter() - began
+        best = {choose}
+    """
+    program = Program(tmp_path, script)
+    read = differing("clock", "time.perf_counter", "train.py:5")
+    found = clock.recognise(program.difference(read, phase="forward", what="output"))
+    assert (found and found.call_site) == site
+    if site is not None:
+        drawn = dict(rng_first={"torch-cpu": 0}, drawn=frozenset({"torch-cpu"}))
+        assert clock.recognise(program.difference(read, phase="forward", what="output", **drawn)) is None
+
+
 def test_timers_are_noted_where_they_are_set(observed):
     notes = observed(clock)
     before = signal.signal(signal.SIGALRM, signal.SIG_IGN)
@@ -608,7 +629,11 @@ def test_a_timer_before_another_way_is_its_doing_and_beyond_its_control(tmp_path
     assert not clock.recognise(
         batch(a=also_read, b=also_read, kind="ended")
     ).beyond_control  # it is read there
-    assert clock.recognise(batch(a=timed, b=timed)) is None  # other values: of no time limit
+    within = clock.recognise(batch(a=timed, b=timed))  # it may have ended a loop before another one
+    assert (within.strength, within.call_site, within.beyond_control) == (0.4, "train.py:1", True)
+    read_a, read_b = (row("opened", "open", detail="x", digest=digest) for digest in (ONE, TWO))
+    assert clock.recognise(batch(a=side(timer, read_a), b=side(timer, read_b))) is None
+    assert clock.recognise(operation(a=timed, b=timed)) is None
     drawn = dict(drawn=frozenset({"torch-cpu"}), step=3, kind="ended")
     assert clock.recognise(batch(a=timed, b=timed, rng_first={"torch-cpu": 3}, **drawn)).beyond_control
     assert clock.recognise(batch(a=timed, b=timed, rng_first={"torch-cpu": 0}, **drawn)) is None

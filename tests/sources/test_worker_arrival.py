@@ -184,6 +184,12 @@ def _wait_for_pipes(count):
     connection.wait([here for here, _ in pipes], 5)
 
 
+def _receive(**of):
+    """Without a group it raises, which is as good: it was asked."""
+    with pytest.raises(ValueError):
+        torch.distributed.recv(torch.zeros(1), **of)
+
+
 def _call_back(**callbacks):
     with ThreadPool(2) as pool:
         pool.apply_async(int, **callbacks).get()
@@ -206,6 +212,9 @@ def _futures_wait(*args, **kwargs):
         (lambda: _call_back(), []),
         (lambda: _wait_for_pipes(2), ["connection.wait"]),
         (lambda: _wait_for_pipes(1), []),
+        (lambda: _receive(), ["recv"]),
+        (lambda: _receive(src=0), []),
+        (lambda: _receive(group_src=0), []),
     ],
 )
 def test_notes_who_takes_what_is_ready_first(use, names):

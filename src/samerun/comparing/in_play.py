@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 
 from samerun.comparing.pairing import RecordedRun, read
 from samerun.comparing.uncontrolled import SourceUse, is_controlled, list_uncontrolled
 from samerun.editing.edit import NoEdit
-from samerun.editing.index import index
-from samerun.editing.source_file import File
 from samerun.editing.user_program import Code
 from samerun.runs.source_lines import parse_site
 from samerun.runs.store import Run
 from samerun.sources.catalogue import find_sources
 from samerun.sources.clock import Clock
+from samerun.sources.edits.compared_reads import list_compared_reads
 from samerun.sources.edits.run_dependent_calls import reads_clock
 from samerun.sources.source import Kind
 from samerun.sources.worker_arrival import WorkerArrival
@@ -85,23 +83,9 @@ def _decides(sites: Collection[str], recorded: RecordedRun) -> bool:
     for path in {path for path, _ in parsed}:
         try:
             file = code.file(path)
-            compared = {node.lineno for node in _list_compared_reads(file)}
+            compared = {node.lineno for node in list_compared_reads(file)}
         except NoEdit:  # it is not known what the line does; most are there to measure
             continue
         if compared & {line for other, line in parsed if other == path}:
             return True
     return False
-
-
-def _list_compared_reads(file: File) -> Iterator[ast.expr]:
-    """The reads of a clock in what is compared by size, or in what was assigned to a name there."""
-    for compare in file.every(ast.Compare):
-        if not any(isinstance(item, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for item in compare.ops):
-            continue
-        for node in ast.walk(compare):
-            if isinstance(node, ast.expr) and reads_clock(file, node):
-                yield node
-            if isinstance(node, ast.Name):
-                for value in index(file).names[file.scope(node), node.id]:
-                    parts = (part for part in ast.walk(value) if isinstance(part, ast.expr))
-                    yield from (part for part in parts if reads_clock(file, part))

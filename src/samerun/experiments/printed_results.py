@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from samerun.experiments.printing_lines import PrintingLine, PrintingLines
@@ -70,7 +70,8 @@ def find_differing_results(runs: Sequence[Run], code: PrintingLines | None = Non
     for lines in others:
         if lines is None or lines == first:
             continue
-        found = _Judge(code or PrintingLines(None)).compare(*_subtract(first, lines))
+        alone = _separate(*_subtract(first, lines), {_leave_out_values(line) for line in first | lines})
+        found = _Judge(code or PrintingLines(None)).compare(*alone)
         if found is not None:
             return found
     return None
@@ -155,6 +156,51 @@ def _leave_out_ignored(line: str, ignored: IgnoredNames, left_out: dict[LeftOut,
         return "*"
 
     return _NUMBER.sub(replace, line)
+
+
+def _separate(
+    ones: Sequence[str], others: Sequence[str], forms: Collection[str]
+) -> tuple[list[str], list[str]]:
+    """The lines that only one of two runs printed, where two that ran together are the two that they are.
+
+    `print` writes a line and its end one after the other, so that threads, and ranks, get in between. A line
+    is taken apart where its one part stands alone in the other run, and its other part is of the form of
+    a line that is printed too (`forms`: those of all lines, without their values).
+    """
+    left, rest = _take_apart(ones, others, forms)
+    right, left = _take_apart(rest, left, forms)
+    return left, right
+
+
+def _take_apart(
+    lines: Sequence[str], others: Sequence[str], forms: Collection[str]
+) -> tuple[list[str], list[str]]:
+    waiting, rest, kept = deque(lines), list(others), []
+    while waiting:
+        line = waiting.popleft()
+        parts = ((other, part) for other in rest if (part := _find_other_part(line, other, forms)))
+        found = next(parts, None)
+        if found is None:
+            kept.append(line)
+        else:
+            rest.remove(found[0])
+            waiting.appendleft(found[1])
+    return kept, rest
+
+
+def _find_other_part(line: str, part: str, forms: Collection[str]) -> str | None:
+    """What is left of a line without its part at either end; not where that cuts a number or a word."""
+    if len(part) >= len(line):
+        return None
+    if line.startswith(part):
+        other, seam = line[len(part) :], (part[-1], line[len(part)])
+    elif line.endswith(part):
+        other, seam = line[: -len(part)], (line[-len(part) - 1], part[0])
+    else:
+        return None
+    cut = all(side.isdigit() or side in ".-+" for side in seam) or all(side.isalpha() for side in seam)
+    other = other.strip()
+    return None if cut or _leave_out_values(other) not in forms else other
 
 
 def _subtract(one: Counter[str], other: Counter[str]) -> tuple[list[str], list[str]]:

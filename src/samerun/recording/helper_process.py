@@ -19,7 +19,7 @@ from samerun.runs.secrets_in_text import hide_secrets
 from samerun.runs.trace import TraceWriter
 
 _REPORTED = frozenset(
-    {"draw", "seed", "unseeded", "entropy", "clock", "identity", "system", "listing", "written"}
+    {"draw", "seed", "unseeded", "entropy", "clock", "identity", "address", "system", "listing", "written"}
 )
 _MOST = 2000  # rows
 

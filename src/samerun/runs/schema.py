@@ -62,6 +62,7 @@ EVIDENCE = (
     "entropy",  # a read of the operating system's entropy
     "clock",  # a read of a clock by the user's code; name is the function
     "identity",  # a read of process id, host name, user, id() of an object; name is the function
+    "address",  # a text that holds an object's address was hashed by the user's code; name is the function
     "system",  # what the system has now, read by the user's code; name is the function, detail may be STEADY
     "listing",  # a folder listed: digest is of the order, inputs of the sorted names, detail the path
     "opened",  # a file opened to read: digest of its content (None: too big), value its size, detail the path

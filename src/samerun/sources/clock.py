@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import ast
 import datetime
 import re
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from samerun import callsite, wrapping
 from samerun.answers import Answers, find_direct_site
-from samerun.runs.difference import Difference, Evidence, Strength
+from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.plan import Control
 from samerun.sources.base.system_value import World
+from samerun.sources.evidence import rows
 from samerun.sources.patching import attribute, datetime_now, derived_clocks
 from samerun.sources.patching.derived_clocks import patch_new
 from samerun.sources.patching.replayed_calls import Asked, replay_calls
 from samerun.sources.source import Journal, Settings, Undo, Variant
 from samerun.wrapping import Around, Parameter
+
+if TYPE_CHECKING:
+    from samerun.editing.source_file import File
+    from samerun.editing.user_program import Code
 
 _START_NS = 1_767_225_600_000_000_000  # 2026-01-01T00:00:00Z
 _STEP_NS = 10_000_000  # ten milliseconds a call, about a small training step
@@ -149,11 +155,44 @@ class Clock(World):
             or self.branching(difference) is not None
             or min(earlier, default=difference.step) < difference.step
         ):
-            return super().recognise(difference)
+            found = super().recognise(difference)
+            return found or self._interrupted(difference, timers) or self._measured(difference)
         last = timers[-1]
         text = f"{last.name} at {last.call_site} sets a time limit, and the runs took different branches"
         advice = "end the training after a number of steps instead of a time"
         return Evidence(self.id, Strength.STRONG, text, last.call_site, advice, beyond_control=True)
+
+    def _measured(self, difference: Difference) -> Evidence | None:
+        """What it gave is compared, so that the code takes one way or another: the fastest, say."""
+        if self._is_explained(difference):
+            return None
+        from samerun.sources.edits.compared_reads import list_compared_reads
+
+        code = rows.read_code(difference.a)
+        sites = set() if code is None else _list_sites(code, list_compared_reads)
+        reads = [row for row in self.reads(difference) if row.call_site in sites]
+        if not reads:
+            return None
+        text = (
+            f"what {reads[-1].name} gives at {reads[-1].call_site} is compared, and nothing else explains it"
+        )
+        advice = "keep times out of what the training does: choose by a number that is the same each time"
+        return Evidence(self.id, Strength.PLAUSIBLE, text, reads[-1].call_site, advice)
+
+    @staticmethod
+    def _is_explained(difference: Difference) -> bool:
+        origin = difference.origin
+        kernel = origin is not None and origin.inputs_equal and not origin.draws_other_size
+        return kernel or rows.is_explained(difference) or bool(rows.list_differing(difference, "seed"))
+
+    def _interrupted(self, difference: Difference, timers: Sequence[Row]) -> Evidence | None:
+        """A timer acts in the middle of a loop, which goes on another way: the same records of other data."""
+        if not timers or self._is_explained(difference):
+            return None
+        last = timers[-1]
+        text = f"{last.name} at {last.call_site} sets a time limit, and nothing else explains the difference"
+        advice = "let a number of steps decide instead of a time"
+        return Evidence(self.id, Strength.PLAUSIBLE, text, last.call_site, advice, beyond_control=True)
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note each read by the user's code, and each timer that it sets."""
@@ -171,6 +210,13 @@ class Clock(World):
 
         undos.append(datetime_now.replace(date))
         return attribute.undo_all(undos)
+
+
+def _list_sites(code: Code, find: Callable[[File], Iterable[ast.expr]]) -> set[str]:
+    sites: set[str] = set()
+    for file in code.files:
+        sites |= {file.site(node.lineno) for node in find(file)}
+    return sites
 
 
 def _list_asked() -> list[Asked]:

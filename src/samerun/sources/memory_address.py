@@ -12,7 +12,8 @@ from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.sources.evidence import rows
 from samerun.sources.evidence.hash_order import read_hashing
 from samerun.sources.hash_seed import is_same_in
-from samerun.sources.source import Kind, Source
+from samerun.sources.patching import address_texts
+from samerun.sources.source import Journal, Kind, Source, Undo
 
 if TYPE_CHECKING:
     from samerun.editing.source_file import File
@@ -26,18 +27,26 @@ _UNSURE = (
 
 
 class MemoryAddress(Source):
-    """`id(x)`, `data_ptr()`, and the hash of objects without `__hash__` of their own, in sorting or sets."""
+    """`id(x)`, `data_ptr()`, objects hashed by where they lie, and texts that hold an address."""
 
     id = "memory-address"
     summary = "an order or a value that comes from where objects lie in memory"
     advice = "sort by a name instead of id(), and give objects in sets their own __hash__ and __eq__"
     kind = Kind.MEMORY
     controllable = False
+    also_hooks_into = address_texts.MODULES
+
+    def __init__(self) -> None:
+        self._observed: set[str] = set()  # the modules that are seen to already
+
+    def observe(self, journal: Journal) -> Undo | None:
+        """Note where a number is made of a text that holds an address."""
+        return address_texts.note_hashed(journal, self._observed)
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """The code makes an order out of addresses, and no generator, file or folder differed first."""
         origin = difference.origin
-        seeded = self._seeded(difference)
+        seeded = self._seeded(difference) or self._hashed(difference)
         if seeded is not None:
             return seeded
         if (origin is not None and origin.inputs_equal) or rows.is_explained(difference):
@@ -82,6 +91,22 @@ class MemoryAddress(Source):
         seed, site = found
         text = f"{seed.name} got another seed in each run, at {seed.call_site}, made of an address at {site}"
         return Evidence(self.id, Strength.SEEN, text, site)
+
+    def _hashed(self, difference: Difference) -> Evidence | None:
+        """A text that was hashed holds the address of an object, and a seed differs, or no generator does."""
+        origin = difference.origin
+        hashed = rows.list_unequal(difference, "address")
+        seed = rows.find_first_differing(difference, "seed")
+        if not hashed or (origin is not None and origin.inputs_equal and not origin.draws):
+            return None
+        if seed is None and rows.has_rng_difference(difference):
+            return None
+        row = hashed[0]
+        text = f"{row.name} at {row.call_site} hashes a text that holds an address: <{row.detail} at 0x…>"
+        advice = "leave functions and objects out of what is hashed, or name them: fn.__qualname__"
+        return Evidence(
+            self.id, Strength.PLAUSIBLE if seed is None else Strength.STRONG, text, row.call_site, advice
+        )
 
     def _ordered(self, site: str, strength: Strength) -> Evidence:
         comes = "may come" if strength == _UNSURE else "comes"

@@ -23,7 +23,7 @@ from samerun.wrapping import Around
 
 
 class SystemReads(World):
-    """Load, memory, free space, ports, times of files, names of temporary files, answers of servers.
+    """Load, memory, space, ports, times of files, temporary names, what servers and programs answer.
 
     What the user's own lines read is noted with a digest: a read that gave the same in both runs is no cause.
     There is no control, since no other value would be true; a recorded run's values can be given again.
@@ -44,7 +44,7 @@ class SystemReads(World):
     words = re.compile(
         r"os\.(sysconf|(process_)?cpu_count|sched_getaffinity|times|f?statvfs|getloadavg)\(|getrusage|disk_usage"
         r"|psutil\.|getsockname|getaddrinfo|gethostbyname|mk[sd]?temp\(|TemporaryFile|TemporaryDirectory"
-        r"|get_ident|get_native_id|st_[amc]time|st_ino|get[amc]time\(|urlopen|requests\.|(?i:\brandom(blob)?\(\).*[\"'])"
+        r"|get_ident|get_native_id|st_[amc]time|st_ino|get[amc]time\(|urlopen|check_output\(|\bgetoutput\(|requests\.|(?i:\brandom(blob)?\(\).*[\"'])"
     )
 
     def __init__(self) -> None:
@@ -120,7 +120,8 @@ class SystemReads(World):
             if call.cannot_keep or packed is UNKNOWN:
                 answers.part(self.id, call.shown, site, call.cannot_keep or "it gives no plain value")
                 return value
-            name = call.shown if "." in call.path else name_call(call.shown, args, kwargs)
+            plain = call.named or "." in call.path  # what a program was given may hold a password
+            name = call.shown if plain else name_call(call.shown, args, kwargs)
             return call.restore(answers.ask(self.id, name, lambda: packed, site), value)
 
         return replay

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _TAKEN = "Queue.get"
 _GIVING = "apply map starmap imap imap_unordered apply_async map_async starmap_async".split()  # noqa: SIM905
+_NOT_READY = "the queue was empty"
 _SHARING = "multiprocessing.Process.start"
 _SHARED = (
     "multiprocessing.sharedctypes",
@@ -47,6 +48,7 @@ class ThreadScheduling(Source):
     controllable = False
     hooks_into = "threading"
     also_hooks_into = (
+        "queue",
         "multiprocessing.queues",
         "multiprocessing.process",
         "multiprocessing.pool",
@@ -61,6 +63,7 @@ class ThreadScheduling(Source):
         undos: list[Undo] = []
         for module, holds, watch in (
             ("threading", "Thread", _note_threads),
+            ("queue", "Queue", _note_empty_queues),
             ("multiprocessing.queues", "SimpleQueue", _note_queues),
             ("multiprocessing.process", "BaseProcess", _note_processes),
             ("multiprocessing.pool", "ThreadPool", _note_thread_pools),
@@ -94,6 +97,7 @@ class ThreadScheduling(Source):
         if origin is not None and (origin.inputs_equal or origin.draws):
             return None
         found = max(difference.a.rows("threads"), key=lambda row: row.value or 0, default=None)
+        found = next((row for row in difference.a.rows("threads") if row.detail == _NOT_READY), found)
         most = 0.0 if found is None else found.value or 0.0
         if found is None or most <= 1 or rows.has_rng_difference(difference):
             return None
@@ -105,6 +109,8 @@ class ThreadScheduling(Source):
         if difference.a.rows("arrival"):  # the order in which results are taken is another source's
             text = f"{alive}, which may share more than the order in which their results are taken"
             return Evidence(self.id, Strength.LAST_RESORT, text, found.call_site)
+        if found.detail == _NOT_READY:
+            alive = f"{most:.0f} Python threads were alive, and {found.name} found nothing and did not wait"
         if found.name == _SHARING:
             alive = f"{most:.0f} processes were alive that share memory"
         text = f"{alive}, and nothing else that was recorded explains it"
@@ -153,6 +159,28 @@ def _note_queues(journal: Journal) -> Undo:
         return wrap_attribute(kind, "get", get)
 
     return attribute.undo_all([wrapped(queues.Queue), wrapped(queues.SimpleQueue)])
+
+
+def _note_empty_queues(journal: Journal) -> Undo:
+    """Each line that asked a queue of threads and went on without an answer: what it had been was a race."""
+    import queue
+
+    seen: set[tuple[CodeType, int]] = set()
+
+    def get(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            return original(*args, **kwargs)
+        except queue.Empty:
+            caller = sys._getframe(2)
+            place = caller.f_code, caller.f_lineno
+            if place not in seen and not _stands_by(caller):
+                seen.add(place)
+                alive = threading.active_count()
+                journal.note("threads", "queue.Queue.get", value=alive, detail=_NOT_READY, user_only=True)
+            raise
+
+    # get_nowait calls get, from code that is not the user's
+    return undo_all([wrap_attribute(queue.Queue, name, get) for name in ("get", "get_nowait")])
 
 
 def _note_processes(journal: Journal) -> Undo:

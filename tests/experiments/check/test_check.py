@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from samerun.experiments.check import zoom
 from samerun.experiments.check.check import check
 from samerun.experiments.check.result import CheckResult
 from samerun.experiments.progress import Listener
 from samerun.experiments.request import Request
 from samerun.experiments.runner import Runner
+from samerun.runs.difference import Difference
 from samerun.runs.plan import Control
 from samerun.runs.store import Store
 
@@ -375,3 +378,9 @@ def test_a_printed_result_that_differs_counts_without_any_step(tmp_path: Path) -
     result = checked(Script(steps=0, operations=5, prints=prints), tmp_path, confirm=False)
     assert result.verdict == "differs"
     assert where(result)[1:] == ("end", "printed")
+
+
+def test_a_program_that_trains_after_another_one_is_not_stopped_before_it_begins() -> None:
+    first = Difference(step=3, phase="data", what="input")
+    assert zoom.stop_after(first) == 3
+    assert zoom.stop_after(replace(first, process="rank0.8e0570bd.1")) is None

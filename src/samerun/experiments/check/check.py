@@ -10,6 +10,7 @@ from samerun.comparing.compare_runs import compare_whole
 from samerun.comparing.comparison import Comparison, list_left_out
 from samerun.comparing.in_play import list_free_running, list_ids
 from samerun.comparing.pairing import read
+from samerun.comparing.unexplained_inputs import describe_unexplained
 from samerun.experiments import run_outcome, scope
 from samerun.experiments.check import without_steps
 from samerun.experiments.check.confirm import Proof, explain_and_confirm
@@ -129,7 +130,9 @@ def _differs(
     else:
         closer, findings = _look_closer(trials, first, pair, partings)
     failure = run_outcome.explain_failure(runs, parted=True)
-    notes = (*result.notes, *list_agreeing(comparisons), closer.note, failure, *findings.notes)
+    unseen = describe_unexplained(read(runs[0]))  # said of runs that agree: it may be the cause here
+    kept = (note for note in result.notes if note != unseen)
+    notes = (*kept, *list_agreeing(comparisons), closer.note, failure, *findings.notes)
     return replace(
         result,
         verdict="differs",

@@ -124,8 +124,11 @@ def choose_window(difference: Difference) -> tuple[int, int]:
 def stop_after(difference: Difference) -> int | None:
     """The last step that a run needs to show this difference, None for all of them.
 
-    What happens between two steps (an evaluation, a file saved) is whole only once the next step is.
+    What happens between two steps (an evaluation, a file saved) is whole only once the next step is. Where
+    several programs of a command train, to stop at a step of one is to stop before a later one begins.
     """
+    if "." in difference.process:  # not the first to train: "rank0.8e0570bd.1"
+        return None
     if difference.what == "end" or difference.phase == "end" or difference.kind == "ended":
         return None
     between = difference.phase == "evaluation" or difference.what == "saved"

@@ -144,21 +144,28 @@ def _digest(value: Any) -> bytes:
 
 
 def observe_random(draws: Draws, module: types.ModuleType) -> None:
-    """Wrap the functions of `random`, which are methods of one hidden instance, and those of its class."""
+    """Wrap the functions of `random`, which are methods of one hidden instance, and those of its class.
+
+    Libraries draw from that instance without the functions: it is NetworkX's `seed=None`.
+    """
     shared = Generator(PythonRandom.id, PythonRandom().digest)
     hidden: random.Random = random._inst
+
+    def find_generator(self: random.Random) -> Generator | None:
+        return shared if self is hidden else _make_generator(self)
+
     for name, function in list(vars(module).items()):
         if _draws(name) and callable(function) and getattr(function, "__self__", None) is hidden:
             wrapping.wrap_attribute(module, name, _wrap_function(draws, shared, f"random.{name}"))
     for name in dir(random.Random):
         if _draws(name) and callable(getattr(random.Random, name)):
             wrapping.wrap_attribute(
-                random.Random, name, _wrap_method(draws, f"random.Random.{name}", _make_generator)
+                random.Random, name, _wrap_method(draws, f"random.Random.{name}", find_generator)
             )
 
 
 def _make_generator(self: random.Random) -> Generator | None:
-    if self is random._inst or isinstance(self, random.SystemRandom) or not isinstance(self, random.Random):
+    if isinstance(self, random.SystemRandom) or not isinstance(self, random.Random):
         return None  # the system's entropy has no state
     return Generator(f"{PythonRandom.id}:generator", lambda: digest.digest_value(self.getstate()))
 

@@ -119,7 +119,16 @@ class Rng(Source):
             return Evidence(self.id, Strength.STRONG, text, unseeded.call_site)
         if first is not None and first <= difference.step and self.id in difference.drawn:
             return self._from_state(difference, first)
-        return self._in_a_helper(difference)
+        return self._before_seeding(difference) or self._in_a_helper(difference)
+
+    def _before_seeding(self, difference: Difference) -> Evidence | None:
+        """Drawn from while nobody had seeded it, as in an import; its states agree by now."""
+        draw = _find_first_draw(self.id, difference)
+        if draw is None or difference.in_workers or not _rows.is_first_draw(difference.a, draw):
+            return None
+        text = f"other numbers were drawn from it{_format_site(draw.call_site)}, before it was seeded"
+        fed = difference.phase in self.feeds
+        return Evidence(self.id, Strength.STRONG if fed else Strength.PLAUSIBLE, text, draw.call_site)
 
     def _in_a_helper(self, difference: Difference) -> Evidence | None:
         """Drawn from by a program that the command runs, whose files the training may read."""
@@ -136,10 +145,10 @@ class Rng(Source):
         )
 
     def _from_state(self, difference: Difference, first: int) -> Evidence | None:
-        reseeded = self._reseeded(difference)
-        if reseeded is not None:
+        reseeded, draw = self._reseeded(difference), _find_first_draw(self.id, difference)
+        # where its own draw comes first, the seed was made of that: one rank draws it for all of them
+        if reseeded is not None and not (draw and _rows.is_first_draw(difference.a, draw)):
             return self._given(reseeded)
-        draw = _find_first_draw(self.id, difference)
         if draw is not None:
             text = f"its first differing draw is in step {draw.step}{_format_site(draw.call_site)}"
             return Evidence(self.id, Strength.SEEN, text, draw.call_site)

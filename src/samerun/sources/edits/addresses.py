@@ -91,6 +91,7 @@ def _find_gone_through(code: Code) -> Iterator[Place]:
         if not are_texts(code, (file, node)):
             yield file, node
     yield from (place for place in sets.find_popped(code) if not are_texts(code, place))
+    yield from sets.find_ordered_waits(code)
 
 
 def _written_in_order(file: File, maker: ast.Set | ast.SetComp, as_list: bool) -> list[Edit]:
@@ -141,7 +142,8 @@ def _filter_base(code: Code, place: Place) -> list[Edit]:
     For sets that only sets can stand for: differences, intersections.
     """
     file, node = place
-    base = _find_base(code, place, 0)
+    waited = _list_waited_for(code, place)
+    base = waited[0] if waited else _find_base(code, place, 0)
     parent = file.parent(node)
     if base is None or base[0] is not file or not isinstance(parent, (ast.Call, ast.For, ast.comprehension)):
         return []
@@ -152,6 +154,14 @@ def _filter_base(code: Code, place: Place) -> list[Edit]:
     if isinstance(parent, ast.Call) and file.called(parent) == "list" and parent.args == [node]:
         return [replace_node(file, parent, f"[{inner}]")]
     return [replace_node(file, node, f"[{inner}]")]
+
+
+def _list_waited_for(code: Code, place: Place) -> list[Place]:
+    """The futures that were given to the `wait` which gave a set of them."""
+    waits = sets.find_waits(code, place)
+    calls = [(file, node.value if isinstance(node, ast.Await) else node) for file, node in waits]
+    given = [(file, call.args[0]) for file, call in calls if isinstance(call, ast.Call) and call.args]
+    return [item for item in given if _can_repeat(*item)]
 
 
 def _find_base(code: Code, place: Place, depth: int) -> Place | None:

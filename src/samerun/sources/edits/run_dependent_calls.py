@@ -74,6 +74,9 @@ SYSTEM = frozenset(
         "socket.getaddrinfo",
         "socket.gethostbyname",
         "urllib.request.urlopen",
+        "subprocess.check_output",
+        "subprocess.run",
+        "subprocess.getoutput",
     ]
 )
 ENTROPY = frozenset(

@@ -31,6 +31,7 @@ _METHODS = frozenset(
     {"join", "extend", "fromkeys", "array", "fromiter", "chain", "from_iterable", "deque", "Series"}
 )
 _DEEPEST = 5
+_WAITS = frozenset({"concurrent.futures.wait", "asyncio.wait"})
 
 
 def find_ordered_sets(code: Code) -> Iterator[Place]:
@@ -75,6 +76,40 @@ def find_ordered_weak_sets(code: Code) -> Iterator[Place]:
                 values = [value for _, value in find_given(code, (file, node))]
                 if any(isinstance(value, ast.Call) and get_last_name(value) == "WeakSet" for value in values):
                     yield file, node
+
+
+def find_ordered_waits(code: Code) -> Iterator[Place]:
+    """The sets of futures or tasks that `wait` gives and that something goes through: by their addresses."""
+    for file in code.files:
+        for node in file.every(ast.expr):
+            named = isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))
+            if not named or not _is_gone_through(file, node) or sort_before_use.is_unordered(file, node):
+                continue
+            if find_waits(code, (file, node)):
+                yield file, node
+
+
+def find_waits(code: Code, place: Place) -> list[Place]:
+    """The calls of `wait` for all that an expression has its futures from: `done` of `done, _ = wait(…)`."""
+    file, node = place
+    taken = (file, _take_whole(node))
+    given = [taken] if isinstance(taken[1], (ast.Call, ast.Await)) else find_given(code, taken)
+    return [item for item in ((other, _take_whole(value)) for other, value in given) if _waits_for_all(*item)]
+
+
+def _take_whole(node: ast.expr) -> ast.expr:
+    """Of `wait(…).done` and `wait(…)[0]` the call."""
+    is_part = isinstance(node, ast.Subscript) or getattr(node, "attr", None) in ("done", "not_done")
+    return node.value if isinstance(node, (ast.Subscript, ast.Attribute)) and is_part else node
+
+
+def _waits_for_all(file: File, node: ast.expr) -> bool:
+    if isinstance(node, ast.Await):
+        node = node.value
+    if not isinstance(node, ast.Call) or file.called(node) not in _WAITS:
+        return False
+    until = [*node.args[2:3], *(item.value for item in node.keywords if item.arg == "return_when")]
+    return all("ALL_COMPLETED" in ast.unparse(item) for item in until)
 
 
 def find_popped(code: Code) -> Iterator[Place]:

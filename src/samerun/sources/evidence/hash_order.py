@@ -92,7 +92,8 @@ def _find_orders(side: Side, files: Collection[str] | None) -> tuple[Order, ...]
     try:
         gone_through = (*sets.find_ordered_sets(code), *sets.find_popped(code), *sets.hashes(code))
         found = [make(file, node, sets.classify_elements(code, (file, node))) for file, node in gone_through]
-        return (*found, *(make(*place, "object") for place in sets.find_ordered_weak_sets(code)))
+        by_address = (*sets.find_ordered_weak_sets(code), *sets.find_ordered_waits(code))
+        return (*found, *(make(*place, "object") for place in by_address))
     except (LookupError, ValueError, AttributeError, TypeError, RecursionError):
         return ()  # code of a form that was not thought of: what `_read` found must do
 

@@ -67,6 +67,13 @@ def list_unequal(difference: Difference, what: str) -> list[Row]:
     ]
 
 
+def is_first_draw(side: Side, draw: Row) -> bool:
+    """Whether a draw found its generator in the state with which the process began: nobody had seeded it."""
+    states = (row for row in side.rows("rng", draw.name) if row.process == draw.process)
+    first = next(states, None)
+    return first is not None and draw.inputs == int.from_bytes((first.digest or b"")[:8], "little")
+
+
 def is_in_helper(row: Row) -> bool:
     """Whether a program wrote it that the command runs and that never trains."""
     return f".{HELPER}" in row.process

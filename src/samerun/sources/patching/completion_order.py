@@ -4,6 +4,7 @@ https://docs.python.org/3/library/concurrent.futures.html#concurrent.futures.as_
 https://docs.python.org/3/library/asyncio-task.html#asyncio.as_completed
 https://docs.python.org/3/library/multiprocessing.html#multiprocessing.pool.Pool.imap_unordered
 https://docs.python.org/3/library/multiprocessing.html#multiprocessing.connection.wait
+https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.recv
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ MODULES = {  # and what they have for it
     "asyncio": "as_completed",
     "multiprocessing.pool": "Pool",
     "multiprocessing.connection": "wait",
+    "torch.distributed": "recv",
 }
 ORDERED = frozenset(("as_completed", "imap_unordered"))  # what `keep_order` takes hold of
+_RECEIVE = ("recv", "irecv")
 _CALLBACKS = ("apply_async", "map_async", "starmap_async")
 
 
@@ -52,6 +55,10 @@ def note_uses(module: str, journal: Journal) -> Undo:
         )
     if module == "multiprocessing.connection":
         return wrapping.wrap_attribute(owner, "wait", note("connection.wait", _has_several))
+    if module == "torch.distributed":
+        return wrapping.undo_all(
+            [wrapping.wrap_attribute(owner, name, note(name, _takes_from_any)) for name in _RECEIVE]
+        )
     return wrapping.undo_all(
         [
             wrapping.wrap_attribute(owner, "as_completed", note("as_completed", _always)),
@@ -62,7 +69,7 @@ def note_uses(module: str, journal: Journal) -> Undo:
 
 def keep_order(module: str) -> Undo:
     """Hand results over as they were asked for, by what `ORDERED` names."""
-    if module == "multiprocessing.connection":
+    if module in ("multiprocessing.connection", "torch.distributed"):
         return lambda: None
     if module == "multiprocessing.pool":
         pool: Any = sys.modules[module].Pool
@@ -90,6 +97,12 @@ def _has_callback(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 def _has_several(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     waited = wrapping.Parameter("object_list", 0).of(args, kwargs, ())
     return isinstance(waited, Sized) and len(waited) > 1
+
+
+def _takes_from_any(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether `recv` names no rank to receive from: then it takes what comes first, from whomever."""
+    named = wrapping.Parameter("src", 1).of(args, kwargs, None), kwargs.get("group_src")
+    return named == (None, None)
 
 
 def _returns_early(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

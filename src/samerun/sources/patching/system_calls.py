@@ -12,6 +12,7 @@ from typing import Any
 
 from samerun import callsite
 from samerun.answers import find_direct_site, find_site
+from samerun.sources.patching import programs
 
 NOTHING: Any = object()  # this call asks for nothing that changes from run to run
 UNKNOWN: Any = object()  # it does, and what it gives is not known yet
@@ -114,6 +115,14 @@ def _put_body(kept: Any, real: bytes) -> bytes:
     return kept if isinstance(kept, bytes) and len(kept) == len(real) else real
 
 
+def _or_nothing(take: Callable[[Any, Any], Any]) -> Callable[[tuple[Any, ...], Any], Any]:
+    def taken(args: tuple[Any, ...], value: Any) -> Any:
+        found = take(args[0] if args else None, value)
+        return NOTHING if found is None else found
+
+    return taken
+
+
 _PORT = "an address or a port must be one that is there now"
 _DRAWN = "what a database draws is its own"
 
@@ -130,6 +139,8 @@ def _list_calls() -> Iterator[Call]:
     yield Call("threading", "get_native_id")  # not get_ident, which threading itself asks all the time
     yield Call("resource", "getrusage")
     yield from _list_calls_that_reach_out()
+    for module, path, take, put in programs.CALLS:
+        yield Call(module, path, named=programs.NAMED, take=_or_nothing(take), put=put)
     for name in ("cpu_count", "boot_time"):
         yield Call("psutil", name, steady=True)
     for name in (*_PSUTIL, *(f"Process.{name}" for name in _PROCESS)):

@@ -1,0 +1,49 @@
+"""What is drawn from a generator that the script seeds afterwards."""
+
+from __future__ import annotations
+
+import pytest
+
+from samerun.runs.difference import Strength
+from samerun.sources.numpy_global import NumpyGlobal
+
+from ..differences import ONE, TWO, batch, row, side
+
+source = NumpyGlobal()
+START = {"a": b"3" * 16, "b": b"4" * 16}
+
+
+def found(drew_at_start: bool = True, seeds: tuple[bytes, bytes] = (ONE, ONE), **columns):
+    sides = {}
+    for name, drawn, seed in (("a", ONE, seeds[0]), ("b", TWO, seeds[1])):
+        state = START[name] if drew_at_start else b"5" * 16
+        sides[name] = side(
+            row("rng", source.id, digest=START[name]),
+            row("seed", "np.random.seed", call_site="train.py:9", digest=seed),
+            row(
+                "draw",
+                source.id,
+                call_site="augment.py:4",
+                digest=drawn,
+                inputs=int.from_bytes(state[:8], "little"),
+            ),
+        )
+    return source.recognise(batch(**sides, **columns))
+
+
+def test_what_was_drawn_as_a_module_was_imported_is_the_line_though_the_states_agree_by_then() -> None:
+    evidence = found()
+    assert evidence is not None
+    assert (evidence.strength, evidence.call_site) == (Strength.STRONG, "augment.py:4")
+    assert "before it was seeded" in evidence.text
+
+
+def test_a_draw_after_the_seeding_is_no_such_thing() -> None:
+    assert found(drew_at_start=False) is None
+
+
+@pytest.mark.parametrize(("at_start", "site"), [(True, "augment.py:4"), (False, "train.py:9")])
+def test_a_seed_that_the_generator_itself_gave_is_followed_back_to_that_draw(at_start, site) -> None:
+    differs = dict(seeds=(ONE, TWO), rng_first={source.id: 0}, drawn=frozenset({source.id}))
+    evidence = found(at_start, **differs)
+    assert evidence is not None and evidence.call_site == site
