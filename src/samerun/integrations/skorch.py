@@ -32,6 +32,7 @@ class SameRun(Callback):
         training_state.seed_from_here(self.seed, self.mode)
         self.inside_ = False
         self.loaded_: Any = None
+        self.digest_: dict[str, int] = {}
         return self
 
     def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **others: Any) -> None:
@@ -41,7 +42,8 @@ class SameRun(Callback):
 
     def on_epoch_begin(self, net: Any, **others: Any) -> None:
         """Restore what `LoadInitState` brought."""
-        self.inside_, self.digest_ = False, {}
+        self.inside_ = False
+        self.digest_ = {}
         loaded, self.loaded_ = self.loaded_, None
         if loaded is not None:
             training_state.restore_rank(loaded, [])
