@@ -37,7 +37,7 @@ faults: $(READY)  ## diagnose on scripts with planted faults: what is found, wha
 	$(BIN)/python benchmarks/faults/score.py
 
 frameworks: .venv-frameworks/.ready  ## the same with Lightning, transformers and others, and the fidelity of their loaders
-	.venv-frameworks/bin/pytest -m slow tests/fidelity/test_frameworks.py
+	.venv-frameworks/bin/pytest -m slow tests/fidelity/test_frameworks.py tests/integrations/test_framework_*.py tests/integrations/test_ultralytics.py
 	.venv-frameworks/bin/python benchmarks/faults/score.py with_
 
 guests: .venv-guests/.ready  ## other people's test suites plain and recorded; clones them into .guests; an hour or two

@@ -11,6 +11,7 @@ SamerunError
 │   └── TraceError        a trace that cannot be read (truncated before its first batch, corrupt, …)
 ├── TensorFileError       a checkpoint or a file of tensors that is damaged, or that names code
 ├── TorchNeeded           torch is missing, or older than samerun works with (also an ImportError)
+├── FrameworkNeeded       the framework of an integration is not installed (also an ImportError)
 ├── StateError            a state that cannot be captured or restored whole
 └── RanksDisagree         ranks that must have the same have not
 
@@ -68,6 +69,10 @@ class TensorFileError(SamerunError):
 
 class TorchNeeded(SamerunError, ImportError):
     """torch is missing, or older than samerun works with."""
+
+
+class FrameworkNeeded(SamerunError, ImportError):
+    """The framework that a module of samerun.integrations is for is not installed."""
 
 
 class StateError(SamerunError):

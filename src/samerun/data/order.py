@@ -193,7 +193,7 @@ def _check(so_far: int | None, expected: int, epoch: int, start: int) -> None:
 def capture_held(sampler: Any, generator: torch.Generator | None) -> dict[str, Any]:
     """What a sampler (and those inside it) and a loader's generator hold, as plain values and tensors."""
     state: dict[str, Any] = {}
-    for path, holder in _walk_holders(sampler):
+    for path, holder in walk_holders(sampler):
         if callable(getattr(holder, "state_dict", None)):
             state[f"{path}.state_dict"] = holder.state_dict()
     for path, held in _walk_generators(sampler, generator):
@@ -210,21 +210,23 @@ def check_held(state: Mapping[str, Any], sampler: Any, generator: torch.Generato
             f"the state and the loader's sampler do not match: the sampler lacks {missing or 'nothing'}, the "
             f"state lacks {more or 'nothing'}; build the loader as it was when the state was saved"
         )
-    for path, holder in _walk_holders(sampler):
+    for path, holder in walk_holders(sampler):
         if isinstance(holder, Sampler):
             holder.check_state(state[f"{path}.state_dict"])
 
 
 def restore_held(state: Mapping[str, Any], sampler: Any, generator: torch.Generator | None) -> None:
-    """Put back what `capture_held` gave, once checked."""
-    for path, holder in _walk_holders(sampler):
+    """Put back what `capture_held` gave, or a part of it, once checked."""
+    for path, holder in walk_holders(sampler):
         if f"{path}.state_dict" in state:
             holder.load_state_dict(state[f"{path}.state_dict"])
     for path, held in _walk_generators(sampler, generator):
-        own_generators.write(held, state[path])
+        if path in state:
+            own_generators.write(held, state[path])
 
 
-def _walk_holders(sampler: Any) -> Iterator[tuple[str, Any]]:
+def walk_holders(sampler: Any) -> Iterator[tuple[str, Any]]:
+    """A sampler and those inside it, by where they are."""
     path, seen = "sampler", set()
     while sampler is not None and id(sampler) not in seen:
         seen.add(id(sampler))
@@ -239,7 +241,7 @@ def _walk_generators(sampler: Any, generator: torch.Generator | None) -> Iterato
     if generator is not None:
         seen.add(id(generator))
         yield "generator", generator
-    for path, holder in _walk_holders(sampler):
+    for path, holder in walk_holders(sampler):
         for name, value in sorted(getattr(holder, "__dict__", {}).items()):
             kinds = (torch.Generator, random.Random, numpy.random.Generator, numpy.random.RandomState)
             if isinstance(value, kinds) and id(value) not in seen:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -27,3 +28,20 @@ def test_without_torch_the_audit_is_left_out_and_that_is_said(tmp_path: Path, mo
     monkeypatch.setenv("PYTHONPATH", torches.missing(tmp_path))
     (line,) = audit_files(tmp_path, [Path("last.pt")])
     assert line.startswith("audit of checkpoints: left out, since samerun.state needs torch 2.6 or newer: ")
+
+
+def test_a_folder_of_a_framework_is_audited_as_a_whole(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    folder = tmp_path / "out" / "checkpoint-9"
+    folder.mkdir(parents=True)
+    for name in ("config.json", "trainer_state.json", "training_args.json"):
+        (folder / name).write_text(json.dumps({"global_step": 9, "hidden_size": 2}))
+    optimizer = torch.optim.Adam(torch.nn.Linear(2, 1).parameters())
+    torch.save(optimizer.state_dict(), folder / "optimizer.pt")
+    (folder / "model.safetensors").write_bytes(b"")
+    torch.save({"model": {}, "step": 3}, tmp_path / "mine.pt")
+    names = ["config.json", "trainer_state.json", "optimizer.pt", "training_args.json"]
+    read = [Path("out/checkpoint-9") / name for name in names]
+    first, second = audit_files(tmp_path, [*read, Path("mine.pt")])
+    assert first.startswith("audit of out/checkpoint-9: it has model, optimizer")
+    assert second.startswith("audit of mine.pt: ")

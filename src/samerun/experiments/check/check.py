@@ -36,6 +36,7 @@ from samerun.explaining.cause import Findings
 from samerun.explaining.confirm import confirm, is_free, points
 from samerun.explaining.explain import list_suspects
 from samerun.explaining.explained import Explained
+from samerun.explaining.framework_seed import advise_in_framework
 from samerun.health.examine import examine
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Plan, Tier
@@ -139,7 +140,7 @@ def _differs(
         difference=closer.difference,
         pair=closer.pair,
         parted=pair,
-        causes=findings.causes,
+        causes=advise_in_framework(closer.difference, findings.causes, trials.request.folder),
         suspects=findings.suspects,
         ruled_out=findings.ruled_out,
         notes=tuple(dict.fromkeys(note for note in notes if note)),

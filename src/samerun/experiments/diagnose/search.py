@@ -28,6 +28,7 @@ from samerun.explaining.cause import Cause, Findings, make_cause
 from samerun.explaining.confirm import confirm, is_not_after, is_race, judge
 from samerun.explaining.explain import list_suspects
 from samerun.explaining.explained import Explained
+from samerun.explaining.framework_seed import advise_in_framework
 from samerun.explaining.locate import locate_cause
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Plan
@@ -175,7 +176,7 @@ class Search:
         found = FirstDifference(
             difference,
             closer.pair,
-            tuple(self._placed(difference, cause) for cause in confirmed or findings.causes),
+            self._place(difference, confirmed or findings.causes),
             proof,
             _collect_ruled_out(findings, self._refuted),
             measure_growth(*pair, rank=difference.rank),
@@ -185,11 +186,18 @@ class Search:
         )
         return found, proven
 
-    def _placed(self, difference: Difference, cause: Cause) -> Cause:
-        """With the line that an edit would change, or that draws, where no record has one."""
-        if cause.call_site or difference.call_site:
-            return cause
-        return replace(cause, call_site=locate_cause(difference, cause, self._trials.request.folder))
+    def _place(self, difference: Difference, causes: Sequence[Cause]) -> tuple[Cause, ...]:
+        """With the line that an edit would change, or that draws, where no record has one; in the words of
+        the user's framework."""
+        folder = self._trials.request.folder
+        if not difference.call_site:
+            causes = [
+                cause
+                if cause.call_site
+                else replace(cause, call_site=locate_cause(difference, cause, folder))
+                for cause in causes
+            ]
+        return advise_in_framework(difference, causes, folder)
 
     def _alone(self, difference: Difference, run: Run) -> Replay | None:
         """The operation that put out something else of equal inputs, run again by itself in a further run."""

@@ -8,32 +8,51 @@ from collections.abc import Iterable
 from pathlib import Path
 
 _SECONDS = 60.0
-_MOST = 4  # files
+_MOST = 4  # checkpoints
+_LISTED = 64  # files: a checkpoint in a folder may have many
 # In a process of its own: this side of samerun does not import torch.
 _PROGRAM = """\
 import sys
+from pathlib import Path
 from samerun.errors import SamerunError, TorchNeeded
 try:
     from samerun.state import audit
 except TorchNeeded as error:
     print(f"audit of checkpoints: left out, since {error}")
     sys.exit()
-for path in sys.argv[1:]:
+def audit_one(path):
     try:
-        found = audit(path)
+        return audit(path)
     except SamerunError:  # no checkpoint
-        continue
+        return None
+
+most, *paths = sys.argv[1:]
+whole, said = {}, {}  # what each folder is as a whole; what is said of each checkpoint
+for path in map(Path, paths):
+    if len(said) == int(most):
+        break
+    near = [folder for folder in path.parents[:2] if str(folder) != folder.root]
+    for folder in near:  # a framework's folder is one checkpoint, the nearest first (global_step5 below it)
+        if folder not in whole:
+            whole[folder] = audit_one(folder)
+    as_one = next((folder for folder in near if whole[folder] is not None), path)
+    if as_one not in said and (found := whole[as_one] if as_one in whole else audit_one(as_one)):
+        said[as_one] = found
+for path, found in said.items():
     lacks = [lack.name for lack in found.lacks if not lack.only_if]
     may = [lack.name for lack in found.lacks if lack.only_if]
-    said = [("has", found.has), ("lacks", lacks), ("lacks, where they are used,", may)]
-    said = [f"{verb} {', '.join(names)}" for verb, names in said if names]
-    print(f"audit of {path}: it {'; '.join(said)}")
+    parts = [("has", found.has), ("lacks", lacks), ("lacks, where they are used,", may)]
+    parts = [f"{verb} {', '.join(names)}" for verb, names in parts if names]
+    print(f"audit of {path}: it {'; '.join(parts)}")
 """
 
 
 def audit_files(folder: Path, files: Iterable[Path]) -> list[str]:
-    """One line for each file that can be audited; [] when none can."""
-    command = [sys.executable, "-c", _PROGRAM, *map(str, list(files)[:_MOST])]
+    """One line for each checkpoint that these files are of; [] when none can be audited.
+
+    A folder of a framework is one checkpoint, however many of its files were read.
+    """
+    command = [sys.executable, "-c", _PROGRAM, str(_MOST), *map(str, list(files)[:_LISTED])]
     try:
         done = subprocess.run(
             command,
