@@ -5,6 +5,7 @@ import random
 import subprocess
 import sys
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -279,6 +280,22 @@ def test_compatible_gives_the_numbers_of_each_librarys_own_seed():
     assert all(one != other for one, other in zip(mine, wanted, strict=True))
     with pytest.raises(UsageError, match="numpy takes no seed above"):
         seed_everything(2**32, compatible=True)
+
+
+@samerun.isolate_rng()
+def test_seed_everything_takes_more_sources_or_only_some():
+    seed_everything(3, only=["python-random"])
+    before = torch.rand(3), random.random()
+    seed_everything(3, only=["python-random"])
+    after = torch.rand(3), random.random()
+    assert before[1] == after[1]
+    assert not torch.equal(before[0], after[0])
+    seed_everything(3, extra=["clock"])
+    frozen = time.time()
+    seed_everything(3)
+    assert abs(time.time() - frozen) > 3600  # the clock is the machine's again
+    with pytest.raises(UsageError, match="python-randm"):
+        seed_everything(3, extra=["python-randm"])
 
 
 def test_seed_everything_draws_and_logs_a_seed(caplog):

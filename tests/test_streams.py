@@ -89,3 +89,15 @@ def test_pinned_item_seeds():
 
 def test_repr_shows_how_to_make_it():
     assert repr(stream(1, "data", 0)) == "stream(1, 'data', 0)"
+
+
+def test_a_random_state_uses_all_64_bits_and_is_one_that_scikit_learn_takes() -> None:
+    from sklearn.utils import check_random_state
+
+    first = stream(42, "split").random_state()
+    assert check_random_state(first) is first
+    drawn = first.permutation(100).tolist()
+    assert drawn == stream(42, "split").random_state().permutation(100).tolist()
+    assert drawn != stream(42, "fit").random_state().permutation(100).tolist()
+    key = stream(42, "split").seed64
+    assert drawn != np.random.RandomState([key % 2**32, 0]).permutation(100).tolist()

@@ -69,6 +69,8 @@ def seed_everything(
     deterministic: bool | Literal["warn"] | None = None,
     disable_cudnn: bool = False,
     compatible: bool = False,
+    only: Iterable[str] | None = None,
+    extra: Iterable[str] = (),
 ) -> int:
     """Make this process repeatable from here on, and return the seed.
 
@@ -76,11 +78,12 @@ def seed_everything(
     leaves DataLoaders alone. `deterministic` overrides the mode: True is `strict`, "warn" is `warn`, False is
     `seeded`. `compatible`: the global generators of python, numpy and torch give the numbers that
     `random.seed(seed)`, `np.random.seed(seed)` and `torch.manual_seed(seed)` give; else each has a stream of
-    its own, and gives others. Every rank is seeded alike, as `torch.manual_seed(seed)` in a script would: the
-    seed that is drawn is rank 0's (see samerun.ranks.sync_seed). A second call replaces the first; mode "off"
-    takes it back. Inside a `control` it lasts until that one's end.
+    its own, and gives others. `extra`: ids of sources that are controlled besides those of the mode, such as
+    "clock"; `only`: of these ids and no others. Every rank is seeded alike, as `torch.manual_seed(seed)` in a
+    script would: the seed that is drawn is rank 0's (see samerun.ranks.sync_seed). A second call replaces the
+    first; mode "off" takes it back. Inside a `control` it lasts until that one's end.
 
-    Raises UsageError for a bad seed, and TooLate when CUDA runs already without a cuBLAS workspace.
+    Raises UsageError for a bad seed or id, and TooLate when CUDA runs already without a cuBLAS workspace.
     """
     if seed is None:
         seed = sync_seed()
@@ -89,6 +92,8 @@ def seed_everything(
     wanted = Control(
         mode=_resolve_mode(mode, deterministic),
         seed=value,
+        only=None if only is None else _check_ids("only", only),
+        extra=_check_ids("extra", extra),
         disable_cudnn=disable_cudnn,
         compatible=compatible,
     )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     import numpy
     import torch
+    from numpy.random import RandomState
 
 Name = str | SupportsIndex
 
@@ -115,6 +116,16 @@ class Stream:
         import numpy
 
         return numpy.random.Generator(numpy.random.PCG64(self.seed64))
+
+    def random_state(self) -> RandomState:
+        """A new legacy RandomState (MT19937), seeded with all 64 bits: for `random_state=` of scikit-learn.
+
+        Each fit moves it on, as scikit-learn's own do; where every fit is to draw the same, pass a number of
+        32 bits instead, `stream(...).seed64 % 2**32`.
+        """
+        from numpy.random import RandomState
+
+        return RandomState([self.seed64 % 2**32, self.seed64 >> 32])
 
     def torch(self, device: str | torch.device = "cpu") -> torch.Generator:
         """A new torch Generator on a device, seeded with all 64 bits (see samerun.mersenne for the CPU's)."""

@@ -54,7 +54,7 @@ def test_options_before_the_command_are_ours() -> None:
 @pytest.mark.parametrize(
     "line, said",
     [
-        ("", "samerun check -- python train.py"),
+        ("", "samerun check --steps 3 -- python train.py"),
         ("check", "no command to run; put it after --"),
         ("check --", "no command to run; put it after --"),
         ("check -n 1 -- a", "1 is too few; give 2 or more"),

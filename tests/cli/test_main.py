@@ -46,7 +46,6 @@ def test_the_help_of_a_verb_shows_an_example(verb: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        [],
         ["check"],
         ["check", "--", "-n", "3", "python", "x.py"],
         ["nonsense"],
@@ -70,6 +69,15 @@ def test_wrong_usage_is_one_line_and_exit_code_2(words: list[str], tmp_path: Pat
     lines = done.stderr.splitlines()
     assert len(lines) == 1
     assert lines[0].startswith("samerun: ")
+
+
+def test_samerun_alone_shows_the_three_commands_that_matter(tmp_path: Path) -> None:
+    done = samerun(cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    shown = [
+        line.split(" -- ")[0].strip() for line in done.stderr.splitlines() if " -- python train.py" in line
+    ]
+    assert shown == ["samerun check --steps 3", "samerun diagnose", "samerun run"]
 
 
 class _Raises(Verb):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from samerun.cli.base import Verb
+from samerun.cli.completion import SHELLS, write_completion
 from samerun.cli.settings.files import Settings, read_settings
 from samerun.errors import UsageError
 
@@ -17,6 +18,15 @@ DESCRIPTION = (
     "Run it twice, get the same bits. When you don't, samerun names the line, the operation and why."
 )
 EXAMPLE = "samerun check -- python train.py"
+STEPS = "samerun check --steps 3 -- python train.py"
+FIRST = f"""\
+say what to do; these three matter most:
+
+  {STEPS}   do runs give the same bits? if not, where and why; in seconds
+  samerun diagnose -- python train.py          every reason, each one proved, and a patch
+  samerun run -- python train.py               repeatable, with no edit to the script
+
+all verbs: samerun --help; one of them: samerun check --help"""
 
 
 class Parser(argparse.ArgumentParser):
@@ -47,10 +57,10 @@ def parse(words: Sequence[str], verbs: dict[str, Verb]) -> tuple[Verb, argparse.
     """The verb and its options. Raises UsageError, or SystemExit(0) after --help and --version."""
     top = _build_top_parser(verbs)
     if not words:
-        top.error("say what to do")
+        raise UsageError(FIRST)
     head = words[0]
     if head.startswith("-") and head != "--":
-        top.parse_args([head])  # --help and --version end here; the rest is a mistake
+        top.parse_args(words)  # --help and the like end here; the rest is a mistake
     if head not in verbs:
         _refuse_verb(head, words, verbs)
     verb = verbs[head]
@@ -74,13 +84,19 @@ def _build_top_parser(verbs: dict[str, Verb]) -> Parser:
         prog="samerun",
         usage="samerun VERB [options] [-- COMMAND]",
         description=DESCRIPTION,
-        epilog=f"verbs:\n{listed}\n\nexample:\n  {EXAMPLE}\n\n"
+        epilog=f"verbs:\n{listed}\n\nexamples:\n  {STEPS}  # three steps: in seconds\n  {EXAMPLE}\n\n"
         "exit codes: 0 same, 1 differs, 2 wrong usage, 3 unknown, 4 stale (verify); "
         "`samerun run` exits as its command does",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    parser.add_argument(
+        "--print-completion",
+        action=_Completion,
+        choices=SHELLS,
+        help='print what completes verbs and options in a shell: eval "$(samerun --print-completion bash)"',
+    )
     return parser
 
 
@@ -91,6 +107,14 @@ class _Version(argparse.Action):
         from importlib.metadata import version
 
         print(f"samerun {version('samerun')}")
+        parser.exit(0)
+
+
+class _Completion(argparse.Action):
+    """Imports what it needs only when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, _: object, value: object, *__: object) -> NoReturn:
+        print(write_completion(str(value), parser, find_verbs()))
         parser.exit(0)
 
 

@@ -30,7 +30,7 @@ class Check(ExperimentVerb):
 
     name = "check"
     summary = "run a command several times and report whether the runs give the same bits, and if not, why"
-    example = "samerun check -n 3 -- python train.py --lr 0.1"
+    example = "samerun check --steps 3 -- python train.py --lr 0.1"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""

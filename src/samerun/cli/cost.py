@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from samerun.experiments.cost.result import CostResult
     from samerun.experiments.request import Request
     from samerun.experiments.runner import Runner
+    from samerun.report.safe_text import Line
 
 
 class Cost(ExperimentVerb):
@@ -34,7 +36,7 @@ class Cost(ExperimentVerb):
             type=parse_at_least(2),
             default=5,
             metavar="N",
-            help="measurement rounds; each runs every configuration once (default 5)",
+            help="at most so many measurement rounds (default 5); fewer where prices are known to 2 %%",
         )
         parser.add_argument(
             "--budget", type=parse_duration, metavar="TIME", help="stop starting rounds after TIME (e.g. 20m)"
@@ -43,6 +45,12 @@ class Cost(ExperimentVerb):
         parser.add_argument("--seed", type=seed, metavar="N", help="seed of every RNG (default 0)")
         add_launch_options(parser)
         add_output_options(parser, "html")
+
+    def list_so_far(self, result: CostResult) -> Iterable[Line]:
+        """The prices after each round."""
+        from samerun.report.text.cost import list_prices
+
+        return list_prices(result)
 
     def request(self, options: argparse.Namespace) -> Request:
         """The command, with the control that is priced."""

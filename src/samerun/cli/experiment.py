@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from samerun.experiments.request import Request
     from samerun.experiments.runner import Runner
+    from samerun.report.safe_text import Line
     from samerun.runs.plan import Control
 
 
@@ -41,7 +42,7 @@ class ExperimentVerb(Verb):
         from samerun.experiments.runner import Runner
         from samerun.report.progress import Progress
 
-        progress = Progress()
+        progress = Progress(interim=self.list_so_far)
         try:
             with progress:
                 result = self.experiment(request, options, Runner(progress))
@@ -73,6 +74,10 @@ class ExperimentVerb(Verb):
     def show(self, result: Any, options: argparse.Namespace, console: Console) -> None:
         """Print the result as text."""
         importlib.import_module(f"samerun.report.text.{self.name}").show(result, console)
+
+    def list_so_far(self, result: Any) -> Iterable[Line]:
+        """The lines of a result that is not final, shown while the verb is at work."""
+        return ()
 
     def write_files(self, result: Any, options: argparse.Namespace, request: Any) -> None:
         """Write what was asked for besides --json."""

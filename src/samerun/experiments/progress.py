@@ -6,6 +6,9 @@ from __future__ import annotations
 class Listener:
     """Told of progress, in order; a report overrides what it shows."""
 
+    def ahead(self, runs: int) -> None:
+        """About `runs` more runs are to be made."""
+
     def stage(self, text: str) -> None:
         """A new part of the work begins, such as "recording" or "confirming torch-cpu"."""
 
@@ -17,3 +20,6 @@ class Listener:
 
     def run_ended(self, run: str, steps: int, outcome: str, elapsed: float) -> None:
         """The run of this id is whole on disk."""
+
+    def so_far(self, result: object) -> None:
+        """What is known by now: a result like the one that the verb will return."""

@@ -50,6 +50,10 @@ class VariedRuns:
         self.control = request.control
         self._runner = runner
 
+    def announce(self, runs: int) -> None:
+        """Tell whoever watches how many runs are to come."""
+        self._runner.listener.ahead(runs)
+
     def run(self, stage: str, changes: Sequence[Change] = (), plan: Plan | None = None) -> Run:
         """Record one run with these changes: a whole one, or as `plan` says."""
         request = self.request

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -41,9 +41,14 @@ Line = Text | HangingLine  # a Text is never wrapped: commands, code and paths s
 
 def put(console: Console, lines: Iterable[Line]) -> None:
     """Print the lines, prose wrapped to the console's width."""
+    for text in wrap_lines(lines, console):
+        console.print(text, soft_wrap=True)
+
+
+def wrap_lines(lines: Iterable[Line], console: Console) -> Iterator[Text]:
+    """The lines with prose wrapped to the console's width."""
     for line in lines:
-        for text in [line] if isinstance(line, Text) else _wrap_line(line, console):
-            console.print(text, soft_wrap=True)
+        yield from [line] if isinstance(line, Text) else _wrap_line(line, console)
 
 
 def _wrap_line(line: HangingLine, console: Console) -> list[Text]:

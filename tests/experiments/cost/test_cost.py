@@ -20,6 +20,7 @@ from samerun.experiments.cost.cost import Rounds, cost
 from samerun.experiments.cost.interleave import run_in_turns
 from samerun.experiments.cost.result import CostResult
 from samerun.experiments.cost.timed_run import TimedRun
+from samerun.experiments.progress import Listener
 from samerun.experiments.request import Request
 from samerun.experiments.runner import Runner
 from samerun.launching.launch import LaunchRequest
@@ -155,13 +156,49 @@ def costed(
 def test_a_dear_control_is_named_with_what_it_buys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kernels = "nondeterministic-kernels"
     script = Needs(all_of=frozenset({kernels}))
-    result = costed(script, Machine({kernels: 1.3}), tmp_path, monkeypatch)
+    result = costed(script, Machine({kernels: 1.3}, noise=random.Random(1)), tmp_path, monkeypatch)
     dearest = result.dearest()
     assert dearest is not None and dearest.name == kernels
     assert dearest.steps is not None and dearest.steps.holds(1.3)
     assert dearest.buys == "without it runs differ"
     nothing = next(price for price in result.prices if price.name == "nothing")
     assert nothing.steps is not None and nothing.steps.holds(1.0)
+
+
+class Heard(Listener):
+    """What a watcher is told."""
+
+    def __init__(self) -> None:
+        self.announced: list[int] = []
+        self.made = 0
+        self.rounds: list[int] = []
+        self.said: list[tuple[int, str]] = []
+
+    def ahead(self, runs: int) -> None:
+        self.announced.append(runs)
+
+    def run_ended(self, run: str, steps: int, outcome: str, elapsed: float) -> None:
+        self.made += 1
+        self.said.append((steps, outcome))
+
+    def so_far(self, result: object) -> None:
+        assert isinstance(result, CostResult)
+        self.rounds.append(result.rounds)
+        assert len(result.prices[0].pairs) == result.rounds
+
+
+def test_a_watcher_knows_how_much_is_to_come_and_what_is_known_after_each_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "run_in_turns", Machine({"threads": 1.3}).side_by_side)
+    heard = Heard()
+    request = Request(("python", "train.py"), tmp_path, Store(tmp_path / ".samerun"))
+    cost(request, Rounds(search=False), Runner(heard, record=Needs().record))
+    (announced,) = heard.announced
+    assert announced >= heard.made - 1 > 10
+    assert heard.rounds == [1, 2, 3]  # of five: by then each price is known to 2 %
+    assert all(steps == 20 for steps, _ in heard.said[1:])
+    assert any(said.startswith("threads, a step takes ×1.3") for _, said in heard.said)
 
 
 def test_the_cheapest_is_the_command_left_alone_when_that_repeats(
@@ -193,7 +230,9 @@ def test_the_search_finds_what_is_needed_and_takes_the_cheaper_way(
     assert cheapest.verdict == result.verdict == "same"
     assert cheaper in cheapest.how
     assert "mkl-first-call" not in cheapest.how
-    assert cheapest.price is not None and cheapest.price.holds(min(kernels, one_thread))
+    assert cheapest.price is not None and cheapest.price.ratio == pytest.approx(
+        min(kernels, one_thread), rel=0.02
+    )
 
 
 def test_nothing_is_cheapest_when_nothing_repeats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from samerun.experiments.cost.pricing import Ratio, average_pairs, compare_pair
+from samerun.experiments.cost.pricing import Ratio, are_known, average_pairs, compare_pair
 
 STEPS, ROUNDS = 40, 5
 
@@ -49,3 +49,29 @@ def test_one_pair_has_no_interval() -> None:
 def test_steps_that_one_of_the_two_lacks_are_left_out() -> None:
     assert compare_pair([2.0, 2.0, 9.0], [1.0, 1.0]) == pytest.approx(2.0)
     assert compare_pair([], [1.0]) is None
+
+
+def until_known(deviation: float, noise: np.random.Generator) -> list[list[float]]:
+    """Pairs of eight ways that cost nothing, as many rounds as it takes (3 to 5)."""
+    pairs: list[list[float]] = [[] for _ in range(8)]
+    for number in range(1, ROUNDS + 1):
+        for way in pairs:
+            way.append(float(np.exp(deviation * noise.standard_normal())))
+        if number >= 3 and are_known(pairs):
+            break
+    return pairs
+
+
+def test_to_stop_once_prices_are_known_leaves_intervals_that_hold_as_often_as_they_say() -> None:
+    noise = np.random.default_rng(3)
+    found = [until_known(0.019, noise) for _ in range(150)]
+    assert {len(pairs[0]) for pairs in found} > {3, 4}  # the rule matters here
+    prices = [average_pairs(way) for pairs in found for way in pairs]
+    held = sum(price is not None and price.holds(1.0) for price in prices)
+    assert 0.93 <= held / len(prices) <= 0.97
+
+
+def test_noisy_pairs_are_not_known_and_a_single_round_never_is() -> None:
+    assert not are_known(until_known(0.2, np.random.default_rng(4)))
+    assert not are_known([[1.0], [1.0]])
+    assert are_known([[1.0, 1.001, 0.999], [1.3, 1.301, 1.299]])

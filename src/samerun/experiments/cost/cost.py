@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from samerun.comparing.compare_runs import compare_all
@@ -13,7 +13,7 @@ from samerun.experiments import run_outcome, scope
 from samerun.experiments.check.result import Verdict
 from samerun.experiments.cost.configurations import NOTHING, Setup, list_setups
 from samerun.experiments.cost.interleave import run_in_turns
-from samerun.experiments.cost.pricing import Ratio, average_pairs, compare_pair
+from samerun.experiments.cost.pricing import Ratio, are_known, average_pairs, compare_pair
 from samerun.experiments.cost.result import Choice, CostResult, Price
 from samerun.experiments.cost.timed_run import TimedRun
 from samerun.experiments.request import Request
@@ -31,6 +31,7 @@ from samerun.sources.threads import Threads
 
 _RUNS = 3  # that must agree for a configuration to be called repeatable
 _LEAST_ROUNDS = 3
+_SEARCHED = 3  # configurations that are tried for whether they repeat, where few have to be
 
 
 @dataclass(frozen=True)
@@ -86,13 +87,12 @@ class _Costing:
             return replace(result, reason=why)
         seed = 0 if request.control is None else request.control.seed
         ways = list(self._ways if self._ways is not None else list_setups(first.manifest.settings, seed))
-        measured = self._measure(ways)
-        result = replace(
-            result,
-            rounds=measured.rounds,
-            prices=tuple(self._price(way, measured) for way in ways),
-            seconds=_compute_median(measured.alone),
+        self._listener.ahead(
+            2 * len(ways) * self.rounds.count + (_RUNS * _SEARCHED if self.rounds.search else 0)
         )
+        for measured in self._measure(result, ways):
+            self._listener.so_far(measured)
+            result = measured
         if result.seconds is None:
             self.notes.append("the command makes fewer than three optimizer steps: there is nothing to time")
         if self.rounds.search:
@@ -101,8 +101,8 @@ class _Costing:
 
     # --- prices --------------------------------------------------------------------------------------
 
-    def _measure(self, ways: Sequence[Setup]) -> _Measured:
-        """In each round, each way to run against the command left alone, the two step by step in turns."""
+    def _measure(self, result: CostResult, ways: Sequence[Setup]) -> Iterator[CostResult]:
+        """The result after each round: in one, each way to run is timed beside the command left alone."""
         measured = _Measured()
         order = random.Random(0)
         for number in range(1, self.rounds.count + 1):
@@ -117,19 +117,33 @@ class _Costing:
                 except RunError as error:
                     self._failed[way.name] = str(error)
                     continue
-                self._listener.run_ended(run.id, run.steps, f"{way.name}, {run.outcome}", run.duration_s)
+                self._tell_ended(way, alone, run)
                 if "interrupted" in (alone.outcome, run.outcome):
                     raise KeyboardInterrupt
                 if run.outcome not in run_outcome.WHOLE:
                     self._failed[way.name] = f"the command fails with it: {run_outcome.describe_end(run)}"
                 else:
                     measured.add(way.name, step_seconds(run.path), step_seconds(alone.path))
-            measured.rounds = number
+            yield replace(
+                result,
+                rounds=number,
+                prices=tuple(self._price(way, measured) for way in ways),
+                seconds=_compute_median(measured.alone),
+            )
             spent, round_s = time.monotonic() - self.started, time.monotonic() - began
             budget = self.rounds.budget
-            if budget is not None and number >= _LEAST_ROUNDS and spent + round_s > budget:
+            late = budget is not None and spent + round_s > budget
+            if number >= _LEAST_ROUNDS and (late or are_known(list(measured.ratios.values()))):
                 break
-        return measured
+
+    def _tell_ended(self, way: Setup, alone: Run, run: Run) -> None:
+        """Both runs; at tier none only their clocks know how many steps they made."""
+        self._listener.run_ended(alone.id, len(step_seconds(alone.path)) + 1, NOTHING.name, alone.duration_s)
+        ratio = compare_pair(step_seconds(run.path), step_seconds(alone.path))
+        said = run.outcome if ratio is None else f"a step takes ×{ratio:.2f}"
+        self._listener.run_ended(
+            run.id, len(step_seconds(run.path)) + 1, f"{way.name}, {said}", run.duration_s
+        )
 
     def _price(self, way: Setup, measured: _Measured) -> Price:
         pairs = measured.ratios.get(way.name, [])
@@ -185,8 +199,8 @@ class _Costing:
         if self._repeats(control([Threads.id]), "seeded + one thread") == "same":
             candidates.append([Threads.id])
         ways = [Setup("+".join(ids), "", control(ids)) for ids in candidates]
-        measured = self._measure(ways)
-        prices = [self._price(way, measured).steps for way in ways]
+        *_, measured = self._measure(CostResult("unknown", ()), ways)
+        prices = [price.steps for price in measured.prices]
         best = min(range(len(ways)), key=lambda at: _get_ratio(prices[at]))
         verdict = self._repeats(control(candidates[best]), f"{ways[best].name}, to be sure")
         listed = ", ".join(candidates[best])
@@ -253,7 +267,6 @@ class _Measured:
     """The ratio of a step's time for each way to run, one for each round."""
 
     def __init__(self) -> None:
-        self.rounds = 0
         self.ratios: dict[str, list[float]] = {}
         self.alone: list[float] = []  # seconds of the steps of the command left alone
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 LEVEL = 0.95
+_NARROW = 0.02  # of a price, on either side
 
 
 @dataclass(frozen=True)
@@ -51,3 +52,21 @@ def average_pairs(ratios: Sequence[float]) -> Ratio | None:
     mean, error = float(logs.mean()), float(stats.sem(logs))
     half = float(stats.t.ppf((1 + LEVEL) / 2, len(logs) - 1)) * error
     return Ratio(math.exp(mean), math.exp(mean - half), math.exp(mean + half))
+
+
+def are_known(ratios: Sequence[Sequence[float]]) -> bool:
+    """Whether further pairs would hardly change what is known: each mean is good to 2 %.
+
+    By the spread of all ways together, which the luck of one way moves little: to stop when the interval of a
+    way itself is narrow is to stop when its pairs agree by chance, and that interval would be too narrow.
+    """
+    import numpy as np
+    from scipy import stats
+
+    logs = [np.log(np.asarray(pairs, dtype=float)) for pairs in ratios if len(pairs) > 1]
+    freedom = sum(len(pairs) - 1 for pairs in logs)
+    if not freedom:
+        return False
+    spread = math.sqrt(sum(float(((pairs - pairs.mean()) ** 2).sum()) for pairs in logs) / freedom)
+    half = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * spread / math.sqrt(min(map(len, logs)))
+    return half < _NARROW

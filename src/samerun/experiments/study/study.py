@@ -116,6 +116,8 @@ class _Study:
         base = self._all([self._task({})], "with every seed at 0")[0]
         if base.value is None:
             return replace(result, reason=base.reason, made=self.made)
+        studied = len(asked.sources or (*self._ids, KERNELS))
+        self._listener.ahead(studied * max(asked.seeds, _PROBES) + asked.seeds * (2 if asked.against else 1))
         sources = self._alone(base)
         seeds = tuple(range(1, asked.seeds + 1))
         together = self._spread("together", "all of them together", [self._together(seed) for seed in seeds])

@@ -30,6 +30,8 @@ from samerun.runs.store import Run
 from samerun.sources.catalogue import find_sources
 from samerun.sources.source import Kind
 
+_CHECKED = 3  # further runs: several changes together, and the command as it is once more
+
 
 @dataclass(frozen=True)
 class VaryRequest:
@@ -91,6 +93,7 @@ class _Varying:
         if isinstance(base, VaryResult):
             return base
         plan = self._plan(base)
+        self.varied.announce(round(sum(change.variant.runs for change in plan)) + _CHECKED)
         dependent: set[str] = set()
         for change in plan:
             if self._out_of_time(base, change) or (self.asked.first and dependent):

@@ -7,8 +7,7 @@ from rich.text import Text
 from samerun.experiments.check.result import CheckResult
 from samerun.explaining.cause import Cause
 from samerun.report.safe_text import HangingLine, Line, style_text
-
-NO_SOURCE = "no source of the catalogue explains it"
+from samerun.report.text.in_short import NO_SOURCE, find_page
 
 
 def describe(result: CheckResult) -> list[Line]:
@@ -49,6 +48,8 @@ def _format_cause(cause: Cause) -> list[Line]:
     if cause.advice:
         lines.append(Text("  fix:", style="dim"))
         lines.extend(style_text(f"    {line}", "cyan") for line in cause.advice.splitlines())
+    if page := find_page(cause.source):
+        lines.append(style_text(f"  page: {page}", "dim"))
     return lines
 
 

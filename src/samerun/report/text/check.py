@@ -12,6 +12,7 @@ from samerun.experiments.check.result import CheckResult
 from samerun.report.safe_text import Line, put, style_text
 from samerun.report.text import causes
 from samerun.report.text import first_difference as place
+from samerun.report.text.in_short import describe_in_short
 from samerun.report.text.losses import build_loss_table
 from samerun.report.text.opening import format_verdict, show_opening
 from samerun.runs.secrets_in_text import ask_for_hidden
@@ -20,7 +21,9 @@ from samerun.sources.catalogue import in_folder
 
 def show(result: CheckResult, console: Console) -> None:
     """Print the whole report."""
-    show_opening(console, _format_verdict(result), result.notes, result.output)
+    found = result.verdict == "differs" and result.difference is not None
+    short = describe_in_short(result.causes) if found else ()
+    show_opening(console, _format_verdict(result), result.notes, result.output, short)
     table = build_loss_table(result, console.width)
     if table:
         put(console, [Text(), Text("Loss", style="bold"), *table])

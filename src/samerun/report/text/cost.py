@@ -19,11 +19,16 @@ def show(result: CostResult, console: Console) -> None:
     if result.choices:
         put(console, [Text(), Text("To choose from", style="bold"), *map(_format_choice, result.choices)])
     if result.prices:
-        put(console, [Text(), Text("Price of a step, 95 % interval", style="bold")])
-        width = max(len(price.name) for price in result.prices)
-        put(console, [_price(price, width) for price in result.prices])
+        put(console, [Text(), *list_prices(result)])
     if result.place:
         put(console, [Text(), style_text(f"Runs in {result.place}", "dim")])
+
+
+def list_prices(result: CostResult) -> list[Line]:
+    """The table of prices, which may rest on one round alone."""
+    width = max(len(price.name) for price in result.prices)
+    title = Text("Price of a step, 95 % interval", style="bold")
+    return [title, *(_price(price, width) for price in result.prices)]
 
 
 def _format_verdict(result: CostResult) -> Line:
@@ -55,6 +60,8 @@ def _format_choice(choice: Choice) -> Line:
 
 def _price(price: Price, width: int) -> Line:
     head = style_text(f"  {price.name:<{width}}  ")
+    if price.steps is None and price.reason is None and price.pairs:
+        return HangingLine(head, style_text(f"×{price.pairs[-1]:.2f} (one round)"))
     if price.steps is None:
         return HangingLine(head, style_text(price.reason or "too few pairs", "yellow"))
     text = style_text(f"{format_ratio(price.steps):<22} ", "bold" if price.steps.low > 1 else "")

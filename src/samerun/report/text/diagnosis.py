@@ -15,7 +15,7 @@ from samerun.report.safe_text import HangingLine, Line, put, style_text
 from samerun.report.text import check as text
 from samerun.report.text import draw_counts, first_difference
 from samerun.report.text import replayed_operation as alone
-from samerun.report.text.causes import NO_SOURCE
+from samerun.report.text.in_short import NO_SOURCE, describe_in_short, find_page
 from samerun.report.text.losses import build_loss_table
 from samerun.report.text.opening import format_verdict, show_opening
 from samerun.runs.secrets_in_text import ask_for_hidden
@@ -32,7 +32,13 @@ def show(diagnosis: Diagnosis, console: Console, patch_file: str | None = None) 
         if diagnosis.confidence:
             put(console, [style_text(diagnosis.confidence, "dim")])
         return
-    show_opening(console, _format_verdict(diagnosis), check.notes)
+    causes = [cause for found in diagnosis.found for cause in found.causes]
+    show_opening(
+        console,
+        _format_verdict(diagnosis),
+        check.notes,
+        short=describe_in_short(causes, _find_tried_fix(diagnosis)),
+    )
     table = build_loss_table(check, console.width)
     if table:
         put(console, [Text(), Text("Loss", style="bold"), *table])
@@ -62,6 +68,13 @@ def _format_verdict(diagnosis: Diagnosis) -> Line:
     elif sources:
         said += "; that is not all of it"
     return format_verdict("differs", said)
+
+
+def _find_tried_fix(diagnosis: Diagnosis) -> str | None:
+    patch = diagnosis.patch
+    if patch is not None and patch.diff and patch.verified:
+        return f"the patch below: {len(patch.runs)} runs with it are the same"
+    return None
 
 
 def _format_found(number: int, found: FirstDifference, folder: str) -> list[Line]:
@@ -98,6 +111,8 @@ def _format_cause(cause: Cause, *, alone: bool) -> list[Line]:
     lines: list[Line] = [_format_labelled("seen", f"{name}{cause.evidence}{where}{doubt}")]
     for line in cause.advice.splitlines():
         lines.append(Text(f"  {'fix':<10}", style="dim").append_text(style_text(line, "cyan")))
+    if page := find_page(cause.source):
+        lines.append(Text(f"  {'page':<10}", style="dim").append_text(style_text(page, "dim")))
     return lines
 
 

@@ -23,9 +23,15 @@ def format_verdict(verdict: str, said: str) -> Line:
     return HangingLine(Text(word, style=style).append(" — ", "default"), style_text(said))
 
 
-def show_opening(console: Console, verdict: Line, notes: Sequence[str], output: Sequence[str] = ()) -> None:
-    """Print it."""
-    put(console, [verdict, *(HangingLine(Text("  "), style_text(line)) for line in notes)])
+def show_opening(
+    console: Console,
+    verdict: Line,
+    notes: Sequence[str],
+    output: Sequence[str] = (),
+    short: Sequence[Line] = (),
+) -> None:
+    """Print it; `short`: the cause and its fix, right below the verdict."""
+    put(console, [verdict, *short, *(HangingLine(Text("  "), style_text(line)) for line in notes)])
     if output:
         put(console, [Text(), Text("The last lines it printed", style="bold")])
         put(console, [style_text(f"  {line}", "dim") for line in output])
