@@ -8,7 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from samerun.cli.base import add_control_options, add_launch_options, add_steps_option, choose_control
+from samerun.cli.base import (
+    add_compatible_option,
+    add_control_options,
+    add_launch_options,
+    add_steps_option,
+    choose_control,
+)
 from samerun.cli.experiment import ExperimentVerb, request_of
 from samerun.cli.output import add_output_options, check_file
 from samerun.errors import UsageError
@@ -18,6 +24,7 @@ if TYPE_CHECKING:
     from samerun.experiments.lock.result import LockResult
     from samerun.experiments.runner import Runner
     from samerun.runs.lock.content import Lock as Locked
+    from samerun.runs.plan import Control
 
 
 class Lock(ExperimentVerb):
@@ -49,6 +56,7 @@ class Lock(ExperimentVerb):
         )
         add_steps_option(parser)
         add_control_options(parser)
+        add_compatible_option(parser)
         add_launch_options(parser)
         add_output_options(parser)
 
@@ -72,10 +80,7 @@ class Lock(ExperimentVerb):
         control = choose_control(options)
         if before is not None and not options.command:
             options.command = _take_command(before)
-            control = before.make_control()
-            if options.mode is not None or options.seed is not None:
-                seed = control.seed if options.seed is None else options.seed
-                control = replace(control, mode=options.mode or control.mode, seed=seed)
+            control = _take_control(before, options)
             options.steps = options.steps or before.limit
         if not options.command:
             raise UsageError(f"no command to lock; put it after --, for example: {self.example}")
@@ -102,6 +107,17 @@ class Lock(ExperimentVerb):
         if request.leaves is not None and result.leaves is not None:
             write_leaves(result.leaves, request.leaves)
         write_lock(result.lock, request.path)
+
+
+def _take_control(lock: Locked, options: argparse.Namespace) -> Control:
+    """As it was locked, but for what the options ask for."""
+    control = lock.make_control()
+    return replace(
+        control,
+        mode=options.mode or control.mode,
+        seed=control.seed if options.seed is None else options.seed,
+        compatible=options.compatible or control.compatible,
+    )
 
 
 def _take_command(lock: Locked) -> list[str]:

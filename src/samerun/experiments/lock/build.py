@@ -41,6 +41,7 @@ def build_lock(
             portable=observed.portable,
             control=control.extra,
             fill=control.fill,
+            compatible=control.compatible,
             limit=limit,
             beside=beside,
             left_out=tuple(left_out),

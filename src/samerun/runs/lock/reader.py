@@ -56,6 +56,7 @@ class LockReader:
             portable=self._digests(self._table(table, "portable"), length=_ROOT),
             control=tuple(self._text(table, "control", "").split()),
             fill=FILLS[fill],
+            compatible=self._flag(table, "compatible"),
             limit=None if "limit" not in table else self._integer(table, "limit", 1, 2**31 - 1),
             beside="program" in table,
             left_out=tuple(self._text(table, "left_out", "").split()),
@@ -138,6 +139,12 @@ class LockReader:
     def _text(self, table: Mapping[str, Any], key: str, default: str | None = None) -> str:
         value = table.get(key, default)
         if not isinstance(value, str):
+            self._refuse(key, value)
+        return value
+
+    def _flag(self, table: Mapping[str, Any], key: str) -> bool:
+        value = table.get(key, False)
+        if not isinstance(value, bool):
             self._refuse(key, value)
         return value
 
