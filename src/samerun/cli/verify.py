@@ -15,8 +15,8 @@ from samerun.errors import UsageError
 
 if TYPE_CHECKING:
     from samerun.experiments.runner import Runner
+    from samerun.experiments.verify.request import VerifyRequest
     from samerun.experiments.verify.result import VerifyResult
-    from samerun.experiments.verify.verify import VerifyRequest
 
 
 class Verify(ExperimentVerb):
@@ -50,6 +50,12 @@ class Verify(ExperimentVerb):
         parser.add_argument(
             "--leaves", metavar="FILE", help="what lock --leaves wrote: names the very step that differs"
         )
+        parser.add_argument(
+            "--no-confirm",
+            dest="confirm",
+            action="store_false",
+            help="name what changed, and the likely cause, without the further runs that confirm it",
+        )
         add_launch_options(parser)
         add_output_options(parser)
 
@@ -71,7 +77,7 @@ class Verify(ExperimentVerb):
     def request(self, options: argparse.Namespace) -> VerifyRequest:
         """The locked command. Raises UsageError without a lock, RunError for a damaged one."""
         from samerun.experiments.lock.portable_command import make_portable, resolve_command
-        from samerun.experiments.verify.verify import VerifyRequest
+        from samerun.experiments.verify.request import VerifyRequest
         from samerun.runs.lock.file import FILE, read_lock
 
         path = Path(FILE)
@@ -82,7 +88,7 @@ class Verify(ExperimentVerb):
         options.command = options.command or resolve_command(lock)
         options.steps = _limit_steps(options.steps, lock.steps, lock.limit)
         leaves = None if options.leaves is None else Path(options.leaves)
-        request = request_of(options, lock.make_control(), runs=1)
+        request = request_of(options, lock.make_control(), runs=1, confirm=options.confirm)
         return VerifyRequest(request, lock, path, command, leaves, options.exact, options.add)
 
     def experiment(self, request: VerifyRequest, options: argparse.Namespace, runner: Runner) -> VerifyResult:

@@ -23,6 +23,7 @@ class Changed:
     name: str  # a path, a package, a variable
     text: str
     call_site: str | None = None  # the first line of code that is another one
+    confirmed: bool = False  # with it as locked, and all else as it is, a run gives the locked bits
 
 
 def list_changed(lock: Lock, locked: Environment, observed: Observed) -> tuple[Changed, ...]:

@@ -46,6 +46,7 @@ class VerifyResult:
     distances: tuple[Distance, ...] = ()  # where the bits are not equal and there are bounds
     factors: tuple[str, ...] = ()  # that these bounds were measured with
     compared: CheckResult | None = None  # the two runs, where the locked one is at hand
+    unsteady: CheckResult | None = None  # two runs of now, where these are not the same either
     counted: Mapping[str, int] | None = None  # how much of what was compared where nothing was run
     notes: tuple[str, ...] = ()
     output: tuple[str, ...] = ()  # the last lines that a failed command printed
@@ -68,7 +69,13 @@ class VerifyResult:
             "reason": self.reason,
             "moved": [moved_to_json(item) for item in self.moved],
             "changed": [
-                {"kind": item.kind, "name": item.name, "text": item.text, "call_site": item.call_site}
+                {
+                    "kind": item.kind,
+                    "name": item.name,
+                    "text": item.text,
+                    "call_site": item.call_site,
+                    "confirmed": item.confirmed,
+                }
                 for item in self.changed
             ],
             "distances": [
@@ -76,6 +83,7 @@ class VerifyResult:
             ],
             "factors": list(self.factors),
             "compared": None if self.compared is None else self.compared.to_json(),
+            "unsteady": None if self.unsteady is None else self.unsteady.to_json(),
             "counted": None if self.counted is None else dict(self.counted),
             "notes": list(self.notes),
             "output": list(self.output),

@@ -89,9 +89,7 @@ class Lock:
 
     def make_control(self) -> Control:
         """How the sources are controlled in a run that is compared with the lock."""
-        return Control(
-            self.mode, self.seed, extra=self.control, fill=self.fill, compatible=self.compatible
-        )
+        return Control(self.mode, self.seed, extra=self.control, fill=self.fill, compatible=self.compatible)
 
 
 def is_inside(name: str) -> bool:
