@@ -20,6 +20,7 @@ class VerifyRequest:
     leaves: Path | None = None
     exact: bool = False
     add: bool = False  # this class of machine to the lock
+    any_inputs: bool = False  # run though a file that it reads is not the locked one
 
     @property
     def limit(self) -> int | None:

@@ -84,6 +84,8 @@ def explain_stale(asked: VerifyRequest) -> str | None:
     lock = asked.lock
     if asked.command is not None and asked.command != lock.command:
         return "the command is not the locked one"
+    if asked.any_inputs:
+        return None
     now = digest_now(asked.request.folder, lock.inputs, "file")
     changed = [
         f"{name} is gone" if digest is None else f"{name} changed"

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from samerun.experiments.check.result import CheckResult
+from samerun.experiments.verify.bisected import Bisected
 from samerun.experiments.verify.changed import Changed
 from samerun.experiments.verify.result import VerifyResult
 from samerun.report.safe_text import HangingLine, Line, put, style_text
@@ -45,6 +46,8 @@ def show(result: VerifyResult, console: Console) -> None:
         _put_compared(console, "First difference (run A is the locked one)", compared, explains)
     if unsteady is not None:
         _put_compared(console, "It does not repeat: two runs of now are not the same either", unsteady, True)
+    if result.bisected is not None:
+        _put_list(console, "Since which commit", _describe_bisected(result.bisected))
     put(console, [Text(), *_list_next(result)])
 
 
@@ -61,6 +64,16 @@ def _describe_changed(item: Changed) -> str:
     at = "" if item.call_site is None else f"{item.call_site}: "
     proof = " (confirmed: with it as locked, a run gives the locked bits)" if item.confirmed else ""
     return f"{item.kind}: {at}{item.text}{proof}"
+
+
+def _describe_bisected(found: Bisected) -> list[str]:
+    verdicts = [f"{item.commit[:12]} {item.verdict}" for item in found.tried]
+    runs = f"{len(verdicts)} runs in a clone: {', '.join(verdicts)}"
+    files = [f"{'changed' if found.commit is None else 'it changed'} {name}" for name in found.files]
+    if found.commit is not None:
+        return [f"{found.commit[:12]} is the first that moved a bit: {found.subject}", *files, runs]
+    named = [f"one of {', '.join(commit[:12] for commit in found.candidates)}"] if found.candidates else []
+    return [*named, found.reason or "no commit was found", *files, runs]
 
 
 def _put_compared(console: Console, head: str, compared: CheckResult, explains: bool) -> None:
