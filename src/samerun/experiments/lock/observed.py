@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from samerun.comparing.pairing import RecordedRun, read
@@ -11,6 +11,7 @@ from samerun.experiments.lock.environment_class import EnvironmentClass, read_cl
 from samerun.experiments.lock.leaves import Leaves, list_leaves
 from samerun.experiments.lock.named_files import collect_named, digest_all, digest_size, name_file
 from samerun.experiments.lock.results import read_result
+from samerun.experiments.lock.revisions import list_revisions
 from samerun.experiments.lock.roots import compute_roots
 from samerun.runs.lock.content import PORTABLE, LockedCode, LockedResult
 from samerun.runs.store import Run
@@ -31,6 +32,7 @@ class Observed:
     names: str  # of the parameters and buffers (64 hexadecimal digits)
     code: LockedCode
     inputs: dict[str, str]
+    revisions: dict[str, str]  # commits of models and data sets of a hub
     environment: EnvironmentClass
     result: LockedResult = field(default_factory=LockedResult)
 
@@ -57,6 +59,7 @@ def observe(run: Run, steps: int | None = None, left_out: Collection[str] = ()) 
         names=_digest_names(recorded),
         code=_read_code(run),
         inputs=_list_inputs(recorded),
+        revisions=list_revisions(_list_opened(recorded)),
         environment=read_class(run.manifest),
         result=read_result(run) if whole else LockedResult(),
     )
@@ -87,6 +90,12 @@ def _read_code(run: Run) -> LockedCode:
         commit if isinstance(commit, str) else None,
         git.get("dirty") is True,
     )
+
+
+def _list_opened(recorded: RecordedRun) -> Iterator[str]:
+    for trace in (*recorded.compared, *recorded.other):
+        for row in trace.rows(trace.is_one_of("what", {"opened"})):
+            yield row.detail or ""
 
 
 def _list_inputs(recorded: RecordedRun) -> dict[str, str]:

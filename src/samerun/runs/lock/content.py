@@ -79,6 +79,7 @@ class Lock:
     code: LockedCode
     environments: Mapping[str, Environment]  # by id
     inputs: Mapping[str, str] = field(default_factory=dict)  # path to 32 hexadecimal digits
+    revisions: Mapping[str, str] = field(default_factory=dict)  # `datasets/owner/name` to commits
     portable: Mapping[str, str] = field(default_factory=dict)  # quantity to a root (64 digits)
     control: tuple[str, ...] = ()  # further sources that are controlled
     fill: Fill = False

@@ -87,6 +87,7 @@ def _build_table(lock: Lock) -> dict[str, Any]:
             **head,
             "code": {**code, "files": _sort(lock.code.files)},
             "inputs": _sort(lock.inputs),
+            "revisions": _sort(lock.revisions),
             "portable": _sort(lock.portable),
             "environment": {
                 id_: _build_environment(lock.environments[id_]) for id_ in sorted(lock.environments)
