@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from samerun.cli import exit_codes
 from samerun.cli.base import (
     add_compatible_option,
     add_control_options,
@@ -54,11 +55,38 @@ class Lock(ExperimentVerb):
             help="measure how far losses and metrics move with other threads and instruction sets, for "
             "machines where the bits cannot be equal",
         )
+        parser.add_argument(
+            "--statement",
+            nargs="?",
+            const="markdown",
+            choices=("markdown", "latex"),
+            help="run nothing: print a paragraph for a paper, and answers to checklists, from the lock",
+        )
+        parser.add_argument(
+            "--ro-crate", metavar="DIR", help="run nothing: write the lock and the locked code as an RO-Crate"
+        )
+        parser.add_argument(
+            "--in-toto", metavar="FILE", help="run nothing: write the lock as an in-toto statement, unsigned"
+        )
         add_steps_option(parser)
         add_control_options(parser)
         add_compatible_option(parser)
         add_launch_options(parser)
         add_output_options(parser)
+
+    def run(self, options: argparse.Namespace) -> int:
+        """As every experiment; the lock that is there is exported where that is asked for."""
+        if not (options.statement or options.ro_crate or options.in_toto):
+            return super().run(options)
+        if options.command or options.update or options.bounds or options.leaves is not None:
+            raise UsageError(
+                "--statement, --ro-crate and --in-toto run nothing; leave COMMAND and other options out"
+            )
+        from samerun.runs.lock.file import FILE, read_lock
+
+        path = Path(FILE)
+        _export(read_lock(path), path, options)
+        return exit_codes.SAME
 
     def check_options(self, options: argparse.Namespace) -> None:
         """Refuse what would end without a lock after hours."""
@@ -107,6 +135,22 @@ class Lock(ExperimentVerb):
         if request.leaves is not None and result.leaves is not None:
             write_leaves(result.leaves, request.leaves)
         write_lock(result.lock, request.path)
+
+
+def _export(lock: Locked, path: Path, options: argparse.Namespace) -> None:
+    """Write what was asked for. Raises UsageError where that cannot be."""
+    if options.ro_crate:
+        from samerun.report.exports.ro_crate import write_ro_crate
+
+        write_ro_crate(lock, path, Path.cwd(), Path(options.ro_crate))
+    if options.in_toto:
+        from samerun.report.exports.in_toto import write_in_toto
+
+        write_in_toto(lock, path, Path(options.in_toto))
+    if options.statement:
+        from samerun.report.exports.statement import write_statement
+
+        print(write_statement(lock, options.statement))
 
 
 def _take_control(lock: Locked, options: argparse.Namespace) -> Control:
