@@ -18,6 +18,7 @@ from samerun.runs.store import Run
 from samerun.sources.code import Code
 
 NAMES = "names"  # portable too: what the modules' parameters and buffers are called, in order
+SHAPES = "shapes"  # and their dtypes and shapes
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Observed:
     ranks: int
     leaves: Leaves
     roots: dict[str, str]
-    names: str  # of the parameters and buffers (64 hexadecimal digits)
+    structure: dict[str, str]  # names and shapes of parameters and buffers (64 hexadecimal digits each)
     code: LockedCode
     inputs: dict[str, str]
     revisions: dict[str, str]  # commits of models and data sets of a hub
@@ -39,7 +40,7 @@ class Observed:
     @property
     def portable(self) -> dict[str, str]:
         """What holds on every machine."""
-        return {name: self.roots[name] for name in PORTABLE if name in self.roots} | {NAMES: self.names}
+        return {name: self.roots[name] for name in PORTABLE if name in self.roots} | self.structure
 
 
 def observe(run: Run, steps: int | None = None, left_out: Collection[str] = ()) -> Observed:
@@ -56,7 +57,7 @@ def observe(run: Run, steps: int | None = None, left_out: Collection[str] = ()) 
         ranks=max(len({trace.rank for trace in recorded.compared}), 1),
         leaves=leaves,
         roots=compute_roots(leaves),
-        names=_digest_names(recorded),
+        structure=_digest_structure(recorded),
         code=_read_code(run),
         inputs=_list_inputs(recorded),
         revisions=list_revisions(_list_opened(recorded)),
@@ -65,16 +66,17 @@ def observe(run: Run, steps: int | None = None, left_out: Collection[str] = ()) 
     )
 
 
-def _digest_names(recorded: RecordedRun) -> str:
-    """Of the first time that each group is named, in the order of the ranks."""
-    whole = hashlib.sha256()
+def _digest_structure(recorded: RecordedRun) -> dict[str, str]:
+    """Of the first time that each group is named, in the order of the ranks; no shapes of an older run."""
+    wholes = {NAMES: hashlib.sha256()}
     for trace in sorted(recorded.compared, key=lambda trace: (trace.rank, trace.stem)):
-        seen: set[str] = set()
-        for row in trace.rows(trace.is_one_of("what", {"names"})):
-            if row.name not in seen and row.name is not None:
-                seen.add(row.name)
-                whole.update(f"{row.name.partition(':')[0]} {row.detail}\n".encode())
-    return whole.hexdigest()
+        seen: set[tuple[str, str | None]] = set()
+        for row in trace.rows(trace.is_one_of("what", {NAMES, SHAPES})):
+            if (row.what, row.name) not in seen and row.name is not None:
+                seen.add((row.what, row.name))
+                line = f"{row.name.partition(':')[0]} {row.detail}\n"
+                wholes.setdefault(row.what, hashlib.sha256()).update(line.encode())
+    return {what: whole.hexdigest() for what, whole in wholes.items()}
 
 
 def _read_code(run: Run) -> LockedCode:

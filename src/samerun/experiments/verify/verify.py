@@ -119,7 +119,7 @@ def judge(asked: VerifyRequest, result: VerifyResult, observed: Observed, held: 
     if not any(step.at < observed.steps and step.digests for step in held.steps):
         return replace(result, reason=f"the lock holds no step below {observed.steps}")
     if not moved:
-        names = whole and lock.portable.get(NAMES) != observed.names
+        names = whole and lock.portable.get(NAMES) != observed.structure[NAMES]
         notes = ("parameters or buffers have other names than the locked ones",) if names else ()
         return replace(result, verdict="same", notes=notes)
     if (reason := _explain_other_class(asked, observed, locked, moved)) is None:
@@ -164,7 +164,7 @@ def _explain_other_class(
 def _is_portably_equal(lock: Lock, observed: Observed) -> bool:
     """Whether a whole run is the locked one in its code and in all that is no floating point."""
     same_code = observed.code.digest == lock.code.digest
-    now = {**observed.roots, NAMES: observed.names}
+    now = {**observed.roots, **observed.structure}
     held = all(now.get(name) == root for name, root in lock.portable.items())
     return same_code and held and observed.steps == lock.steps
 
