@@ -1,4 +1,4 @@
-"""What shells complete."""
+"""What shells complete; covers `arguments.py`."""
 
 from __future__ import annotations
 

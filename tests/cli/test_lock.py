@@ -86,7 +86,7 @@ def test_a_refactoring_is_the_same_and_one_character_differs_at_its_line(unchang
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("✓ same bits — 4 steps: ") and "code: train.py:1: " in done.stdout
     (unchanged / "train.py").write_text(TRAIN.replace("lr=0.1", "lr=0.2"))
-    done = samerun("verify", "--json", "result.json", cwd=unchanged)
+    done = samerun("verify", "--no-confirm", "--json", "result.json", cwd=unchanged)
     assert done.returncode == 1, done.stdout + done.stderr
     result = json.loads((unchanged / "result.json").read_text())
     (changed,) = result["changed"]

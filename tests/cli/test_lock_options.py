@@ -14,6 +14,8 @@ from samerun.cli.arguments import find_verbs, parse
 from samerun.cli.verify import Verify
 from samerun.errors import UsageError
 from samerun.experiments.verify.result import VerifyResult
+from samerun.runs.lock.file import FILE
+from samerun.runs.plan import Control
 
 
 def request_of(line: str) -> Any:
@@ -34,6 +36,14 @@ def test_an_update_takes_the_locked_command_and_control_unless_others_are_asked_
     other = request_of("lock --update --seed 5").request
     assert (other.control.mode, other.control.seed) == ("strict", 5)
     assert request_of("lock --update --mode seeded -- python b.py").request.command == ("python", "b.py")
+
+
+def test_seeds_as_published_are_locked_and_obeyed(folder: Path) -> None:
+    assert request_of("lock --update --compatible -- python b.py").request.control.compatible
+    locked(Machine(Script()), folder, update=True, control=Control(compatible=True))
+    assert "compatible = true\n" in (folder / FILE).read_text()
+    assert request_of("verify").request.control.compatible
+    assert request_of("lock --update --seed 5").request.control.compatible
 
 
 def test_a_lock_needs_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

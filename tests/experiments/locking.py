@@ -12,8 +12,9 @@ from samerun.experiments.lock.lock import LockRequest, lock
 from samerun.experiments.lock.result import LockResult
 from samerun.experiments.request import Request
 from samerun.experiments.runner import Runner
+from samerun.experiments.verify.request import VerifyRequest
 from samerun.experiments.verify.result import VerifyResult
-from samerun.experiments.verify.verify import VerifyRequest, verify
+from samerun.experiments.verify.verify import verify
 from samerun.launching.launch import LaunchRequest
 from samerun.launching.workspace import Workspace
 from samerun.runs.lock.content import Lock
@@ -64,10 +65,12 @@ def locked(machine: Machine, folder: Path, *, update: bool = False, **asked: Any
     return result
 
 
-def verified(machine: Machine, folder: Path, *, steps: int | None = None, **asked: Any) -> VerifyResult:
+def verified(
+    machine: Machine, folder: Path, *, steps: int | None = None, confirm: bool = True, **asked: Any
+) -> VerifyResult:
     """Verify with the lock that is there."""
     lock = read_lock(folder / FILE)
-    request = made_request(folder, steps=steps or lock.limit, control=lock.make_control())
+    request = made_request(folder, steps=steps or lock.limit, control=lock.make_control(), confirm=confirm)
     return verify(VerifyRequest(request, lock, folder / FILE, **asked), Runner(record=machine.record))
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import NoReturn
 
 from samerun.cli.base import Verb
-from samerun.cli.completion import SHELLS, write_completion
 from samerun.cli.settings.files import Settings, read_settings
 from samerun.errors import UsageError
 
@@ -94,7 +93,7 @@ def _build_top_parser(verbs: dict[str, Verb]) -> Parser:
     parser.add_argument(
         "--print-completion",
         action=_Completion,
-        choices=SHELLS,
+        choices=("bash", "zsh", "tcsh"),
         help='print what completes verbs and options in a shell: eval "$(samerun --print-completion bash)"',
     )
     return parser
@@ -114,7 +113,14 @@ class _Completion(argparse.Action):
     """Imports what it needs only when it is asked for."""
 
     def __call__(self, parser: argparse.ArgumentParser, _: object, value: object, *__: object) -> NoReturn:
-        print(write_completion(str(value), parser, find_verbs()))
+        import shtab
+
+        parsers = parser.add_subparsers()
+        for verb in find_verbs().values():
+            verb.add_options(parsers.add_parser(verb.name, help=verb.summary))
+        script = shtab.complete(parser, str(value))
+        # What follows -- is a command: bash completes its files.
+        print(script.replace("complete -o bashdefault -F", "complete -o bashdefault -o default -F"))
         parser.exit(0)
 
 

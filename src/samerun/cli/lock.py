@@ -8,7 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from samerun.cli.base import add_control_options, add_launch_options, add_steps_option, choose_control
+from samerun.cli import exit_codes
+from samerun.cli.base import (
+    add_compatible_option,
+    add_control_options,
+    add_launch_options,
+    add_steps_option,
+    choose_control,
+)
 from samerun.cli.experiment import ExperimentVerb, request_of
 from samerun.cli.output import add_output_options, check_file
 from samerun.errors import UsageError
@@ -18,6 +25,7 @@ if TYPE_CHECKING:
     from samerun.experiments.lock.result import LockResult
     from samerun.experiments.runner import Runner
     from samerun.runs.lock.content import Lock as Locked
+    from samerun.runs.plan import Control
 
 
 class Lock(ExperimentVerb):
@@ -47,10 +55,38 @@ class Lock(ExperimentVerb):
             help="measure how far losses and metrics move with other threads and instruction sets, for "
             "machines where the bits cannot be equal",
         )
+        parser.add_argument(
+            "--statement",
+            nargs="?",
+            const="markdown",
+            choices=("markdown", "latex"),
+            help="run nothing: print a paragraph for a paper, and answers to checklists, from the lock",
+        )
+        parser.add_argument(
+            "--ro-crate", metavar="DIR", help="run nothing: write the lock and the locked code as an RO-Crate"
+        )
+        parser.add_argument(
+            "--in-toto", metavar="FILE", help="run nothing: write the lock as an in-toto statement, unsigned"
+        )
         add_steps_option(parser)
         add_control_options(parser)
+        add_compatible_option(parser)
         add_launch_options(parser)
         add_output_options(parser)
+
+    def run(self, options: argparse.Namespace) -> int:
+        """As every experiment; the lock that is there is exported where that is asked for."""
+        if not (options.statement or options.ro_crate or options.in_toto):
+            return super().run(options)
+        if options.command or options.update or options.bounds or options.leaves is not None:
+            raise UsageError(
+                "--statement, --ro-crate and --in-toto run nothing; leave COMMAND and other options out"
+            )
+        from samerun.runs.lock.file import FILE, read_lock
+
+        path = Path(FILE)
+        _export(read_lock(path), path, options)
+        return exit_codes.SAME
 
     def check_options(self, options: argparse.Namespace) -> None:
         """Refuse what would end without a lock after hours."""
@@ -72,10 +108,7 @@ class Lock(ExperimentVerb):
         control = choose_control(options)
         if before is not None and not options.command:
             options.command = _take_command(before)
-            control = before.make_control()
-            if options.mode is not None or options.seed is not None:
-                seed = control.seed if options.seed is None else options.seed
-                control = replace(control, mode=options.mode or control.mode, seed=seed)
+            control = _take_control(before, options)
             options.steps = options.steps or before.limit
         if not options.command:
             raise UsageError(f"no command to lock; put it after --, for example: {self.example}")
@@ -102,6 +135,33 @@ class Lock(ExperimentVerb):
         if request.leaves is not None and result.leaves is not None:
             write_leaves(result.leaves, request.leaves)
         write_lock(result.lock, request.path)
+
+
+def _export(lock: Locked, path: Path, options: argparse.Namespace) -> None:
+    """Write what was asked for. Raises UsageError where that cannot be."""
+    if options.ro_crate:
+        from samerun.report.exports.ro_crate import write_ro_crate
+
+        write_ro_crate(lock, path, Path.cwd(), Path(options.ro_crate))
+    if options.in_toto:
+        from samerun.report.exports.in_toto import write_in_toto
+
+        write_in_toto(lock, path, Path(options.in_toto))
+    if options.statement:
+        from samerun.report.exports.statement import write_statement
+
+        print(write_statement(lock, options.statement))
+
+
+def _take_control(lock: Locked, options: argparse.Namespace) -> Control:
+    """As it was locked, but for what the options ask for."""
+    control = lock.make_control()
+    return replace(
+        control,
+        mode=options.mode or control.mode,
+        seed=control.seed if options.seed is None else options.seed,
+        compatible=options.compatible or control.compatible,
+    )
 
 
 def _take_command(lock: Locked) -> list[str]:

@@ -15,8 +15,8 @@ from samerun.errors import UsageError
 
 if TYPE_CHECKING:
     from samerun.experiments.runner import Runner
+    from samerun.experiments.verify.request import VerifyRequest
     from samerun.experiments.verify.result import VerifyResult
-    from samerun.experiments.verify.verify import VerifyRequest
 
 
 class Verify(ExperimentVerb):
@@ -50,6 +50,17 @@ class Verify(ExperimentVerb):
         parser.add_argument(
             "--leaves", metavar="FILE", help="what lock --leaves wrote: names the very step that differs"
         )
+        parser.add_argument(
+            "--no-confirm",
+            dest="confirm",
+            action="store_false",
+            help="name what changed, and the likely cause, without the further runs that confirm it",
+        )
+        parser.add_argument(
+            "--bisect",
+            action="store_true",
+            help="where it differs, find the first commit since the lock that moved a bit, in a clone",
+        )
         add_launch_options(parser)
         add_output_options(parser)
 
@@ -60,8 +71,9 @@ class Verify(ExperimentVerb):
         from samerun.experiments.verify.static import verify_static
         from samerun.runs.lock.file import FILE, read_lock
 
-        if options.steps is not None or options.add or options.exact or options.leaves is not None:
-            raise UsageError("--static runs nothing; leave --steps, --add, --exact and --leaves out")
+        given = (options.steps, options.add, options.exact, options.leaves, options.bisect)
+        if any(value not in (None, False) for value in given):
+            raise UsageError("--static runs nothing; leave --steps, --add, --exact, --leaves, --bisect out")
         check_targets(options)
         path = Path(FILE)
         result = verify_static(read_lock(path), path, Path.cwd())
@@ -71,22 +83,28 @@ class Verify(ExperimentVerb):
     def request(self, options: argparse.Namespace) -> VerifyRequest:
         """The locked command. Raises UsageError without a lock, RunError for a damaged one."""
         from samerun.experiments.lock.portable_command import make_portable, resolve_command
-        from samerun.experiments.verify.verify import VerifyRequest
+        from samerun.experiments.verify.request import VerifyRequest
         from samerun.runs.lock.file import FILE, read_lock
 
         path = Path(FILE)
         lock = read_lock(path)
         if options.add and options.steps is not None:
             raise UsageError("--add needs whole runs; leave --steps out")
+        if options.add and options.bisect:
+            raise UsageError("--add and --bisect contradict each other; use one of them")
         command = make_portable(options.command, Path.cwd())[0] if options.command else None
         options.command = options.command or resolve_command(lock)
         options.steps = _limit_steps(options.steps, lock.steps, lock.limit)
         leaves = None if options.leaves is None else Path(options.leaves)
-        request = request_of(options, lock.make_control(), runs=1)
+        request = request_of(options, lock.make_control(), runs=1, confirm=options.confirm)
         return VerifyRequest(request, lock, path, command, leaves, options.exact, options.add)
 
     def experiment(self, request: VerifyRequest, options: argparse.Namespace, runner: Runner) -> VerifyResult:
-        """Verify."""
+        """Verify, or bisect."""
+        if options.bisect:
+            from samerun.experiments.verify.bisect import bisect
+
+            return bisect(request, runner)
         from samerun.experiments.verify.verify import verify
 
         return verify(request, runner)

@@ -51,6 +51,7 @@ EVIDENCE = (
     "indices",  # the sample indices of the batch that follows; detail: JSON with workers, samples, batch
     "rng",  # an RNG's state, written when it changed; name is the source id
     "names",  # detail: JSON list, the names of the parts of the group `name`, valid until replaced
+    "shapes",  # detail: JSON list, dtype and shape of each part of the group `name` when it was first met
     "setting",  # name: source id, detail: JSON of what it says of itself, at the start and at step 0
     "draw",  # tier ops: a random draw; name is the source id, digest what came out
     "state",  # an RNG's state within a step, as it changed: detail says when; of workers: worker_states.py

@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+import json
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,14 @@ from samerun.experiments.lock import negative_control
 from samerun.experiments.lock.build import build_lock
 from samerun.experiments.lock.moved import find_moved
 from samerun.experiments.lock.observed import observe
+from samerun.launching.launch import LaunchRequest
+from samerun.launching.workspace import Workspace
 from samerun.runs.lock.file import FILE, write_lock
-from samerun.runs.plan import Control
+from samerun.runs.plan import Control, Plan
+from samerun.runs.reading import read_trace
+from samerun.runs.record import Record
+from samerun.runs.store import Run
+from samerun.runs.trace import TraceWriter
 
 from ..locking import Machine, lock_of, locked, made_request
 from ..scripts import Script
@@ -122,3 +129,32 @@ def test_what_differs_without_effect_is_left_out_and_said(tmp_path: Path) -> Non
     assert result.lock is not None and result.lock.left_out == ("draws",)
     (environment,) = lock_of(tmp_path).environments.values()
     assert "draws" not in environment.root and "loss" in environment.root
+
+
+@dataclass
+class Structured(Script):
+    """A training that tells the names and shapes of its parameters."""
+
+    shape: str = ""
+
+    def record(self, request: LaunchRequest, plan: Plan, at: Workspace) -> Run:
+        """With a second rank that has these rows alone."""
+        run = super().record(request, plan, at)
+        path = run.path / "rank1.trace.arrow"
+        meta = {**read_trace(run.path / "rank0.trace.arrow").meta, "stem": "rank1", "rank": 1}
+        writer = TraceWriter(path, meta)
+        for what, detail in (("names", '["weight"]'), ("shapes", json.dumps([self.shape]))):
+            writer.append(Record(0, "setup", what, "parameters:Net", detail=detail))
+        writer.append(Record(0, "setup", "parameters", "SGD", digest=bytes(16)))
+        writer.close()
+        return run
+
+
+def test_names_and_shapes_hold_on_every_machine(tmp_path: Path) -> None:
+    portable = []
+    for shape in ("float32[8, 4]", "float32[8, 4]", "float32[4, 8]"):
+        request = made_request(tmp_path)
+        recorded = Machine(Structured(shape=shape)).record(request.launch, request.plan, request.workspace)
+        portable.append(observe(recorded).portable)
+    assert portable[0] == portable[1] and portable[0].keys() >= {"names", "shapes"}
+    assert portable[0]["names"] == portable[2]["names"] and portable[0]["shapes"] != portable[2]["shapes"]

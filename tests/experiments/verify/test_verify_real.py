@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ def test_a_refactoring_moves_nothing_and_a_rate_differs_at_its_line(tmp_path: Pa
     script.write_text(_RATE.sub(lambda found: f"{float(found[0]) * 1.5}", plain, count=1))
     result = verify(tmp_path, 1)
     line = next(at for at, line in enumerate(plain.splitlines(), 1) if _RATE.search(line))
-    assert result["changed"][0]["call_site"] == f"{script.name}:{line}"
+    assert result["changed"][0]["call_site"] == f"{script.name}:{line}" and result["changed"][0]["confirmed"]
     first = result["moved"][0]
     assert (first["step"], first["exact"]) == (0, True) and first["quantity"] in ("parameters", "optimizer")
     shutil.rmtree(tmp_path / ".samerun")
@@ -85,10 +86,53 @@ def test_a_hash_seed_and_a_number_of_threads_are_named(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert verify(tmp_path, 0, env=seeded)["changed"] == []
     result = verify(tmp_path, 1, env={**seeded, "PYTHONHASHSEED": "2"})
-    assert [(item["kind"], item["name"]) for item in result["changed"]] == [("variable", "PYTHONHASHSEED")]
+    (changed,) = result["changed"]
+    assert (changed["kind"], changed["name"], changed["confirmed"]) == ("variable", "PYTHONHASHSEED", True)
     assert result["moved"][0]["step"] == 0
-    result = verify(tmp_path, 1, env={**seeded, "OMP_NUM_THREADS": "1"})
-    assert {item["name"] for item in result["changed"]} == {"OMP_NUM_THREADS", "threads"}
+    result = verify(tmp_path, 1, env={**seeded, "OMP_NUM_THREADS": "1", "LANG": "C"})
+    found = {item["name"]: item["confirmed"] for item in result["changed"]}
+    assert found.pop("OMP_NUM_THREADS") is True and found.keys() >= {"threads", "LANG"}
+    assert not any(found.values())
+
+
+SEEDED_BY_THE_DAY = """\
+import os, time
+import torch
+torch.manual_seed(time.time() > float(os.environ["NEW_YEAR"]))
+model = torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(3):
+    loss = model(torch.rand(4, 8)).square().mean()
+    optimizer.zero_grad(); loss.backward(); optimizer.step()
+"""
+
+
+def test_what_the_locked_run_had_from_a_source_is_given_again(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SEEDED_BY_THE_DAY)
+    new_year = time.time() + 90
+    env = {"NEW_YEAR": str(new_year)}
+    done = samerun("lock", "--mode", "off", "--", sys.executable, "train.py", cwd=tmp_path, env=env)
+    assert done.returncode == 0 and time.time() < new_year, done.stdout + done.stderr
+    time.sleep(max(new_year - time.time(), 0))
+    result = verify(tmp_path, 1, env=env)
+    (cause, *_) = result["compared"]["causes"]
+    assert (cause["source"], cause["confirmed"], cause["replayed"]) == ("clock", True, True)
+    assert result["changed"] == [] and result["unsteady"] is None
+    plain = verify(tmp_path, 1, "--no-confirm", env=env)
+    assert not any(cause["confirmed"] for cause in plain["compared"]["causes"])
+
+
+def test_a_training_that_no_longer_repeats_says_so_and_why(tmp_path: Path) -> None:
+    late = 'if time.time() > float(os.environ["NEW_YEAR"]): torch.seed()\n'
+    lines = SEEDED_BY_THE_DAY.splitlines(keepends=True)
+    (tmp_path / "train.py").write_text("".join([*lines[:2], "torch.manual_seed(0)\n", late, *lines[3:]]))
+    before, after = ({"NEW_YEAR": str(time.time() + far)} for far in (1e6, -1e6))
+    done = samerun("lock", "--mode", "off", "--", sys.executable, "train.py", cwd=tmp_path, env=before)
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = verify(tmp_path, 1, env=after)
+    assert result["unsteady"]["verdict"] == "differs"
+    (cause, *_) = result["unsteady"]["causes"]
+    assert (cause["source"], cause["confirmed"]) == ("torch-cpu", True)
 
 
 def test_a_simulated_machine_is_unknown_within_its_bounds_and_added(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ Covers `replicas.py`.
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -49,6 +50,9 @@ def test_a_call_that_raised_leaves_nothing_behind(trainer, output, tier):
     assert "Warning" not in output(run)
     assert len(trainer.rows(run, "input")) == 4
     assert [row.step for row in trainer.rows(run, "output")] == [0, 1]
+    (shapes,) = trainer.rows(run, "shapes")
+    assert json.loads(shapes.detail) == ["float32[8, 4]", "float32[8]", "float32[2, 8]", "float32[2]"]
+    assert (shapes.phase, shapes.name) == ("setup", "parameters:Picky")
     assert {row.phase for row in trainer.rows(run, "loss")} == {"forward"}
     operations = trainer.rows(run, "operation")
     if tier == "ops":

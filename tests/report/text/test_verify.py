@@ -62,7 +62,21 @@ def test_where_nothing_changed_the_two_runs_tell_the_cause() -> None:
     alone = shown(verdict="differs", moved=MOVED, command=("python", "train.py"))
     assert "samerun check --controlled -- python train.py" in alone
     changed = (Changed("code", "train.py", "lr=0.1 → lr=0.2", "train.py:6"),)
-    assert "Cause" not in shown(verdict="differs", moved=MOVED, compared=DIFFERS, changed=changed)
+    likely = replace(DIFFERS, causes=tuple(replace(item, confirmed=False) for item in DIFFERS.causes))
+    text = shown(verdict="differs", moved=MOVED, compared=likely, changed=changed)
+    assert "Cause" not in text and "Likely cause:" not in text
+    assert "Changed since the lock (likely the cause, not confirmed)" in text
+    assert "Cause" in shown(verdict="differs", moved=MOVED, compared=DIFFERS, changed=changed)
+    proved = (replace(changed[0], confirmed=True),)
+    text = shown(verdict="differs", moved=MOVED, compared=DIFFERS, changed=proved)
+    assert "Cause" not in text and "Changed since the lock code: train.py:6" in text
+    assert "lr=0.2 (confirmed: with it as locked, a run gives the locked bits)" in text
+
+
+def test_a_training_that_does_not_repeat_shows_where_its_own_runs_part() -> None:
+    text = shown(verdict="differs", moved=MOVED, compared=DIFFERS, unsteady=DIFFERS)
+    assert text.count("Cause: python-random (confirmed") == 1
+    assert text.index("It does not repeat: two runs of now") < text.index("Cause: python-random")
 
 
 def test_within_says_how_far_off_beside_the_bound() -> None:

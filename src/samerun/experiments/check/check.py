@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from samerun.comparing.compare_runs import compare_whole
+from samerun.comparing.compare_runs import compare_all, compare_whole
 from samerun.comparing.comparison import Comparison, list_left_out
 from samerun.comparing.in_play import list_free_running, list_ids
 from samerun.comparing.pairing import read
@@ -79,6 +79,18 @@ def _add_runs(
         runs = [*runs, pair[-1]]
         comparisons = [*comparisons, *weigh(pair, compare_whole(pair, steps=request.steps))]
     return runs, comparisons
+
+
+def explain_parted(trials: Trials, runs: Sequence[Run], steps: int | None) -> CheckResult | None:
+    """Where and why runs part that are recorded already, in their first `steps` steps; None: they do not."""
+    whole = all(run.outcome == "finished" for run in runs)
+    comparisons = weigh(runs, (compare_whole if whole else compare_all)(runs, steps=steps))
+    parted = find_first_parting(runs, comparisons)
+    if parted is None:
+        return None
+    return _differs(
+        trials, start_undecided(trials.request, runs, comparisons), runs, comparisons, parted, None
+    )
 
 
 def judge_agreeing(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from samerun.experiments import run_outcome
 from samerun.experiments.lock.distances import measure, measure_losses
-from samerun.experiments.lock.observed import NAMES, Observed, observe
+from samerun.experiments.lock.observed import Observed, observe
 from samerun.experiments.request import Request
 from samerun.experiments.runner import Runner
 from samerun.experiments.varied_runs import Change, VariedRuns, explain_misfit
@@ -55,7 +55,7 @@ def measure_bounds(request: Request, runner: Runner, observed: Observed, locked:
         for name, value in locked.result.metrics.items():
             metrics[name] = max(metrics[name], measure(value, found.result.metrics.get(name)))
         holds = {name: root for name, root in holds.items() if found.roots.get(name) == root}
-    portable = {**holds, NAMES: observed.names}
+    portable = {**holds, **observed.structure}
     if not factors or not math.isfinite(max(losses)):
         return Measured(None, portable, tuple(notes))
     finite = {name: value for name, value in metrics.items() if math.isfinite(value)}

@@ -14,6 +14,7 @@ from samerun.runs.plan import Control
 
 MOST_LINES = 200  # of the file, however long the run
 _MOST_FILES = 30  # of code, and of inputs
+_MOST_REVISIONS = 12
 _MOST_CHECKPOINTS = 16
 _MOST_METRICS = 12
 
@@ -38,9 +39,11 @@ def build_lock(
             code=LockedCode(code.digest, limit_files(code.files, _MOST_FILES), code.commit, code.dirty),
             environments={observed.environment.id: build_environment(observed)},
             inputs=limit_files(observed.inputs, _MOST_FILES),
+            revisions=dict(sorted(observed.revisions.items())[:_MOST_REVISIONS]),
             portable=observed.portable,
             control=control.extra,
             fill=control.fill,
+            compatible=control.compatible,
             limit=limit,
             beside=beside,
             left_out=tuple(left_out),

@@ -91,7 +91,8 @@ def _keep_common(one: Observed, other: Observed) -> Observed:
         },
     )
     inputs = {name: value for name, value in one.inputs.items() if other.inputs.get(name) == value}
-    return replace(one, result=result, inputs=inputs)
+    revisions = {name: value for name, value in one.revisions.items() if other.revisions.get(name) == value}
+    return replace(one, result=result, inputs=inputs, revisions=revisions)
 
 
 def _compare_with_before(result: LockResult, before: Lock, observed: Observed) -> LockResult:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from samerun.comparing.pairing import RecordedRun, read
@@ -11,12 +11,14 @@ from samerun.experiments.lock.environment_class import EnvironmentClass, read_cl
 from samerun.experiments.lock.leaves import Leaves, list_leaves
 from samerun.experiments.lock.named_files import collect_named, digest_all, digest_size, name_file
 from samerun.experiments.lock.results import read_result
+from samerun.experiments.lock.revisions import list_revisions
 from samerun.experiments.lock.roots import compute_roots
 from samerun.runs.lock.content import PORTABLE, LockedCode, LockedResult
 from samerun.runs.store import Run
 from samerun.sources.code import Code
 
 NAMES = "names"  # portable too: what the modules' parameters and buffers are called, in order
+SHAPES = "shapes"  # and their dtypes and shapes
 
 
 @dataclass(frozen=True)
@@ -28,16 +30,17 @@ class Observed:
     ranks: int
     leaves: Leaves
     roots: dict[str, str]
-    names: str  # of the parameters and buffers (64 hexadecimal digits)
+    structure: dict[str, str]  # names and shapes of parameters and buffers (64 hexadecimal digits each)
     code: LockedCode
     inputs: dict[str, str]
+    revisions: dict[str, str]  # commits of models and data sets of a hub
     environment: EnvironmentClass
     result: LockedResult = field(default_factory=LockedResult)
 
     @property
     def portable(self) -> dict[str, str]:
         """What holds on every machine."""
-        return {name: self.roots[name] for name in PORTABLE if name in self.roots} | {NAMES: self.names}
+        return {name: self.roots[name] for name in PORTABLE if name in self.roots} | self.structure
 
 
 def observe(run: Run, steps: int | None = None, left_out: Collection[str] = ()) -> Observed:
@@ -54,24 +57,26 @@ def observe(run: Run, steps: int | None = None, left_out: Collection[str] = ()) 
         ranks=max(len({trace.rank for trace in recorded.compared}), 1),
         leaves=leaves,
         roots=compute_roots(leaves),
-        names=_digest_names(recorded),
+        structure=_digest_structure(recorded),
         code=_read_code(run),
         inputs=_list_inputs(recorded),
+        revisions=list_revisions(_list_opened(recorded)),
         environment=read_class(run.manifest),
         result=read_result(run) if whole else LockedResult(),
     )
 
 
-def _digest_names(recorded: RecordedRun) -> str:
-    """Of the first time that each group is named, in the order of the ranks."""
-    whole = hashlib.sha256()
+def _digest_structure(recorded: RecordedRun) -> dict[str, str]:
+    """Of the first time that each group is named, in the order of the ranks; no shapes of an older run."""
+    wholes = {NAMES: hashlib.sha256()}
     for trace in sorted(recorded.compared, key=lambda trace: (trace.rank, trace.stem)):
-        seen: set[str] = set()
-        for row in trace.rows(trace.is_one_of("what", {"names"})):
-            if row.name not in seen and row.name is not None:
-                seen.add(row.name)
-                whole.update(f"{row.name.partition(':')[0]} {row.detail}\n".encode())
-    return whole.hexdigest()
+        seen: set[tuple[str, str | None]] = set()
+        for row in trace.rows(trace.is_one_of("what", {NAMES, SHAPES})):
+            if (row.what, row.name) not in seen and row.name is not None:
+                seen.add((row.what, row.name))
+                line = f"{row.name.partition(':')[0]} {row.detail}\n"
+                wholes.setdefault(row.what, hashlib.sha256()).update(line.encode())
+    return {what: whole.hexdigest() for what, whole in wholes.items()}
 
 
 def _read_code(run: Run) -> LockedCode:
@@ -87,6 +92,12 @@ def _read_code(run: Run) -> LockedCode:
         commit if isinstance(commit, str) else None,
         git.get("dirty") is True,
     )
+
+
+def _list_opened(recorded: RecordedRun) -> Iterator[str]:
+    for trace in (*recorded.compared, *recorded.other):
+        for row in trace.rows(trace.is_one_of("what", {"opened"})):
+            yield row.detail or ""
 
 
 def _list_inputs(recorded: RecordedRun) -> dict[str, str]:

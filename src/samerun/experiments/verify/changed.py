@@ -23,6 +23,7 @@ class Changed:
     name: str  # a path, a package, a variable
     text: str
     call_site: str | None = None  # the first line of code that is another one
+    confirmed: bool = False  # with it as locked, and all else as it is, a run gives the locked bits
 
 
 def list_changed(lock: Lock, locked: Environment, observed: Observed) -> tuple[Changed, ...]:
@@ -30,6 +31,7 @@ def list_changed(lock: Lock, locked: Environment, observed: Observed) -> tuple[C
     return (
         *list_changed_code(lock, observed.code.files),
         *_list_files("input", lock.inputs, limit_files(observed.inputs, _MOST_FILES)),
+        *_list_revisions(lock.revisions, observed.revisions),
         *list_changed_class(locked, observed.environment),
     )
 
@@ -61,6 +63,11 @@ def _list_files(kind: Kind, before: Mapping[str, str], now: Mapping[str, str]) -
         elif before[name] != now[name]:
             found.append(Changed(kind, name, f"{name} changed"))
     return tuple(sorted(found, key=lambda item: not item.text.endswith("changed")))
+
+
+def _list_revisions(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[Changed, ...]:
+    """Of those that both read: which files of a hub are opened depends on what a cache has."""
+    return _list_values("input", before, {name: now.get(name, held) for name, held in before.items()})
 
 
 def _list_values(kind: Kind, before: Mapping[str, str], now: Mapping[str, str]) -> tuple[Changed, ...]:

@@ -42,7 +42,7 @@ def find_changed_line(folder: Path, name: str, digest: str, commit: str | None) 
         now = untrusted.read_bytes(folder / name, _MOST_BYTES)
     except OSError:
         return None
-    before = _find_version(folder, name, digest, commit)
+    before = find_version(folder, name, digest, commit)
     if before is None:
         return None
     return describe_first_change(name, before.decode("utf-8", "replace"), now.decode("utf-8", "replace"))
@@ -62,7 +62,8 @@ def describe_first_change(name: str, before: str, now: str) -> str | None:
 _SHOWN = 100  # characters of a line
 
 
-def _find_version(folder: Path, name: str, digest: str, commit: str | None) -> bytes | None:
+def find_version(folder: Path, name: str, digest: str, commit: str | None) -> bytes | None:
+    """The file as it was locked, where git has it; None where it has not, or git is not there."""
     try:
         listed = run_git(folder, "log", f"-{_MOST_COMMITS}", "--format=%H", "--", f"./{name}")
         commits = dict.fromkeys([*([commit] if commit else []), *listed.decode().split()])

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from samerun.experiments.check.result import CheckResult
 from samerun.experiments.lock.moved import Moved
 from samerun.experiments.lock.result import moved_to_json
+from samerun.experiments.verify.bisected import Bisected
 from samerun.experiments.verify.changed import Changed
 from samerun.runs.lock.content import Lock
 from samerun.runs.schema import SCHEMA
@@ -46,6 +47,8 @@ class VerifyResult:
     distances: tuple[Distance, ...] = ()  # where the bits are not equal and there are bounds
     factors: tuple[str, ...] = ()  # that these bounds were measured with
     compared: CheckResult | None = None  # the two runs, where the locked one is at hand
+    unsteady: CheckResult | None = None  # two runs of now, where these are not the same either
+    bisected: Bisected | None = None  # the commit that moved the first bit, where it was looked for
     counted: Mapping[str, int] | None = None  # how much of what was compared where nothing was run
     notes: tuple[str, ...] = ()
     output: tuple[str, ...] = ()  # the last lines that a failed command printed
@@ -68,7 +71,13 @@ class VerifyResult:
             "reason": self.reason,
             "moved": [moved_to_json(item) for item in self.moved],
             "changed": [
-                {"kind": item.kind, "name": item.name, "text": item.text, "call_site": item.call_site}
+                {
+                    "kind": item.kind,
+                    "name": item.name,
+                    "text": item.text,
+                    "call_site": item.call_site,
+                    "confirmed": item.confirmed,
+                }
                 for item in self.changed
             ],
             "distances": [
@@ -76,6 +85,8 @@ class VerifyResult:
             ],
             "factors": list(self.factors),
             "compared": None if self.compared is None else self.compared.to_json(),
+            "unsteady": None if self.unsteady is None else self.unsteady.to_json(),
+            "bisect": None if self.bisected is None else self.bisected.to_json(),
             "counted": None if self.counted is None else dict(self.counted),
             "notes": list(self.notes),
             "output": list(self.output),

@@ -1,4 +1,4 @@
-"""The pytest plugin: `@pytest.mark.samerun`, `--samerun` and two fixtures.
+"""The pytest plugin: `@pytest.mark.samerun`, `--samerun` and three fixtures.
 
 Off until one of them is used: until then pytest imports this file alone.
 
@@ -27,6 +27,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--samerun",
         action="store_true",
         help="run each test in fresh processes, nothing controlled, and fail those that are not repeatable",
+    )
+    group.addoption(
+        "--samerun-update",
+        action="store_true",
+        help="write the locks of tests that use the fixture samerun_lock, and report which digests moved",
     )
     group.addoption("--samerun-observed", metavar="FOLDER", help="internal: where to say what a test did")
 
@@ -73,13 +78,15 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Say which tests are not repeatable, and why."""
-    if not config.getoption("samerun"):
+    """Say which tests are not repeatable, and why; and which locks were written."""
+    every, update = config.getoption("samerun"), config.getoption("samerun_update")
+    if not every and not update:
         return
+    from samerun.integrations.pytest_plugin.locked_test import list_updates
     from samerun.integrations.pytest_plugin.summary import list_lines
 
     reports = [report for of_word in terminalreporter.stats.values() for report in of_word]
-    lines = list_lines(reports)
+    lines = [*(list_lines(reports) if every else ()), *list_updates(reports)]
     if lines:
         terminalreporter.section("samerun")
         for line in lines:
@@ -101,6 +108,14 @@ def samerun_same() -> Callable[..., None]:
     from samerun.testing import assert_same_run
 
     return assert_same_run
+
+
+@pytest.fixture
+def samerun_lock(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """`samerun.testing.assert_locked`, with a file of the test's own; --samerun-update writes it."""
+    from samerun.integrations.pytest_plugin.locked_test import make_assert
+
+    return make_assert(request.node)
 
 
 def _read_mark(item: pytest.Item, mark: pytest.Mark) -> tuple[int, bool]:

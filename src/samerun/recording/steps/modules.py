@@ -20,7 +20,7 @@ from samerun.recording import dynamo_skip
 from samerun.recording.by_identity import ByIdentity
 from samerun.recording.recorder import Recorder
 from samerun.recording.trace.pending_record import PendingRecord
-from samerun.recording.trace.tensor_digests import walk_tensors
+from samerun.recording.trace.tensor_digests import describe_shape, walk_tensors
 from samerun.wrapping import dress, hide_frames, replace
 
 _ROOTS_A_STEP = 32  # a script that calls its layers one by one must not pay for hashing every activation
@@ -165,8 +165,12 @@ class Modules:
         cursor = self.recorder.cursor
         phase, cursor.phase = cursor.phase, "setup"
         try:
-            self.group("parameters", label, _list_named(root, "named_parameters"))
-            self.group("buffers", label, _list_named(root, "named_buffers"))
+            for what in ("parameters", "buffers"):
+                named = _list_named(root, f"named_{what}")
+                self.group(what, label, named)
+                if named:
+                    shapes = json.dumps([describe_shape(tensor) for _, tensor in named])
+                    self.recorder.sink.write(PendingRecord("shapes", f"{what}:{label}", detail=shapes))
         finally:
             cursor.phase = phase
 

@@ -178,7 +178,12 @@ def _describe_value(value: Any) -> str:
     name = type(value).__name__
     if not issubclass(type(value), torch.Tensor):
         return name
+    return f"{name} {describe_shape(value)}".rstrip()
+
+
+def describe_shape(tensor: torch.Tensor) -> str:
+    """As in float32[3, 4]; "" where there is none, as of a nested tensor, or one that is not made yet."""
     try:
-        return f"{name} {str(_dtype(value)).removeprefix('torch.')}{list(_shape(value))}"
-    except Exception:  # a nested tensor has no shape
-        return name
+        return f"{str(_dtype(tensor)).removeprefix('torch.')}{list(_shape(tensor))}"
+    except Exception:
+        return ""

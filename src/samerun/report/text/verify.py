@@ -7,6 +7,9 @@ import shlex
 from rich.console import Console
 from rich.text import Text
 
+from samerun.experiments.check.result import CheckResult
+from samerun.experiments.verify.bisected import Bisected
+from samerun.experiments.verify.changed import Changed
 from samerun.experiments.verify.result import VerifyResult
 from samerun.report.safe_text import HangingLine, Line, put, style_text
 from samerun.report.text import causes
@@ -35,18 +38,52 @@ def show(result: VerifyResult, console: Console) -> None:
         put(console, [style_text(f"  {line}", "dim") for line in result.output])
     if result.verdict in ("differs", "within", "unknown"):
         _put_list(console, "Moved", [describe_moved(item) for item in result.moved])
-    if result.changed:
-        head = "Changed since the lock" + (", without effect on a bit" if result.verdict == "same" else "")
-        _put_list(
-            console, head, [f"{item.kind}: {_at(item.call_site)}{item.text}" for item in result.changed]
-        )
-    compared = result.compared
-    if compared is not None and compared.difference is not None:
-        where = place.describe(compared.difference, compared.code_folder, compared.pair)
-        put(console, [Text(), Text("First difference (run A is the locked one)", style="bold"), *where])
-        if not result.changed:
-            put(console, [Text(), *causes.describe(compared)])
+    _put_list(console, _head_changed(result), list(map(_describe_changed, result.changed)))
+    compared, unsteady = result.compared, result.unsteady
+    if compared is not None:
+        explains = unsteady is None and not any(item.confirmed for item in result.changed)
+        explains &= not result.changed or any(cause.confirmed for cause in compared.causes)
+        _put_compared(console, "First difference (run A is the locked one)", compared, explains)
+    if unsteady is not None:
+        _put_compared(console, "It does not repeat: two runs of now are not the same either", unsteady, True)
+    if result.bisected is not None:
+        _put_list(console, "Since which commit", _describe_bisected(result.bisected))
     put(console, [Text(), *_list_next(result)])
+
+
+def _head_changed(result: VerifyResult) -> str:
+    head = "Changed since the lock"
+    if result.verdict == "same":
+        return f"{head}, without effect on a bit"
+    if result.verdict == "differs" and not any(item.confirmed for item in result.changed):
+        return f"{head} (likely the cause, not confirmed)"
+    return head
+
+
+def _describe_changed(item: Changed) -> str:
+    at = "" if item.call_site is None else f"{item.call_site}: "
+    proof = " (confirmed: with it as locked, a run gives the locked bits)" if item.confirmed else ""
+    return f"{item.kind}: {at}{item.text}{proof}"
+
+
+def _describe_bisected(found: Bisected) -> list[str]:
+    verdicts = [f"{item.commit[:12]} {item.verdict}" for item in found.tried]
+    runs = f"{len(verdicts)} runs in a clone: {', '.join(verdicts)}"
+    files = [f"{'changed' if found.commit is None else 'it changed'} {name}" for name in found.files]
+    if found.commit is not None:
+        return [f"{found.commit[:12]} is the first that moved a bit: {found.subject}", *files, runs]
+    named = [f"one of {', '.join(commit[:12] for commit in found.candidates)}"] if found.candidates else []
+    return [*named, found.reason or "no commit was found", *files, runs]
+
+
+def _put_compared(console: Console, head: str, compared: CheckResult, explains: bool) -> None:
+    """Where two runs part, and if asked why."""
+    if compared.difference is None:
+        return
+    where = place.describe(compared.difference, compared.code_folder, compared.pair)
+    put(console, [Text(), Text(head, style="bold"), *where])
+    if explains:
+        put(console, [Text(), *causes.describe(compared)])
 
 
 def _say(result: VerifyResult) -> str:
@@ -97,10 +134,6 @@ def _put_list(console: Console, head: str, lines: list[str]) -> None:
     more = [f"and {len(lines) - _MOST} more"] if len(lines) > _MOST else []
     rows: list[Line] = [HangingLine(Text("  "), style_text(line)) for line in (*lines[:_MOST], *more)]
     put(console, [Text(), Text(head, style="bold"), *rows])
-
-
-def _at(site: str | None) -> str:
-    return "" if site is None else f"{site}: "
 
 
 def _list_next(result: VerifyResult) -> list[Text]:

@@ -79,16 +79,18 @@ class Lock:
     code: LockedCode
     environments: Mapping[str, Environment]  # by id
     inputs: Mapping[str, str] = field(default_factory=dict)  # path to 32 hexadecimal digits
+    revisions: Mapping[str, str] = field(default_factory=dict)  # `datasets/owner/name` to commits
     portable: Mapping[str, str] = field(default_factory=dict)  # quantity to a root (64 digits)
     control: tuple[str, ...] = ()  # further sources that are controlled
     fill: Fill = False
+    compatible: bool = False  # the global generators are seeded as a script would, for published seeds
     limit: int | None = None  # the run is stopped after so many steps
     beside: bool = False  # the program is the one that lies beside the Python that runs samerun
     left_out: tuple[str, ...] = ()  # quantities that differ from run to run without effect on the rest
 
     def make_control(self) -> Control:
         """How the sources are controlled in a run that is compared with the lock."""
-        return Control(self.mode, self.seed, extra=self.control, fill=self.fill)
+        return Control(self.mode, self.seed, extra=self.control, fill=self.fill, compatible=self.compatible)
 
 
 def is_inside(name: str) -> bool:

@@ -75,6 +75,7 @@ def _build_table(lock: Lock) -> dict[str, Any]:
         "seed": str(lock.seed) if lock.seed >= 2**63 else lock.seed,
         "control": " ".join(lock.control) or None,
         "fill": _WORDS[lock.fill],
+        "compatible": lock.compatible or None,
         "ranks": lock.ranks,
         "steps": lock.steps,
         "limit": lock.limit,
@@ -86,6 +87,7 @@ def _build_table(lock: Lock) -> dict[str, Any]:
             **head,
             "code": {**code, "files": _sort(lock.code.files)},
             "inputs": _sort(lock.inputs),
+            "revisions": _sort(lock.revisions),
             "portable": _sort(lock.portable),
             "environment": {
                 id_: _build_environment(lock.environments[id_]) for id_ in sorted(lock.environments)

@@ -22,7 +22,7 @@ from samerun.runs.lock.content import (
 from samerun.runs.plan import MODES
 
 AGAIN = "Lock again, or copy it again."
-_DIGEST, _ROOT = 32, 64  # hexadecimal digits
+_DIGEST, _COMMIT, _ROOT = 32, 40, 64  # hexadecimal digits
 
 
 class LockReader:
@@ -53,9 +53,11 @@ class LockReader:
             code=self._code(self._table(table, "code")),
             environments=environments,
             inputs=self._digests(self._table(table, "inputs"), paths=True),
+            revisions=self._revisions(table),
             portable=self._digests(self._table(table, "portable"), length=_ROOT),
             control=tuple(self._text(table, "control", "").split()),
             fill=FILLS[fill],
+            compatible=self._flag(table, "compatible"),
             limit=None if "limit" not in table else self._integer(table, "limit", 1, 2**31 - 1),
             beside="program" in table,
             left_out=tuple(self._text(table, "left_out", "").split()),
@@ -103,6 +105,13 @@ class LockReader:
             bounds=self._bounds(self._table(table, "bounds")),
         )
 
+    def _revisions(self, table: Mapping[str, Any]) -> dict[str, str]:
+        found = self._texts(table, "revisions")
+        for name, commits in found.items():
+            if not all(len(commit) == _COMMIT and _is_hex(commit) for commit in commits.split(" ")):
+                self._refuse(name, commits)
+        return found
+
     def _packages(self, table: Mapping[str, Any]) -> dict[str, str]:
         pairs = [entry.partition(" ") for entry in self._text(table, "packages", "").split(", ")]
         return {name: version for name, _, version in pairs if name}
@@ -138,6 +147,12 @@ class LockReader:
     def _text(self, table: Mapping[str, Any], key: str, default: str | None = None) -> str:
         value = table.get(key, default)
         if not isinstance(value, str):
+            self._refuse(key, value)
+        return value
+
+    def _flag(self, table: Mapping[str, Any], key: str) -> bool:
+        value = table.get(key, False)
+        if not isinstance(value, bool):
             self._refuse(key, value)
         return value
 
