@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -113,6 +115,33 @@ def test_ctrl_c_says_which_runs_are_kept(toy, runs, kept, capsys):
     assert run(toy) == 130
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith("samerun: interrupted; ") and last.endswith(kept)
+
+
+READS_NOTHING = """
+import os, sys
+sys.path.insert(0, {tests!r})
+from cli.test_experiment import Toy, run
+read, write = os.pipe()
+os.close(read)
+os.dup2(write, {fd})
+toy = Toy()
+toy.verdict = {verdict!r}
+if {fd} == 2:
+    toy.experiment = lambda request, options, runner: (
+        [runner.listener.run_ended(str(number), 3, "finished", 1.0) for number in range(50)],
+        Toy.experiment(toy, request, options, runner),
+    )[-1]
+os._exit(run(toy, "--json", "result.json"))
+"""
+
+
+@pytest.mark.parametrize("fd, verdict, code", [(1, "same", 0), (1, "differs", 1), (2, "same", 0)])
+def test_a_reader_that_has_gone_changes_neither_the_exit_code_nor_the_files(tmp_path, fd, verdict, code):
+    tests = str(Path(__file__).parents[1])
+    script = READS_NOTHING.format(tests=tests, fd=fd, verdict=verdict)
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == code, done.stderr
+    assert json.loads((tmp_path / "result.json").read_text()) == {"verdict": verdict}
 
 
 PAGES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +25,8 @@ def _run_main(words: Sequence[str] | None) -> int:
         verb, options = parse(sys.argv[1:] if words is None else words, find_verbs())
         code = verb.run(options)
         if not verb.exits_as_its_command:
-            sys.stdout.flush()
+            with contextlib.suppress(BrokenPipeError):  # whoever reads has gone; the verdict is what it is
+                sys.stdout.flush()
         return code
     except (UsageError, RunNotFound) as error:
         return _refuse(str(error), exit_codes.USAGE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from typing import TextIO
 
@@ -15,4 +16,15 @@ def make_console(file: TextIO | None = None) -> Console:
     if isinstance(file, io.TextIOWrapper):
         # A file name or a locale must not cost the report.
         file.reconfigure(errors="backslashreplace")
-    return Console(file=file, highlight=False, markup=False, emoji=False)
+    return _Console(file=file, highlight=False, markup=False, emoji=False)
+
+
+class _Console(Console):
+    """Whose reader may go (`| head`), which changes neither the exit code nor the files that were asked for."""
+
+    def on_broken_pipe(self) -> None:
+        """Say nothing from here on; rich would end the process, with an exit code that means `differs`."""
+        self.quiet = True
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.file.fileno())
+        os.close(nowhere)
