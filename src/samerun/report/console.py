@@ -20,7 +20,7 @@ def make_console(file: TextIO | None = None) -> Console:
 
 
 class _Console(Console):
-    """Whose reader may go (`| head`), which changes neither the exit code nor the files that were asked for."""
+    """Whose reader may go (`| head`): that changes neither the exit code nor files that were asked for."""
 
     def on_broken_pipe(self) -> None:
         """Say nothing from here on; rich would end the process, with an exit code that means `differs`."""
