@@ -8,7 +8,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check bench faults frameworks gpu guests thorough no-false-alarm peers clean
+.PHONY: demo test check bench faults frameworks gpu guests thorough no-false-alarm peers clean wheel
 
 demo: $(READY)
 	@rm -rf .samerun/demo && mkdir -p .samerun/demo && cp examples/digits_cnn.py .samerun/demo/
@@ -24,6 +24,12 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python docs/check_links.py
+
+wheel: .venv-wheel/.ready  ## the distribution, checked, and installed into clean environments
+	rm -rf dist
+	.venv-wheel/bin/python -m build
+	.venv-wheel/bin/twine check --strict dist/*
+	$(BIN)/pytest -m slow tests/test_wheel.py
 
 bench: $(READY)  ## the figures of docs/measured.md
 	$(BIN)/python benchmarks/bench_start.py
@@ -58,6 +64,11 @@ gpu:  ## on a machine with a CUDA device: its tests and benchmarks, in 9 minutes
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,examples]'
+	@touch $@
+
+.venv-wheel/.ready: $(READY)
+	$(PYTHON) -m venv .venv-wheel
+	.venv-wheel/bin/python -m pip install --quiet --disable-pip-version-check build==1.6.1 twine==7.0.0
 	@touch $@
 
 .venv-%/.ready: pyproject.toml constraints.txt
