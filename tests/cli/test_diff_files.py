@@ -16,6 +16,7 @@ import torch
 import torches
 from experiments.scripts import Script
 from surface.described import KEPT, keys
+from surface.schemas import validate
 
 from .command import samerun
 from .test_diff import recorded
@@ -56,6 +57,7 @@ def test_files_that_differ_are_exit_1_with_what_differs(files: Path) -> None:
     ]
     result = json.loads((files / "out.json").read_text())
     assert keys(result) == set(json.loads(KEPT.read_text())["json"]["diff of files"])
+    validate("diff of files", result)
     assert (result["verdict"], result["files"]) == ("differs", ["a.pt", "b.pt"])
     first = result["differences"][0]
     assert (first["name"], first["what"], first["first"]) == ("w", "values", [1, 2])

@@ -18,6 +18,7 @@ from samerun.cli.experiment import ExperimentVerb
 from samerun.experiments.cost.pricing import Ratio
 from samerun.experiments.cost.result import Price
 from surface.described import KEPT, describe, keys
+from surface.schemas import validate
 
 SAMERUN = [sys.executable, "-m", "samerun.cli.main"]
 RUNS = (
@@ -84,6 +85,7 @@ def test_runs_recorded_before_are_read(tmp_path, kept):
     assert (first["step"], first["phase"], first["what"], first["rank"]) == (1, "data", "input", 0)
     assert result["causes"][0]["source"] == "python-random"
     assert keys(result) == set(kept["json"]["diff"])
+    validate("diff", result)
 
 
 def test_each_verb_that_makes_an_experiment_has_its_keys_held(kept):
@@ -101,7 +103,9 @@ def test_a_price_that_was_measured_has_its_ratio_and_interval():
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_keys_of_each_verbs_json_are_as_before(tmp_path, kept, verb):
-    assert keys(result_of(verb, tmp_path)) == set(kept["json"][verb])
+    result = result_of(verb, tmp_path)
+    assert keys(result) == set(kept["json"][verb])
+    validate(verb, result)
 
 
 @pytest.mark.slow
@@ -113,7 +117,9 @@ def test_the_keys_of_a_reruns_json_are_as_before(tmp_path, kept):
     command = [*SAMERUN, "rerun", "last", "--except", "python-random", "--json", "result.json"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=230)
     assert done.returncode == 1, done.stderr
-    assert keys(json.loads((tmp_path / "result.json").read_text())) == set(kept["json"]["rerun"])
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert keys(result) == set(kept["json"]["rerun"])
+    validate("rerun", result)
 
 
 @pytest.mark.slow
@@ -121,7 +127,9 @@ def test_the_keys_of_a_locks_and_a_verifys_json_are_as_before(tmp_path, kept):
     def call(*words):
         done = subprocess.run([*SAMERUN, *words], cwd=tmp_path, capture_output=True, text=True, timeout=230)
         assert done.returncode == (words[0] == "verify"), done.stderr
-        return keys(json.loads((tmp_path / "result.json").read_text()))
+        result = json.loads((tmp_path / "result.json").read_text())
+        validate(words[0], result)
+        return keys(result)
 
     (tmp_path / "train.py").write_text(LOCKED)
     call("lock", "--json", "result.json", "--", sys.executable, "train.py")
