@@ -8,7 +8,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check bench faults frameworks gpu guests thorough no-false-alarm peers clean wheel
+.PHONY: demo test check bench faults frameworks gpu guests thorough no-false-alarm peers docs wheel clean
 
 demo: $(READY)
 	@rm -rf .samerun/demo && mkdir -p .samerun/demo && cp examples/digits_cnn.py .samerun/demo/
@@ -58,6 +58,9 @@ thorough: $(READY)  ## every way to load with workers and ranks, everything that
 peers: .venv-peers/.ready  ## what other libraries get wrong, beside samerun; installs them into .venv-peers
 	PYTHONPATH=tests .venv-peers/bin/python -m peers
 
+docs: .venv-docs/.ready  ## the pages of docs/ as a site in site/; read it with `python -m http.server -d site`
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --strict
+
 gpu:  ## on a machine with a CUDA device: its tests and benchmarks, in 9 minutes, with the Python and torch found there
 	PYTHONPATH=src $(PYTHON) benchmarks/gpu.py --json gpu.json
 
@@ -71,10 +74,16 @@ $(READY): pyproject.toml constraints.txt
 	.venv-wheel/bin/python -m pip install --quiet --disable-pip-version-check build==1.6.1 twine==7.0.0
 	@touch $@
 
+# Without torch: the site is made of text alone.
+.venv-docs/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	@touch $@
+
 .venv-%/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-$*
 	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,examples,$*]'
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-peers .venv-frameworks .venv-guests .guests .samerun
+	rm -rf .venv .venv-peers .venv-frameworks .venv-guests .venv-docs .guests .samerun site
