@@ -734,9 +734,7 @@ LEAF = record(
             integer("The largest distance, in units in the last place; null: no finite floats differ.")
         ),
         "relative": or_null(
-            number(
-                "The length of the difference in relation to that of A; null: A is zero, or not all is finite."
-            )
+            number("The length of the difference in relation to that of A; null: A is zero, or not finite.")
         ),
     },
 )
