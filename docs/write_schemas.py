@@ -730,9 +730,11 @@ LEAF = record(
         "first_b": or_null(text("That element in B.")),
         "differing": or_null(integer("Elements that differ.")),
         "elements": or_null(integer("Elements of the tensor.")),
-        "ulps": or_null(integer("The largest distance, in units in the last place; null: no floats.")),
+        "ulps": or_null(
+            integer("The largest distance, in units in the last place; null: no finite floats differ.")
+        ),
         "relative": or_null(
-            number("The length of the difference in relation to that of A; null: not finite.")
+            number("The length of the difference in relation to that of A; null: A is zero, or not finite.")
         ),
     },
 )
