@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import pickle
 import time
@@ -184,3 +185,21 @@ def test_torchscript_knows_the_operation_that_a_wrapper_stands_for(wrapped):
         return torch.autograd.grad([x.sum()], [x]), torch.as_tensor(3)
 
     torch.jit.script(scripted)
+
+
+def test_the_wrapper_of_a_decorated_function_shows_both_signatures_as_it_does() -> None:
+    def decorated(inner):
+        @functools.wraps(inner)
+        def passes_on(*args, **kwargs):
+            return inner(*args, **kwargs)
+
+        return passes_on
+
+    @decorated
+    def receive(tensor, src=None):
+        return tensor
+
+    ours = wrapping.wrap(receive, lambda original, args, kwargs: original(*args, **kwargs))
+    assert list(inspect.signature(ours).parameters) == ["tensor", "src"]
+    assert inspect.getfullargspec(ours) == inspect.getfullargspec(receive)
+    assert inspect.getfullargspec(ours).varargs == "args"

@@ -99,11 +99,23 @@ def dress(function: Any, original: Any) -> Any:
         if getattr(original, name, None) is not None:
             setattr(function, name, getattr(original, name))
     try:
-        function.__signature__ = inspect.signature(original)  # for those who do not look at __wrapped__
+        if not _passes_all_on(original):
+            function.__signature__ = inspect.signature(original)  # for those who do not look at __wrapped__
     except (ValueError, TypeError):
         pass
     _tell_torchscript(function, original)
     return hide_frames(function)
+
+
+def _passes_all_on(original: Any) -> bool:
+    """Whether it is a decorator's wrapper of `*args, **kwargs`, as ours is: it shows two signatures."""
+    if not hasattr(original, "__wrapped__") or hasattr(original, "__signature__"):
+        return False
+    own = inspect.signature(original, follow_wrapped=False).parameters.values()
+    return [(each.name, each.kind.name) for each in own] == [
+        ("args", "VAR_POSITIONAL"),
+        ("kwargs", "VAR_KEYWORD"),
+    ]
 
 
 def hide_frames(function: Any) -> Any:

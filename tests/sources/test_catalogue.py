@@ -65,7 +65,12 @@ WORDS = {
     "experiments/verify/changed.py": {"code"},  # a kind of what changed since a lock
     "experiments/verify/changed_line.py": {"code"},
     "experiments/verify/static.py": {"code", "packages"},
-    "experiments/verify/verify.py": {"code"},
+    "experiments/verify/as_locked.py": {"code"},
+    "experiments/verify/confirm.py": {"code"},
+    "experiments/verify/held.py": {"code"},
+    "report/exports/in_toto.py": {"code", "packages"},  # blocks of a lock
+    "testing/function_lock.py": {"environment"},
+    "testing/locked.py": {"threads"},  # a part of a class of machines
     "runs/notebook.py": {"code"},  # a kind of cell
     "integrations/ipython.py": {"code"},  # the same one
     "testing/seed_sensitive.py": {"initialisation"},  # a part of a training, as users name it
