@@ -74,10 +74,10 @@ def list_facts(difference: Difference, pair: tuple[str, str] | None) -> list[tup
         found.append(("memory", _describe_gap(difference.gap)))
     if sampled := _describe_samples(difference):
         found.append(("samples", sampled))
-    if site := call_site(difference):
-        found.append(("line", site))
     if difference.further:
         found.append(("later", _describe_further(difference.further)))
+    if site := call_site(difference):
+        found.append(("line", site))  # last: the lines around it follow
     return found
 
 
