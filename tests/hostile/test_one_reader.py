@@ -41,6 +41,7 @@ MAY = {
     "runs/recorder_errors.py": {"open"},  # writes
     "experiments/study/results_cache.py": {"open", "loads"},  # writes; JSON of its own
     "experiments/study/tasks.py": {"loads"},  # from the process that sent it
+    "report/console.py": {"open"},  # /dev/null
     "report/github.py": {"open"},  # adds to the summary of a CI job
     "experiments/diagnose/from_recorded.py": {"load"},  # by storage.py
     "experiments/cost/timed_run.py": {"loads"},  # the same
