@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from surface.described import keys
@@ -25,15 +26,15 @@ def find_block(language: str) -> str:
 def test_the_code_reads_a_result(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])))
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
+    names: dict[str, Any] = {}
     exec(find_block("python"), names)
-    result = names["call_samerun"]("diff", str(RUNS / "plain"), str(RUNS / "other"))  # type: ignore[operator]
+    result = names["call_samerun"]("diff", str(RUNS / "plain"), str(RUNS / "other"))
     assert result["verdict"] == "differs"
-    assert names["list_proved"](result) == []  # type: ignore[operator]
+    assert names["list_proved"](result) == []
     result["causes"][0]["confirmed"] = True
-    assert [one[0] for one in names["list_proved"](result)] == ["python-random"]  # type: ignore[operator]
+    assert [one[0] for one in names["list_proved"](result)] == ["python-random"]
     with pytest.raises(RuntimeError, match="nowhere"):
-        names["call_samerun"]("diff", "nowhere", "last")  # type: ignore[operator]
+        names["call_samerun"]("diff", "nowhere", "last")
 
 
 def test_the_shortened_json_has_keys_and_values_of_the_schema() -> None:

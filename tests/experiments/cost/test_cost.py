@@ -166,7 +166,7 @@ def test_a_dear_control_is_named_with_what_it_buys(tmp_path: Path, monkeypatch: 
 
 
 class Heard(Listener):
-    """What a watcher is told."""
+    """Keeps what a watcher hears."""
 
     def __init__(self) -> None:
         self.announced: list[int] = []

@@ -48,9 +48,10 @@ def test_output_is_noted_at_its_line_and_given_again(name, observed) -> None:
         lambda: subprocess.check_output(SECRET),
         lambda: subprocess.Popen(SECRET, stdout=subprocess.PIPE).communicate(),
         lambda: subprocess.run([sys.executable, "-S", "-c", "print(1)"], stdout=subprocess.DEVNULL),
+        lambda: subprocess.check_output([sys.executable, "-S", "-c", "print('x' * 70_000)"]),
     ],
 )
-def test_what_may_be_secret_and_what_nobody_reads_is_not_kept(run, observed) -> None:
+def test_what_may_be_secret_what_nobody_reads_and_long_data_is_not_kept(run, observed) -> None:
     kept = Kept()
     undo = source.replay(kept)
     run()

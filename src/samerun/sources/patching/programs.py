@@ -11,6 +11,7 @@ import subprocess
 from typing import Any
 
 NAMED = "the output of a program"
+_LONGEST = 1 << 16  # characters or bytes; what is longer is data, as the frames that a decoder writes
 # What a program of such a name prints may be a key or a token: it is neither compared nor kept.
 _SECRET = re.compile(
     r"(?i)token|secret|passw|passphrase|credential|\bpass\b|\bkeys?\b|genrsa|genpkey|gpg|\baskpass"
@@ -20,7 +21,7 @@ _SECRET = re.compile(
 def _take_returned(first: Any, value: Any) -> Any:
     """What `check_output` and its like return; None where there is nothing that counts."""
     command = getattr(first, "args", first)  # of Popen.communicate, the object
-    return None if not value or _SECRET.search(str(command)) else value
+    return None if not value or len(value) > _LONGEST or _SECRET.search(str(command)) else value
 
 
 def _take_stdout(first: Any, value: Any) -> Any:
