@@ -121,6 +121,11 @@ def name_code(name: str, shown: str, skipped: int = 0) -> None:
     _skipped[name] = skipped
 
 
+def is_the_users(frame: FrameType) -> bool:
+    """Whether a frame is the user's own code."""
+    return _classify(frame) == _USER
+
+
 def is_user_file(name: str) -> bool:
     """Whether a source file, by its absolute path, is the user's own."""
     return _classify_file(name) == _USER

@@ -162,6 +162,11 @@ def call_as_caller(original: Any) -> Any:
     return hide_frames(called)
 
 
+def passes_for_its_caller(code: CodeType) -> bool:
+    """Whether a frame of this code is one that `call_as_caller` made, in the name of another file."""
+    return code.co_varnames == _call.__code__.co_varnames and code.co_code == _call.__code__.co_code
+
+
 # On one line, so that all of it lies on the line that its code is said to begin with.
 def _call(original: Any, args: Any, kwargs: Any) -> Any: return original(*args, **kwargs)  # fmt: skip
 

@@ -100,6 +100,13 @@ class _Process:
         hook.install()
         atexit.register(self._at_exit)
         self._try("following the end of forks", self._watch_forks)
+        if self._plan.lines:
+            self._try("following lines", self._follow_lines)
+
+    def _follow_lines(self) -> None:
+        from samerun.recording.lines import follow
+
+        follow.start(self._plan.run)
 
     def _open_journal(self) -> None:
         from samerun.recording.evidence_log import Journal

@@ -99,6 +99,7 @@ class Plan:
     root: str | None = None  # what stands for `/` in the copy that the command runs in; launching.run's too
     vary: Mapping[str, Any] = field(default_factory=dict)  # source id to the value that `Source.vary` gets
     replay: Replay | None = None
+    lines: bool = False  # keep what the variables of the user's code hold, line by line
     hash_seed: int | None = None  # what the PYTHONHASHSEED of each process is derived from; None: left alone
 
     def to_json(self) -> str:

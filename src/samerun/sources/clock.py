@@ -54,6 +54,10 @@ class Clock(World):
     """
 
     id = "clock"
+    gives = re.compile(
+        r"(time\.(time|perf_counter|monotonic|process_time|thread_time)(_ns)?|time\.(strftime|ctime|asctime|localtime|gmtime"
+        r"|clock_gettime)|datetime\.(datetime|date)\.(now|utcnow|today)|.*\.Timestamp\.(now|today)|timeit\.default_timer)"
+    )
     summary = "the script reads a clock: for a seed, a name, or a loop with a time limit"
     advice = "seed from a constant, and end loops after a number of steps: for step in range(1000): ..."
     cannot_mend = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ class Environment(Source):
     """The variables of the allow-list; no other is looked at, so that no secret is kept."""
 
     id = "environment"
+    gives = re.compile(r"os\.(getenv|environ.*)|os\._Environ.*")
     summary = "the runs had other environment variables"
     advice = "start both runs with the same variables: env NAME=VALUE python train.py"
     kind = Kind.PROVENANCE

@@ -34,6 +34,7 @@ class HashSeed(Source):
     """Sets of strings iterate in another order in each process, unless PYTHONHASHSEED is fixed."""
 
     id = "hash-seed"
+    gives = re.compile(r"builtins\.(hash|set|frozenset)|set|frozenset|.*\.__hash__")
     summary = "hash() of str, and with it the order of sets, differs in each process"
     advice = "start python with PYTHONHASHSEED=0 in its environment, or iterate over sorted(the_set)"
     cannot_mend = (

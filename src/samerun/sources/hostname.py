@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import socket
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ class Hostname(Source):
     """Scripts that seed, split or name by the machine that they run on."""
 
     id = "hostname"
+    gives = re.compile(r"socket\.(gethostname|getfqdn)|platform\.(node|uname)|(os|posix)\.uname")
     summary = "the script reads the name of its machine"
     advice = "take what differs by machine from an argument, not from the machine's name"
     kind = Kind.WORLD

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from samerun.runs.difference import Difference, Evidence, Row, Side, Strength
 from samerun.sources.evidence import rows
 from samerun.sources.source import Kind, Source
@@ -11,6 +13,10 @@ class InputData(Source):
     """A file that the script reads changed between the runs, or a folder gained or lost files."""
 
     id = "input-data"
+    gives = re.compile(
+        r"builtins\.open|_?io\.open|codecs\.open|(json|pickle|_pickle|yaml|toml|tomllib|torch|torch\.serialization|numpy|csv|_csv)\.(load|loads"
+        r"|reader|safe_load|loadtxt|genfromtxt|fromfile)|.*\.(read|read_text|read_bytes|readlines?|read_[a-z]+)"
+    )
     summary = "a file that the script reads changed between the runs"
     advice = "keep the data fixed while comparing: read-only, or in a copy by samerun check --scratch"
     kind = Kind.WORLD

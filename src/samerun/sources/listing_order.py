@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ class ListingOrder(Source):
     """os.listdir, os.scandir, os.walk, glob and Path.iterdir return entries as the file system keeps them."""
 
     id = "listing-order"
+    gives = re.compile(r"(os|posix)\.(listdir|scandir|walk|fwalk)|glob\.i?glob|.*\.(iterdir|glob|rglob|walk)")
     summary = "folders are listed in the order that the file system keeps, not sorted"
     advice = "sorted(os.listdir(folder)), sorted(glob.glob(pattern)), sorted(path.iterdir())"
     kind = Kind.ORDER

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections import Counter
@@ -34,6 +35,7 @@ class NumpyGenerator(Source):
     """
 
     id = "numpy-generator"
+    gives = re.compile(r"numpy\.random\.(default_rng|Generator|SeedSequence|_generator|bit_generator).*")
     summary = "a NumPy generator made without a seed starts from the operating system's entropy"
     advice = "rng = np.random.default_rng(0)"
     kind = Kind.RNG

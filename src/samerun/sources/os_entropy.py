@@ -39,6 +39,9 @@ class OsEntropy(World):
     """
 
     id = "os-entropy"
+    gives = re.compile(
+        r"posix\.(urandom|getrandom)|os\.(urandom|getrandom)|secrets\..*|uuid\.uuid[14]|random\.SystemRandom\b.*"
+    )
     summary = "the script draws from the operating system's entropy, which never repeats"
     advice = "random.Random(0) in the place of random.Random(), SystemRandom, secrets, uuid4, os.urandom"
     cannot_mend = "what it feeds is not known: draw from random.Random(0) instead"

@@ -8,6 +8,7 @@ import functools
 import inspect
 import os
 import random
+import re
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -33,6 +34,7 @@ class PythonRandom(Rng):
     """`random.random()`, `random.shuffle()` and their like, unseeded."""
 
     id = "python-random"
+    gives = re.compile(r"random\.(?!SystemRandom).*")
     summary = "Python's `random` module draws from a generator that starts anew in each process"
     advice = "import random; random.seed(0)"
     mended_by = "random.seed"

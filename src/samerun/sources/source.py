@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -115,6 +116,8 @@ class Source(ABC):
     fills: ClassVar[bool] = False  # `Control.fill` asks for it
     in_folder: ClassVar[bool] = False  # it is in the working directory: a fresh copy of that controls it
     evidence: ClassVar[str] = ""  # the rows (a word of runs.schema.EVIDENCE) that say that the script uses it
+    # the functions, by their qualified names, whose values are others because of it
+    gives: ClassVar[re.Pattern[str] | None] = None
     variables: ClassVar[
         tuple[str, ...]
     ] = ()  # of the environment, that it recognises: `environment` does not

@@ -6,6 +6,7 @@ And processes that send what they make through one queue: which of them comes fi
 from __future__ import annotations
 
 import functools
+import re
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -41,6 +42,10 @@ class ThreadScheduling(Source):
     """Which of several comes first: shared generators, queues and lists that threads or processes fill."""
 
     id = "thread-scheduling"
+    gives = re.compile(
+        r"threading\.(Thread|Event|Condition|Barrier|Semaphore|Timer).*|polars\..*\.(group_by|unique|join)"
+        r"|((threading|_thread|concurrent)\..*)?\.(is_alive|is_set|locked|done)"
+    )
     summary = "several threads or processes ran, and which comes first is not fixed"
     advice = "keep results by index instead of by arrival, and give each thread a generator of its own"
     kind = Kind.ORDER

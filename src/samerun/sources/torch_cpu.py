@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,10 @@ class TorchCpu(TorchRng):
     """Initial weights, dropout, shuffling and the seeds of DataLoader workers, unseeded."""
 
     id = "torch-cpu"
+    gives = re.compile(
+        r"torch\.(rand|randn|randint|randperm|normal|bernoulli|multinomial|rand_like|randn_like|randint_like|poisson|seed|initial_seed)"
+        r"|torch\.nn\.init\..*|.*\.(normal_|uniform_|bernoulli_|random_|exponential_)"
+    )
     summary = "torch's CPU generator (initial weights, dropout, shuffling, worker seeds) has no fixed seed"
     advice = "import torch; torch.manual_seed(0)"
     seeded_by = ("torch.manual_seed",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ class UninitializedMemory(Setting):
     """
 
     id = "uninitialized-memory"
+    gives = re.compile(r"(torch|numpy)\.(empty|empty_like|empty_strided)|.*\.(new_empty|resize_)")
     summary = "torch.empty gives whatever the memory held before"
     advice = "torch.zeros(…) instead of torch.empty(…), or write every element before reading one"
     kind = Kind.MEMORY

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ class User(Source):
     """Scripts that find data or seeds by who runs them."""
 
     id = "user"
+    gives = re.compile(r"getpass\.getuser|(os|posix)\.(getlogin|getuid|geteuid)")
     summary = "the script reads the name of its user"
     advice = "take paths and seeds from arguments, not from the user's name"
     kind = Kind.WORLD

@@ -6,6 +6,7 @@ https://pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,10 @@ class WorkerArrival(Source):
     """`in_order=False`, `as_completed`, `imap_unordered`, `wait`, callbacks: what is ready comes first."""
 
     id = "worker-arrival"
+    gives = re.compile(
+        r"(_?queue|concurrent|asyncio|select|selectors|zmq|_?multiprocessing|torch\.multiprocessing)\.(?!process\.current).*"
+        r"|\.(imap_unordered|as_completed|wait|get|get_nowait|recv|recv_bytes|result)"
+    )
     summary = "batches or results of a pool are taken in the order in which workers happen to finish them"
     advice = "DataLoader(…, in_order=True); pool.imap, or the list of futures itself, instead of as_completed"
     kind = Kind.ORDER

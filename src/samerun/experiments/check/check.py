@@ -14,6 +14,7 @@ from samerun.comparing.unexplained_inputs import describe_unexplained
 from samerun.experiments import run_outcome, scope
 from samerun.experiments.check import without_steps
 from samerun.experiments.check.confirm import Proof, explain_and_confirm
+from samerun.experiments.check.follow_values import follow_values
 from samerun.experiments.check.judge import find_first_parting, judge_recorded
 from samerun.experiments.check.needless import describe_needless, is_needless
 from samerun.experiments.check.result import CheckResult
@@ -215,6 +216,8 @@ def _look_closer(
         closer = replace(closer, explained=Explained(findings.then))
         findings = explain_and_confirm(closer.explained, proof)
         findings = replace(findings, notes=(*findings.notes, note))
+    if request.confirm:
+        findings = follow_values(trials, closer, findings, request.control)
     return closer, findings
 
 

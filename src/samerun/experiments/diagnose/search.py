@@ -10,6 +10,7 @@ from samerun.comparing.draw_ledger import build_ledger
 from samerun.comparing.growth import measure_growth
 from samerun.comparing.replayed_operation import Replay, aim, read_probe
 from samerun.experiments import confidence
+from samerun.experiments.check.follow_values import follow_values
 from samerun.experiments.check.zoom import (
     Zoom,
     choose_window,
@@ -154,6 +155,10 @@ class Search:
         self, closer: Zoom, pair: tuple[Run, Run], outcome: tuple[Findings, ProofRuns | None]
     ) -> tuple[FirstDifference, ProofRuns | None]:
         findings, proven = outcome
+        if proven is None:
+            with self._settled.prepared() as prepared:
+                control = self._settled.control()
+                findings = follow_values(self._trials, closer, findings, control, prepared.at)
         difference = self._last = closer.difference
         seen = tuple(self._trials.recorded[run] for run in closer.pair)
         confirmed = tuple(cause for cause in findings.causes if cause.confirmed)

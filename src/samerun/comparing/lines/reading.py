@@ -1,0 +1,131 @@
+"""Reads what `recording.lines` wrote: the calls of each process and what each statement left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from samerun.runs.untrusted import read_bytes
+
+PREFIX = "lines."  # as in recording.lines.follow
+_MOST_BYTES = 1 << 30
+
+Value = int | float | bytes | None
+
+
+class Called(NamedTuple):
+    """A function that a statement calls, `module.name`, and the line of that call."""
+
+    name: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Place:
+    """One statement of the code: `line` is as it is shown, its values' names in the order of the values."""
+
+    file: str
+    function: str
+    line: int
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    calls: tuple[Called, ...]
+    loops: tuple[str, ...]  # the types of what it goes through
+
+    @property
+    def site(self) -> str:
+        """`file.py:line`."""
+        return f"{self.file}:{self.line}"
+
+
+@dataclass
+class Did:
+    """One execution of a statement, and the calls of the user's functions that came with it."""
+
+    place: Place
+    time: float = 0.0  # seconds, on one clock for all processes of a machine
+    before: list[Value] | None = None
+    after: list[Value] | None = None
+    drawn: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)  # generator to its states around it
+    returned: Value = None
+    calls: list[Frame] = field(default_factory=list)
+
+
+@dataclass
+class Frame:
+    """One call of a function of the user's."""
+
+    file: str
+    function: str
+    arguments: tuple[str, ...]
+    given: list[Value]
+    did: list[Did] = field(default_factory=list)
+    ended: bool = False  # it came back; else its process was ended before, or no longer followed
+    ahead: list[Frame] = field(default_factory=list)  # calls of the statement that is not complete yet
+
+
+@dataclass
+class Process:
+    """What one process did; `place` is its place in the tree of processes."""
+
+    place: tuple[str, ...]
+    roots: list[Frame]
+
+
+def read_processes(run: Path) -> list[Process]:
+    """Every process of a run's folder that was followed. Raises OSError or msgspec.DecodeError."""
+    files = sorted(run.glob(f"{PREFIX}*"), key=lambda path: path.stat().st_mtime_ns)
+    return [_read_process(read_bytes(path, _MOST_BYTES)) for path in files]
+
+
+def _split(data: bytes) -> Iterator[list[Any]]:
+    decode = msgspec.msgpack.Decoder().decode
+    at = 0
+    while at + 4 <= len(data):
+        end = at + 4 + int.from_bytes(data[at : at + 4], "little")
+        if end > len(data):  # the process was ended while it wrote
+            return
+        yield decode(data[at + 4 : end])
+        at = end
+
+
+def _read_process(data: bytes) -> Process:
+    process = Process((), [])
+    codes: dict[int, tuple[str, str, tuple[str, ...]]] = {}
+    places: dict[tuple[int, int], Place] = {}
+    frames: dict[int, Frame] = {}
+    for kind, *event in _split(data):
+        if kind == "process":
+            process.place = tuple(map(str, event[0]))
+        elif kind == "function":
+            number, shown, name, arguments = event
+            codes[number] = shown, name, tuple(arguments)
+        elif kind == "statement":
+            code, line, shown_line, reads, writes, calls, loops = event
+            named = tuple(Called(*call) for call in calls)
+            file, function, _ = codes[code]
+            places[code, line] = Place(
+                file, function, shown_line, tuple(reads), tuple(writes), named, tuple(loops)
+            )
+        elif kind == "call":
+            number, above, code, given = event
+            frame = frames[number] = Frame(*codes[code], given)
+            (process.roots if above not in frames else frames[above].ahead).append(frame)
+        elif kind == "did":
+            number, code, line, time, before, after, drawn, *returned = event
+            frame = frames[number]
+            states = {id_: (states[0], states[1]) for id_, states in drawn.items()}
+            given = returned[0] if returned else None
+            did = Did(places[code, line], time, before, after, states, given, frame.ahead)
+            frame.ahead = []
+            frame.did.append(did)
+            frame.ended = bool(returned)
+    for frame in frames.values():
+        if frame.ahead and frame.did:  # the process was ended in the midst of a statement
+            frame.did.append(Did(frame.did[-1].place, calls=frame.ahead))
+            frame.ahead = []
+    return process

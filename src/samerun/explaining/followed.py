@@ -1,0 +1,89 @@
+"""What the statement where a value began to differ says of the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from samerun.comparing.lines.differences import RETURNED, Node
+from samerun.comparing.lines.reading import Place, Value
+from samerun.runs.difference import Evidence, Strength
+from samerun.runs.source_lines import read_line
+from samerun.sources.base.system_value import World
+from samerun.sources.catalogue import find_sources
+
+_SETS = frozenset(("set", "frozenset"))
+_MOST = 3  # statements that are spoken of
+
+
+class Followed(NamedTuple):
+    """What following the values led to."""
+
+    evidence: tuple[Evidence, ...]  # best first
+    notes: tuple[str, ...]
+
+
+def explain_origins(origins: Sequence[Node], folder: str) -> Followed:
+    """The sources that give what these statements call for; a note where none of the catalogue does."""
+    evidence: list[Evidence] = []
+    notes: list[str] = []
+    for node in origins[:_MOST]:
+        found = _explain(node, folder)
+        evidence += found
+        if not found:
+            said = f"{_describe(node)}, at {node.place.site}"
+            notes.append(f"{said}; no source of the catalogue is known to give it")
+    return Followed(tuple(evidence), tuple(notes))
+
+
+def _explain(node: Node, folder: str) -> list[Evidence]:
+    if node.unseeded:
+        text = "it is drawn from here in unequal states, and nothing before this line made them so"
+        return [Evidence(id_, Strength.STRONG, text, node.place.site) for id_ in node.unseeded]
+    for place in (node.place, *node.written_at):
+        found = _list_called(place) or _list_read(place, folder)
+        if found:
+            text = _describe(node)
+            if place is not node.place:
+                text += f" at {node.place.site}, of what this line gave"
+            return [Evidence(source, Strength.STRONG, text, site) for source, site in found]
+    return []
+
+
+def _list_called(place: Place) -> list[tuple[str, str]]:
+    """The sources whose functions a statement calls, or through whose order it goes; each with its line."""
+    calls = [*place.calls, *((f"{kind}", place.line) for kind in place.loops if kind in _SETS)]
+    return [
+        (id_, f"{place.file}:{line}")
+        for id_, source in find_sources().items()
+        for name, line in calls[:]
+        if source.gives is not None and source.gives.fullmatch(name)
+    ]
+
+
+def _list_read(place: Place, folder: str) -> list[tuple[str, str]]:
+    """The same by its text alone, for what is no call: an attribute, a variable of the environment."""
+    text = read_line(place.site, folder)
+    return [
+        (id_, place.site)
+        for id_, source in find_sources().items()
+        if isinstance(source, World) and source.words.search(text)
+    ]
+
+
+def _describe(node: Node) -> str:
+    if node.branches and not node.made:
+        return "the runs go on with other statements from here, though all that this one reads is equal"
+    first = node.made[0]
+    name = first.name if first.name == RETURNED else f"`{first.name}`"
+    values = " and ".join(map(_show, first.values)) if all(map(_is_number, first.values)) else ""
+    held = f" ({values})" if values else ""
+    return f"{name} differs first{held}, though all that the line reads is equal"
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, (int, float))
+
+
+def _show(value: Value) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,329 @@
+"""Follows the user's own code line by line: what each statement reads and leaves in its variables.
+
+Each event is written at once: a process may be ended at any moment. Nothing of the user's is called:
+variables are found in the frames, and attributes in the dictionaries of their objects.
+"""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+import linecache
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import msgspec
+
+from samerun import callsite, lineage
+from samerun.recording.lines.statements import Statement, find_statements
+from samerun.recording.lines.values import GENERATOR, Value, Values
+from samerun.sources.base.rng import Rng
+from samerun.sources.base.torch_rng import TorchRng
+from samerun.sources.catalogue import find_sources
+from samerun.sources.torch_cpu import TorchCpu
+from samerun.wrapping import passes_for_its_caller
+
+PREFIX = "lines."  # of the files in the run's folder, one a process
+_MOST_EVENTS = 400_000  # of one process; what comes later is not followed
+_MOST_TIMES = 2_000  # that one statement is looked at
+_MOST_S = 60.0  # spent here by one process
+_NOTHING = object()
+_FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType)
+_clock = time.perf_counter  # taken now: a script may replace it
+
+Trace = Callable[[FrameType, str, Any], Any]
+
+
+def start(run: str) -> None:
+    """Follow this process, its threads and its forks from here on; `run` is the run's folder."""
+    follower = _Follower(run)
+    os.register_at_fork(after_in_child=follower.open)
+    threading.settrace(follower.enter)
+    sys.settrace(follower.enter)
+
+
+class _Follower:
+    """Where the events of one process go."""
+
+    def __init__(self, run: str) -> None:
+        self.values = Values()
+        self._generators: list[Rng] = []
+        self._run = run
+        self._codes: dict[int, _Code | None] = {}  # by the code's id: its hash is that of all it holds
+        self._kept: list[CodeType] = []  # so that no other code gets such an id
+        self._encode = msgspec.msgpack.Encoder().encode
+        self._numbers = itertools.count()
+        self._live: dict[int, _Frame] = {}
+        self.open()
+
+    def open(self) -> None:
+        """A file of this process; a fork goes on with its parent's calls, so it has them too."""
+        self._left = _MOST_EVENTS
+        self._spent = 0.0
+        self._fd = -1
+        try:
+            name = f"{self._run}/{PREFIX}{os.getpid()}"
+            self._fd = os.open(name, os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        except OSError:  # a disk that cannot be written: then nothing is followed
+            self._left = 0
+        self.write(["process", list(lineage.get_path())])
+        for code in filter(None, list(self._codes.values())):
+            for event in (code.describe(), *code.described):
+                self.write(event)
+        for frame in list(self._live.values()):
+            self.write(frame.describe([]))
+
+    def write(self, event: list[Any]) -> None:
+        """One event, with its length before it."""
+        self._left -= 1
+        if self._left < 0:
+            return
+        data = self._encode(event)
+        try:
+            os.write(self._fd, len(data).to_bytes(4, "little") + data)
+        except OSError:
+            self._left = 0
+
+    def enter(self, frame: FrameType, event: str, arg: Any) -> Trace | None:
+        """The trace function of a process: begins to follow a call of the user's code."""
+        known = self._codes.get(id(frame.f_code), _NOTHING)
+        if known is None or event != "call" or self._left <= 0 or self._spent > _MOST_S:
+            return None
+        began = _clock()
+        try:
+            code = self._meet(frame) if known is _NOTHING else known
+            if not isinstance(code, _Code):
+                return None
+            above = self._find_caller(frame)
+            followed = _Frame(self, code, next(self._numbers), above)
+            self._live[id(frame)] = followed
+            given = [self.values.tell(frame.f_locals.get(name)) for name in code.arguments]
+            self.write(followed.describe(given))
+            return followed.go_on
+        finally:
+            self._spent += _clock() - began
+
+    def _meet(self, frame: FrameType) -> _Code | None:
+        code = frame.f_code
+        self._kept.append(code)
+        followed = callsite.is_the_users(frame) and not passes_for_its_caller(code)
+        met = _Code(frame, len(self._codes)) if followed else None
+        self._codes[id(code)] = met
+        if met is not None:
+            self.write(met.describe())
+        return met
+
+    def _find_caller(self, frame: FrameType) -> int | None:
+        above = frame.f_back
+        while above is not None:
+            followed = self._live.get(id(above))
+            if followed is not None:
+                return followed.number
+            above = above.f_back
+        return None
+
+    def read_generators(self) -> dict[str, bytes]:
+        """The state of each global generator of the host, as a digest; a device's would be waited for."""
+        if not self._generators:
+            known = (source for source in find_sources().values() if isinstance(source, Rng))
+            self._generators = [
+                source for source in known if isinstance(source, TorchCpu) or not isinstance(source, TorchRng)
+            ]
+        there = (one for one in self._generators if not one.hooks_into or one.hooks_into in sys.modules)
+        return {
+            source.id: GENERATOR + state[:8] for source in there if (state := source.digest()) is not None
+        }
+
+    def spend(self, seconds: float) -> None:
+        """Count time that went into following."""
+        self._spent += seconds
+
+    def leave(self, frame: FrameType) -> None:
+        """A call has come back."""
+        self._live.pop(id(frame), None)
+
+
+class _Code:
+    """One function of the user's, or a module's own lines."""
+
+    def __init__(self, frame: FrameType, number: int) -> None:
+        code = frame.f_code
+        self.number = number
+        site, line = callsite.call_site(frame).rsplit(":", 1)
+        self._shown, self._name = site, code.co_name
+        self.arguments = code.co_varnames[
+            : code.co_argcount
+            + code.co_kwonlyargcount
+            + bool(code.co_flags & 0x04)  # *args
+            + bool(
+                code.co_flags & 0x08
+            )  # **kwargs
+        ]
+        self.below = int(line) - frame.f_lineno  # lines that stand above the file's first, where it is shown
+        text = "".join(linecache.getlines(code.co_filename, frame.f_globals))
+        self._statements = _parse(code.co_filename, text)
+        self.times: dict[int, int] = {}
+        self.described: list[list[Any]] = []  # of its statements, as written
+
+    def describe(self) -> list[Any]:
+        """What one needs to know of it, to read its calls."""
+        return ["function", self.number, self._shown, self._name, list(self.arguments)]
+
+    def find(self, line: int) -> Statement | None:
+        """The statement at a line."""
+        return self._statements.get(line)
+
+
+_parsed: dict[str, tuple[int, dict[int, Statement]]] = {}
+
+
+def _parse(name: str, text: str) -> dict[int, Statement]:
+    known = _parsed.get(name)
+    if known is None or known[0] != hash(text):
+        known = _parsed[name] = hash(text), find_statements(text)
+    return known[1]
+
+
+class _Frame:
+    """One call, from its first statement to its return."""
+
+    __slots__ = ("_above", "_before", "_code", "_follower", "_generators", "_statement", "number")
+
+    def __init__(self, follower: _Follower, code: _Code, number: int, above: int | None) -> None:
+        self.number = number
+        self._above = above  # the call that it is within
+        self._follower = follower
+        self._code = code
+        self._statement: Statement | None = None
+        self._before: list[Value] | None = None
+        self._generators: dict[str, bytes] = {}
+
+    def describe(self, given: list[Value]) -> list[Any]:
+        """That it was called, and with which arguments."""
+        return ["call", self.number, self._above, self._code.number, given]
+
+    def go_on(self, frame: FrameType, event: str, arg: Any) -> Trace | None:
+        """The trace function of this call."""
+        began = _clock()
+        try:
+            if event == "line":
+                statement = self._code.find(frame.f_lineno)
+                if statement is not self._statement:
+                    self._complete(frame)
+                    self._begin(frame, statement)
+            elif event == "return":
+                self._complete(frame, arg)
+                self._follower.leave(frame)
+            return self.go_on
+        finally:
+            self._follower.spend(_clock() - began)
+
+    def _begin(self, frame: FrameType, statement: Statement | None) -> None:
+        self._statement = statement
+        self._before = None
+        if statement is None:
+            return
+        times = self._code.times
+        seen = times[statement.line] = times.get(statement.line, 0) + 1
+        if seen == 1:
+            self._code.described.append(self._describe_statement(frame, statement))
+            self._follower.write(self._code.described[-1])
+        if seen <= _MOST_TIMES:
+            self._before = self._tell(frame, statement.reads)
+            self._generators = self._follower.read_generators() if statement.calls else {}
+
+    def _complete(self, frame: FrameType, returned: object = _NOTHING) -> None:
+        statement = self._statement
+        if statement is None:
+            return
+        after, drawn = None, {}
+        if self._before is not None:
+            after = self._tell(frame, (*statement.reads, *statement.writes))
+            now = self._follower.read_generators() if statement.calls else {}
+            drawn = {
+                id_: [state, now[id_]]
+                for id_, state in self._generators.items()
+                if state != now.get(id_, state)
+            }
+        head = ["did", self.number, self._code.number, statement.line, _clock()]
+        event = [*head, self._before, after, drawn]
+        if returned is not _NOTHING:
+            event.append(self._follower.values.tell(returned))
+        self._follower.write(event)
+        self._statement = None
+
+    def _tell(self, frame: FrameType, names: tuple[str, ...]) -> list[Value]:
+        values = self._follower.values
+        return [values.tell(_find(frame, name)) if name else None for name in names]
+
+    def _describe_statement(self, frame: FrameType, statement: Statement) -> list[Any]:
+        """What one needs to know of a statement: where it is, the names of its values, what it calls."""
+        below = self._code.below
+        calls = [[_name_function(frame, call.name), call.line + below] for call in statement.calls]
+        loops = [type(_find(frame, name)).__name__ for name in statement.loops]
+        names = [list(statement.reads), list(statement.writes)]
+        return ["statement", self._code.number, statement.line, statement.line + below, *names, calls, loops]
+
+
+def _find(frame: FrameType, dotted: str) -> object:
+    """The value of a name in a frame, attribute by attribute, past everything that would run code."""
+    first, *rest = dotted.split(".")
+    value = frame.f_locals.get(first, _NOTHING)
+    if value is _NOTHING:
+        value = frame.f_globals.get(first, _NOTHING)
+    if value is _NOTHING:
+        value = getattr(builtins, first, _NOTHING)
+    for name in rest:
+        value = _find_attribute(value, name)
+        if value is _NOTHING:
+            break
+    return value
+
+
+def _find_attribute(value: object, name: str) -> object:
+    try:
+        held = object.__getattribute__(value, "__dict__")
+    except (AttributeError, TypeError):
+        return _NOTHING
+    if isinstance(value, type):
+        return held.get(name, _NOTHING)
+    if type(held) is not dict:
+        return _NOTHING
+    if name in held:
+        return held[name]
+    for tensors in ("_parameters", "_buffers", "_modules"):  # of a torch.nn.Module
+        inner = held.get(tensors)
+        if type(inner) is dict and name in inner:
+            return inner[name]
+    return _NOTHING
+
+
+def _name_function(frame: FrameType, dotted: str) -> str:
+    """`module.name` of what a call calls, as far as it can be known without running code."""
+    if dotted.startswith("."):
+        return dotted
+    owner, _, name = dotted.rpartition(".")
+    of = _find(frame, owner) if owner else _NOTHING
+    if isinstance(of, ModuleType):
+        return f"{of.__name__}.{name}"
+    found = _find(frame, dotted)
+    kind = type(found)
+    if kind in _FUNCTIONS:
+        return _qualify(found)
+    if found is not _NOTHING:
+        return _qualify(found if issubclass(kind, type) else kind)
+    if of is _NOTHING:
+        return f".{name}"
+    return f"{_qualify(of if issubclass(type(of), type) else type(of))}.{name}"
+
+
+def _qualify(found: Any) -> str:
+    module = found.__module__
+    if module is None:  # a method of something built in
+        module = type(found.__self__).__module__
+    return f"{module}.{found.__qualname__}"

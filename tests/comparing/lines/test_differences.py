@@ -1,0 +1,127 @@
+"""Where values differ between two runs, and where that began (`reading.py`, `origins.py`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from followed import compare, follow
+
+from samerun.comparing.lines.differences import Node
+from samerun.comparing.lines.origins import find_origins
+from samerun.comparing.lines.reading import read_processes
+from samerun.runs.difference import Difference
+
+
+def list_origins(nodes: list[Node], line: int | None = None, kind: str = "value") -> list[int]:
+    site = None if line is None else f"train.py:{line}"
+    difference = Difference(0, "forward", "loss", kind=kind, call_site=site)  # type: ignore[arg-type]
+    return [node.place.line for node in find_origins(nodes, difference)]
+
+
+def test_a_value_is_followed_through_calls_attributes_and_lists_to_where_it_began(tmp_path: Path) -> None:
+    nodes = compare(
+        tmp_path,
+        """\
+        import os, time
+        class Config:
+            def __init__(self):
+                self.sizes = []
+        def read():
+            return int(os.environ["UNEQUAL"])
+        def fill(config):
+            config.sizes.append(read() * 1000)
+        started = time.perf_counter()
+        config = Config()
+        fill(config)
+        took = time.perf_counter() - started
+        print("made in", took)
+        loss = config.sizes[0] / 2
+        """,
+    )
+    assert list_origins(nodes, 14) == [6]
+    assert list_origins(nodes, 13) == [9]  # what is printed comes from the clock
+
+
+def test_equal_runs_differ_nowhere(tmp_path: Path) -> None:
+    text = "x = [1, 2]\ny = sum(x)\nz = {'y': y}\n"
+    assert compare(tmp_path, text) == []
+
+
+def test_where_runs_branch_what_decided_it_is_where_that_began(tmp_path: Path) -> None:
+    nodes = compare(
+        tmp_path,
+        """\
+        import os
+        def go_on(step):
+            return step < int(os.environ["UNEQUAL"])
+        step = 0
+        while go_on(step):
+            step += 1
+        loss = 1.0
+        """,
+    )
+    assert list_origins(nodes, 7, "flow") == [3]
+
+
+def test_a_generator_that_was_seeded_unequally_leads_to_the_seed(tmp_path: Path) -> None:
+    nodes = compare(
+        tmp_path,
+        """\
+        import os, random
+        def seed_all(seed):
+            random.seed(seed)
+        mine = random.Random(0)
+        seed_all(int(os.environ["UNEQUAL"]))
+        noise = mine.random()
+        loss = random.random()
+        """,
+    )
+    assert list_origins(nodes, 7) == [5]
+    assert list_origins(nodes, 6) == [5]  # that line differs nowhere, so the first data that does is followed
+
+
+def test_a_generator_that_nobody_seeded_is_where_that_begins(tmp_path: Path) -> None:
+    nodes = compare(tmp_path, "import random\nx = 1\nloss = random.random() + x\n")
+    (node,) = find_origins(nodes, Difference(0, "forward", "loss", call_site="train.py:3"))
+    assert (node.place.line, node.unseeded) == (3, ("python-random",))
+
+
+def test_a_value_that_came_through_a_pipe_leads_into_the_other_process(tmp_path: Path) -> None:
+    nodes = compare(
+        tmp_path,
+        """\
+        import os
+        mine, theirs = os.pipe()
+        child = os.fork()
+        if not child:
+            number = 5000 + int(os.environ["UNEQUAL"])
+            os.write(theirs, str(number).encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+        got = int(os.read(mine, 10))
+        loss = got * 2
+        """,
+    )
+    assert list_origins(nodes, 10) == [5]
+
+
+def test_nothing_is_followed_where_nothing_differs_at_the_difference(tmp_path: Path) -> None:
+    nodes = compare(tmp_path, "import time\nt = time.time_ns()\nloss = 1.0\n")
+    assert list_origins(nodes, 3) == []
+
+
+def test_a_process_that_was_ended_in_the_midst_is_read_to_there(tmp_path: Path) -> None:
+    follow(tmp_path, "def f(x):\n    y = x\n    return y\nz = f(1)\n")
+    (file,) = (tmp_path / "run ").glob("lines.*")
+    whole = file.read_bytes()
+    for end in range(0, len(whole), 7):
+        file.write_bytes(whole[:end])
+        assert len(read_processes(file.parent)) == 1
+
+
+def test_what_is_no_such_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "lines.1").write_bytes(b"\x02\0\0\0\xc1\xc1")
+    with pytest.raises(msgspec.MsgspecError):
+        read_processes(tmp_path)

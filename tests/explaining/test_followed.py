@@ -1,0 +1,83 @@
+"""From a statement where a value began to differ to the sources that give such values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from samerun.comparing.lines.differences import Differing, Node
+from samerun.comparing.lines.reading import Called, Place
+from samerun.explaining.followed import explain_origins
+from samerun.sources.catalogue import find_sources
+
+UNEQUAL = (Differing("x", (3, 4)),)
+
+
+def make_place(*names: str, line: int = 1, loops: tuple[str, ...] = ()) -> Place:
+    calls = tuple(Called(name, line + at) for at, name in enumerate(names))
+    return Place("train.py", "main", line, (), ("x",), calls, loops)
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("time.perf_counter", "clock"),
+        ("datetime.datetime.now", "clock"),
+        ("posix.getpid", "process-id"),
+        ("uuid.uuid4", "os-entropy"),
+        ("secrets.randbelow", "os-entropy"),
+        ("glob.glob", "listing-order"),
+        (".iterdir", "listing-order"),
+        ("psutil.cpu_percent", "system-reads"),
+        ("subprocess.check_output", "system-reads"),
+        ("queue.Queue.get", "worker-arrival"),
+        ("concurrent.futures._base.as_completed", "worker-arrival"),
+        ("polars.dataframe.frame.DataFrame.group_by", "thread-scheduling"),
+        ("json.load", "input-data"),
+        (".read_text", "input-data"),
+        ("random.shuffle", "python-random"),
+        ("numpy.random.uniform", "numpy-global"),
+        ("numpy.random._generator.default_rng", "numpy-generator"),
+        ("torch.empty", "uninitialized-memory"),
+        ("builtins.id", "memory-address"),
+        ("set", "hash-seed"),
+    ],
+)
+def test_a_function_is_of_its_source_at_the_line_of_the_call(name: str, source: str, tmp_path: Path) -> None:
+    node = Node(make_place("builtins.int", name), 0.0, made=UNEQUAL)
+    found = explain_origins([node], str(tmp_path))
+    assert [(item.source, item.call_site) for item in found.evidence] == [(source, "train.py:2")]
+    assert found.evidence[0].text == "`x` differs first (3 and 4), though all that the line reads is equal"
+
+
+@pytest.mark.parametrize("name", ["builtins.dict.get", "builtins.int", "torch.manual_seed", "os.path.join"])
+def test_what_gives_the_same_for_the_same_is_of_none(name: str, tmp_path: Path) -> None:
+    sources = [source for source in find_sources().values() if source.gives is not None]
+    assert not [source.id for source in sources if source.gives.fullmatch(name)]
+    found = explain_origins([Node(make_place(name), 0.0, made=UNEQUAL)], str(tmp_path))
+    assert not found.evidence
+    assert found.notes == (
+        "`x` differs first (3 and 4), though all that the line reads is equal, at train.py:1; "
+        "no source of the catalogue is known to give it",
+    )
+
+
+def test_what_gave_the_object_that_is_read_is_named_where_that_was_made(tmp_path: Path) -> None:
+    made = make_place("psutil.Process", line=5)
+    found = explain_origins([Node(make_place(), 0.0, made=UNEQUAL, written_at=(made,))], str(tmp_path))
+    assert [(item.source, item.call_site) for item in found.evidence] == [("system-reads", "train.py:5")]
+
+
+def test_a_line_that_goes_through_a_set_and_one_that_reads_an_attribute_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("x = entry.st_mtime\n")
+    loop = Node(make_place(loops=("set",)), 0.0, made=UNEQUAL)
+    read = Node(make_place(), 0.0, made=UNEQUAL)
+    found = explain_origins([loop, read], str(tmp_path))
+    assert [item.source for item in found.evidence] == ["hash-seed", "system-reads"]
+
+
+def test_a_generator_that_nothing_seeded_is_the_source_itself(tmp_path: Path) -> None:
+    read = (Differing("numpy-global", (b"a", b"b")),)
+    found = explain_origins([Node(make_place("f"), 0.0, read, UNEQUAL, ("numpy-global",))], str(tmp_path))
+    assert [item.source for item in found.evidence] == ["numpy-global"]
