@@ -108,7 +108,7 @@ def recorded(tmp_path_factory):
     """recorded(name, tier): the run of one of these loops, made once."""
 
     @functools.cache
-    def record(name, tier="steps"):
+    def record(name, tier):
         trainer = Trainer(tmp_path_factory.mktemp("loop"))
         trainer.script(HEAD + textwrap.dedent(LOOPS[name][1]))
         return trainer.record("train.py", tier=tier)
@@ -146,12 +146,12 @@ def test_each_step_leaves_loss_gradients_parameters(trainer, recorded, output, n
 
 
 def test_a_scaled_loss_is_shown_as_people_know_it(trainer, recorded):
-    (first, *_) = trainer.rows(recorded("scaler and bf16"), "loss")
+    (first, *_) = trainer.rows(recorded("scaler and bf16", "steps"), "loss")
     assert 0 < first.value < 10
 
 
 def test_gradients_are_named(trainer, recorded):
-    rows = trainer.rows(recorded("plain"), "names")
+    rows = trainer.rows(recorded("plain", "steps"), "names")
     names = next(json.loads(row.detail) for row in rows if row.name.startswith("gradients"))
     assert names == ["0.weight", "0.bias", "2.weight", "2.bias"]
 
