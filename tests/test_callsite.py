@@ -3,6 +3,7 @@ import glob
 import gzip
 import subprocess
 import sys
+import threading
 import timeit
 
 import pandas as pd
@@ -39,6 +40,21 @@ def test_a_thread_started_by_the_standard_library_ends_at_the_users_function():
         assert pool.submit(here).result().startswith("tests/test_callsite.py:")
         # without a function of the user's, the machinery acts for itself
         assert pool.submit(callsite.find_user_frame).result() is None
+
+
+def test_python_acts_for_itself_where_no_line_of_the_users_asked():
+    said = []
+
+    def look():
+        said.append(callsite.acts_for_itself(sys._getframe(1)))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    look()
+    pd.Series([1]).map(lambda value: look())
+    sorted([1], key=lambda value: callsite.acts_for_itself(sys._getframe(0)) and said.append("own"))
+    assert said == [True, False, False]
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,14 @@ def is_called_directly() -> bool:
     return False
 
 
+def acts_for_itself(frame: FrameType) -> bool:
+    """Whether a frame is one that ends the walk to the user's line: what it calls is not the user's call."""
+    kind = _kinds.get(frame.f_code.co_filename)
+    if kind is None:
+        kind = _classify(frame)
+    return kind == _END and _kinds.get(frame.f_globals.get("__file__", "")) != _THROUGH
+
+
 def is_samerun(frame: FrameType) -> bool:
     """Whether a frame is samerun acting for itself: recording, launching, …, not a source at work."""
     name = frame.f_code.co_filename

@@ -3,8 +3,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 import torches
 
+from samerun.cli.main import main
 from samerun.sources.catalogue import find_sources
 
 from .command import samerun
@@ -19,8 +21,9 @@ def test_every_source_is_described(tmp_path: Path) -> None:
     assert not [source for source, said in sources.items() if said["error"]]
 
 
-def test_the_text_names_each_source_with_its_summary(tmp_path: Path) -> None:
-    text = samerun("env", cwd=tmp_path).stdout
+def test_the_text_names_each_source_with_its_summary(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["env"]) == 0
+    text = capsys.readouterr().out
     for source in find_sources().values():
         assert source.id in text
         assert source.summary in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -35,11 +36,22 @@ torch.save(model.state_dict(), f"{time.time()}.pt")
 """
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "train.py").write_text(TRAIN)
-    done = samerun("run", "--mode", "off", "--", sys.executable, "train.py", cwd=tmp_path)
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("recorded")
+    (folder / "train.py").write_text(TRAIN)
+    done = samerun("run", "--mode", "off", "--", sys.executable, "train.py", cwd=folder)
     assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def folder(recorded: Path, tmp_path: Path) -> Path:
+    """A copy of the folder, in which the run was made."""
+    shutil.copytree(recorded, tmp_path, dirs_exist_ok=True)
+    (run,) = Store(tmp_path / ".samerun").list()
+    manifest = run.path / "manifest.json"
+    manifest.write_text(manifest.read_text().replace(str(recorded), str(tmp_path)))
     return tmp_path
 
 

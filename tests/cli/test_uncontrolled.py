@@ -22,8 +22,9 @@ from .command import samerun
 
 QUIET = """\
 import torch
-model = torch.nn.Linear(2, 1); optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-model(torch.ones(1, 2)).sum().backward(); optimizer.step()
+model = torch.nn.Linear(2, 1)
+model(torch.ones(1, 2)).sum().backward()
+for p in model.parameters(): p.data = p.data - 0.1 * p.grad
 """
 LOUD = """\
 import concurrent.futures, os, time, torch

@@ -14,9 +14,8 @@ ROOT = Path(__file__).parents[2]
 TRAINING = """
 import sys, torch
 model = torch.nn.Linear(2, 1)
-optimizer = torch.optim.SGD(model.parameters(), 0.1)
 model(torch.ones(4, 2)).sum().backward()
-optimizer.step()
+for p in model.parameters(): p.data = p.data - 0.1 * p.grad
 print("loss of", sys.argv[1])
 """
 

@@ -18,6 +18,7 @@ from samerun.runs.plan import Control
 from samerun.sources.worker_seeds import WorkerSeeds
 
 SEEDS, WORLD = 200, 2
+LAYOUTS = ("distributed", "never told", "streaming")
 FEW = 2  # with workers: one that was forked from a process with a gloo group takes 5 seconds to end
 
 
@@ -42,26 +43,31 @@ def draws(layout: str, seed: int, rank: int, workers: int) -> np.ndarray[Any, An
         undo()
 
 
-def rank_of(rank: int, layout: str, seeds: int, workers: int, folder: str) -> None:
+def rank_of(rank: int, seeds: int, workers: int, folder: str) -> None:
     store = f"file://{folder}/store"
     dist.init_process_group("gloo", init_method=store, rank=rank, world_size=WORLD)
-    random.seed(rank)  # what is not controlled differs
-    found = torch.from_numpy(np.stack([draws(layout, seed, rank, workers) for seed in range(seeds)]))
-    again = torch.from_numpy(draws(layout, 1, rank, workers))
-    assert torch.equal(found[1], again)
-    everyone = [torch.empty_like(found) for _ in range(WORLD)]
-    dist.all_gather(everyone, found)
-    if rank == 0:
-        np.save(f"{folder}/found.npy", torch.stack(everyone, 2).numpy())  # (seeds, passes, ranks, samples)
+    for layout in LAYOUTS:
+        random.seed(rank)  # what is not controlled differs
+        found = torch.from_numpy(np.stack([draws(layout, seed, rank, workers) for seed in range(seeds)]))
+        again = torch.from_numpy(draws(layout, 1, rank, workers))
+        assert torch.equal(found[1], again)
+        everyone = [torch.empty_like(found) for _ in range(WORLD)]
+        dist.all_gather(everyone, found)
+        if rank == 0:  # (seeds, passes, ranks, samples)
+            np.save(f"{folder}/{layout}.npy", torch.stack(everyone, 2).numpy())
     dist.destroy_process_group()
 
 
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("layout", ["distributed", "never told", "streaming"])
-def test_ranks_of_a_process_group_draw_apart(layout: str, workers: int, tmp_path: Path) -> None:
+def test_ranks_of_a_process_group_draw_apart(workers: int, tmp_path: Path) -> None:
+    """In one group for all layouts: its processes import torch, which takes longer than what they draw."""
     seeds = SEEDS if workers == 0 else FEW
-    torch.multiprocessing.spawn(rank_of, (layout, seeds, workers, str(tmp_path)), nprocs=WORLD)  # type: ignore[attr-defined,no-untyped-call]
-    found = np.load(tmp_path / "found.npy")
-    assert found.shape == (seeds, PASSES, WORLD, SIZE if layout == "streaming" else SIZE // WORLD)
-    assert len(np.unique(found)) == found.size
-    assert workers or complaints(found) == []
+    torch.multiprocessing.spawn(rank_of, (seeds, workers, str(tmp_path)), nprocs=WORLD)  # type: ignore[attr-defined,no-untyped-call]
+    for layout in LAYOUTS:
+        check(layout, np.load(tmp_path / f"{layout}.npy"), seeds, workers)
+
+
+def check(layout: str, found: np.ndarray[Any, Any], seeds: int, workers: int) -> None:
+    assert found.shape == (seeds, PASSES, WORLD, SIZE if layout == "streaming" else SIZE // WORLD), layout
+    assert len(np.unique(found)) == found.size, layout
+    assert workers or complaints(found) == [], layout

@@ -42,7 +42,11 @@ for kind in (DataLoader, Keyed):
 """
 
 
-@pytest.mark.parametrize("mode", [None, "off", "strict"])
+slow = pytest.mark.slow
+
+
+# None: without samerun. What `off` does, `strict` does too.
+@pytest.mark.parametrize("mode", [pytest.param(None, marks=slow), pytest.param("off", marks=slow), "strict"])
 def test_an_iterator_goes_when_the_script_lets_go_of_it(mode: str | None, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
     command = [sys.executable, "train.py"]

@@ -8,9 +8,26 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 torch.set_num_threads(1)
 
+def layers(dropout):
+    return nn.Sequential(nn.Linear(4, 8), nn.Dropout(dropout), nn.Linear(8, 1))
+
 def made(dropout=0.5):
-    model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(dropout), nn.Linear(8, 1))
+    model = layers(dropout)
     return model, torch.optim.SGD(model.parameters(), lr=0.001)
+
+class ByHand:  # the first optimizer of torch's in a process has it import its compiler
+    def __init__(self, parameters):
+        self.parameters = list(parameters)
+    def zero_grad(self):
+        for p in self.parameters:
+            p.grad = None
+    def step(self):
+        for p in self.parameters:
+            p.data = p.data - 0.001 * p.grad
+
+def made_by_hand(dropout=0.5):
+    model = layers(dropout)
+    return model, ByHand(model.parameters())
 
 def step(model, optimizer, batch):
     loss = model(batch).pow(2).mean()
@@ -48,7 +65,7 @@ class Held(Noisy):
     def __getitem__(self, index):
         drawn = self.rng.random() + self.more["crop"][0].random() + self.more["crop"][1].rand()
         return torch.full((4,), index + drawn) + torch.rand(4, generator=self.torch)
-model, optimizer = made()
+model, optimizer = made_by_hand()
 loader = DataLoader(Held(), 4, shuffle=True, num_workers=2)
 for epoch in range(2):
     for batch in loader:  # held
@@ -58,7 +75,7 @@ for epoch in range(2):
 SEEDED_WORKERS = """\
 def seed(worker):
     np.random.seed(7 + (worker if "apart" in sys.argv else 0))  # seeded
-model, optimizer = made()
+model, optimizer = made_by_hand()
 loader = DataLoader(Noisy(), 4, shuffle=True, num_workers=2, worker_init_fn=seed)
 for epoch in range(2):
     for batch in loader:
@@ -78,13 +95,13 @@ class Constant(Noisy):
     def __getitem__(self, index):
         random.seed(42)  # every
         return torch.full((4,), index + random.random())
-model, optimizer = made()
+model, optimizer = made_by_hand()
 for batch in DataLoader(Constant(), 4, num_workers=int(sys.argv[1])):
     step(model, optimizer, batch)
 """
 
 EVERY_EPOCH = """\
-model, optimizer = made()
+model, optimizer = made_by_hand()
 loader = DataLoader(Noisy(), 4, shuffle=True)
 for epoch in range(2):
     torch.manual_seed(epoch if "well" in sys.argv else 0)  # epoch
@@ -200,7 +217,7 @@ class Everywhere(Noisy):
     def __getitem__(self, index):
         torch.manual_seed(index); random.seed(index); np.random.seed(index)
         return torch.randn(4) + random.random() + np.random.rand()
-model, optimizer = made(0.0)
+model, optimizer = made_by_hand(0.0)
 for data in (Keyed(), Everywhere()):
     for workers in (0, 2):
         loader = DataLoader(data, 4, shuffle=workers > 0, num_workers=workers)
@@ -225,7 +242,7 @@ for _ in range(4):
 
 EVALUATIONS = """\
 data = torch.randn(16, 4)
-for model, optimizer in (made(), made(0.0)):
+for model, optimizer in (made_by_hand(), made_by_hand(0.0)):
     for epoch in range(3):
         for batch in data.split(4):
             step(model, optimizer, batch)

@@ -316,7 +316,7 @@ class TestSitecustomize:
         assert (outcome.exit_code, launched.output) == (0, "1\n")
 
 
-@pytest.mark.parametrize("method", ["torchrun", "module"])
+@pytest.mark.parametrize("method", ["torchrun", pytest.param("module", marks=pytest.mark.slow)])
 def test_torchrun_reaches_its_workers(tmp_path: Path, method):
     run = tmp_path / "run"
     run.mkdir()

@@ -15,11 +15,10 @@ from samerun.launching.command import check_command
 TRAINING = """
 import torch
 model = torch.nn.Linear(2, 1)
-optimizer = torch.optim.SGD(model.parameters(), 0.1)
 def step():
-    optimizer.zero_grad()
     model(torch.rand(4, 2)).sum().backward()
-    optimizer.step()
+    for p in model.parameters():
+        p.data, p.grad = p.data - 0.1 * p.grad, None
 """
 
 

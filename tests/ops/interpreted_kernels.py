@@ -1,6 +1,7 @@
 """Run by test_triton.py with TRITON_INTERPRET=1: the Triton kernels give what torch's own kernels give.
 
-Words of the command line: the part of the grids to compute (1 in so many), then names of operations.
+Words of the command line: names of operations, each with the part of its grid to compute (1 in so many):
+`bincount/4`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from samerun.ops.engines import bands, segments
 from samerun.ops.families import ctc_loss
 
 
-def main(part: int, *names: str) -> None:
+def main(*words: str) -> None:
     """Each case in double and in single precision, and in other layouts."""
     launches = 0
 
@@ -26,10 +27,11 @@ def main(part: int, *names: str) -> None:
 
     bands.works_on = segments.works_on = ctc_loss.works_on = works_on
     torch.set_num_threads(1)  # torch's own must repeat itself to be held against
-    for name in names:
+    for word in words:
+        name, part = word.split("/")
         launches = 0
         for number, (args, options) in enumerate(cases(name)):
-            if number % part == 0:
+            if number % int(part) == 0:
                 hold_against_torch(name, args, torch.float64, **options)
                 hold_against_torch(name, args, torch.float32, **options)
                 hold_against_torch(name, args, torch.float16, **options)
@@ -40,4 +42,4 @@ def main(part: int, *names: str) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), *sys.argv[2:])
+    main(*sys.argv[1:])

@@ -135,7 +135,11 @@ for _ in range(2):
 
 
 @pytest.mark.parametrize(
-    ("draw", "source"), [("random.random()", "python-random"), ("np.random.rand()", "numpy-global")]
+    ("draw", "source"),
+    [
+        ("random.random()", "python-random"),
+        pytest.param("np.random.rand()", "numpy-global", marks=pytest.mark.slow),
+    ],
 )
 def test_a_helper_tells_that_it_drew_though_nothing_follows_each_draw(trainer, draw, source):
     trainer.script(DRAWING.replace("SEEDING", "").replace("DRAW", draw), "prepare.py")
@@ -184,7 +188,11 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize(
     ("draw", "source"),
-    [("random.random()", "python-random"), ("torch.rand(()).item()", "torch-cpu"), ("0.5", None)],
+    [
+        ("random.random()", "python-random"),
+        pytest.param("torch.rand(()).item()", "torch-cpu", marks=pytest.mark.slow),
+        ("0.5", None),
+    ],
 )
 def test_a_forked_child_tells_too(trainer, draw, source):
     trainer.script(POOL.replace("DRAW", draw))

@@ -47,7 +47,7 @@ print("late", late, "struck", struck)
 """
 
 
-@pytest.mark.parametrize("tier", ["steps", "ops"])
+@pytest.mark.parametrize("tier", [pytest.param("steps", marks=pytest.mark.slow), "ops"])
 def test_a_time_limit_holds_wherever_it_strikes(trainer, output, tier):
     """Most strike in code of the recorder, which kept what they raised to itself, and broke off."""
     trainer.script(SCRIPT)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from samerun import callsite
 from samerun.answers import Answers
 from samerun.digest import digest_bytes
 from samerun.runs.difference import Difference, Evidence, Strength
@@ -53,8 +54,9 @@ class SystemReads(World):
     )
 
     def __init__(self) -> None:
-        self._observed: set[Call] = set()
-        self._replayed: set[Call] = set()
+        self._patched: dict[Call, Undo] = {}
+        self._journal: Journal | None = None
+        self._answers: Answers | None = None
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """As of any value; else temporary files listed by their names, or the last read before data."""
@@ -97,60 +99,72 @@ class SystemReads(World):
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note what the user's lines ask for, of the modules that are there; called again as others come."""
-        return self._patch(self._observed, lambda call: _make_hook(journal, call))
+        self._journal = journal
+        self._patch()
+        return self._stop_observing
 
     def replay(self, answers: Answers) -> Undo | None:
         """What the user's lines were given, where that can be given again."""
-        return self._patch(self._replayed, lambda call: self._make_replay(answers, call))
+        self._answers = answers
+        self._patch()
+        return self._stop_replaying
 
-    def _patch(self, done: set[Call], make: Callable[[Call], Around]) -> Undo:
-        undos: list[Undo] = []
+    def _stop_observing(self) -> None:
+        self._journal = None
+        self._leave()
+
+    def _stop_replaying(self) -> None:
+        self._answers = None
+        self._leave()
+
+    def _patch(self) -> None:
+        """Once for both: Python itself makes these calls by the thousand."""
         for call in CALLS:
-            owner = None if call in done else call.find_owner()
-            if owner is None:
-                continue
-            done.add(call)
-            undos.append(lambda call=call: done.discard(call))  # type: ignore[misc]
-            undos.append(attribute.patch_for_others(*owner, make(call)))
-        return attribute.undo_all(undos)
+            owner = None if call in self._patched else call.find_owner()
+            if owner is not None:
+                self._patched[call] = attribute.patch_for_others(*owner, self._make_hook(call))
 
-    def _make_replay(self, answers: Answers, call: Call) -> Around:
-        def replay(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _leave(self) -> None:
+        if self._journal is None and self._answers is None:
+            while self._patched:
+                _, undo = self._patched.popitem()
+                undo()
+
+    def _make_hook(self, call: Call) -> Around:
+        def ask(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             value = original(*args, **kwargs)
-            site = None if _is_own_call() else call.find_site()
+            site = call.find_site() if _may_be_the_users() else None
             taken = NOTHING if site is None else call.take(args, value)
             if site is None or taken is NOTHING:
                 return value
+            if self._journal is not None:
+                digest = None if taken is UNKNOWN else digest_bytes(repr(taken).encode())
+                detail = STEADY if call.steady else None
+                self._journal.note("system", call.shown, digest=digest, detail=detail, user_only=True)
+            if self._answers is None:
+                return value
             packed = pack(taken)
             if call.cannot_keep or packed is UNKNOWN:
-                answers.part(self.id, call.shown, site, call.cannot_keep or "it gives no plain value")
+                self._answers.part(self.id, call.shown, site, call.cannot_keep or "it gives no plain value")
                 return value
             plain = call.named or "." in call.path  # what a program was given may hold a password
             name = call.shown if plain else name_call(call.shown, args, kwargs)
-            return call.restore(answers.ask(self.id, name, lambda: packed, site), value)
+            return call.restore(self._answers.ask(self.id, name, lambda: packed, site), value)
 
-        return replay
-
-
-def _make_hook(journal: Journal, call: Call) -> Around:
-    def observe(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        value = original(*args, **kwargs)
-        taken = NOTHING if _is_own_call() or call.find_site() is None else call.take(args, value)
-        if taken is not NOTHING:
-            digest = None if taken is UNKNOWN else digest_bytes(repr(taken).encode())
-            detail = STEADY if call.steady else None
-            journal.note("system", call.shown, digest=digest, detail=detail, user_only=True)
-        return value
-
-    return observe
+        return ask
 
 
 _ON_THE_WAY = frozenset(("samerun.wrapping", "samerun.sources.patching.attribute", __name__))
 
 
-def _is_own_call() -> bool:
-    """Whether samerun asks, as a source does that describes the machine."""
+def _may_be_the_users() -> bool:
+    """Whether neither samerun asks, as a source does that describes the machine, nor Python for itself.
+
+    Importing torch makes ten thousand calls of the second kind, so they are known by the frame that calls.
+    """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__") in _ON_THE_WAY:
         frame = frame.f_back
-    return frame is not None and str(frame.f_globals.get("__name__")).startswith("samerun.")
+    return frame is not None and not (
+        callsite.acts_for_itself(frame) or str(frame.f_globals.get("__name__")).startswith("samerun.")
+    )

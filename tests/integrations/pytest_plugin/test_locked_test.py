@@ -20,7 +20,8 @@ def test_weights(samerun_lock, size):
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words]
+    without = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")  # slow to import
+    command = [sys.executable, "-m", "pytest", "-q", *without, *words]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 

@@ -56,31 +56,35 @@ def run(*words: str, **environment: str) -> list[str]:
     return done.stdout.split()
 
 
-def interpreted(part: int, names: list[str]) -> None:
-    assert run("-m", "ops.interpreted_kernels", str(part), *names, TRITON_INTERPRET="1") == names
+def interpreted(**parts: int) -> None:
+    """In one process, which takes seconds to start: of each operation's grid, one case in so many."""
+    words = [f"{name}/{part}" for name, part in parts.items()]
+    assert run("-m", "ops.interpreted_kernels", *words, TRITON_INTERPRET="1") == list(parts)
 
 
-def test_a_part_of_the_grids():
-    interpreted(97, ["adaptive_max_pool2d_backward", "upsample_bilinear2d_backward"])
-    interpreted(4, ["bincount", "scatter_reduce", "fractional_max_pool2d_backward"])
+def test_a_part_of_the_grids_and_the_recursion_of_ctc_loss():
+    interpreted(
+        adaptive_max_pool2d_backward=97,
+        upsample_bilinear2d_backward=97,
+        bincount=4,
+        scatter_reduce=4,
+        fractional_max_pool2d_backward=4,
+        _ctc_loss_backward=5,
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("name", GATHERED)
 def test_gathers(name):
-    interpreted(7, [name])
-
-
-def test_the_recursion_of_ctc_loss():
-    interpreted(5, ["_ctc_loss_backward"])
+    interpreted(**{name: 7})
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("name", SEGMENTED)
 def test_segments(name):
-    interpreted(2, [name])
+    interpreted(**{name: 2})
 
 
 @pytest.mark.parametrize("kernel", ["bands", "segments", pytest.param("ctc", marks=pytest.mark.slow)])

@@ -42,7 +42,7 @@ for _ in range(2):
 )
 
 
-@pytest.mark.parametrize("tier", ["steps", "ops"])
+@pytest.mark.parametrize("tier", [pytest.param("steps", marks=pytest.mark.slow), "ops"])
 def test_a_call_that_raised_leaves_nothing_behind(trainer, output, tier):
     trainer.script(RAISES)
     run = trainer.record("train.py", tier=tier)

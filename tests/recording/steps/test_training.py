@@ -5,11 +5,13 @@ Covers `optimizer_names.py`.
 
 from __future__ import annotations
 
+import functools
 import json
 import textwrap
 from collections import Counter
 
 import pytest
+from trainer import Trainer
 
 from samerun.comparing.compare_runs import compare
 from samerun.recording.ops import compiled
@@ -101,14 +103,33 @@ LOOPS = {
 }
 
 
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """recorded(name, tier): the run of one of these loops, made once."""
+
+    @functools.cache
+    def record(name, tier):
+        trainer = Trainer(tmp_path_factory.mktemp("loop"))
+        trainer.script(HEAD + textwrap.dedent(LOOPS[name][1]))
+        return trainer.record("train.py", tier=tier)
+
+    return record
+
+
+SLOW = [("foreach", "steps"), ("scaler and bf16", "ops"), ("fused", "ops")]
+
+
 @pytest.mark.parametrize(
     ("name", "tier"),
-    [*((name, "steps") for name in LOOPS), ("closure", "ops"), ("scaler and bf16", "ops"), ("fused", "ops")],
+    [
+        *((name, "steps") for name in LOOPS if name != "foreach"),
+        ("closure", "ops"),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW),
+    ],
 )
-def test_each_step_leaves_loss_gradients_parameters(trainer, output, name, tier):
-    steps, loop = LOOPS[name]
-    trainer.script(HEAD + textwrap.dedent(loop))
-    run = trainer.record("train.py", tier=tier)
+def test_each_step_leaves_loss_gradients_parameters(trainer, recorded, output, name, tier):
+    steps, _ = LOOPS[name]
+    run = recorded(name, tier)
     assert run.manifest.outcome == "finished", output(run)
     rows = trainer.rows(run)
     assert not [row.detail for row in rows if row.name == "recorder-error"]
@@ -124,15 +145,13 @@ def test_each_step_leaves_loss_gradients_parameters(trainer, output, name, tier)
     assert all(row.digest is not None for row in rows if row.what in ("gradients", "parameters", "loss"))
 
 
-def test_a_scaled_loss_is_shown_as_people_know_it(trainer):
-    trainer.script(HEAD + textwrap.dedent(LOOPS["scaler and bf16"][1]))
-    (first, *_) = trainer.rows(trainer.record("train.py"), "loss")
+def test_a_scaled_loss_is_shown_as_people_know_it(trainer, recorded):
+    (first, *_) = trainer.rows(recorded("scaler and bf16", "steps"), "loss")
     assert 0 < first.value < 10
 
 
-def test_gradients_are_named(trainer):
-    trainer.script(HEAD + textwrap.dedent(LOOPS["plain"][1]))
-    rows = trainer.rows(trainer.record("train.py"), "names")
+def test_gradients_are_named(trainer, recorded):
+    rows = trainer.rows(recorded("plain", "steps"), "names")
     names = next(json.loads(row.detail) for row in rows if row.name.startswith("gradients"))
     assert names == ["0.weight", "0.bias", "2.weight", "2.bias"]
 

@@ -76,7 +76,7 @@ for step in range(3):
 """
 
 
-@pytest.mark.parametrize("tier", ["steps", "ops"])
+@pytest.mark.parametrize("tier", [pytest.param("steps", marks=pytest.mark.slow), "ops"])
 def test_nothing_of_the_run_changes_and_all_of_it_is_recorded(trainer, output, tier):
     script = trainer.script(SCRIPT)
     plain = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)

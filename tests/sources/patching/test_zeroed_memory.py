@@ -36,8 +36,9 @@ DIRTY = """
         made[9] = torch.tensor([], dtype=torch.uint8).set_(made[9])
         wrong += sum(bool((one != 0).any()) for one in made)
     print("wrong", wrong)
-    model = nn.Linear(1, 1); optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    model(torch.ones(1, 1)).sum().backward(); optimizer.step()
+    model = nn.Linear(1, 1)
+    model(torch.ones(1, 1)).sum().backward()
+    for p in model.parameters(): p.data = p.data - 0.1 * p.grad
 """
 MOMENTUM = """
     import torch
