@@ -31,6 +31,7 @@ from samerun.recording.steps.optimizer_state import State, are_tensors, find
 from samerun.recording.steps.weight_samples import Values
 from samerun.recording.trace.pending_record import PendingRecord
 from samerun.recording.trace.tensor_digests import number_of, walk_tensors
+from samerun.runs import schema
 from samerun.wrapping import Parameter
 
 _gradient: Callable[[torch.Tensor], torch.Tensor | None] = attrgetter("grad")
@@ -76,17 +77,28 @@ class Training:
         self._made: list[weakref.ref[Optimizer]] = []
         self._stepping = _OptimizerStep()
         self._phase = "forward"
+        self._threads: set[int] = set()  # that have trained
         self._replicas = replicas.observe(recorder)
         self._values = Values(recorder) if recorder.plan.values else None
         self._passes = Passes(recorder, modules, self._values)
         self._scaled: _Scaled | None = None
+
+    def _trains(self) -> None:
+        """This thread trains; where others do as well, the order of their steps is a race."""
+        self.recorder.cursor.trains()
+        own = threading.get_ident()
+        if own not in self._threads:
+            self._threads.add(own)
+            if len(self._threads) > 1:
+                count = float(len(self._threads))
+                self.recorder.sink.write(PendingRecord("threads", schema.TRAINING, loss=count))
 
     # --- losses ------------------------------------------------------------------------------------
 
     def loss(self, name: str, roots: Any) -> None:
         """A backward pass starts from these tensors."""
         recorder, sink = self.recorder, self.recorder.sink
-        recorder.cursor.trains()
+        self._trains()
         recorder.begin()
         recorder.rngs.loss_made()
         if self._passes.count:
@@ -149,7 +161,7 @@ class Training:
             return
         stepping[:] = [optimizer]
         self._passes.leave_to_optimizers()  # one that was copied, or read from a file, was never made
-        cursor.trains()
+        self._trains()
         recorder.stop_if_due()
         recorder.begin()
         cursor.phase = "optimizer"
