@@ -70,7 +70,7 @@ EVIDENCE = (
     "written",  # a file opened to write; detail the path, value its size where it is added to
     "arrival",  # results of a pool taken as they are ready; name is the function
     "unwritten",  # what holds what was in memory: an array of the user's; a tensor, once written in part
-    "threads",  # value: how many Python threads are alive; of the name TRAINING, how many have trained
+    "threads",  # value: how many Python threads are alive; of the name TRAINING: none
     "stopped",  # the plan's stop_after was reached
     "window",  # tier ops begins (name "open") or ends (name "close")
     "gap",  # tier ops: memory was written past torch: name is the operation that met it, detail who made it

@@ -90,8 +90,7 @@ class Training:
         if own not in self._threads:
             self._threads.add(own)
             if len(self._threads) > 1:
-                count = float(len(self._threads))
-                self.recorder.sink.write(PendingRecord("threads", schema.TRAINING, loss=count))
+                self.recorder.sink.write(PendingRecord("threads", schema.TRAINING))
 
     # --- losses ------------------------------------------------------------------------------------
 
@@ -144,7 +143,9 @@ class Training:
                 sink = self.recorder.sink
                 parts = sink.tensors.group(f"parameters:{label}", parameters)
                 self.recorder.watched("parameters", parameters)
-                sink.write(PendingRecord("parameters", label, parts=parts, keep_parts=True))
+                record = PendingRecord("parameters", label, parts=parts, keep_parts=True)
+                record.phase = "setup"  # whatever another thread does meanwhile
+                sink.write(record)
 
     # --- optimizer steps ---------------------------------------------------------------------------
 
@@ -186,7 +187,7 @@ class Training:
         names = self._stepping.names
         if len(names) != len(parameters):  # a step that added some
             names = self._optimizers.name_parameters(optimizer, parameters)
-        self.modules.group_of("parameters", label, names, parameters, label)
+        self.modules.group_of("parameters", label, names, parameters, label, phase="optimizer")
         self._state(optimizer, label, names, parameters)
         self.modules.group("buffers", "buffers", list(self.modules.buffers()), label)
         self._replicas.stepped(label, parameters)
