@@ -6,6 +6,7 @@ import pytest
 
 from samerun.comparing.pairing import read
 from samerun.comparing.without_effect import trained_alike
+from samerun.runs.schema import TRAINING
 
 from .build import Builder, Record, d, find, flip, group, record, training
 
@@ -87,3 +88,38 @@ def test_it_cannot_be_told_without_model_inputs_steps_or_an_end(build: Builder) 
 
 def test_it_cannot_be_told_where_a_process_is_in_one_run_alone(build: Builder) -> None:
     assert not trained_alike(read(build(training())), read(build(training(), training())))
+
+
+def in_threads(*rows: Record) -> list[Record]:
+    """A training of which each of two threads makes a part."""
+    return with_first(record(0, "forward", "threads", TRAINING, value=2.0), *rows)
+
+
+@pytest.mark.parametrize("what", ["loss", "gradients", "parameters", "output", "saved"])
+def test_steps_of_several_threads_may_come_in_another_order_and_each_counts(
+    build: Builder, what: str
+) -> None:
+    one = in_threads()
+    other = in_threads()
+    first, second = (find(other, "loss", step) for step in (0, 1))
+    other[first]["digest"], other[second]["digest"] = other[second]["digest"], other[first]["digest"]
+    assert alike(build, one, other)
+    at = find(other, what, 2)
+    flip(other[at])
+    assert not alike(build, one, other)
+
+
+def test_the_order_counts_where_one_thread_trains(build: Builder) -> None:
+    other = training()
+    first, second = (find(other, "loss", step) for step in (0, 1))
+    other[first]["digest"], other[second]["digest"] = other[second]["digest"], other[first]["digest"]
+    assert not alike(build, training(), other)
+    assert not alike(build, in_threads(), other)
+
+
+def test_the_numbers_of_names_follow_the_threads(build: Builder) -> None:
+    one, other = in_threads(), in_threads()
+    for row in other:
+        if row["what"] == "parameters":
+            row["name"] = f"{row['name']}#1"
+    assert alike(build, one, other)

@@ -173,6 +173,14 @@ def test_what_next_to_nothing_points_to_must_hold_in_six_runs() -> None:
     assert not names(confirm(HERE, both, alone, lambda source: True))["confirmed"]
 
 
+def test_a_race_with_fainter_evidence_asks_for_six_runs_too() -> None:
+    """Runs of threads that train agreed by luck, and hash-seed was confirmed."""
+    stronger, threads = evidence("hash-seed", strength=0.6), evidence("thread-scheduling", strength=0.5)
+    trials = Trials(lambda on: "hash-seed" in on)
+    confirm(HERE, [*stronger, *threads], trials, lambda source: source == "hash-seed")
+    assert [count for _, count in trials.tried] == [3, 6]
+
+
 @pytest.mark.parametrize("beyond", [True, False])
 def test_beside_an_order_of_arrival_beyond_control_others_must_hold_in_six_runs(beyond: bool) -> None:
     """Results that come as they are ready come alike in a few runs, whatever is controlled in them."""

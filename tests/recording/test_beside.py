@@ -3,6 +3,7 @@
 import pytest
 
 from samerun.comparing.compare_runs import compare
+from samerun.experiments.what_counts import weigh
 
 SCRIPT = """
 import copy, sys, threading, time
@@ -55,3 +56,47 @@ def test_when_a_thread_saves_and_evaluates_is_no_difference(trainer, output, whe
     assert other is not None and other.what == "saved"
     phases = {row.phase for row in trainer.rows(late, "parameters")}
     assert phases == {"setup", "optimizer"}
+
+
+CLIENTS = """
+import sys, threading
+import torch
+from torch import nn
+
+order, noise = sys.argv[1], float(sys.argv[2])
+turns = {name: threading.Event() for name in "abc"}
+
+def train(name):
+    turns[name].wait()  # one after the other, in the order that is asked for
+    g = torch.Generator().manual_seed(ord(name))
+    net = nn.Linear(4, 1)
+    with torch.no_grad():
+        for p in net.parameters():
+            p.copy_(torch.randn(p.shape, generator=g) + noise * (name == "b"))
+    opt = torch.optim.SGD(net.parameters(), 0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        net(torch.randn(8, 4, generator=g)).square().mean().backward()
+        opt.step()
+
+threads = [threading.Thread(target=train, args=(name,)) for name in "abc"]
+for thread in threads:
+    thread.start()
+for name in order:
+    turns[name].set()
+    threads["abc".index(name)].join()
+"""
+
+
+def test_the_order_in_which_threads_train_is_no_difference(trainer, output):
+    """Clients of federated averaging, say, each with a model of its own."""
+    trainer.script(CLIENTS)
+    one, other, changed = (
+        trainer.record("train.py", *args) for args in (("abc", "0"), ("cab", "0"), ("cab", "1e-7"))
+    )
+    assert compare(one, other).difference is not None
+    (weighed,) = weigh([one, other], [compare(one, other)])
+    assert (weighed.verdict, weighed.scope.counts["loss"]) == ("same", 6), output(one)
+    assert "several threads train" in weighed.notes[0]
+    (weighed,) = weigh([one, changed], [compare(one, changed)])
+    assert weighed.verdict == "differs"

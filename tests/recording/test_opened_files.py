@@ -11,6 +11,7 @@ import pytest
 from samerun.recording.evidence_log import Journal
 from samerun.recording.opened_files import Files
 from samerun.runs.plan import Plan
+from samerun.runs.schema import STEADY
 
 
 class Notes(Journal):
@@ -52,3 +53,36 @@ def test_the_first_time_counts(tmp_path: Path) -> None:
         files.opened((str(path), "a", os.O_WRONLY))
         path.write_text(text)
     assert journal.values == [0.0]
+
+
+class Reads(Journal):
+    def __init__(self, folder: Path) -> None:
+        super().__init__(Plan(run=str(folder / "run")))
+        self.rows: list[tuple[str, str, str | None]] = []
+
+    def note(self, what: str, name: str, *, detail: str | None = None, **columns: Any) -> None:
+        self.rows.append((what, name, detail))
+
+
+def test_what_the_kernel_says_of_the_system_is_a_read_of_the_system(tmp_path: Path) -> None:
+    """It was in no record: runs in which memory happened to be equal were `same`, without a word."""
+    journal = Reads(tmp_path)
+    files = Files(journal)
+    for path in ("/proc/self/statm", f"/proc/{os.getpid()}/statm", "/proc/meminfo", "/proc/cpuinfo"):
+        files.opened((path, "r", os.O_RDONLY))
+    assert journal.rows == [
+        ("system", "/proc/PID/statm", None),
+        ("system", "/proc/PID/statm", None),
+        ("system", "/proc/meminfo", None),
+        ("system", "/proc/cpuinfo", STEADY),
+    ]
+
+
+def test_what_a_library_reads_there_is_not(tmp_path: Path) -> None:
+    journal, library = Reads(tmp_path), tmp_path / "site-packages" / "measure.py"
+    library.parent.mkdir()
+    library.write_text("def read(files, given):\n    files.opened(given)\n")
+    made: dict[str, Any] = {"__name__": "measure"}
+    exec(compile(library.read_text(), str(library), "exec"), made)
+    made["read"](Files(journal), ("/proc/self/statm", "r", os.O_RDONLY))
+    assert not journal.rows

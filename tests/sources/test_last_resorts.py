@@ -4,11 +4,13 @@ Covers `evidence/rows.py`, `memory_address.py` and `thread_scheduling.py`.
 """
 
 import asyncio
+import gc
 import importlib
 import multiprocessing.queues  # the source waits for its import
 import queue
 import sys
 import threading
+import weakref
 from multiprocessing.pool import ThreadPool
 
 import pytest
@@ -184,6 +186,56 @@ def test_a_queue_that_was_found_empty_is_the_line(observed):
     found = threads.recognise(batch(a=side(started, empty), b=side(started, empty)))
     assert found.call_site == "train.py:9" and "did not wait" in found.text
     assert threads.recognise(batch(a=side(started), b=side(started))).call_site == "train.py:3"
+
+
+def take_from(shared, count):
+    """Takes what this many threads put into a queue, one of them later than the rest."""
+    filling, last = threading.Event(), threading.Event()
+
+    def fill(event):
+        event.wait()
+        shared.put(1)
+
+    started = [
+        threading.Thread(target=fill, args=(last if i == 0 and count > 1 else filling,)) for i in range(count)
+    ]
+    for thread in started:
+        thread.start()
+    filling.set()
+    taken = [shared.get() for _ in range(count - 1)]  # before the last one has put anything
+    last.set()
+    taken.append(shared.get())
+    for thread in started:
+        thread.join()
+    return taken
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_queue_that_several_threads_fill_is_the_line(count, observed):
+    notes = observed(threads)
+    assert take_from(queue.Queue(), count) == [1] * count
+    gets = [note for note in notes.of("threads") if note.name == "queue.Queue.get"]
+    assert [note.value for note in gets[:1]] == [count] * (count > 1)
+    if gets:
+        started = row("threads", "start", value=9.0, call_site="train.py:3")
+        taken = row(
+            "threads", gets[0].name, value=gets[0].value, call_site="train.py:9", detail=gets[0].detail
+        )
+        found = threads.recognise(batch(a=side(started, taken), b=side(started, taken)))
+        assert found.call_site == "train.py:9"
+        assert f"{count} threads put into the queue" in found.text
+
+
+def test_a_queue_keeps_no_thread_alive(observed):
+    observed(threads)
+    shared = queue.Queue()
+    thread = threading.Thread(target=shared.put, args=(1,))
+    thread.start()
+    thread.join()
+    gone = weakref.ref(thread)
+    del thread
+    gc.collect()
+    assert gone() is None and shared.get() == 1
 
 
 def test_threads_are_not_blamed_when_something_else_explains_it():

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from .differences import row
 from .mending import Program, differing, equal
 
 WORDS = 'words = "a b c".split()\nimport torch\n'
@@ -343,6 +344,27 @@ def test_pools(tmp_path: Path, name: str) -> None:
     program = Program(tmp_path, f"{start}{lines}\n")
     text = program.patch("thread-scheduling").files["train.py"]
     assert text.splitlines() == [changes.get(line, line) for line in program.files["train.py"].splitlines()]
+
+
+FRAMES = {
+    'a = log.group_by("user").agg(pl.len())': 'a = log.group_by("user", maintain_order=True).agg(pl.len())',
+    'a = log.unique("user")': 'a = log.unique("user", maintain_order=True)',
+    'a = log.group_by("u", maintain_order=False).len()': 'a = log.group_by("u", maintain_order=True).len()',
+}
+
+
+@pytest.mark.parametrize("line", FRAMES)
+def test_rows_of_frames(tmp_path: Path, line: str) -> None:
+    program = Program(tmp_path, f"import polars as pl\nimport torch\nlog = pl.DataFrame()\n{line}\n")
+    taken = row("arrival", "polars.group_by", call_site="train.py:4")
+    assert program.mended("worker-arrival", taken, site="train.py:4") == f"-{line}\n+{FRAMES[line]}"
+
+
+def test_other_frames_are_left_as_they_are(tmp_path: Path) -> None:
+    """SQLAlchemy's queries have a group_by too."""
+    program = Program(tmp_path, 'import sqlalchemy\nrows = query.group_by("user")\nother = 1\n')
+    taken = row("arrival", "polars.group_by", call_site="train.py:3")
+    assert "in_order=True" in program.refused("worker-arrival", taken, site="train.py:3")
 
 
 def test_threads_that_wait_for_nothing_run_one_after_the_other(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import sys
 from concurrent import futures
 from multiprocessing import Pipe, connection
 from multiprocessing.pool import ThreadPool
@@ -164,7 +165,8 @@ def test_tasks_that_are_iterated_asynchronously_keep_their_order():
 def taken_by(use):
     """What of the names of "arrival" rows a use leaves, and where."""
     journal = Journal(Plan())
-    undos = [completion_order.note_uses(module, journal) for module in completion_order.MODULES]
+    modules = [module for module in completion_order.MODULES if module in sys.modules]
+    undos = [completion_order.note_uses(module, journal) for module in modules]
     try:
         use()
     finally:
@@ -235,3 +237,26 @@ def test_a_coroutine_function_that_is_noted_is_one_still():
         assert inspect.iscoroutinefunction(asyncio.wait)
     finally:
         undo()
+
+
+def test_rows_of_a_polars_frame_keep_their_order_under_control(observed):
+    polars = pytest.importorskip("polars")
+    users = [(i * 7919) % 600 for i in range(3000)]
+    frame = polars.DataFrame({"user": users, "n": range(3000)})
+    notes, first = observed(WorkerArrival()), list(dict.fromkeys(users))
+    counts = [frame.group_by("user").len()["user"].to_list() for _ in range(4)]
+    assert any(each != first for each in counts)
+    frame.group_by("user", maintain_order=True).len()
+    taken = [note.name for note in notes.of("arrival")]
+    assert set(taken) == {"polars.group_by"}
+    before = polars.DataFrame.group_by
+    undo = WorkerArrival().control(Control())
+    for kept in (frame, frame.lazy()):
+        assert kept.group_by("user").agg(polars.len()).lazy().collect()["user"].to_list() == first
+        assert kept.unique("user").lazy().collect()["user"].to_list() == first
+    undo()
+    assert polars.DataFrame.group_by is before
+    site = row("arrival", taken[0], call_site="train.py:3")
+    found = WorkerArrival().recognise(batch(a=side(site), b=side(site)))
+    assert (found.call_site, found.beyond_control) == ("train.py:3", False)
+    assert "maintain_order=True" in found.advice

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from samerun.comparing.side_threads import compare_beside, is_beside
 from samerun.runs.difference import Difference, Row
 from samerun.runs.reading import Trace
 from samerun.runs.recorder_errors import explain_broken
+from samerun.runs.schema import TRAINING
 
 if TYPE_CHECKING:
     from samerun.runs.reading import Ints
@@ -35,6 +37,16 @@ def trained_alike(a: RecordedRun, b: RecordedRun) -> bool:
     if only_a or only_b or not any(_count_updates(one) for one, _ in pairs):
         return False
     return all(_process_trained_alike(TracePair(one, other)) for one, other in pairs)
+
+
+def train_in_threads(recorded: RecordedRun) -> bool:
+    """Whether several threads of one process made steps: whose is next is another one's in each run."""
+    return any(map(_trains_in_threads, recorded.compared))
+
+
+def describe_order_of_threads() -> str:
+    """What to report of such runs whose steps are equal and come in another order."""
+    return "several threads train: their steps come in another order in each run, and each of them is equal"
 
 
 def describe_without_effect(first: Difference, site: str | None) -> str:
@@ -81,6 +93,8 @@ def _process_trained_alike(paired: TracePair) -> bool:
     inputs = [bool(trace.is_one_of("what", {"input"}).any()) for trace in traces]
     if ends[0] != ends[1] or not all(inputs):
         return False
+    if all(map(_trains_in_threads, traces)):
+        return _made_the_same(*traces)
     (a, beside_a), (b, beside_b) = map(_select, traces)
     if compare_beside(paired, beside_a, beside_b).divergence is not None:
         return False
@@ -92,6 +106,24 @@ def _process_trained_alike(paired: TracePair) -> bool:
         bool((trace.is_one_of("what", {"output"}) & trace.is_one_of("phase", _EVALUATION))[left].all())
         for trace, left in zip(traces, alone, strict=True)
     )
+
+
+def _trains_in_threads(trace: Trace) -> bool:
+    return bool((trace.is_one_of("what", {"threads"}) & trace.is_one_of("name", {TRAINING})).any())
+
+
+def _made_the_same(a: Trace, b: Trace) -> bool:
+    """Whether all that two traces made is equal, in whatever order: that of threads which train is a race.
+
+    Not the numbers of names ("SGD#1"), which count in the order of the first use, nor the weights before the
+    first step, which are written once: they show in the losses.
+    """
+    made: list[Counter[tuple[str, str, bytes | None]]] = []
+    for trace in (a, b):
+        before = trace.is_one_of("what", {"parameters"}) & trace.is_one_of("phase", {"setup"})
+        rows = trace.rows(trace.is_one_of("what", _MADE | {"output"}) & ~before)
+        made.append(Counter((row.what, (row.name or "").partition("#")[0], row.digest) for row in rows))
+    return made[0] == made[1] and all(digest is not None for *_, digest in made[0])
 
 
 def _are_read(paired: TracePair, positions: Ints) -> bool:

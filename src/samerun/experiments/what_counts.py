@@ -10,7 +10,14 @@ from samerun.comparing.comparison import Comparison
 from samerun.comparing.pairing import RecordedRun, read
 from samerun.comparing.result_difference import describe_result
 from samerun.comparing.unexplained_inputs import describe_unexplained
-from samerun.comparing.without_effect import count_made, describe_without_effect, find_row, trained_alike
+from samerun.comparing.without_effect import (
+    count_made,
+    describe_order_of_threads,
+    describe_without_effect,
+    find_row,
+    train_in_threads,
+    trained_alike,
+)
 from samerun.editing.index import index
 from samerun.editing.user_program import Code
 from samerun.experiments.printed_results import (
@@ -75,7 +82,11 @@ def _leave_out_without_effect(a: Run, b: Run, comparison: Comparison, first: Dif
         return comparison
     if find_result_difference(a, b) is not None:
         return comparison
-    said = describe_without_effect(first, first.call_site or _find_site(recorded, first))
+    said = (
+        describe_order_of_threads()
+        if train_in_threads(recorded)
+        else describe_without_effect(first, first.call_site or _find_site(recorded, first))
+    )
     notes = (said, *_list_left_out(a, b))
     return replace(count_made(comparison), verdict="same", difference=None, notes=notes)
 

@@ -97,8 +97,8 @@ def confirm(
     """Try the best candidates in turn, then all of them together; the first that fixes it is the cause.
 
     Evidence that is not seen directly must hold in three runs instead of two, since a difference that is
-    not there every time can be absent by luck; next to none must hold in six, and so must evidence no
-    better than that for something without a control: what races may agree a few times. With `to_the_end`
+    not there every time can be absent by luck; next to none must hold in six, and so must what is not
+    seen directly beside something without a control: what races may agree a few times. With `to_the_end`
     (as for `judge`) the trials are whole runs.
     """
 
@@ -113,7 +113,7 @@ def confirm(
     for item in candidates:
         comparison = trial((item.source,), 2 if item.strength >= Strength.SEEN else 3)
         outcome = judge(comparison, original, to_the_end=to_the_end)
-        rivals = [other for other in evidence if points(other) and other.strength >= item.strength]
+        rivals = [other for other in evidence if points(other)]  # a race may agree by luck, however faint
         doubtful = not points(item) or (item.strength < Strength.SEEN and is_free(rivals))
         if outcome == "mended" and doubtful and not fixes([item], SURE):
             outcome = "still"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import sysconfig
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from samerun import callsite
+from samerun.answers import find_direct_site
 from samerun.callsite import show_path
 from samerun.interruption import is_the_scripts
-from samerun.runs.schema import ENTROPY_FILES
+from samerun.runs.schema import ENTROPY_FILES, STEADY
 
 if TYPE_CHECKING:
     from samerun.recording.evidence_log import Journal
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 WHOLE = 32 << 20  # bytes of one file that are digested when it is opened
 _BUDGET = 1 << 30  # bytes digested by one process; later files are known by size alone
 _UNNAMED = ("", ":memory:")  # databases that are no files
+_SYSTEM = ("/proc/", "/sys/")
+_STEADY = ("/sys/", "/proc/cpuinfo", "/proc/version")
+_PROCESS = re.compile(r"^/proc/(\d+|self)/")
 _SKIPPED = (".pyc", ".so", ".pth")
 
 
@@ -33,7 +38,7 @@ class Files:
         paths = sysconfig.get_paths()
         self._elsewhere = tuple(
             {os.path.join(paths[key], "") for key in ("stdlib", "platstdlib", "purelib", "platlib")}
-            | {"/proc/", "/sys/", "/dev/fd/", "/dev/null", os.path.join(journal.plan.run, "")}
+            | {*_SYSTEM, "/dev/fd/", "/dev/null", os.path.join(journal.plan.run, "")}
         )
 
     def opened(self, arguments: tuple[Any, ...]) -> None:
@@ -60,6 +65,8 @@ class Files:
             return
         path = callsite.make_absolute(os.fsdecode(file))
         if path.startswith(self._elsewhere) or path.endswith(_SKIPPED):
+            if path.startswith(_SYSTEM):
+                self._note_system(path)
             return
         if path in ENTROPY_FILES:
             self._journal.note("entropy", path, user_only=True)
@@ -86,6 +93,13 @@ class Files:
             detail=show_path(path),
             user_only=True,
         )
+
+    def _note_system(self, path: str) -> None:
+        """The user's own line reads what the system has now; what it is when it is read is not known."""
+        if find_direct_site() is None:
+            return
+        steady = STEADY if path.startswith(_STEADY) else None
+        self._journal.note("system", _PROCESS.sub("/proc/PID/", path), detail=steady, user_only=True)
 
     def _content(self, path: str, size: int) -> bytes | None:
         if size > WHOLE or size > self._budget:

@@ -70,7 +70,7 @@ EVIDENCE = (
     "written",  # a file opened to write; detail the path, value its size where it is added to
     "arrival",  # results of a pool taken as they are ready; name is the function
     "unwritten",  # what holds what was in memory: an array of the user's; a tensor, once written in part
-    "threads",  # value: how many Python threads are alive
+    "threads",  # value: how many Python threads are alive; of the name TRAINING: none
     "stopped",  # the plan's stop_after was reached
     "window",  # tier ops begins (name "open") or ends (name "close")
     "gap",  # tier ops: memory was written past torch: name is the operation that met it, detail who made it
@@ -87,6 +87,8 @@ MODEL = "model"  # the first module of a step is called
 LOSS = "loss"  # its first backward pass begins
 SEEDING = "seeding"  # the script is about to seed it
 SEEDED = "seeded"  # it has
+
+TRAINING = "training"  # name of a "threads": one more thread has begun to train
 
 # What the roles of processes begin with that have no record of their own to compare.
 WORKER = "worker"  # of a DataLoader

@@ -17,6 +17,7 @@ from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.sources.evidence import rows
 from samerun.sources.patching import attribute, imported
+from samerun.sources.patching.shared_queues import SharedQueues
 from samerun.sources.source import Journal, Kind, Settings, Source, Undo, Variant
 from samerun.wrapping import SELF, undo_all, wrap_attribute
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _TAKEN = "Queue.get"
 _GIVING = "apply map starmap imap imap_unordered apply_async map_async starmap_async".split()  # noqa: SIM905
 _NOT_READY = "the queue was empty"
+_SEVERAL = "several threads put into the queue"
 _SHARING = "multiprocessing.Process.start"
 _SHARED = (
     "multiprocessing.sharedctypes",
@@ -68,7 +70,7 @@ class ThreadScheduling(Source):
         undos: list[Undo] = []
         for module, holds, watch in (
             ("threading", "Thread", _note_threads),
-            ("queue", "Queue", _note_empty_queues),
+            ("queue", "Queue", _note_queues_of_threads),
             ("multiprocessing.queues", "SimpleQueue", _note_queues),
             ("multiprocessing.process", "BaseProcess", _note_processes),
             ("multiprocessing.pool", "ThreadPool", _note_thread_pools),
@@ -102,7 +104,8 @@ class ThreadScheduling(Source):
         if origin is not None and (origin.inputs_equal or origin.draws):
             return None
         found = max(difference.a.rows("threads"), key=lambda row: row.value or 0, default=None)
-        found = next((row for row in difference.a.rows("threads") if row.detail == _NOT_READY), found)
+        taken = {row.detail: row for row in reversed(difference.a.rows("threads"))}
+        found = taken.get(_NOT_READY) or taken.get(_SEVERAL) or found
         most = 0.0 if found is None else found.value or 0.0
         if found is None or most <= 1 or rows.has_rng_difference(difference):
             return None
@@ -116,6 +119,8 @@ class ThreadScheduling(Source):
             return Evidence(self.id, Strength.LAST_RESORT, text, found.call_site)
         if found.detail == _NOT_READY:
             alive = f"{most:.0f} Python threads were alive, and {found.name} found nothing and did not wait"
+        if found.detail == _SEVERAL:
+            alive = f"{most:.0f} threads put into the queue that {found.name} takes from, as they come"
         if found.name == _SHARING:
             alive = f"{most:.0f} processes were alive that share memory"
         text = f"{alive}, and nothing else that was recorded explains it"
@@ -166,26 +171,35 @@ def _note_queues(journal: Journal) -> Undo:
     return attribute.undo_all([wrapped(queues.Queue), wrapped(queues.SimpleQueue)])
 
 
-def _note_empty_queues(journal: Journal) -> Undo:
-    """Each line that asked a queue of threads and went on without an answer: what it had been was a race."""
+def _note_queues_of_threads(journal: Journal) -> Undo:
+    """Each line that takes what several threads put into a queue, and each that went on without an answer."""
     import queue
 
-    seen: set[tuple[CodeType, int]] = set()
+    shared = SharedQueues()
+    seen: set[tuple[CodeType, int, str]] = set()
+
+    def note(caller: FrameType, alive: int, detail: str) -> None:
+        place = caller.f_code, caller.f_lineno, detail
+        if place not in seen and not _stands_by(caller):
+            seen.add(place)
+            journal.note("threads", "queue.Queue.get", value=alive, detail=detail, user_only=True)
 
     def get(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        caller = sys._getframe(2)
         try:
-            return original(*args, **kwargs)
+            item = original(*args, **kwargs)
         except queue.Empty:
-            caller = sys._getframe(2)
-            place = caller.f_code, caller.f_lineno
-            if place not in seen and not _stands_by(caller):
-                seen.add(place)
-                alive = threading.active_count()
-                journal.note("threads", "queue.Queue.get", value=alive, detail=_NOT_READY, user_only=True)
+            note(caller, threading.active_count(), _NOT_READY)
             raise
+        if (caller.f_code, caller.f_lineno, _SEVERAL) not in seen:
+            givers = shared.count_givers(SELF.of(args, kwargs))
+            if givers > 1:
+                note(caller, givers, _SEVERAL)
+        return item
 
     # get_nowait calls get, from code that is not the user's
-    return undo_all([wrap_attribute(queue.Queue, name, get) for name in ("get", "get_nowait")])
+    watched = [wrap_attribute(queue.Queue, name, get) for name in ("get", "get_nowait")]
+    return undo_all([*watched, shared.observe()])
 
 
 def _note_processes(journal: Journal) -> Undo:

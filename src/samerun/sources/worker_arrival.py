@@ -14,7 +14,7 @@ from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
 from samerun.sources.evidence import rows
-from samerun.sources.patching import attribute, completion_order, imported
+from samerun.sources.patching import attribute, completion_order, imported, row_order
 from samerun.sources.source import Journal, Kind, Source, Undo
 from samerun.wrapping import SELF, wrap_attribute
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 _NUMBERED = "give each result its number, and put them in the order of the numbers before they are used"
+_ROWS = "frame.group_by(…, maintain_order=True), or .sort(…) by a column that has no equal values"
 
 
 class WorkerArrival(Source):
@@ -95,13 +96,14 @@ class WorkerArrival(Source):
         site = taken[-1].call_site
         text = f"results are taken as they happen to be ready, by {taken[-1].name} at {site}"
         free = taken[-1].name not in completion_order.ORDERED
+        advice = _NUMBERED if free else None
         # a generator drawn from in what comes in another order differs as well
         return Evidence(
             self.id,
             Strength.PLAUSIBLE if rows.has_rng_difference(difference) else Strength.STRONG,
             text,
             site,
-            _NUMBERED if free else None,
+            _ROWS if taken[-1].name in row_order.NAMES else advice,
             beyond_control=free,
         )
 
@@ -140,6 +142,8 @@ class WorkerArrival(Source):
         from samerun.sources.edits import threads
 
         edits = threads.keep_arrival_in_order(code) or threads.keep_order_submitted(code)
+        if any(row.name in row_order.NAMES for row in difference.a.rows("arrival")):
+            edits = [*edits, *threads.keep_rows_in_order(code, site)]
         if not edits:
             raise NoEdit(self.advice)
         return edits

@@ -108,12 +108,17 @@ class Modules:
         yield from self.buffers()
 
     def group(
-        self, what: str, label: str, named: list[tuple[str, torch.Tensor]], stepped: str | None = None
+        self,
+        what: str,
+        label: str,
+        named: list[tuple[str, torch.Tensor]],
+        stepped: str | None = None,
+        phase: str | None = None,
     ) -> None:
         """Write one record of a group of tensors, each part by its name."""
-        if not named:
-            return
-        self.group_of(what, label, [name for name, _ in named], [tensor for _, tensor in named], stepped)
+        if named:
+            names, tensors = [name for name, _ in named], [tensor for _, tensor in named]
+            self.group_of(what, label, names, tensors, stepped, phase=phase)
 
     def group_of(
         self,
@@ -125,10 +130,12 @@ class Modules:
         *,
         digests: bytes | None = None,
         rest: bytes | None = None,
+        phase: str | None = None,
     ) -> None:
         """The same of names and tensors; `digests`: theirs, where they are known.
 
-        `rest`: the digest of one more part, which is no tensor.
+        `rest`: the digest of one more part, which is no tensor. `phase`: where another thread that trains
+        may be in another one just now.
         """
         group = f"{what}:{label}"
         self.names(group, names)
@@ -137,7 +144,7 @@ class Modules:
         parts = sink.tensors.group(group, tensors) if digests is None else digests
         if rest is not None:
             parts = parts + rest if isinstance(parts, bytes) else [*parts, rest]
-        sink.write(PendingRecord(what, label, parts=parts, keep_parts=True))
+        sink.write(PendingRecord(what, label, phase=phase, parts=parts, keep_parts=True))
 
     # --- calls -------------------------------------------------------------------------------------
 
@@ -167,7 +174,7 @@ class Modules:
         try:
             for what in ("parameters", "buffers"):
                 named = _list_named(root, f"named_{what}")
-                self.group(what, label, named)
+                self.group(what, label, named, phase="setup")
                 if named:
                     shapes = json.dumps([describe_shape(tensor) for _, tensor in named])
                     self.recorder.sink.write(PendingRecord("shapes", f"{what}:{label}", detail=shapes))

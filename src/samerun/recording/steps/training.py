@@ -31,6 +31,7 @@ from samerun.recording.steps.optimizer_state import State, are_tensors, find
 from samerun.recording.steps.weight_samples import Values
 from samerun.recording.trace.pending_record import PendingRecord
 from samerun.recording.trace.tensor_digests import number_of, walk_tensors
+from samerun.runs import schema
 from samerun.wrapping import Parameter
 
 _gradient: Callable[[torch.Tensor], torch.Tensor | None] = attrgetter("grad")
@@ -76,17 +77,27 @@ class Training:
         self._made: list[weakref.ref[Optimizer]] = []
         self._stepping = _OptimizerStep()
         self._phase = "forward"
+        self._threads: set[int] = set()  # that have trained
         self._replicas = replicas.observe(recorder)
         self._values = Values(recorder) if recorder.plan.values else None
         self._passes = Passes(recorder, modules, self._values)
         self._scaled: _Scaled | None = None
+
+    def _trains(self) -> None:
+        """This thread trains; where others do as well, the order of their steps is a race."""
+        self.recorder.cursor.trains()
+        own = threading.get_ident()
+        if own not in self._threads:
+            self._threads.add(own)
+            if len(self._threads) > 1:
+                self.recorder.sink.write(PendingRecord("threads", schema.TRAINING))
 
     # --- losses ------------------------------------------------------------------------------------
 
     def loss(self, name: str, roots: Any) -> None:
         """A backward pass starts from these tensors."""
         recorder, sink = self.recorder, self.recorder.sink
-        recorder.cursor.trains()
+        self._trains()
         recorder.begin()
         recorder.rngs.loss_made()
         if self._passes.count:
@@ -132,7 +143,9 @@ class Training:
                 sink = self.recorder.sink
                 parts = sink.tensors.group(f"parameters:{label}", parameters)
                 self.recorder.watched("parameters", parameters)
-                sink.write(PendingRecord("parameters", label, parts=parts, keep_parts=True))
+                record = PendingRecord("parameters", label, parts=parts, keep_parts=True)
+                record.phase = "setup"  # whatever another thread does meanwhile
+                sink.write(record)
 
     # --- optimizer steps ---------------------------------------------------------------------------
 
@@ -149,7 +162,7 @@ class Training:
             return
         stepping[:] = [optimizer]
         self._passes.leave_to_optimizers()  # one that was copied, or read from a file, was never made
-        cursor.trains()
+        self._trains()
         recorder.stop_if_due()
         recorder.begin()
         cursor.phase = "optimizer"
@@ -174,7 +187,7 @@ class Training:
         names = self._stepping.names
         if len(names) != len(parameters):  # a step that added some
             names = self._optimizers.name_parameters(optimizer, parameters)
-        self.modules.group_of("parameters", label, names, parameters, label)
+        self.modules.group_of("parameters", label, names, parameters, label, phase="optimizer")
         self._state(optimizer, label, names, parameters)
         self.modules.group("buffers", "buffers", list(self.modules.buffers()), label)
         self._replicas.stepped(label, parameters)

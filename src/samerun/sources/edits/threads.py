@@ -17,6 +17,9 @@ from samerun.editing.source_file import File, Function, get_last_name
 from samerun.editing.user_program import Code
 
 _POOLS = frozenset({"ThreadPoolExecutor", "ThreadPool"})
+_FRAMES = "polars"
+_GROUPS = frozenset({"group_by"})
+_LOSES_ROWS = _GROUPS | {"unique"}
 _SHARED = frozenset(
     [
         "append",
@@ -69,6 +72,28 @@ def keep_order_submitted(code: Code) -> list[Edit]:
             elif name == "as_completed" and file.called(call).endswith("as_completed") and call.args:
                 edits += _give_futures(code, file, call, call.args[0])
     return list(dict.fromkeys(edits))
+
+
+def keep_rows_in_order(code: Code, site: str | None) -> list[Edit]:
+    """`maintain_order=True` for what groups a polars frame, and for what the line of `site` calls."""
+    edits: list[Edit] = []
+    for file in code.files:
+        if any(dotted.split(".")[0] == _FRAMES for dotted in file.names.imported.values()):
+            edits += [_keep_rows(file, call) for call in file.every(ast.Call) if _loses_rows(call, _GROUPS)]
+    try:
+        file, calls = code.calls(site)
+    except NoEdit:
+        return edits
+    edits += [_keep_rows(file, call) for call in calls if _loses_rows(call, _LOSES_ROWS)]
+    return list(dict.fromkeys(edits))
+
+
+def _loses_rows(call: ast.Call, names: frozenset[str]) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr in names
+
+
+def _keep_rows(file: File, call: ast.Call) -> Change:
+    return set_keyword(file, call, "maintain_order", "True")
 
 
 def _give_futures(code: Code, file: File, call: ast.Call, futures: ast.expr) -> list[Edit]:

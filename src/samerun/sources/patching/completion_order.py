@@ -1,4 +1,4 @@
-"""Results of pools and tasks in the order in which they happen to be ready.
+"""Results of pools and tasks, and rows of frames, in the order in which they happen to be ready.
 
 https://docs.python.org/3/library/concurrent.futures.html#concurrent.futures.as_completed
 https://docs.python.org/3/library/asyncio-task.html#asyncio.as_completed
@@ -18,6 +18,7 @@ from types import CodeType
 from typing import Any
 
 from samerun import wrapping
+from samerun.sources.patching import row_order
 from samerun.sources.source import Journal, Undo
 from samerun.wrapping import Around
 
@@ -27,8 +28,9 @@ MODULES = {  # and what they have for it
     "multiprocessing.pool": "Pool",
     "multiprocessing.connection": "wait",
     "torch.distributed": "recv",
+    row_order.MODULE: "LazyFrame",
 }
-ORDERED = frozenset(("as_completed", "imap_unordered"))  # what `keep_order` takes hold of
+ORDERED = row_order.NAMES | {"as_completed", "imap_unordered"}  # what `keep_order` takes hold of
 _RECEIVE = ("recv", "irecv")
 _CALLBACKS = ("apply_async", "map_async", "starmap_async")
 
@@ -47,6 +49,8 @@ def note_uses(module: str, journal: Journal) -> Undo:
 
         return noted
 
+    if module == row_order.MODULE:
+        return row_order.wrap_methods(lambda name: note(name, row_order.loses_order))
     owner: Any = sys.modules[module]
     if module == "multiprocessing.pool":
         uses = [("imap_unordered", _always), *((name, _has_callback) for name in _CALLBACKS)]
@@ -71,6 +75,8 @@ def keep_order(module: str) -> Undo:
     """Hand results over as they were asked for, by what `ORDERED` names."""
     if module in ("multiprocessing.connection", "torch.distributed"):
         return lambda: None
+    if module == row_order.MODULE:
+        return row_order.keep_rows()
     if module == "multiprocessing.pool":
         pool: Any = sys.modules[module].Pool
         imap = pool.imap
