@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from samerun.experiments.runner import Runner
     from samerun.experiments.verify.request import VerifyRequest
     from samerun.experiments.verify.result import VerifyResult
+    from samerun.runs.store import Store
 
 
 class Verify(ExperimentVerb):
@@ -62,7 +63,7 @@ class Verify(ExperimentVerb):
             help="where it differs, find the first commit since the lock that moved a bit, in a clone",
         )
         add_launch_options(parser)
-        add_output_options(parser)
+        add_output_options(parser, "junit")
 
     def run(self, options: argparse.Namespace) -> int:
         """As every experiment; nothing is run with --static."""
@@ -78,6 +79,7 @@ class Verify(ExperimentVerb):
         path = Path(FILE)
         result = verify_static(read_lock(path), path, Path.cwd())
         put_out(lambda console: self.show(result, options, console), result.to_json, options)
+        _write_junit(result, options)
         return self.exit_code(result)
 
     def request(self, options: argparse.Namespace) -> VerifyRequest:
@@ -114,9 +116,10 @@ class Verify(ExperimentVerb):
         return super().kept(request.request, runs)
 
     def write_files(self, result: VerifyResult, options: argparse.Namespace, request: VerifyRequest) -> None:
-        """Write the lock to which this class of machine was added."""
+        """Write the lock to which this class of machine was added, and --junit."""
         from samerun.runs.lock.file import write_lock
 
+        _write_junit(result, options, request.request.store)
         if result.lock is not None:
             write_lock(result.lock, request.path)
 
@@ -125,6 +128,16 @@ class Verify(ExperimentVerb):
         if result.verdict == "within":
             return exit_codes.DIFFERS if result.exact else exit_codes.SAME
         return exit_codes.STALE if result.verdict == "stale" else exit_codes.OF_VERDICT[result.verdict]
+
+
+def _write_junit(result: VerifyResult, options: argparse.Namespace, store: Store | None = None) -> None:
+    """Write --junit; `store` has the run, where there is one."""
+    if options.junit is None:
+        return
+    from samerun.experiments.lookup import Lookup
+    from samerun.report.junit_lock import write_verify_junit
+
+    write_verify_junit(result, None if store is None else Lookup(store), options.junit)
 
 
 def _limit_steps(asked: int | None, locked: int, limit: int | None) -> int | None:

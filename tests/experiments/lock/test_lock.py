@@ -37,14 +37,8 @@ def test_runs_that_agree_are_locked_with_their_first_steps_and_the_last(tmp_path
     assert lock == result.lock
     assert (lock.command, lock.steps, lock.ranks, lock.mode) == (("python", "train.py"), 10, 1, "strict")
     (environment,) = lock.environments.values()
-    assert [step.at for step in environment.steps] == [
-        0,
-        1,
-        2,
-        4,
-        8,
-        10,
-    ]  # what comes after the last step is at 10
+    assert [step.at for step in environment.steps] == [0, 1, 2, 4, 8, 9, 10]  # the end comes at 10
+    assert environment.result.loss == environment.steps[-2].loss is not None
     assert {"batch", "loss", "gradients", "parameters"} <= environment.root.keys()
     assert environment.steps[0].loss is not None
     assert set(lock.code.files) == {"train.py"} and set(lock.portable) == {"draws", "names"}
@@ -85,7 +79,8 @@ def test_a_long_run_has_a_file_of_200_lines_and_is_compared_at_once(tmp_path: Pa
     (environment,) = lock_of(tmp_path).environments.values()
     assert find_moved(environment, observed) == find_moved(environment, observed, observed.leaves) == ()
     assert time.process_time() - start <= 0.5
-    assert (environment.steps[0].at, environment.steps[-1].at) == (0, 10_000) and len(environment.steps) > 8
+    assert [environment.steps[at].at for at in (0, -2, -1)] == [0, 9_999, 10_000]
+    assert len(environment.steps) > 8
 
 
 def test_an_update_says_what_moved_and_what_did_not(tmp_path: Path) -> None:

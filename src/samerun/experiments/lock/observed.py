@@ -62,7 +62,7 @@ def observe(run: Run, steps: int | None = None, left_out: Collection[str] = ()) 
         inputs=_list_inputs(recorded),
         revisions=list_revisions(_list_opened(recorded)),
         environment=read_class(run.manifest),
-        result=read_result(run) if whole else LockedResult(),
+        result=read_result(run, leaves) if whole else LockedResult(),
     )
 
 

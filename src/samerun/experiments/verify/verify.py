@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from samerun.comparing.compare_runs import compare_whole
+from samerun.comparing.pairing import read
 from samerun.experiments import run_outcome
 from samerun.experiments.check.diff import diff
 from samerun.experiments.lock.build import build_environment, fit
+from samerun.experiments.lock.draw_counts import DRAWS, count_draws, describe_counts
 from samerun.experiments.lock.leaves_file import read_leaves
 from samerun.experiments.lock.moved import Moved, find_moved
 from samerun.experiments.lock.observed import NAMES, Observed, observe
@@ -122,6 +124,9 @@ def judge(asked: VerifyRequest, result: VerifyResult, observed: Observed, held: 
         names = whole and lock.portable.get(NAMES) != observed.structure[NAMES]
         notes = ("parameters or buffers have other names than the locked ones",) if names else ()
         return replace(result, verdict="same", notes=notes)
+    if whole and any(item.quantity == DRAWS for item in moved):
+        counts = describe_counts(lock.counts, count_draws(read(observed.run)))
+        result = replace(result, notes=(*result.notes, *counts))
     if (reason := _explain_other_class(asked, observed, locked, moved)) is None:
         return _differs(asked, result, held.run)
     if locked.bounds is None:
