@@ -43,7 +43,8 @@ class MersenneState(NamedTuple):
     @property
     def mark(self) -> int:
         """64 bits by which it is known again."""
-        return _make_mark(*struct.unpack_from("<2I", self.words), self.position)
+        first, second = struct.unpack_from("<2I", self.words)
+        return _make_mark(first, second, self.position)
 
     def pack(self) -> bytes:
         """The words, then the position."""
@@ -150,9 +151,12 @@ def read_torch_state(state: torch.Tensor) -> MersenneState | None:
 
 def mark_torch_state(state: torch.Tensor) -> int | None:
     """The mark of what `read_torch_state` gives, at a third of the cost."""
-    raw = state.numpy()
+    raw: Any = state.numpy()
     position = _find_torch_position(raw)
-    return None if position is None else _make_mark(*struct.unpack_from("=2Q", raw, _STATE_AT), position)
+    if position is None:
+        return None
+    first, second = struct.unpack_from("=2Q", raw, _STATE_AT)
+    return _make_mark(first, second, position)
 
 
 def _find_torch_position(raw: Any) -> int | None:

@@ -43,6 +43,12 @@ class Verify(ExperimentVerb):
         )
         add_steps_option(parser)
         parser.add_argument(
+            "--from-checkpoint",
+            metavar="FILE",
+            help="compare the steps after this checkpoint alone: COMMAND goes on from it; without COMMAND "
+            "the locked one, which finds it by itself",
+        )
+        parser.add_argument(
             "--exact", action="store_true", help="exit with 1 when results are within the bounds only"
         )
         parser.add_argument(
@@ -72,9 +78,7 @@ class Verify(ExperimentVerb):
         from samerun.experiments.verify.static import verify_static
         from samerun.runs.lock.file import FILE, read_lock
 
-        given = (options.steps, options.add, options.exact, options.leaves, options.bisect)
-        if any(value not in (None, False) for value in given):
-            raise UsageError("--static runs nothing; leave --steps, --add, --exact, --leaves, --bisect out")
+        _refuse_with_static(options)
         check_targets(options)
         path = Path(FILE)
         result = verify_static(read_lock(path), path, Path.cwd())
@@ -94,12 +98,16 @@ class Verify(ExperimentVerb):
             raise UsageError("--add needs whole runs; leave --steps out")
         if options.add and options.bisect:
             raise UsageError("--add and --bisect contradict each other; use one of them")
+        checkpoint = _find_checkpoint(options)
         command = make_portable(options.command, Path.cwd())[0] if options.command else None
         options.command = options.command or resolve_command(lock)
-        options.steps = _limit_steps(options.steps, lock.steps, lock.limit)
+        if checkpoint is None:
+            options.steps = _limit_steps(options.steps, lock.steps, lock.limit)
+        else:  # of the segment
+            options.steps = options.steps or lock.limit
         leaves = None if options.leaves is None else Path(options.leaves)
         request = request_of(options, lock.make_control(), runs=1, confirm=options.confirm)
-        return VerifyRequest(request, lock, path, command, leaves, options.exact, options.add)
+        return VerifyRequest(request, lock, path, command, leaves, options.exact, options.add, checkpoint)
 
     def experiment(self, request: VerifyRequest, options: argparse.Namespace, runner: Runner) -> VerifyResult:
         """Verify, or bisect."""
@@ -128,6 +136,25 @@ class Verify(ExperimentVerb):
         if result.verdict == "within":
             return exit_codes.DIFFERS if result.exact else exit_codes.SAME
         return exit_codes.STALE if result.verdict == "stale" else exit_codes.OF_VERDICT[result.verdict]
+
+
+def _refuse_with_static(options: argparse.Namespace) -> None:
+    names = ("steps", "from_checkpoint", "add", "exact", "leaves", "bisect")
+    given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) not in (None, False)]
+    if given:
+        raise UsageError(f"--static runs nothing; leave {', '.join(given)} out")
+
+
+def _find_checkpoint(options: argparse.Namespace) -> Path | None:
+    """That of --from-checkpoint. Raises UsageError for one that is not there, or cannot be used so."""
+    if options.from_checkpoint is None:
+        return None
+    if options.add or options.bisect:
+        raise UsageError("--from-checkpoint compares a part of a run; leave --add and --bisect out")
+    path = Path(options.from_checkpoint)
+    if not path.exists():
+        raise UsageError(f"--from-checkpoint {path}: there is no such file or folder")
+    return path
 
 
 def _write_junit(result: VerifyResult, options: argparse.Namespace, store: Store | None = None) -> None:

@@ -16,7 +16,11 @@ from samerun.report.text import verify as verify_text
 from samerun.report.text.plain_text import render_text
 
 # Any other answer is an error: nothing that was not compared passes.
-_KINDS: Mapping[str, Literal["failure"] | None] = {"same": None, "within": None, "differs": "failure"}
+_KINDS: Mapping[str, Literal["failure", "error"] | None] = {
+    "same": None,
+    "within": None,
+    "differs": "failure",
+}
 
 
 def write_lock_junit(result: LockResult, lookup: Lookup, target: str) -> None:

@@ -57,13 +57,16 @@ def _count_in(trace: Trace) -> dict[str, int | None]:
     mask = trace.is_one_of("what", {"rng", "state"})
     for row, parts in zip(trace.rows(mask), trace.parts(mask), strict=True):
         id_ = row.name or ""
-        if (row.what == "state" and row.detail != SEEDED) or found.get(id_, 0) is None:
+        before = found.get(id_, 0)
+        if (row.what == "state" and row.detail != SEEDED) or before is None:
             continue
         walk = walks.get(id_)
-        drawn = 0 if walk is None or row.inputs is None else walk.advance(row.inputs)
         begins = None if parts is None else MersenneState.unpack(parts)
-        known = begins is not None or (walk is not None and row.inputs is not None)
-        found[id_] = found.get(id_, 0) + drawn if known and drawn is not None else None
+        if walk is not None and row.inputs is not None:
+            drawn = walk.advance(row.inputs)
+        else:
+            drawn = None if begins is None else 0
+        found[id_] = None if drawn is None else before + drawn
         if begins is not None:
             walks[id_] = _Walk(begins)
     return found

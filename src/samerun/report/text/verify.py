@@ -91,9 +91,7 @@ def _say(result: VerifyResult) -> str:
         counted = ", ".join(f"{count} {what}" for what, count in result.counted.items())
         return f"as locked, as far as it shows without a run: {counted}, and the variables"
     if result.verdict == "same":
-        where = f"{result.steps} steps"
-        if result.at is not None:
-            where = f"steps {', '.join(map(str, result.at))} of the first {result.steps}"
+        where = _name_steps(result)
         named = ", ".join(result.quantities)
         other = result.environment != result.locked_environment
         on = f"environment {result.environment}" + (
@@ -110,6 +108,16 @@ def _say(result: VerifyResult) -> str:
     if result.verdict == "unknown" and result.moved:
         return f"its bits are not the locked ones, and need not be: {result.reason}; the lock has no bounds"
     return result.reason or "nothing to compare"
+
+
+def _name_steps(result: VerifyResult) -> str:
+    """Those that were compared."""
+    if not result.first_step:
+        whole = f"{result.steps} steps"
+        part = f"the first {result.steps}"
+    else:
+        whole = part = f"steps {result.first_step} to {result.steps - 1}, from a checkpoint"
+    return whole if result.at is None else f"steps {', '.join(map(str, result.at))} of {part}"
 
 
 def _list_notes(result: VerifyResult) -> list[str]:
