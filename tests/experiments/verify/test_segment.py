@@ -39,7 +39,8 @@ class Resumed(Script):
 
     def record(self, request: LaunchRequest, plan: Plan, at: Workspace) -> Run:
         """As of the whole training, without what comes before."""
-        run = super().record(request, plan, at)
+        stop = None if plan.stop_after is None else plan.stop_after + self.after
+        run = super().record(request, replace(plan, stop_after=stop), at)
         path = run.path / "rank0.trace.arrow"
         trace = read_trace(path)
         rows = trace.rows(np.ones(len(trace), dtype=bool))
@@ -131,5 +132,5 @@ def test_another_number_of_steps_differs_unless_so_many_were_asked_for(folder: P
     assert result.verdict == "differs" and result.moved[0].step == 8
     assert "it goes on to step 8, and the locked run to step 9" in result.notes
     assert goes_on(folder, Resumed(steps=11)).verdict == "differs"
-    result = goes_on(folder, Resumed(steps=7), steps=3)
+    result = goes_on(folder, Resumed(), steps=3)
     assert (result.verdict, result.first_step, result.steps) == ("same", 4, 7)
