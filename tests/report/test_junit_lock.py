@@ -58,7 +58,9 @@ def test_a_failure_names_the_first_step_and_what_changed(tmp_path: Path) -> None
     (failure,) = case.result
     assert failure.message == "✗ differs — loss, first in step 4"
     assert "train.py:7" in (failure.text or "")
-    assert {item.name: item.value for item in suite.properties()}["changed 1"] == "train.py changed"
+    assert {item.name: item.value for item in suite.properties()}["changed 1"] == (
+        "code: train.py:7: train.py changed"
+    )
 
 
 def test_nothing_that_was_not_run_is_called_the_same_bits(tmp_path: Path) -> None:

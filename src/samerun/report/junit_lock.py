@@ -14,6 +14,7 @@ from samerun.report.junit_suite import WIDTH, Case, Suite, shorten, write_suite
 from samerun.report.text import lock as lock_text
 from samerun.report.text import verify as verify_text
 from samerun.report.text.plain_text import render_text
+from samerun.report.text.verify import describe_changed
 
 # Any other answer is an error: nothing that was not compared passes.
 _KINDS: Mapping[str, Literal["failure", "error"] | None] = {
@@ -61,7 +62,10 @@ def write_verify_junit(result: VerifyResult, lookup: Lookup | None, target: str)
         ("environment", result.environment or ""),
         ("steps", str(result.steps)),
         ("run", result.run or ""),
-        *((f"changed {number}", item.text) for number, item in enumerate(result.changed, start=1)),
+        *(
+            (f"changed {number}", describe_changed(item))
+            for number, item in enumerate(result.changed, start=1)
+        ),
     ]
     command = shlex.join(result.command) or result.path
     write_suite(Suite(command, result.verdict, [case], said, properties, manifest), target)

@@ -44,6 +44,19 @@ def test_runs_that_agree_are_locked_with_their_first_steps_and_the_last(tmp_path
     assert set(lock.code.files) == {"train.py"} and set(lock.portable) == {"draws", "names"}
 
 
+def test_what_is_evaluated_after_an_update_moves_after_it(tmp_path: Path) -> None:
+    result = locked(Machine(Script(steps=3)), tmp_path)
+    (environment,) = lock_of(tmp_path).environments.values()
+    assert {"evaluation", "loss"} <= environment.root.keys() and "outputs" not in environment.root
+    run = next(iter((tmp_path / ".samerun" / "runs").iterdir()))
+    observed = observe(Run(run))
+    assert result.leaves is not None
+    for quantity in ("evaluation", "parameters"):
+        observed = negative_control.flip_bit(observed, negative_control.Flip(2, quantity, 7))
+    moved = find_moved(environment, observed, result.leaves)
+    assert [(item.quantity, item.step) for item in moved] == [("parameters", 2), ("evaluation", 2)]
+
+
 def test_runs_that_differ_are_not_locked(tmp_path: Path) -> None:
     result = locked(Machine(Script(flips=frozenset({(2, 1, "gradients")}))), tmp_path, confirm=False)
     assert result.verdict == "differs" and result.lock is None

@@ -28,6 +28,7 @@ _QUANTITIES = {
     "rng": "draws",  # the states of generators say how much was drawn
 }
 _INITIAL = "initial"  # parameters and buffers before the first step
+_EVALUATION = "evaluation"  # what models are given and give outside of the training, after a step's update
 _NAMELESS = {"saved"}  # such a name may hold the time of day: what is saved counts, and not as what
 
 Digests = Mapping[tuple[int, str], str]  # (step, quantity) to 32 hexadecimal digits
@@ -128,6 +129,8 @@ def _list_entries(
         quantity = _QUANTITIES[word]
         if phases[phase] == "setup" and word in ("parameters", "buffers"):
             quantity = _INITIAL
+        if phases[phase] == "evaluation" and word in ("input", "output"):
+            quantity = _EVALUATION
         number = 0 if word in _NAMELESS else numbers.setdefault(name, len(numbers))
         yield (step, quantity), _Entry(process, phases[phase], number, is_beside, digest.tobytes()), word
 

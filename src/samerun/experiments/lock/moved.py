@@ -23,6 +23,7 @@ ORDER = [
     "parameters",
     "buffers",
     "optimizer",
+    "evaluation",
     "saved",
     "end",
 ]

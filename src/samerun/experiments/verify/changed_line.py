@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,6 +17,7 @@ from samerun.runs.provenance import run_git
 
 _MOST_BYTES = 4 << 20
 _MOST_COMMITS = 50
+_SHOWN, _BEFORE = 100, 40  # characters of a line, and those before the first that differs
 
 
 def add_lines(lock: Lock, folder: Path, changed: Sequence[Changed]) -> tuple[Changed, ...]:
@@ -55,11 +57,24 @@ def describe_first_change(name: str, before: str, now: str) -> str | None:
         if kind != "equal":
             gone = one[a].strip() if a < b else "nothing"
             come = other[c].strip() if c < d else "nothing"
-            return f"{name}:{min(c, max(len(other) - 1, 0)) + 1}: {gone[:_SHOWN]} → {come[:_SHOWN]}"
+            gone, come = _shorten(gone, come)
+            return f"{name}:{min(c, max(len(other) - 1, 0)) + 1}: {gone} → {come}"
     return None
 
 
-_SHOWN = 100  # characters of a line
+def _shorten(one: str, other: str) -> tuple[str, str]:
+    """Both lines, of long ones the part around the first character that differs."""
+    if max(len(one), len(other)) <= _SHOWN:
+        return one, other
+    alike = sum(
+        1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    )
+    start = max(alike - _BEFORE, 0)
+    lead = "…" if start else ""
+    cut = (
+        f"{lead}{text[start : start + _SHOWN]}{'…' * (len(text) > start + _SHOWN)}" for text in (one, other)
+    )
+    return next(cut), next(cut)
 
 
 def find_version(folder: Path, name: str, digest: str, commit: str | None) -> bytes | None:

@@ -18,8 +18,8 @@ from samerun.runs.lock.content import LockedStep
 
 # A resumed process has these only of what it does before it goes on.
 _OF_THE_START = frozenset({"initial", "end"})
-# In its first step it may skip batches, and what came between two steps came before the checkpoint.
-_NOT_AT_FIRST = frozenset({"batch", "inputs", "outputs", "indices", "saved", "draws"})
+# In its first step it may skip batches, and evaluate or save before it.
+_NOT_AT_FIRST = frozenset({"batch", "indices", "saved", "draws"})
 _WEIGHTS = "parameters"
 _FROM_SCRATCH = "the command started from scratch: its weights are those before the locked run's first step"
 

@@ -38,7 +38,7 @@ def show(result: VerifyResult, console: Console) -> None:
         put(console, [style_text(f"  {line}", "dim") for line in result.output])
     if result.verdict in ("differs", "within", "unknown"):
         _put_list(console, "Moved", [describe_moved(item) for item in result.moved])
-    _put_list(console, _head_changed(result), list(map(_describe_changed, result.changed)))
+    _put_list(console, _head_changed(result), list(map(describe_changed, result.changed)))
     compared, unsteady = result.compared, result.unsteady
     if compared is not None:
         explains = unsteady is None and not any(item.confirmed for item in result.changed)
@@ -60,7 +60,8 @@ def _head_changed(result: VerifyResult) -> str:
     return head
 
 
-def _describe_changed(item: Changed) -> str:
+def describe_changed(item: Changed) -> str:
+    """On one line: its kind, where, what it was and is, and whether that was confirmed."""
     at = "" if item.call_site is None else f"{item.call_site}: "
     proof = " (confirmed: with it as locked, a run gives the locked bits)" if item.confirmed else ""
     return f"{item.kind}: {at}{item.text}{proof}"
