@@ -98,6 +98,8 @@ UNINITIALIZED = 2  # it read memory that nothing had written
 UNHASHED = 4  # an output had no bytes to digest
 LOADER = 8  # it ran inside a DataLoader: compared last, since its timing varies
 NEVER_WRITTEN = 16  # its output is not initialised (torch.empty): not compared
+# Flag of a batch.
+EXACT = 64  # it holds integers and bytes alone
 # Flag of any other record.
 BESIDE = 32  # a thread wrote it that does not train: when it comes is not compared, and not in which order
 

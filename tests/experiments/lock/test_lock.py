@@ -22,6 +22,7 @@ from samerun.runs.lock.file import FILE, write_lock
 from samerun.runs.plan import Control, Plan
 from samerun.runs.reading import read_trace
 from samerun.runs.record import Record
+from samerun.runs.schema import EXACT
 from samerun.runs.store import Run
 from samerun.runs.trace import TraceWriter
 
@@ -137,6 +138,20 @@ def test_what_differs_without_effect_is_left_out_and_said(tmp_path: Path) -> Non
     assert result.lock is not None and result.lock.left_out == ("draws",)
     (environment,) = lock_of(tmp_path).environments.values()
     assert "draws" not in environment.root and "loss" in environment.root
+
+
+@pytest.mark.parametrize("flags, portable", [(EXACT, True), (0, False)])
+def test_batches_without_floating_point_hold_on_every_machine(
+    tmp_path: Path, flags: int, portable: bool
+) -> None:
+    request = made_request(tmp_path)
+    run = Machine(Script(steps=3)).record(request.launch, request.plan, request.workspace)
+    path = run.path / "rank0.trace.arrow"
+    writer = TraceWriter(path, read_trace(path).meta)
+    for step, of in enumerate((EXACT, flags)):
+        writer.append(Record(step, "data", "batch", "Ids", digest=bytes(16), flags=of))
+    writer.close()
+    assert ("batch" in observe(run).portable) is portable
 
 
 @dataclass
