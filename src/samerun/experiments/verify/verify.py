@@ -18,7 +18,7 @@ from samerun.experiments.runner import Runner
 from samerun.experiments.trials import Trials
 from samerun.experiments.verify.bounded import measure_distances
 from samerun.experiments.verify.changed import list_changed
-from samerun.experiments.verify.changed_line import add_lines
+from samerun.experiments.verify.changed_line import add_lines, find_changed_line
 from samerun.experiments.verify.confirm import Suspicion, confirm_difference
 from samerun.experiments.verify.held import Held, find_held
 from samerun.experiments.verify.inputs_now import digest_now
@@ -115,11 +115,18 @@ def explain_stale(asked: VerifyRequest) -> str | None:
         return None
     now = digest_now(asked.request.folder, lock.inputs, "file")
     changed = [
-        f"{name} is gone" if digest is None else f"{name} changed"
+        f"{name} is gone" if digest is None else _describe_input(asked, name)
         for name, digest in now.items()
         if digest != lock.inputs[name]
     ]
     return f"inputs are not those of the lock: {', '.join(changed[:_MOST])}" if changed else None
+
+
+def _describe_input(asked: VerifyRequest, name: str) -> str:
+    """With its first changed line, where it is a text that git has as it was locked."""
+    lock, folder = asked.lock, asked.request.folder
+    line = find_changed_line(folder, name, lock.inputs[name], lock.code.commit, "file")
+    return f"{name} changed" if line is None else f"{name} changed ({line})"
 
 
 _MOST = 5  # that are named
