@@ -609,6 +609,7 @@ VERIFY = {
     "environment": or_null(text("The id of this class of machine; null: nothing was run.")),
     "locked_environment": or_null(text("The id of the one that it was compared with; null: with none.")),
     "steps": STEPS,
+    "first_step": integer("The first step that was compared: above 0 with --from-checkpoint."),
     "at": or_null(array("The single steps that were compared; null: all.", integer("An optimizer step."))),
     "quantities": array("What was compared.", WORD),
     "reason": or_null(text("Why it is unknown or stale; null where it is not.")),

@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from samerun.errors import SamerunError
 
@@ -30,7 +30,33 @@ FOR_ZERO = 0x9E3779B97F4A7C15  # stands in for 0: zero times anything is the one
 FRESH = 64
 POSITION = WORDS - FRESH
 _AGAIN = 0xBF58476D1CE4E5B9  # the first multiplier of SplitMix64 (Steele, Lea and Flood 2014)
+_MARKED_BITS = 22  # of the second word: with the first and a position, 64
 _STATE_AT = 24  # bytes before the words in torch's state: the seed, `left` and `seeded`, and `next`
+
+
+class MersenneState(NamedTuple):
+    """Where a generator is: its words, 624 of 32 bits, low bytes first, and how many it handed out."""
+
+    words: bytes
+    position: int  # 0 to 624
+
+    @property
+    def mark(self) -> int:
+        """64 bits by which it is known again."""
+        first, second = struct.unpack_from("<2I", self.words)
+        return _make_mark(first, second, self.position)
+
+    def pack(self) -> bytes:
+        """The words, then the position."""
+        return self.words + struct.pack("<H", self.position)
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> MersenneState | None:
+        """What `pack` made; None for anything else."""
+        if len(packed) != 4 * WORDS + 2:
+            return None
+        position = int.from_bytes(packed[-2:], "little")
+        return cls(packed[:-2], position) if position <= WORDS else None
 
 
 @functools.cache
@@ -109,6 +135,41 @@ def make_torch_state(seed: int, words: Any) -> torch.Tensor:
     left[:], following[:] = FRESH + 1, POSITION
     kept[:] = words
     return state
+
+
+def read_torch_state(state: torch.Tensor) -> MersenneState | None:
+    """What `make_torch_state` makes, taken apart; None for a layout that is not known here."""
+    import numpy
+
+    raw = state.numpy()
+    position = _find_torch_position(raw)
+    if position is None:
+        return None
+    words = raw[_STATE_AT : _STATE_AT + 8 * WORDS].view(numpy.uint64)
+    return MersenneState(words.astype("<u4").tobytes(), position)
+
+
+def mark_torch_state(state: torch.Tensor) -> int | None:
+    """The mark of what `read_torch_state` gives, at a third of the cost."""
+    raw: Any = state.numpy()
+    position = _find_torch_position(raw)
+    if position is None:
+        return None
+    first, second = struct.unpack_from("=2Q", raw, _STATE_AT)
+    return _make_mark(first, second, position)
+
+
+def _find_torch_position(raw: Any) -> int | None:
+    if len(raw) < _STATE_AT + 8 * WORDS:
+        return None
+    left, following = struct.unpack_from("=ixxxxQ", raw, 8)
+    position: int = WORDS if left == 1 else following
+    return position if 0 < left <= WORDS and position + left == WORDS + 1 else None
+
+
+def _make_mark(first: int, second: int, position: int) -> int:
+    """Of the first word, a part of the second, and the position."""
+    return first | (second & (1 << _MARKED_BITS) - 1) << 32 | position << 54
 
 
 def make_torch_generator(seed: int) -> torch.Generator:

@@ -1,4 +1,4 @@
-"""The verdict as JUnit XML: read as CI systems read it, and by the rules of Ant's schema."""
+"""The verdict as JUnit XML, also `junit_suite.py`: read as CI systems do, by the rules of Ant's schema."""
 
 from __future__ import annotations
 

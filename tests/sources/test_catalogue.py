@@ -64,6 +64,7 @@ WORDS = {
     "runs/lock/reader.py": {"code", "environment", "packages"},
     "experiments/lock/result.py": {"environment"},  # the same one, in JSON
     "experiments/verify/result.py": {"environment"},
+    "report/junit_lock.py": {"environment"},
     "experiments/verify/changed.py": {"code"},  # a kind of what changed since a lock
     "experiments/verify/changed_line.py": {"code"},
     "experiments/verify/static.py": {"code", "packages"},

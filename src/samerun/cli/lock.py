@@ -72,13 +72,14 @@ class Lock(ExperimentVerb):
         add_control_options(parser)
         add_compatible_option(parser)
         add_launch_options(parser)
-        add_output_options(parser)
+        add_output_options(parser, "junit")
 
     def run(self, options: argparse.Namespace) -> int:
         """As every experiment; the lock that is there is exported where that is asked for."""
         if not (options.statement or options.ro_crate or options.in_toto):
             return super().run(options)
-        if options.command or options.update or options.bounds or options.leaves is not None:
+        made = (options.command, options.update, options.bounds, options.leaves, options.junit)
+        if any(value not in (None, False, []) for value in made):
             raise UsageError(
                 "--statement, --ro-crate and --in-toto run nothing; leave COMMAND and other options out"
             )
@@ -126,10 +127,15 @@ class Lock(ExperimentVerb):
         return lock(request, runner)
 
     def write_files(self, result: LockResult, options: argparse.Namespace, request: LockRequest) -> None:
-        """Write the lock, once it was shown what moved; and --leaves."""
+        """Write the lock, once it was shown what moved; --leaves and --junit."""
         from samerun.experiments.lock.leaves_file import write_leaves
         from samerun.runs.lock.file import write_lock
 
+        if options.junit is not None:
+            from samerun.experiments.lookup import Lookup
+            from samerun.report.junit_lock import write_lock_junit
+
+            write_lock_junit(result, Lookup(request.request.store), options.junit)
         if result.lock is None:
             return
         if request.leaves is not None and result.leaves is not None:

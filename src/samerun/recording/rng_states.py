@@ -1,4 +1,9 @@
-"""The states of the RNGs in use, written when they have changed."""
+"""The states of the RNGs in use, written when they have changed, and what their draws are counted by.
+
+A row "rng" of a generator that can say where it is has the mark of that place as its `inputs`, and as its
+`parts`, where nothing is known before it, the whole state. The row "state" of a seeding has the mark of the
+place before the seeding, and the whole state after it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,9 @@ from samerun.recording.step_cursor import StepCursor
 from samerun.recording.trace.pending_record import PendingRecord
 from samerun.recording.trace.sink import TraceSink
 from samerun.runs import schema
+from samerun.sources.base.rng import Rng
 from samerun.sources.catalogue import find_sources
+from samerun.sources.source import Source
 from samerun.sources.torch_cuda import TorchCuda
 
 _MOST_SEEDINGS = 256  # whose states are written: a script may seed for each sample
@@ -24,6 +31,7 @@ class RngStates:
         self._sources = {source.id: source for source in find_sources().values() if source.kind == "rng"}
         self._last: dict[str, bytes] = {}
         self._last_within: dict[str, bytes] = {}
+        self._before_seeding: dict[str, int | None] = {}  # the marks
         self._model_step = self._loss_step = -1  # the steps whose model and loss were met last
 
     def write(self, only: str | None = None) -> None:
@@ -33,8 +41,12 @@ class RngStates:
             if source is not None and source.in_play():
                 state = source.digest()
                 if state is not None and state != self._last.get(id_):
+                    record = PendingRecord("rng", id_, digest=state)
+                    if (counted := self._as_counted(source)) is not None:
+                        record.inputs = counted.mark()
+                        record.sample = None if id_ in self._last else _pack(counted)
                     self._last[id_] = self._last_within[id_] = state
-                    self._sink.write(PendingRecord("rng", id_, digest=state))
+                    self._sink.write(record)
 
     def write_within(self, moment: str, only: str = "") -> None:
         """Write the state of each RNG in use that changed since it was last written, within a step.
@@ -43,10 +55,23 @@ class RngStates:
         """
         for id_, source in self._sources.items():
             if id_.startswith(only) and source.in_play() and not _is_captured(id_):
-                state = source.digest()
-                if state is not None and state != self._last_within.get(id_):
-                    self._last_within[id_] = state
-                    self._sink.write(PendingRecord("state", id_, digest=state, detail=moment))
+                self._write_within(source, moment)
+
+    def _write_within(self, source: Source, moment: str) -> None:
+        id_, counted = source.id, self._as_counted(source)
+        if moment == schema.SEEDING and counted is not None:
+            self._before_seeding[id_] = counted.mark()
+        state = source.digest()
+        if state is not None and state != self._last_within.get(id_):
+            self._last_within[id_] = state
+            record = PendingRecord("state", id_, digest=state, detail=moment)
+            if moment == schema.SEEDED and counted is not None:
+                record.inputs, record.sample = self._before_seeding.get(id_), _pack(counted)
+            self._sink.write(record)
+
+    def _as_counted(self, source: Source) -> Rng | None:
+        """One whose draws are counted; none in a worker, which has generators of its own."""
+        return source if isinstance(source, Rng) and not self._cursor.in_worker else None
 
     def model_called(self) -> None:
         """A module is called with gradients: what was drawn in this step so far made its data."""
@@ -82,8 +107,14 @@ class RngStates:
         """This is a child, which has used no generator so far."""
         self._last = {}
         self._last_within = {}
+        self._before_seeding = {}
         self._model_step = self._loss_step = -1
         self.seedings = 0
+
+
+def _pack(source: Rng) -> bytes | None:
+    place = source.locate()
+    return None if place is None else place.pack()
 
 
 def _is_captured(id_: str) -> bool:

@@ -11,11 +11,11 @@ A trace is an Arrow IPC stream. Each row is one record:
 | module    | dictionary<string>   | dotted path of the module whose forward was running |
 | call_site | dictionary<string>   | `file.py:line` of the user's code, relative to the working directory |
 | digest    | fixed binary[16]     | what came out |
-| inputs    | uint64               | 64 bits of digest over what went in (operations) |
+| inputs    | uint64               | 64 bits of digest over what went in (operations); "rng": where it is |
 | value     | float64              | the loss, as a number, for people; never compared |
 | flags     | uint8                | DRAWS, UNINITIALIZED, … |
 | detail    | string               | paths, JSON, names |
-| parts     | binary               | the digests of a group's tensors, 16 bytes each, one after the other |
+| parts     | binary               | the digests of a group's tensors, 16 bytes each; "rng": its whole state |
 
 The schema's metadata carries `samerun` (a JSON object: schema version, digest algorithms, role, rank,
 world_size, argv, python and torch versions).
@@ -100,6 +100,8 @@ UNINITIALIZED = 2  # it read memory that nothing had written
 UNHASHED = 4  # an output had no bytes to digest
 LOADER = 8  # it ran inside a DataLoader: compared last, since its timing varies
 NEVER_WRITTEN = 16  # its output is not initialised (torch.empty): not compared
+# Flag of a batch.
+EXACT = 64  # it holds integers and bytes alone
 # Flag of any other record.
 BESIDE = 32  # a thread wrote it that does not train: when it comes is not compared, and not in which order
 

@@ -14,6 +14,7 @@ from typing import Any
 from samerun.answers import Answers, find_site
 from samerun.digest import digest_bytes
 from samerun.errors import StateError, UsageError
+from samerun.mersenne import MersenneState
 from samerun.runs.plan import Control
 from samerun.runs.schema import SEEDED, SEEDING
 from samerun.sources.base.rng import Rng
@@ -84,7 +85,11 @@ class NumpyGlobal(Rng):
 
     def digest(self) -> bytes:
         """Of the key, the position and the kept normal variate."""
-        return _digest()
+        return _find_reader()()
+
+    def locate(self) -> MersenneState | None:
+        """By its key, where that can be read in place."""
+        return _find_reader().locate()
 
     def control(self, control: Control) -> Undo | None:
         """Seed it, and give `np.random.seed()` without a seed one from the stream."""
@@ -156,8 +161,8 @@ def _make_plain(state: Any) -> Any:
     return state.tolist() if hasattr(state, "tolist") else state
 
 
-def _digest() -> bytes:
-    """Reads the state in place: get_state() copies it word by word, at ten times the cost."""
+def _find_reader() -> _Reader:
+    """Of the generator as it is now: it can be replaced."""
     import numpy
 
     rand = numpy.random.mtrand._rand
@@ -166,14 +171,17 @@ def _digest() -> bytes:
     if read is None or read.bits is not bits or read.rand is not rand:
         _readers.clear()
         read = _readers[id(bits)] = _Reader(rand, bits)
-    return read()
+    return read
 
 
 _readers: dict[int, _Reader] = {}
 
 
 class _Reader:
-    """Digests one global generator's state, in place where its layout in memory could be verified."""
+    """Reads one global generator's state, in place where its layout in memory could be verified.
+
+    get_state() copies it word by word, at ten times the cost.
+    """
 
     def __init__(self, rand: Any, bits: Any) -> None:
         self.bits = bits
@@ -190,6 +198,12 @@ class _Reader:
         if self._words is None:
             return digest_bytes(repr(_make_plain(self.rand.get_state(legacy=False))).encode())
         return digest_bytes(self._words, self._gauss.value.hex() if self._flag.value else "")
+
+    def locate(self) -> MersenneState | None:
+        if self._words is None or sys.byteorder != "little":
+            return None
+        raw = self._words.raw
+        return MersenneState(raw[:-4], int.from_bytes(raw[-4:], "little"))
 
 
 @functools.cache

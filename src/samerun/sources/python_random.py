@@ -10,12 +10,14 @@ import os
 import random
 import re
 import struct
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from samerun import lineage, wrapping
 from samerun.answers import Answers, find_site
 from samerun.digest import digest_bytes
+from samerun.mersenne import MersenneState
 from samerun.runs.plan import Control
 from samerun.runs.schema import SEEDED, SEEDING
 from samerun.sources.base.rng import Rng
@@ -60,15 +62,15 @@ class PythonRandom(Rng):
 
     def digest(self) -> bytes:
         """Of the 624 words, the position and the kept normal variate."""
-        offset = _find_offset()
-        if offset is None:
-            _, internal, gauss = random.getstate()
-            words = _pack.pack(*internal)
-        else:  # in place: getstate() makes an object of each word, at ten times the cost
-            gauss = random._inst.gauss_next  # type: ignore[attr-defined]
-            state = ctypes.string_at(id(random._inst) + offset, _pack.size)
-            words = state[4:] + state[:4]  # the position comes first
-        return digest_bytes(words, "" if gauss is None else gauss.hex())
+        gauss = random._inst.gauss_next  # type: ignore[attr-defined]
+        return digest_bytes(_read_words(), "" if gauss is None else gauss.hex())
+
+    def locate(self) -> MersenneState | None:
+        """By its words."""
+        words = _read_words()
+        if sys.byteorder != "little":
+            return None
+        return MersenneState(words[:-4], int.from_bytes(words[-4:], "little"))
 
     def control(self, control: Control) -> Undo | None:
         """Seed it, also in children, and give `random.seed()` without a seed one from the stream."""
@@ -156,6 +158,16 @@ def patch_seed(call: Callable[[Callable[..., None], random.Random, Any, int], No
     # the module's function is a method bound when random was imported: bind it anew
     function = wrapping.replace(random, "seed", random._inst.seed)
     return wrapping.undo_all([method, function])
+
+
+def _read_words() -> bytes:
+    """The 624 words, and the position, as they lie in memory."""
+    offset = _find_offset()
+    if offset is None:
+        return _pack.pack(*random.getstate()[1])
+    # In place: getstate() makes an object of each word, at ten times the cost.
+    state = ctypes.string_at(id(random._inst) + offset, _pack.size)
+    return state[4:] + state[:4]  # the position comes first
 
 
 @functools.cache

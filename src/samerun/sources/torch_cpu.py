@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from samerun import callsite
 from samerun.answers import Answers, find_site
+from samerun.mersenne import MersenneState, mark_torch_state, read_torch_state
 from samerun.runs.plan import Control
 from samerun.sources.base.torch_rng import TorchRng
 from samerun.sources.patching import seeding_calls
@@ -49,6 +50,18 @@ class TorchCpu(TorchRng):
         import torch
 
         torch.default_generator.manual_seed(seed)
+
+    def locate(self) -> MersenneState | None:
+        """By the words of its state."""
+        import torch
+
+        return read_torch_state(torch.default_generator.get_state())
+
+    def mark(self) -> int | None:
+        """The same, without a copy of the words."""
+        import torch
+
+        return mark_torch_state(torch.default_generator.get_state())
 
     def control(self, control: Control) -> Undo | None:
         """Seed it, and make `Generator.seed()`, which `torch.seed()` calls, take its seed from a stream."""

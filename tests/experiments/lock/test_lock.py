@@ -22,6 +22,7 @@ from samerun.runs.lock.file import FILE, write_lock
 from samerun.runs.plan import Control, Plan
 from samerun.runs.reading import read_trace
 from samerun.runs.record import Record
+from samerun.runs.schema import EXACT
 from samerun.runs.store import Run
 from samerun.runs.trace import TraceWriter
 
@@ -37,17 +38,24 @@ def test_runs_that_agree_are_locked_with_their_first_steps_and_the_last(tmp_path
     assert lock == result.lock
     assert (lock.command, lock.steps, lock.ranks, lock.mode) == (("python", "train.py"), 10, 1, "strict")
     (environment,) = lock.environments.values()
-    assert [step.at for step in environment.steps] == [
-        0,
-        1,
-        2,
-        4,
-        8,
-        10,
-    ]  # what comes after the last step is at 10
+    assert [step.at for step in environment.steps] == [0, 1, 2, 4, 8, 9, 10]  # the end comes at 10
+    assert environment.result.loss == environment.steps[-2].loss is not None
     assert {"batch", "loss", "gradients", "parameters"} <= environment.root.keys()
     assert environment.steps[0].loss is not None
     assert set(lock.code.files) == {"train.py"} and set(lock.portable) == {"draws", "names"}
+
+
+def test_what_is_evaluated_after_an_update_moves_after_it(tmp_path: Path) -> None:
+    result = locked(Machine(Script(steps=3)), tmp_path)
+    (environment,) = lock_of(tmp_path).environments.values()
+    assert {"evaluation", "loss"} <= environment.root.keys() and "outputs" not in environment.root
+    run = next(iter((tmp_path / ".samerun" / "runs").iterdir()))
+    observed = observe(Run(run))
+    assert result.leaves is not None
+    for quantity in ("evaluation", "parameters"):
+        observed = negative_control.flip_bit(observed, negative_control.Flip(2, quantity, 7))
+    moved = find_moved(environment, observed, result.leaves)
+    assert [(item.quantity, item.step) for item in moved] == [("parameters", 2), ("evaluation", 2)]
 
 
 def test_runs_that_differ_are_not_locked(tmp_path: Path) -> None:
@@ -85,7 +93,8 @@ def test_a_long_run_has_a_file_of_200_lines_and_is_compared_at_once(tmp_path: Pa
     (environment,) = lock_of(tmp_path).environments.values()
     assert find_moved(environment, observed) == find_moved(environment, observed, observed.leaves) == ()
     assert time.process_time() - start <= 0.5
-    assert (environment.steps[0].at, environment.steps[-1].at) == (0, 10_000) and len(environment.steps) > 8
+    assert [environment.steps[at].at for at in (0, -2, -1)] == [0, 9_999, 10_000]
+    assert len(environment.steps) > 8
 
 
 def test_an_update_says_what_moved_and_what_did_not(tmp_path: Path) -> None:
@@ -129,6 +138,20 @@ def test_what_differs_without_effect_is_left_out_and_said(tmp_path: Path) -> Non
     assert result.lock is not None and result.lock.left_out == ("draws",)
     (environment,) = lock_of(tmp_path).environments.values()
     assert "draws" not in environment.root and "loss" in environment.root
+
+
+@pytest.mark.parametrize("flags, portable", [(EXACT, True), (0, False)])
+def test_batches_without_floating_point_hold_on_every_machine(
+    tmp_path: Path, flags: int, portable: bool
+) -> None:
+    request = made_request(tmp_path)
+    run = Machine(Script(steps=3)).record(request.launch, request.plan, request.workspace)
+    path = run.path / "rank0.trace.arrow"
+    writer = TraceWriter(path, read_trace(path).meta)
+    for step, of in enumerate((EXACT, flags)):
+        writer.append(Record(step, "data", "batch", "Ids", digest=bytes(16), flags=of))
+    writer.close()
+    assert ("batch" in observe(run).portable) is portable
 
 
 @dataclass

@@ -16,6 +16,8 @@ from cli.command import samerun
 from cli.test_ranks import TORCHRUN, TRAIN
 from trainer import EXAMPLES
 
+from samerun.runs.lock.file import read_lock
+
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 # The script, its words, what is renamed in it, and the learning rate.
 TRAININGS = {
@@ -28,7 +30,7 @@ _RATE = re.compile(r"(?<=lr=)[\d.e-]+")
 
 
 def verify(folder: Path, code: int, *words: str, env: dict[str, str] | None = None) -> dict[str, Any]:
-    done = samerun("verify", *words, "--json", "result.json", cwd=folder, env=env)
+    done = samerun("verify", "--json", "result.json", *words, cwd=folder, env=env)
     assert done.returncode == code, done.stdout + done.stderr
     found: dict[str, Any] = json.loads((folder / "result.json").read_text())
     return found
@@ -109,17 +111,50 @@ for step in range(3):
 
 def test_what_the_locked_run_had_from_a_source_is_given_again(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SEEDED_BY_THE_DAY)
-    new_year = time.time() + 90
-    env = {"NEW_YEAR": str(new_year)}
-    done = samerun("lock", "--mode", "off", "--", sys.executable, "train.py", cwd=tmp_path, env=env)
-    assert done.returncode == 0 and time.time() < new_year, done.stdout + done.stderr
-    time.sleep(max(new_year - time.time(), 0))
+    later = {"NEW_YEAR": str(time.time() + 1e6)}
+    done = samerun("lock", "--mode", "off", "--", sys.executable, "train.py", cwd=tmp_path, env=later)
+    assert done.returncode == 0, done.stdout + done.stderr
+    env = {"NEW_YEAR": str(time.time())}  # now it begins: to the readings of the locked run it has not
     result = verify(tmp_path, 1, env=env)
     (cause, *_) = result["compared"]["causes"]
     assert (cause["source"], cause["confirmed"], cause["replayed"]) == ("clock", True, True)
     assert result["changed"] == [] and result["unsteady"] is None
     plain = verify(tmp_path, 1, "--no-confirm", env=env)
     assert not any(cause["confirmed"] for cause in plain["compared"]["causes"])
+
+
+RESUMED = """\
+import sys
+import torch
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.BatchNorm1d(8), torch.nn.Dropout(0.5))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+first = 0
+if "--resume" in sys.argv:
+    kept = torch.load("last.pt")
+    model.load_state_dict(kept["model"]); optimizer.load_state_dict(kept["optimizer"])
+    torch.set_rng_state(kept["rng"]); first = 4
+for step in range(first, 8):
+    loss = (model(torch.randn(4, 8)) - 1).square().mean()
+    optimizer.zero_grad(); loss.backward(); optimizer.step()
+    if step == 3:
+        kept = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+        torch.save({**kept, "rng": torch.get_rng_state()}, "last.pt")
+"""
+
+
+def test_a_segment_from_a_checkpoint_is_the_locked_one_if_the_checkpoint_holds_all(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(RESUMED)
+    done = samerun("lock", "--", sys.executable, "train.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    counts = read_lock(tmp_path / "samerun.lock").counts
+    assert counts["torch-cpu"] >= 8 * 4 * 8  # the batches, and what initial weights and dropout draw
+    words = ("--from-checkpoint", "last.pt", "--", sys.executable, "train.py", "--resume")
+    result = verify(tmp_path, 0, *words)
+    assert (result["verdict"], result["first_step"], result["steps"]) == ("same", 4, 8)
+    (tmp_path / "train.py").write_text(RESUMED.replace('torch.set_rng_state(kept["rng"]); ', ""))
+    result = verify(tmp_path, 1, *words)
+    assert result["moved"][0]["step"] == 4 and result["moved"][0]["quantity"] == "loss"
 
 
 def test_a_training_that_no_longer_repeats_says_so_and_why(tmp_path: Path) -> None:

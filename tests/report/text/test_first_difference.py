@@ -34,3 +34,9 @@ def test_what_parts_later_for_a_reason_of_its_own():
         "a second, independent difference starts at step 3, at c.py:9 (aten.bernoulli_.float): "
         "it draws from a generator whose state differs, and 1 more"
     )
+
+
+def test_only_a_batch_is_said_to_have_other_content():
+    output = Difference(0, "forward", "output", indices_equal=True)
+    assert said(output, "samples") == "the same sample indices in both runs"
+    assert "the samples' content differs" in (said(replace(output, what="batch"), "samples") or "")

@@ -42,7 +42,7 @@ LOCK = Lock(
             variables={"LANG": "C.UTF-8"},
             steps=(LockedStep(0, {"loss": A, "draws": B}, 2.5), LockedStep(7, {"loss": B}, math.nan)),
             root={"loss": ROOT, "all": ROOT},
-            result=LockedResult({"accuracy": 0.75}, {"out/model.pt": A}),
+            result=LockedResult(0.1, {"accuracy": 0.75}, {"out/model.pt": A}),
             bounds=Bounds(1e-6, {"accuracy": 0.1}, ("threads: 1 thread",)),
         )
     },

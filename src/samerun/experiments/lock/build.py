@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from samerun.comparing.pairing import read
+from samerun.experiments.lock.draw_counts import DRAWS, count_draws
 from samerun.experiments.lock.moved import list_locked_steps
 from samerun.experiments.lock.named_files import limit_files
 from samerun.experiments.lock.observed import Observed
@@ -41,6 +43,7 @@ def build_lock(
             inputs=limit_files(observed.inputs, _MOST_FILES),
             revisions=dict(sorted(observed.revisions.items())[:_MOST_REVISIONS]),
             portable=observed.portable,
+            counts={} if DRAWS in left_out else count_draws(read(observed.run)),
             control=control.extra,
             fill=control.fill,
             compatible=control.compatible,
@@ -54,15 +57,19 @@ def build_lock(
 def build_environment(observed: Observed) -> Environment:
     """The class of the run's machine, and the bits that the run gave: of steps 0, 1, 2, 4, 8, …, the last.
 
-    Those at which something was saved are there too, where they are few.
+    What comes after the last optimizer step counts as one more. Steps at which something was saved are there
+    too, where they are few, and those before them, whose weights are what was saved.
     """
     steps = observed.leaves.list_steps()
-    saved = [step for step, quantity in observed.leaves.digests if quantity == "saved"]
+    saved = {step for step, quantity in observed.leaves.digests if quantity == "saved"}
+    few = saved if len(saved) <= _MOST_CHECKPOINTS else set()
     chosen = {
         0,
         *(2**power for power in range(32)),
+        observed.steps - 1,
         *steps[-1:],
-        *(saved if len(saved) <= _MOST_CHECKPOINTS else ()),
+        *few,
+        *(step - 1 for step in few),
     }
     class_ = observed.environment
     return Environment(
@@ -82,13 +89,13 @@ def build_environment(observed: Observed) -> Environment:
 def fit(lock: Lock) -> Lock:
     """The lock with so few steps that its file has at most MOST_LINES; the roots still stand for every step.
 
-    Of each class of machine the first step and the last stay.
+    Of each class of machine the first step stays, the last, and what comes after it.
     """
     while format_lock(lock).count("\n") > MOST_LINES:
         id_, fullest = max(lock.environments.items(), key=lambda item: len(item[1].steps))
-        if len(fullest.steps) <= 2:
+        if len(fullest.steps) <= 3:
             break
-        inner = fullest.steps[1:-1]
-        thinned = replace(fullest, steps=(fullest.steps[0], *inner[1::2], fullest.steps[-1]))
+        inner = fullest.steps[1:-2]
+        thinned = replace(fullest, steps=(fullest.steps[0], *inner[1::2], *fullest.steps[-2:]))
         lock = replace(lock, environments={**lock.environments, id_: thinned})
     return lock

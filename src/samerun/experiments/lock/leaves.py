@@ -28,6 +28,7 @@ _QUANTITIES = {
     "rng": "draws",  # the states of generators say how much was drawn
 }
 _INITIAL = "initial"  # parameters and buffers before the first step
+_EVALUATION = "evaluation"  # what models are given and give outside of the training, after a step's update
 _NAMELESS = {"saved"}  # such a name may hold the time of day: what is saved counts, and not as what
 
 Digests = Mapping[tuple[int, str], str]  # (step, quantity) to 32 hexadecimal digits
@@ -45,7 +46,7 @@ class Leaves:
         if not left_out:
             return self
         kept = {key: digest for key, digest in self.digests.items() if key[1] not in left_out}
-        return Leaves(kept, self.losses)
+        return Leaves(kept, {} if "loss" in left_out else self.losses)
 
     def list_steps(self) -> list[int]:
         """Those that have a digest, in order."""
@@ -71,13 +72,28 @@ def list_leaves(recorded: RecordedRun, steps: int | None = None) -> Leaves:
     entries: dict[tuple[int, str], list[_Entry]] = defaultdict(list)
     losses: dict[int, float] = {}
     for process, trace in enumerate(_sort_processes(recorded)):
-        for key, entry in _list_entries(trace, process, steps):
+        for key, entry, _ in _list_entries(trace, process, steps):
             entries[key].append(entry)
         if not process:
             losses = {
                 step: values[-1] for step, values in trace.losses().items() if steps is None or step < steps
             }
     return Leaves({key: _combine(found) for key, found in sorted(entries.items())}, losses)
+
+
+def list_starting_weights(recorded: RecordedRun) -> set[str]:
+    """What the digest of `parameters` after a step was, if a run goes on from there with these weights.
+
+    An optimizer's own come alone after its step, where there are several: so there is one digest for all of
+    them, and one for each.
+    """
+    found: dict[int, list[_Entry]] = defaultdict(list)
+    for process, trace in enumerate(_sort_processes(recorded)):
+        for _, entry, word in _list_entries(trace, process, None):
+            if word == "parameters" and entry.phase == "setup":
+                found[entry.name].append(entry._replace(phase="optimizer"))
+    every = [entry for entries in found.values() for entry in entries]
+    return {_combine(entries) for entries in (every, *found.values()) if entries}
 
 
 def _sort_processes(recorded: RecordedRun) -> list[Trace]:
@@ -91,7 +107,10 @@ def _sort_processes(recorded: RecordedRun) -> list[Trace]:
     return sorted(recorded.compared, key=place)
 
 
-def _list_entries(trace: Trace, process: int, steps: int | None) -> Iterator[tuple[tuple[int, str], _Entry]]:
+def _list_entries(
+    trace: Trace, process: int, steps: int | None
+) -> Iterator[tuple[tuple[int, str], _Entry, str]]:
+    """(step and quantity, entry, what the record is)."""
     import numpy as np
 
     digests, there = trace.digests
@@ -110,8 +129,10 @@ def _list_entries(trace: Trace, process: int, steps: int | None) -> Iterator[tup
         quantity = _QUANTITIES[word]
         if phases[phase] == "setup" and word in ("parameters", "buffers"):
             quantity = _INITIAL
+        if phases[phase] == "evaluation" and word in ("input", "output"):
+            quantity = _EVALUATION
         number = 0 if word in _NAMELESS else numbers.setdefault(name, len(numbers))
-        yield (step, quantity), _Entry(process, phases[phase], number, is_beside, digest.tobytes())
+        yield (step, quantity), _Entry(process, phases[phase], number, is_beside, digest.tobytes()), word
 
 
 def _combine(entries: list[_Entry]) -> str:

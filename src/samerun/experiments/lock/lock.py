@@ -8,6 +8,7 @@ from pathlib import Path
 from samerun.experiments.check.check import check
 from samerun.experiments.lock.bounds import Measured, measure_bounds
 from samerun.experiments.lock.build import build_lock, fit
+from samerun.experiments.lock.draw_counts import DRAWS, describe_counts
 from samerun.experiments.lock.moved import find_moved
 from samerun.experiments.lock.negative_control import try_flip
 from samerun.experiments.lock.observed import Observed, observe
@@ -67,7 +68,8 @@ def _add_bounds(result: LockResult, id_: str, measured: Measured) -> LockResult:
     made = result.lock
     assert made is not None
     environment = replace(made.environments[id_], bounds=measured.bounds)
-    made = replace(made, environments={id_: environment}, portable=measured.portable)
+    counts = made.counts if DRAWS in measured.portable else {}
+    made = replace(made, environments={id_: environment}, portable=measured.portable, counts=counts)
     return replace(result, lock=fit(made), notes=measured.notes)
 
 
@@ -105,6 +107,9 @@ def _compare_with_before(result: LockResult, before: Lock, observed: Observed) -
     if not moved and result.lock is not None:  # nor is there a reason why another machine's should have
         others = {**before.environments, **result.lock.environments}
         result = replace(result, lock=fit(replace(result.lock, environments=others)))
+    counts = {} if result.lock is None else result.lock.counts
+    notes = (*result.notes, *describe_counts(before.counts, counts))
+    result = replace(result, notes=notes)
     return replace(
         result, moved=moved, unmoved=tuple(name for name in locked.root if name not in {*gone, ALL})
     )

@@ -23,6 +23,7 @@ ORDER = [
     "parameters",
     "buffers",
     "optimizer",
+    "evaluation",
     "saved",
     "end",
 ]
@@ -60,6 +61,8 @@ def find_moved(
                 moved.setdefault(quantity, Moved(quantity))
         if locked.root.get(ALL) != observed.roots.get(ALL) and not moved:
             moved[ALL] = Moved(ALL)
+        if _is_other_loss(locked.result.loss, observed.result.loss):
+            moved.setdefault("loss", Moved("loss"))
     results = () if limit is not None else _compare_results(locked, observed)
     return (*sorted(moved.values(), key=_place), *results)
 
@@ -90,7 +93,8 @@ def _find_first(quantity: str, steps: Sequence[LockedStep], observed: Observed, 
     after = None
     for step in steps:
         here, there = step.digests.get(quantity), observed.leaves.digests.get((step.at, quantity))
-        if here != there:
+        loss = step.loss if quantity == "loss" else None
+        if here != there or _is_other_loss(loss, observed.leaves.losses.get(step.at)):
             return Moved(quantity, step.at, after, exact)
         if here is not None:
             after = step.at
@@ -103,6 +107,11 @@ def _compare_results(locked: Environment, observed: Observed) -> list[Moved]:
         one, other = getattr(locked.result, kind), getattr(observed.result, kind)
         found += [Moved(f"{kind}.{name}") for name in sorted(one) if one[name] != other.get(name)]
     return found
+
+
+def _is_other_loss(one: float | None, other: float | None) -> bool:
+    """Bit for bit: a loss that is no number is equal to itself. What one does not hold is no difference."""
+    return one is not None and other is not None and one.hex() != other.hex()
 
 
 def _place(moved: Moved) -> tuple[float, int]:

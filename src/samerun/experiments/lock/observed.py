@@ -14,6 +14,7 @@ from samerun.experiments.lock.results import read_result
 from samerun.experiments.lock.revisions import list_revisions
 from samerun.experiments.lock.roots import compute_roots
 from samerun.runs.lock.content import PORTABLE, LockedCode, LockedResult
+from samerun.runs.schema import EXACT
 from samerun.runs.store import Run
 from samerun.sources.code import Code
 
@@ -35,12 +36,15 @@ class Observed:
     inputs: dict[str, str]
     revisions: dict[str, str]  # commits of models and data sets of a hub
     environment: EnvironmentClass
+    exact: tuple[str, ...] = ()  # further quantities in which no floating point is, in this training
     result: LockedResult = field(default_factory=LockedResult)
 
     @property
     def portable(self) -> dict[str, str]:
         """What holds on every machine."""
-        return {name: self.roots[name] for name in PORTABLE if name in self.roots} | self.structure
+        return {
+            name: self.roots[name] for name in (*PORTABLE, *self.exact) if name in self.roots
+        } | self.structure
 
 
 def observe(run: Run, steps: int | None = None, left_out: Collection[str] = ()) -> Observed:
@@ -62,8 +66,17 @@ def observe(run: Run, steps: int | None = None, left_out: Collection[str] = ()) 
         inputs=_list_inputs(recorded),
         revisions=list_revisions(_list_opened(recorded)),
         environment=read_class(run.manifest),
-        result=read_result(run) if whole else LockedResult(),
+        exact=("batch",) if _has_exact_batches(recorded) else (),
+        result=read_result(run, leaves) if whole else LockedResult(),
     )
+
+
+def _has_exact_batches(recorded: RecordedRun) -> bool:
+    """Whether each batch holds integers and bytes alone."""
+    for trace in recorded.compared:
+        if (trace.is_one_of("what", {"batch"}) & ((trace.flags & EXACT) == 0)).any():
+            return False
+    return True
 
 
 def _digest_structure(recorded: RecordedRun) -> dict[str, str]:

@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Mapping
 
+from samerun.experiments.lock.leaves import Leaves
 from samerun.experiments.lock.named_files import collect_named, limit_files, name_file
 from samerun.experiments.printed_results import list_metrics
 from samerun.experiments.written_results import list_results
@@ -16,12 +17,14 @@ from samerun.runs.written import Value
 _MOST_FILES = 12
 
 
-def read_result(run: Run) -> LockedResult:
-    """What the run printed and wrote that is a result by its name, or an array."""
+def read_result(run: Run, leaves: Leaves) -> LockedResult:
+    """Its last loss, and what it printed and wrote that is a result by its name, or an array."""
     metrics = {name: value for name, value in list_metrics(run).items() if math.isfinite(value)}
     folder = run.manifest.cwd
     files = ((name_file(path, folder), _digest(values)) for path, values in list_results(run).items())
-    return LockedResult(metrics, limit_files(collect_named(files), _MOST_FILES))
+    last = max(leaves.losses, default=None)
+    loss = None if last is None else leaves.losses[last]
+    return LockedResult(loss, metrics, limit_files(collect_named(files), _MOST_FILES))
 
 
 def _digest(values: Mapping[str, Value]) -> str:

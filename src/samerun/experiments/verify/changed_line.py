@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,6 +17,7 @@ from samerun.runs.provenance import run_git
 
 _MOST_BYTES = 4 << 20
 _MOST_COMMITS = 50
+_SHOWN, _BEFORE = 100, 40  # characters of a line, and those before the first that differs
 
 
 def add_lines(lock: Lock, folder: Path, changed: Sequence[Changed]) -> tuple[Changed, ...]:
@@ -31,10 +33,11 @@ def add_lines(lock: Lock, folder: Path, changed: Sequence[Changed]) -> tuple[Cha
     return tuple(found)
 
 
-def find_changed_line(folder: Path, name: str, digest: str, commit: str | None) -> str | None:
+def find_changed_line(folder: Path, name: str, digest: str, commit: str | None, key: str = "") -> str | None:
     """`train.py:12: lr = 0.1 → lr = 0.2`; None where no version of `digest` is found, or the file is gone.
 
-    The version may be that of the locked commit, or of another one of the last _MOST_COMMITS that changed it.
+    `key` is that of the digest: "file" for inputs, which may be no text; then it is None too. The version may
+    be that of the locked commit, or of another one of the last _MOST_COMMITS that changed it.
     """
     if name.startswith(OUTSIDE) or name.endswith("/"):
         return None
@@ -42,7 +45,7 @@ def find_changed_line(folder: Path, name: str, digest: str, commit: str | None) 
         now = untrusted.read_bytes(folder / name, _MOST_BYTES)
     except OSError:
         return None
-    before = find_version(folder, name, digest, commit)
+    before = None if b"\0" in now else find_version(folder, name, digest, commit, key)
     if before is None:
         return None
     return describe_first_change(name, before.decode("utf-8", "replace"), now.decode("utf-8", "replace"))
@@ -55,14 +58,27 @@ def describe_first_change(name: str, before: str, now: str) -> str | None:
         if kind != "equal":
             gone = one[a].strip() if a < b else "nothing"
             come = other[c].strip() if c < d else "nothing"
-            return f"{name}:{min(c, max(len(other) - 1, 0)) + 1}: {gone[:_SHOWN]} → {come[:_SHOWN]}"
+            gone, come = _shorten(gone, come)
+            return f"{name}:{min(c, max(len(other) - 1, 0)) + 1}: {gone} → {come}"
     return None
 
 
-_SHOWN = 100  # characters of a line
+def _shorten(one: str, other: str) -> tuple[str, str]:
+    """Both lines, of long ones the part around the first character that differs."""
+    if max(len(one), len(other)) <= _SHOWN:
+        return one, other
+    alike = sum(
+        1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    )
+    start = max(alike - _BEFORE, 0)
+    lead = "…" if start else ""
+    cut = (
+        f"{lead}{text[start : start + _SHOWN]}{'…' * (len(text) > start + _SHOWN)}" for text in (one, other)
+    )
+    return next(cut), next(cut)
 
 
-def find_version(folder: Path, name: str, digest: str, commit: str | None) -> bytes | None:
+def find_version(folder: Path, name: str, digest: str, commit: str | None, key: str = "") -> bytes | None:
     """The file as it was locked, where git has it; None where it has not, or git is not there."""
     try:
         listed = run_git(folder, "log", f"-{_MOST_COMMITS}", "--format=%H", "--", f"./{name}")
@@ -72,7 +88,7 @@ def find_version(folder: Path, name: str, digest: str, commit: str | None) -> by
                 found = run_git(folder, "show", f"{known}:./{name}")
             except subprocess.CalledProcessError:
                 continue
-            if digest_bytes(found).hex() == digest:
+            if digest_bytes(found, key).hex() == digest:
                 return found
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
         pass

@@ -20,6 +20,7 @@ class VerifyRequest:
     leaves: Path | None = None
     exact: bool = False
     add: bool = False  # this class of machine to the lock
+    checkpoint: Path | None = None  # the command goes on from it: what is compared is the steps after it
     any_inputs: bool = False  # run though a file that it reads is not the locked one
 
     @property

@@ -38,7 +38,8 @@ class VerifyResult:
     place: str = ""  # the folder that holds the runs
     environment: str | None = None  # the id of this machine's class
     locked_environment: str | None = None  # of the one that it was compared with
-    steps: int = 0  # that were compared
+    steps: int = 0  # that were compared, or up to which
+    first_step: int = 0  # the first that was: above 0 where the command went on from a checkpoint
     at: tuple[int, ...] | None = None  # the single steps that were, where roots do not stand for all
     quantities: tuple[str, ...] = ()
     reason: str | None = None  # why it is unknown or stale
@@ -66,6 +67,7 @@ class VerifyResult:
             "environment": self.environment,
             "locked_environment": self.locked_environment,
             "steps": self.steps,
+            "first_step": self.first_step,
             "at": None if self.at is None else list(self.at),
             "quantities": list(self.quantities),
             "reason": self.reason,

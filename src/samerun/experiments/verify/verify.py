@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from samerun.comparing.compare_runs import compare_whole
+from samerun.comparing.pairing import read
 from samerun.experiments import run_outcome
 from samerun.experiments.check.diff import diff
 from samerun.experiments.lock.build import build_environment, fit
+from samerun.experiments.lock.draw_counts import DRAWS, count_draws, describe_counts
 from samerun.experiments.lock.leaves_file import read_leaves
 from samerun.experiments.lock.moved import Moved, find_moved
 from samerun.experiments.lock.observed import NAMES, Observed, observe
@@ -16,12 +18,13 @@ from samerun.experiments.runner import Runner
 from samerun.experiments.trials import Trials
 from samerun.experiments.verify.bounded import measure_distances
 from samerun.experiments.verify.changed import list_changed
-from samerun.experiments.verify.changed_line import add_lines
+from samerun.experiments.verify.changed_line import add_lines, find_changed_line
 from samerun.experiments.verify.confirm import Suspicion, confirm_difference
 from samerun.experiments.verify.held import Held, find_held
 from samerun.experiments.verify.inputs_now import digest_now
 from samerun.experiments.verify.request import VerifyRequest
 from samerun.experiments.verify.result import VerifyResult
+from samerun.experiments.verify.segment import Segment, find_segment
 from samerun.experiments.what_counts import weigh
 from samerun.runs.lock.content import Environment, Lock
 from samerun.runs.store import Run
@@ -51,10 +54,33 @@ def verify(asked: VerifyRequest, runner: Runner | None = None) -> VerifyResult:
         return replace(result, reason=failure, output=run_outcome.read_last_lines([run]))
     observed = observe(run, request.steps, lock.left_out)
     held = find_held(asked, observed, given)
-    result = judge(asked, result, observed, held)
+    if asked.checkpoint is not None:
+        return judge_segment(asked, result, find_segment(observed, held, asked.checkpoint))
+    result = judge(asked, result, observed, held, asked.limit)
     if result.verdict == "differs" and request.confirm:
         result = confirm_difference(Suspicion(asked, result, observed, held), trials)
     return add_environment(asked, result, observed, trials) if asked.add else result
+
+
+def judge_segment(asked: VerifyRequest, result: VerifyResult, segment: Segment | str) -> VerifyResult:
+    """The answer on a run that goes on from a checkpoint: on the steps that it made alone."""
+    if isinstance(segment, str):
+        return replace(result, reason=segment)
+    lock, observed, held = asked.lock, segment.observed, segment.held
+    if not any(step.digests and step.at < observed.steps for step in held.steps):
+        reason = f"the lock has none of the steps {segment.first} to {observed.steps - 1} by itself"
+        return replace(result, reason=f"{reason}; keep all of them with lock --leaves FILE")
+    to_the_end = asked.request.steps is None
+    result = judge(asked, result, observed, held, observed.steps + to_the_end)
+    result = replace(result, first_step=segment.first, quantities=segment.quantities)
+    if to_the_end and observed.steps != lock.steps:
+        note = f"it goes on to step {observed.steps - 1}, and the locked run to step {lock.steps - 1}"
+        moved = result.moved or (Moved("end", min(observed.steps, lock.steps), exact=True),)
+        result = replace(result, verdict="differs", moved=moved, notes=(*result.notes, note))
+    if result.verdict == "differs":
+        note = "samerun resume tells whether the checkpoint holds all that the training needs to go on"
+        return replace(result, notes=(*result.notes, note))
+    return result
 
 
 def add_environment(
@@ -82,28 +108,38 @@ def add_environment(
 def explain_stale(asked: VerifyRequest) -> str | None:
     """Why the lock is not of what would be run here, None where it is."""
     lock = asked.lock
-    if asked.command is not None and asked.command != lock.command:
+    other = asked.command is not None and asked.command != lock.command
+    if other and asked.checkpoint is None:
         return "the command is not the locked one"
     if asked.any_inputs:
         return None
     now = digest_now(asked.request.folder, lock.inputs, "file")
     changed = [
-        f"{name} is gone" if digest is None else f"{name} changed"
+        f"{name} is gone" if digest is None else _describe_input(asked, name)
         for name, digest in now.items()
         if digest != lock.inputs[name]
     ]
     return f"inputs are not those of the lock: {', '.join(changed[:_MOST])}" if changed else None
 
 
+def _describe_input(asked: VerifyRequest, name: str) -> str:
+    """With its first changed line, where it is a text that git has as it was locked."""
+    lock, folder = asked.lock, asked.request.folder
+    line = find_changed_line(folder, name, lock.inputs[name], lock.code.commit, "file")
+    return f"{name} changed" if line is None else f"{name} changed ({line})"
+
+
 _MOST = 5  # that are named
 
 
-def judge(asked: VerifyRequest, result: VerifyResult, observed: Observed, held: Held) -> VerifyResult:
-    """The answer on a run that did what it was asked to."""
+def judge(
+    asked: VerifyRequest, result: VerifyResult, observed: Observed, held: Held, limit: int | None
+) -> VerifyResult:
+    """The answer on a run that did what it was asked to; with `limit` on its steps below it alone."""
     lock, locked = asked.lock, held.environment
-    moved = held.find_moved(observed, asked.limit)
+    moved = held.find_moved(observed, limit)
     changed = add_lines(lock, asked.request.folder, list_changed(lock, locked, observed))
-    whole = asked.limit is None
+    whole = limit is None
     result = replace(
         result,
         environment=observed.environment.id,
@@ -122,11 +158,14 @@ def judge(asked: VerifyRequest, result: VerifyResult, observed: Observed, held: 
         names = whole and lock.portable.get(NAMES) != observed.structure[NAMES]
         notes = ("parameters or buffers have other names than the locked ones",) if names else ()
         return replace(result, verdict="same", notes=notes)
-    if (reason := _explain_other_class(asked, observed, locked, moved)) is None:
+    if whole and any(item.quantity == DRAWS for item in moved):
+        counts = describe_counts(lock.counts, count_draws(read(observed.run)))
+        result = replace(result, notes=(*result.notes, *counts))
+    if (reason := _explain_other_class(asked, observed, locked, moved, limit)) is None:
         return _differs(asked, result, held.run)
     if locked.bounds is None:
         return replace(result, verdict="unknown", reason=reason)
-    distances = measure_distances(locked, observed, asked.limit)
+    distances = measure_distances(locked, observed, limit)
     result = replace(result, distances=distances, factors=locked.bounds.factors, reason=reason)
     if all(item.distance <= item.bound for item in distances):
         return replace(result, verdict="within")
@@ -134,7 +173,11 @@ def judge(asked: VerifyRequest, result: VerifyResult, observed: Observed, held: 
 
 
 def _explain_other_class(
-    asked: VerifyRequest, observed: Observed, locked: Environment, moved: tuple[Moved, ...]
+    asked: VerifyRequest,
+    observed: Observed,
+    locked: Environment,
+    moved: tuple[Moved, ...],
+    limit: int | None,
 ) -> str | None:
     """Why bits may be others here than those of the lock; None where they must be equal.
 
@@ -145,7 +188,7 @@ def _explain_other_class(
         return None
     if any(item.quantity in (*lock.portable, "end") for item in moved):
         return None
-    if asked.limit is None and not _is_portably_equal(lock, observed):
+    if limit is None and not _is_portably_equal(lock, observed):
         return None
     machine = [
         f"{name} {locked.machine.get(name, 'not there')} → {value}"

@@ -13,9 +13,11 @@ from torch.utils.data import dataloader
 from samerun import digest
 from samerun.recording.draws import workers
 from samerun.recording.recorder import Recorder
+from samerun.recording.steps.exact_values import is_exact
 from samerun.recording.steps.loader_passes import Passes
 from samerun.recording.trace.pending_record import PendingRecord
 from samerun.recording.trace.tensor_digests import walk_tensors
+from samerun.runs.schema import EXACT
 from samerun.sources.per_sample.keying import HandedIndices
 from samerun.wrapping import SELF, wrap_attribute
 
@@ -75,7 +77,8 @@ def _record_batch(recorder: Recorder, passes: Passes, iterator: Any, data: Any) 
     recorder.watched("batch", walk_tensors(data))
     loader = passes.of(recorder, name, iterator)
     sink = recorder.sink
-    sink.write(PendingRecord("batch", name, parts=sink.tensors.parts(data), detail=loader))
+    flags = EXACT if is_exact(data) else 0
+    sink.write(PendingRecord("batch", name, flags=flags, parts=sink.tensors.parts(data), detail=loader))
     for act in recorder.after_batch:
         act()
 

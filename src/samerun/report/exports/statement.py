@@ -93,9 +93,11 @@ class _Writer:
                 f"{name} {value:.9g}" for name, value in sorted(environment.result.metrics.items())
             )
             files = ", ".join(sorted(environment.result.files))
-            found = [f"metrics {self._text(metrics)}"] if metrics else []
+            loss = environment.result.loss
+            found = [] if loss is None else [f"last loss {loss:.9g}"]
+            found += [f"metrics {self._text(metrics)}"] if metrics else []
             found += [f"files {self._text(files)}"] if files else []
-            what = "; ".join(found) or "no metric and no file"
+            what = "; ".join(found) or "no loss, metric or file"
             lines.append(f"locked on environment {self._code(id_)}: {what}")
         return (
             f"{self._write_command()} gives these results, {'; '.join(lines)}. {_NOT_KNOWN} which claims of "

@@ -178,7 +178,8 @@ def _describe_samples(difference: Difference) -> str:
     if difference.indices_equal is None:
         return ""
     if difference.indices_equal:
-        return "the same sample indices in both runs: the samples' content differs"
+        content = ": the samples' content differs" if difference.what == "batch" else ""
+        return f"the same sample indices in both runs{content}"
     if difference.same_samples:
         return "the same sample indices in both runs, in another order"
     return "other sample indices"

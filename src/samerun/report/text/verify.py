@@ -38,7 +38,7 @@ def show(result: VerifyResult, console: Console) -> None:
         put(console, [style_text(f"  {line}", "dim") for line in result.output])
     if result.verdict in ("differs", "within", "unknown"):
         _put_list(console, "Moved", [describe_moved(item) for item in result.moved])
-    _put_list(console, _head_changed(result), list(map(_describe_changed, result.changed)))
+    _put_list(console, _head_changed(result), list(map(describe_changed, result.changed)))
     compared, unsteady = result.compared, result.unsteady
     if compared is not None:
         explains = unsteady is None and not any(item.confirmed for item in result.changed)
@@ -60,7 +60,8 @@ def _head_changed(result: VerifyResult) -> str:
     return head
 
 
-def _describe_changed(item: Changed) -> str:
+def describe_changed(item: Changed) -> str:
+    """On one line: its kind, where, what it was and is, and whether that was confirmed."""
     at = "" if item.call_site is None else f"{item.call_site}: "
     proof = " (confirmed: with it as locked, a run gives the locked bits)" if item.confirmed else ""
     return f"{item.kind}: {at}{item.text}{proof}"
@@ -91,9 +92,7 @@ def _say(result: VerifyResult) -> str:
         counted = ", ".join(f"{count} {what}" for what, count in result.counted.items())
         return f"as locked, as far as it shows without a run: {counted}, and the variables"
     if result.verdict == "same":
-        where = f"{result.steps} steps"
-        if result.at is not None:
-            where = f"steps {', '.join(map(str, result.at))} of the first {result.steps}"
+        where = _name_steps(result)
         named = ", ".join(result.quantities)
         other = result.environment != result.locked_environment
         on = f"environment {result.environment}" + (
@@ -110,6 +109,16 @@ def _say(result: VerifyResult) -> str:
     if result.verdict == "unknown" and result.moved:
         return f"its bits are not the locked ones, and need not be: {result.reason}; the lock has no bounds"
     return result.reason or "nothing to compare"
+
+
+def _name_steps(result: VerifyResult) -> str:
+    """Those that were compared."""
+    if not result.first_step:
+        whole = f"{result.steps} steps"
+        part = f"the first {result.steps}"
+    else:
+        whole = part = f"steps {result.first_step} to {result.steps - 1}, from a checkpoint"
+    return whole if result.at is None else f"steps {', '.join(map(str, result.at))} of {part}"
 
 
 def _list_notes(result: VerifyResult) -> list[str]:

@@ -29,6 +29,7 @@ class LockedStep:
 class LockedResult:
     """What a run leaves: metrics in their printed or written form, saved files by their tensors."""
 
+    loss: float | None = None  # the last one
     metrics: Mapping[str, float] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)  # path to 32 hexadecimal digits
 
@@ -81,6 +82,7 @@ class Lock:
     inputs: Mapping[str, str] = field(default_factory=dict)  # path to 32 hexadecimal digits
     revisions: Mapping[str, str] = field(default_factory=dict)  # `datasets/owner/name` to commits
     portable: Mapping[str, str] = field(default_factory=dict)  # quantity to a root (64 digits)
+    counts: Mapping[str, int] = field(default_factory=dict)  # numbers drawn, by generator
     control: tuple[str, ...] = ()  # further sources that are controlled
     fill: Fill = False
     compatible: bool = False  # the global generators are seeded as a script would, for published seeds

@@ -12,7 +12,7 @@ from typing import Any
 from samerun.errors import RunError, SchemaError, UsageError
 from samerun.runs import untrusted
 from samerun.runs.lock.content import DIGESTS, FILLS, VERSION, Environment, Lock, LockedStep
-from samerun.runs.lock.reader import AGAIN, LockReader
+from samerun.runs.lock.reader import AGAIN, COUNTS, LockReader
 from samerun.runs.toml import parse_toml
 
 FILE = "samerun.lock"
@@ -88,7 +88,7 @@ def _build_table(lock: Lock) -> dict[str, Any]:
             "code": {**code, "files": _sort(lock.code.files)},
             "inputs": _sort(lock.inputs),
             "revisions": _sort(lock.revisions),
-            "portable": _sort(lock.portable),
+            "portable": {**_sort(lock.portable), COUNTS: _sort(lock.counts)},
             "environment": {
                 id_: _build_environment(lock.environments[id_]) for id_ in sorted(lock.environments)
             },
@@ -112,14 +112,21 @@ def _build_environment(environment: Environment) -> dict[str, Any]:
             "metrics": _sort(bounds.metrics),
         },
         "root": _sort(environment.root),
-        "result": {"metrics": _sort(result.metrics), "files": _sort(result.files)},
+        "result": {
+            "loss": _format_loss(result.loss),
+            "metrics": _sort(result.metrics),
+            "files": _sort(result.files),
+        },
         "steps": [_build_step(step) for step in environment.steps],
     }
 
 
 def _build_step(step: LockedStep) -> dict[str, Any]:
-    shown = None if step.loss is None else f"{step.loss.hex()} = {step.loss:.9g}"
-    return {"at": step.at, "value": shown, **_sort(step.digests)}
+    return {"at": step.at, "value": _format_loss(step.loss), **_sort(step.digests)}
+
+
+def _format_loss(loss: float | None) -> str | None:
+    return None if loss is None else f"{loss.hex()} = {loss:.9g}"
 
 
 def _sort(table: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from samerun.runs.lock.content import (
 )
 from samerun.runs.plan import MODES
 
+COUNTS = "counts"  # the table of draws below what is portable
 AGAIN = "Lock again, or copy it again."
 _DIGEST, _COMMIT, _ROOT = 32, 40, 64  # hexadecimal digits
 
@@ -44,6 +45,9 @@ class LockReader:
         }
         if not environments:
             self._refuse("environment", "none")
+        portable = dict(self._table(table, "portable"))
+        counts = self._table(portable, COUNTS)
+        portable.pop(COUNTS, None)
         return Lock(
             command=self._command(table),
             mode=mode,
@@ -54,7 +58,8 @@ class LockReader:
             environments=environments,
             inputs=self._digests(self._table(table, "inputs"), paths=True),
             revisions=self._revisions(table),
-            portable=self._digests(self._table(table, "portable"), length=_ROOT),
+            portable=self._digests(portable, length=_ROOT),
+            counts={id_: self._integer(counts, id_, 0, 2**63 - 1) for id_ in counts},
             control=tuple(self._text(table, "control", "").split()),
             fill=FILLS[fill],
             compatible=self._flag(table, "compatible"),
@@ -100,7 +105,9 @@ class LockReader:
             steps=self._steps(table),
             root=self._digests(self._table(table, "root"), length=_ROOT),
             result=LockedResult(
-                self._numbers(result, "metrics"), self._digests(self._table(result, "files"), paths=True)
+                self._loss(result, "loss"),
+                self._numbers(result, "metrics"),
+                self._digests(self._table(result, "files"), paths=True),
             ),
             bounds=self._bounds(self._table(table, "bounds")),
         )
@@ -135,12 +142,14 @@ class LockReader:
     def _step(self, table: Mapping[str, Any]) -> LockedStep:
         at = self._integer(table, "at", 0, 2**31 - 1)
         digests = self._digests({key: item for key, item in table.items() if key not in ("at", "value")})
-        text = self._text(table, "value", "")
+        return LockedStep(at, digests, self._loss(table, "value"))
+
+    def _loss(self, table: Mapping[str, Any], key: str) -> float | None:
+        text = self._text(table, key, "")
         try:
-            loss = float.fromhex(text.partition(" ")[0]) if text else None
+            return float.fromhex(text.partition(" ")[0]) if text else None
         except (ValueError, OverflowError):
-            self._refuse("value", text)
-        return LockedStep(at, digests, loss)
+            self._refuse(key, text)
 
     # --- values ---------------------------------------------------------------------------------------
 

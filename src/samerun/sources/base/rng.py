@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from samerun import lineage
 from samerun.answers import START, Answers
 from samerun.editing.edit import Edit
+from samerun.mersenne import MersenneState
 from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.plan import Control
 from samerun.sources.evidence import rows as _rows
@@ -50,6 +51,15 @@ class Rng(Source):
     def reseed_as_users(self, seed: int) -> None:
         """Seed it as a script does, by `mended_by`. Raises UsageError for a seed that it refuses."""
         self.reseed(seed)
+
+    def locate(self) -> MersenneState | None:
+        """Where it is, so that its draws can be counted; None for one that is no MT19937."""
+        return None
+
+    def mark(self) -> int | None:
+        """The mark of that place."""
+        place = self.locate()
+        return None if place is None else place.mark
 
     def control(self, control: Control) -> Undo | None:
         """Seed it from its stream; the undo restores the state of before.
