@@ -47,7 +47,7 @@ def check_planted(framework: Framework) -> Cell:
     """What `check` names where a cause was planted in the user's file."""
     with _folder(framework) as folder:
         lines = plant(framework, folder)
-        found = _brief(_ask(framework, folder, "check"))
+        found = _brief(_ask(framework, folder, "check", "-n", "2"))
     first = (found["causes"] or [{}])[0]
     file, _, number = (first.get("call_site") or "").rpartition(":")
     return {
