@@ -61,6 +61,7 @@ def test_lines_without_their_epoch_are_paired_in_their_order_however_long_each_t
         "mean time per step {}",
         "loss computed in {} ms",
         "score speed {} it/s",
+        "{{'eval_loss': '1.797', 'eval_runtime': '{}', 'eval_samples_per_second': '22.01', 'epoch': '1'}}",
         "saved to run-{}",
         "{}",
         "process id {}",

@@ -28,7 +28,7 @@ _NAMES = (
     "reward return correlation likelihood logit prob probability prediction metric"
 )
 _OTHER_NAMES = (
-    "time took elapsed eta sec secs second seconds min minutes hours duration latency speed throughput fps "
+    "time runtime took elapsed eta sec secs second seconds min minutes hours duration latency speed throughput fps "
     "ms date pid port memory mem size id"
 )
 _RESULTS, _OTHERS = frozenset(_NAMES.split()), frozenset(_OTHER_NAMES.split())
@@ -49,7 +49,7 @@ _WORDS_OF_TEXTS = (
     "winner picked selected chosen top nearest decoded translation caption summary"
 )
 _TEXTS = frozenset(_WORDS_OF_TEXTS.split())
-_OF_FILES = frozenset(["runtime", "timestamp", "datetime", "started", "finished", "created", "uuid", "hash"])
+_OF_FILES = frozenset(["timestamp", "datetime", "started", "finished", "created", "uuid", "hash"])
 _LONGEST = 2000  # characters of a line that is looked for in the code
 _MOST_LINES = 2000  # that differ
 

@@ -29,7 +29,7 @@ else:
         epochs=3,
         imgsz=64,
         batch=4,
-        workers=2,
+        nbs=4,
         seed=0,
         project=str(Path("runs").resolve()),
         name="box",
