@@ -28,8 +28,8 @@ _NAMES = (
     "reward return correlation likelihood logit prob probability prediction metric"
 )
 _OTHER_NAMES = (
-    "time runtime took elapsed eta sec secs second seconds min minutes hours duration latency speed throughput fps "
-    "ms date pid port memory mem size id"
+    "time runtime took elapsed eta sec secs second seconds min minutes hours duration latency speed "
+    "throughput fps ms date pid port memory mem size id"
 )
 _RESULTS, _OTHERS = frozenset(_NAMES.split()), frozenset(_OTHER_NAMES.split())
 _STATISTICS = frozenset(["mean", "std", "ci", "median", "var", "variance"])  # of times as well
