@@ -52,7 +52,6 @@ def check_planted(framework: Framework) -> Cell:
     file, _, number = (first.get("call_site") or "").rpartition(":")
     return {
         **found,
-        "cause_right": first.get("source") in framework.plant.sources,
         "line_right": file == framework.plant.file and number.isdigit() and int(number) in lines,
         "planted_at": [lines[0], lines[-1]],
     }

@@ -40,7 +40,8 @@ def _judge_planted(framework: Framework, values: Mapping[str, Any]) -> Cell:
     text = f"{first['source']} at {first['call_site']}{'' if first['confirmed'] else ', not confirmed'}"
     if not values["line_right"]:
         text += f" (planted at {values['planted_at'][0]})"
-    return Cell(text, values["verdict"] == "differs" and values["cause_right"] and values["line_right"])
+    cause_right = first["source"] in framework.plant.sources
+    return Cell(text, values["verdict"] == "differs" and cause_right and values["line_right"])
 
 
 def _judge_controlled(framework: Framework, values: Mapping[str, Any]) -> Cell:
