@@ -42,7 +42,8 @@ bench: $(READY)  ## the figures of docs/measured.md
 faults: $(READY)  ## diagnose on scripts with planted faults: what is found, what it takes; under an hour
 	$(BIN)/python benchmarks/faults/score.py
 
-frameworks: .venv-frameworks/.ready  ## the same with Lightning, transformers and others, and the fidelity of their loaders
+frameworks: .venv-frameworks/.ready  ## the table of docs/frameworks.md, the same with frameworks, the fidelity of their loaders
+	-.venv-frameworks/bin/python benchmarks/frameworks/run.py --write
 	.venv-frameworks/bin/pytest -m slow tests/fidelity/test_frameworks.py tests/integrations/test_framework_*.py tests/integrations/test_ultralytics.py
 	.venv-frameworks/bin/python benchmarks/faults/score.py with_
 

@@ -40,6 +40,19 @@ def test_a_result_that_differs_is_found(tmp_path: Path, line: str) -> None:
     assert found == (line.format("0.91234"), line.format("0.91235"))
 
 
+def test_lines_without_their_epoch_are_paired_in_their_order_however_long_each_took(tmp_path: Path) -> None:
+    """As Keras prints them; the second line of one run and the last of the other took as long."""
+    form = "Epoch {}/3\n4/4 - 1s - {}ms/step - loss: {}\n"
+    losses = ("1.6", "1.5", "1.7")
+    texts = [
+        "".join(map(form.format, "123", took, losses)) for took in (("228", "144", "167"), ("9", "72", "144"))
+    ]
+    assert find_differing_results(printed(tmp_path, *texts)) is None
+    (tmp_path / "1" / "output.txt").write_text(texts[1].replace("1.5", "1.50001"))
+    found = find_differing_results([Run(tmp_path / "0"), Run(tmp_path / "1")])
+    assert found == ("4/4 - 1s - 144ms/step - loss: 1.5", "4/4 - 1s - 72ms/step - loss: 1.50001")
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -48,6 +61,7 @@ def test_a_result_that_differs_is_found(tmp_path: Path, line: str) -> None:
         "mean time per step {}",
         "loss computed in {} ms",
         "score speed {} it/s",
+        "{{'eval_loss': '1.797', 'eval_runtime': '{}', 'eval_samples_per_second': '22.01', 'epoch': '1'}}",
         "saved to run-{}",
         "{}",
         "process id {}",

@@ -137,7 +137,9 @@ def test_recognises_a_draw_from_an_unequal_state():
 def test_a_generator_of_the_scripts_own_is_fed_by_another_source():
     """What its seed was made of is the reason: not the default generator, unless nothing else is."""
     own = origin("aten::randn", draws=True, generator_differs=True, own_generator=True, phase="forward")
-    assert source.recognise(operation(origin=own)).strength == 0.4
+    found = source.recognise(operation(origin=own))
+    assert found.strength == 0.4
+    assert found.advice.startswith("generator.manual_seed(0)")  # seeding the default one does nothing for it
     seeds = operation(origin=own, rng_first={"python-random": 0}, drawn=frozenset({"python-random"}))
     assert find_sources()["python-random"].recognise(seeds).strength >= 0.4
     others = operation(

@@ -28,14 +28,16 @@ _NAMES = (
     "reward return correlation likelihood logit prob probability prediction metric"
 )
 _OTHER_NAMES = (
-    "time took elapsed eta sec secs second seconds min minutes hours duration latency speed throughput fps "
-    "ms date pid port memory mem size id"
+    "time runtime took elapsed eta sec secs second seconds min minutes hours duration latency speed "
+    "throughput fps ms date pid port memory mem size id"
 )
 _RESULTS, _OTHERS = frozenset(_NAMES.split()), frozenset(_OTHER_NAMES.split())
 _STATISTICS = frozenset(["mean", "std", "ci", "median", "var", "variance"])  # of times as well
 _UNIT = re.compile(
     r"\s*(?:s|ms|us|ns|sec\w*|min\w*|h|hours?|it/s|s/it|[kKMGT]i?B|bytes|samples/s|fps)\b|\s*/s"
 )
+# A measure with its unit: no number by the pattern above, and none of a result.
+_MEASURE = re.compile(r"(?<![\w.])\d[\d.,:]*(?:[mun]?s|sec|min|h|[kKMGT]i?B|fps|it)(?:/\w+)?\b")
 _WORD = re.compile(r"[a-z][\w@/.-]*")
 _PART = re.compile(r"[a-z]+\d?")
 _PROGRESS = re.compile(r"\d+%\|| \d[\d.]*(?:it/s|s/it)|\beta\b", re.IGNORECASE)
@@ -47,7 +49,7 @@ _WORDS_OF_TEXTS = (
     "winner picked selected chosen top nearest decoded translation caption summary"
 )
 _TEXTS = frozenset(_WORDS_OF_TEXTS.split())
-_OF_FILES = frozenset(["runtime", "timestamp", "datetime", "started", "finished", "created", "uuid", "hash"])
+_OF_FILES = frozenset(["timestamp", "datetime", "started", "finished", "created", "uuid", "hash"])
 _LONGEST = 2000  # characters of a line that is looked for in the code
 _MOST_LINES = 2000  # that differ
 
@@ -268,7 +270,11 @@ class _Judge:
 
 
 def _leave_out_values(line: str) -> str:
-    """The line without its numbers, but for that of its step or epoch: another one has another line."""
+    """The line without its numbers, but for that of its step or epoch: another one has another line.
+
+    Without measures such as `104ms` too: a line is not that of another epoch since both took as long.
+    """
+    line = _MEASURE.sub("#", line)
 
     def replace(number: re.Match[str]) -> str:
         words = _WORD.findall(line[: number.start()].lower())[-1:]
@@ -308,7 +314,8 @@ def _classify(line: str, number: re.Match[str]) -> str:
     """What the last words before a number, and a unit after it, say it is."""
     if _UNIT.match(line, number.end()):
         return "other"
-    words = _WORD.findall(line[: number.start()].lower())[-2:]
+    before = _MEASURE.sub("", line[: number.start()]).lower()
+    words = _WORD.findall(before)[-2:]
     parts = {part for word in words for part in _PART.findall(word)}
     if parts & _OTHERS:
         return "other"

@@ -223,6 +223,22 @@ def test_weights_seen_at_the_first_call_of_a_model_are_no_record_of_a_step(trace
     assert verdict(whole, resumed, 4)[0] == "same"
 
 
+def test_layers_called_to_learn_shapes_before_the_first_step_do_not_count(traces: Traces) -> None:
+    """As Keras builds a model: each layer by itself, then all with a batch that has no bytes."""
+    shapes = [row(0, "data", "input", "Conv", "meta"), row(0, "forward", "output", "Conv", "meta")]
+    shapes += [
+        *batch(0, "peeked", 1),
+        row(0, "data", "input", "Net", None),
+        row(0, "data", "input", "Net(…)", None),
+    ]
+    whole = traces(setup("w0"), *shapes, *steps(0, 8), end(8))
+    assert verdict(whole, traces(setup(3), *shapes, *steps(4, 8, 4), end(4)), 4) == ("same", None, None)
+    other = traces(setup(3), *shapes, *steps(4, 8, 4, step4="other"), end(4))
+    assert verdict(whole, other, 4) == ("differs", 4, "batch")
+    used = traces(setup(3), row(0, "data", "input", "Net", "used"), *steps(4, 8, 4), end(4))
+    assert verdict(whole, used, 4)[0] == "differs"
+
+
 def test_a_checkpoint_in_the_middle_of_a_step_is_gone_on_from_there(traces: Traces) -> None:
     halves = [*batch(1, "b2", 3), *use(1, "b2"), *batch(1, "b3", 4), *use(1, "b3"), update(1, "w2")]
     whole = traces(setup("w0"), *batch(0, "b0", 1), *use(0, "b0"), update(0, "w1"), *halves, end(2))

@@ -10,9 +10,10 @@ from samerun.runs.reading import Trace
 from samerun.runs.untrusted import parse_json
 
 if TYPE_CHECKING:
-    from samerun.runs.reading import Ints
+    from samerun.runs.reading import Bools, Ints
 
 _USES = frozenset({"input", "output", "loss", "gradients"})
+_CALLS = frozenset({"input", "output"})
 _TRAINING = frozenset({"data", "forward", "backward", "optimizer"})
 
 
@@ -90,9 +91,31 @@ class EpochStarts:
         import numpy as np
 
         trace = self._trace
-        used = np.flatnonzero(trace.is_one_of("what", _USES) & trace.is_one_of("phase", _TRAINING))
+        training = trace.is_one_of("what", _USES) & trace.is_one_of("phase", _TRAINING)
+        used = np.flatnonzero(training & ~self._mark_probes(training))
         _, first = np.unique(trace.steps[used], return_index=True)
         return trace.steps[used[first]], used[first]
+
+    def _mark_probes(self, training: Bools) -> Bools:
+        """Calls of models in the process's first step that no step is made of.
+
+        Layers called one by one or with tensors that have no bytes, as Keras does to learn shapes: nothing
+        of that name is called in a later step.
+        """
+        import numpy as np
+
+        trace = self._trace
+        found: Bools = np.zeros(len(trace), dtype=bool)
+        calls = np.flatnonzero(training & trace.is_one_of("what", _CALLS))
+        if not len(calls) or trace.steps[calls[0]] == trace.steps[calls[-1]]:
+            return found
+        early = trace.steps[calls] == trace.steps[calls[0]]
+        words = [word.partition("(")[0] for word in trace.words("name")] + [""]  # -1: without a name
+        names = [words[code] for code in trace.codes("name")[calls].tolist()]
+        later = {name for name, first in zip(names, early.tolist(), strict=True) if not first}
+        known = np.array([name in later for name in names])
+        found[calls[early & ~(known & trace.digests[1][calls])]] = True
+        return found
 
     @cached_property
     def _batches(self) -> Ints:

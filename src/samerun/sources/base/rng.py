@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from samerun.editing.user_program import Code
 
 
+# What seeds the global generator does not reach it.
+_OWN_ADVICE = "generator.manual_seed(0)  # the generator that this line draws from"
+
+
 class Rng(Source):
     """A global generator: has a state that can be digested, captured and put back.
 
@@ -106,7 +110,7 @@ class Rng(Source):
             site = difference.origin.call_site or difference.call_site
             if difference.origin.own_generator:
                 text = f"{difference.origin.op} drew from a generator of the script's own, in another state"
-                return Evidence(self.id, Strength.PLAUSIBLE, text, site)
+                return Evidence(self.id, Strength.PLAUSIBLE, text, site, advice=_OWN_ADVICE)
             return Evidence(
                 self.id,
                 Strength.SEEN,
