@@ -48,6 +48,7 @@ def test_a_function_is_of_its_source_at_the_line_of_the_call(name: str, source: 
     node = Node(make_place("builtins.int", name), 0.0, made=UNEQUAL)
     found = explain_origins([node], str(tmp_path))
     assert [(item.source, item.call_site) for item in found.evidence] == [(source, "train.py:2")]
+    assert found.is_plain
     assert found.evidence[0].text == "`x` differs first (3 and 4), though all that the line reads is equal"
 
 
@@ -57,6 +58,7 @@ def test_what_gives_the_same_for_the_same_is_of_none(name: str, tmp_path: Path) 
     assert not [source.id for source in sources if source.gives.fullmatch(name)]
     found = explain_origins([Node(make_place(name), 0.0, made=UNEQUAL)], str(tmp_path))
     assert not found.evidence
+    assert not found.is_plain
     assert found.notes == (
         "`x` differs first (3 and 4), though all that the line reads is equal, at train.py:1; "
         "no source of the catalogue is known to give it",
@@ -77,7 +79,17 @@ def test_a_line_that_goes_through_a_set_and_one_that_reads_an_attribute_of_a_fil
     assert [item.source for item in found.evidence] == ["hash-seed", "system-reads"]
 
 
+def test_a_set_in_another_order_is_of_the_hash_seed_whatever_gave_it(tmp_path: Path) -> None:
+    a, b = b"S" + b"12345678" + b"abcdefgh", b"S" + b"12345678" + b"hgfedcba"
+    reordered = Node(make_place("pickle.load"), 0.0, made=(Differing("words", (a, b)),))
+    other = Node(make_place("pickle.load"), 0.0, made=(Differing("words", (a, b"S" + b"87654321" + b[9:])),))
+    found = explain_origins([reordered, other], str(tmp_path))
+    assert [item.source for item in found.evidence] == ["hash-seed", "input-data"]
+
+
 def test_a_generator_that_nothing_seeded_is_the_source_itself(tmp_path: Path) -> None:
     read = (Differing("numpy-global", (b"a", b"b")),)
-    found = explain_origins([Node(make_place("f"), 0.0, read, UNEQUAL, ("numpy-global",))], str(tmp_path))
+    found = explain_origins(
+        [Node(make_place("f"), 0.0, read=read, made=UNEQUAL, unseeded=("numpy-global",))], str(tmp_path)
+    )
     assert [item.source for item in found.evidence] == ["numpy-global"]

@@ -11,6 +11,7 @@ from samerun.runs.difference import Evidence, Strength
 from samerun.runs.source_lines import read_line
 from samerun.sources.base.system_value import World
 from samerun.sources.catalogue import find_sources
+from samerun.sources.hash_seed import HashSeed
 
 _SETS = frozenset(("set", "frozenset"))
 _MOST = 3  # statements that are spoken of
@@ -21,25 +22,32 @@ class Followed(NamedTuple):
 
     evidence: tuple[Evidence, ...]  # best first
     notes: tuple[str, ...]
+    is_plain: bool = False  # each of the statements calls what one source gives, and no other
 
 
 def explain_origins(origins: Sequence[Node], folder: str) -> Followed:
     """The sources that give what these statements call for; a note where none of the catalogue does."""
     evidence: list[Evidence] = []
     notes: list[str] = []
+    plain = bool(origins)
     for node in origins[:_MOST]:
         found = _explain(node, folder)
         evidence += found
+        plain = plain and len(found) == 1 and bool(_list_called(node.place))
         if not found:
             said = f"{_describe(node)}, at {node.place.site}"
             notes.append(f"{said}; no source of the catalogue is known to give it")
-    return Followed(tuple(evidence), tuple(notes))
+    return Followed(tuple(evidence), tuple(notes), plain)
 
 
 def _explain(node: Node, folder: str) -> list[Evidence]:
     if node.unseeded:
         text = "it is drawn from here in unequal states, and nothing before this line made them so"
         return [Evidence(id_, Strength.STRONG, text, node.place.site) for id_ in node.unseeded]
+    if any(item.is_reordered for item in node.made):
+        name = next(item.name for item in node.made if item.is_reordered)
+        text = f"`{name}` holds the same in both runs, and gives it in another order"
+        return [Evidence(HashSeed.id, Strength.STRONG, text, node.place.site)]
     for place in (node.place, *node.written_at):
         found = _list_called(place) or _list_read(place, folder)
         if found:
@@ -56,7 +64,7 @@ def _list_called(place: Place) -> list[tuple[str, str]]:
     return [
         (id_, f"{place.file}:{line}")
         for id_, source in find_sources().items()
-        for name, line in calls[:]
+        for name, line in calls
         if source.gives is not None and source.gives.fullmatch(name)
     ]
 

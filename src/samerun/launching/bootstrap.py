@@ -106,7 +106,7 @@ class _Process:
     def _follow_lines(self) -> None:
         from samerun.recording.lines import follow
 
-        follow.start(self._plan.run)
+        follow.start(self._plan.run, self._plan.given)
 
     def _open_journal(self) -> None:
         from samerun.recording.evidence_log import Journal

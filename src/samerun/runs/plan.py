@@ -78,6 +78,24 @@ class Replay:
 
 
 @dataclass(frozen=True)
+class Given:
+    """Numbers that a variable gets, each time that a statement has written it, in this order."""
+
+    process: tuple[str, ...]  # its place in the tree of processes
+    file: str  # as call sites have it
+    line: int
+    name: str
+    values: tuple[int | float, ...]
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Given:
+        """What a plan that was read from JSON gives."""
+        return cls(
+            tuple(value["process"]), value["file"], value["line"], value["name"], tuple(value["values"])
+        )
+
+
+@dataclass(frozen=True)
 class Plan:
     """One launched command's instructions.
 
@@ -100,6 +118,7 @@ class Plan:
     vary: Mapping[str, Any] = field(default_factory=dict)  # source id to the value that `Source.vary` gets
     replay: Replay | None = None
     lines: bool = False  # keep what the variables of the user's code hold, line by line
+    given: tuple[Given, ...] = ()  # with `lines`: what some of them get
     hash_seed: int | None = None  # what the PYTHONHASHSEED of each process is derived from; None: left alone
 
     def to_json(self) -> str:
@@ -114,10 +133,12 @@ class Plan:
         window = value.pop("window")
         probe = value.pop("probe")
         replay = value.pop("replay", None)
+        given = value.pop("given", ())
         return cls(
             **value,
             window=None if window is None else (window[0], window[1]),
             control=None if control is None else Control.from_json(control),
             probe=None if probe is None else Probe(**probe),
             replay=None if replay is None else Replay.from_json(replay),
+            given=tuple(map(Given.from_json, given)),
         )

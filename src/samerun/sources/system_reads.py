@@ -50,7 +50,7 @@ class SystemReads(World):
     words = re.compile(
         r"os\.(sysconf|(process_)?cpu_count|sched_getaffinity|times|f?statvfs|getloadavg)\(|getrusage|disk_usage"
         r"|psutil\.|getsockname|getaddrinfo|gethostbyname|mk[sd]?temp\(|TemporaryFile|TemporaryDirectory"
-        r"|get_ident|get_native_id|st_[amc]time|st_ino|get[amc]time\(|urlopen|check_output\(|\bgetoutput\(|requests\.|(?i:\brandom(blob)?\(\).*[\"'])"
+        r"|get_ident|get_native_id|st_[amc]time|st_ino|get[amc]time\(|urlopen|check_output\(|\bgetoutput\(|requests\.|[\"']/(proc|sys)/|(?i:\brandom(blob)?\(\).*[\"'])"
     )
 
     def __init__(self) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from trainer import Trainer
 
+import samerun.experiments.check.follow_values as module
 from samerun.comparing.compare_runs import compare
 from samerun.experiments.check.check import check
 from samerun.experiments.check.follow_values import follow_values
@@ -15,6 +16,8 @@ from samerun.experiments.request import Request
 from samerun.experiments.trials import Trials
 from samerun.explaining.cause import Cause, Findings
 from samerun.explaining.explained import Explained
+from samerun.explaining.followed import Followed
+from samerun.runs.difference import Evidence, Strength
 from samerun.runs.store import Run
 
 # The processor's time as the C library gives it: no source sees that call.
@@ -64,17 +67,34 @@ class Recorded(Trials):
 def follow(folder: Path, runs: list[Run], findings: Findings) -> Findings:
     trials = Recorded(Request(("python", "train.py"), folder, Trainer(folder).store))
     trials.runs = list(runs)
-    difference = compare(*runs).difference
+    difference = compare(*runs[:2]).difference
     assert difference is not None
     zoom = Zoom(Explained(difference), (runs[0].id, runs[1].id), True, None, None)
     return follow_values(trials, zoom, findings, None)
 
 
 def test_the_line_that_no_source_saw_is_a_note_with_its_values(runs: tuple[Path, list[Run]]) -> None:
-    found = follow(*runs, Findings())
+    folder, recorded = runs
+    found = follow(folder, [*recorded, recorded[1]], Findings())
     assert not found.causes
     (note,) = found.notes
     assert note.startswith("`number` differs first (") and note.endswith(NOTE.partition("),")[2])
+
+
+def test_a_run_that_goes_on_as_run_a_proves_the_line(
+    runs: tuple[Path, list[Run]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, (a, b) = runs
+    found = follow(folder, [a, b, a], Findings())
+    assert found.notes[1] == (
+        "a run in which `number` at train.py:6 got the values of run A went on as run A, bit for bit"
+    )
+    evidence = Evidence("clock", Strength.STRONG, "", "train.py:6")
+    monkeypatch.setattr(module, "explain_origins", lambda *_: Followed((evidence,), (), is_plain=True))
+    assert [cause.confirmed for cause in follow(folder, [a, b, a], Findings()).causes] == [True]
+    assert [cause.confirmed for cause in follow(folder, [a, b, b], Findings()).causes] == [False]
+    monkeypatch.setattr(module, "explain_origins", lambda *_: Followed((evidence,), (), is_plain=False))
+    assert [cause.confirmed for cause in follow(folder, [a, b, a], Findings()).causes] == [False]
 
 
 def test_a_confirmed_cause_with_a_line_costs_no_more_runs(runs: tuple[Path, list[Run]]) -> None:
@@ -100,3 +120,4 @@ def test_check_names_the_line(tmp_path: Path) -> None:
     result = check(Request((sys.executable, "train.py"), tmp_path, trainer.store))
     assert result.verdict == "differs"
     assert any(note.endswith(NOTE.partition("),")[2]) for note in result.notes)
+    assert any(note.endswith("went on as run A, bit for bit") for note in result.notes)

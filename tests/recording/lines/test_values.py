@@ -115,6 +115,15 @@ def test_nothing_is_told_of_what_would_run_code_or_has_no_value() -> None:
         assert Values().tell(value) is None
 
 
+def test_a_set_is_told_by_what_it_holds_and_then_by_its_order() -> None:
+    one, other = {8, 0}, {0, 8}  # two numbers of one place in the table: the first to come is the first
+    assert list(one) != list(other)
+    a, b, c = (Values().tell(value) for value in (one, other, {0, 9}))
+    assert isinstance(a, bytes) and isinstance(b, bytes) and isinstance(c, bytes)
+    assert a != b
+    assert a[:9] == b[:9] != c[:9]
+
+
 def test_a_list_that_holds_itself_ends() -> None:
     mine: list[object] = [1]
     mine.append(mine)

@@ -12,7 +12,10 @@ from samerun.comparing.lines.reading import Did, Frame, Place, Process, Value
 
 Pair = tuple[Value, Value]
 _SMALL = 1000  # two runs can have a pair of integers below it twice by chance
-_LONG = 9  # bytes of a digest that is of tensors, arrays or generators: recording.lines.values
+# Bytes of digests (recording.lines.values): of tensors, arrays and generators; of sets, and in these of what
+# they hold, which comes before its order.
+_LONG = 9
+_SET, _HELD = 17, 9
 
 
 class Differing(NamedTuple):
@@ -26,6 +29,14 @@ class Differing(NamedTuple):
         """Whether it holds tensors, arrays or a generator."""
         return any(type(value) is bytes and len(value) == _LONG for value in self.values)
 
+    @property
+    def is_reordered(self) -> bool:
+        """Whether it is a set that holds the same and gives it in another order."""
+        a, b = self.values
+        if not isinstance(a, bytes) or not isinstance(b, bytes) or not len(a) == len(b) == _SET:
+            return False
+        return a[:_HELD] == b[:_HELD]
+
 
 @dataclass(eq=False)
 class Node:
@@ -37,11 +48,10 @@ class Node:
 
     place: Place
     time: float  # in run A, seconds
+    process: tuple[str, ...] = ()
     read: tuple[Differing, ...] = ()  # what differs already
     made: tuple[Differing, ...] = ()  # what differs after it, and did not before
-    unseeded: tuple[
-        str, ...
-    ] = ()  # generators that it draws from, unequal before anything was seen to make them so
+    unseeded: tuple[str, ...] = ()  # generators that it draws from, and nothing was seen to make unequal
     branches: bool = False  # another statement follows it in the other run
     comes_from: list[tuple[Differing | None, Node]] = field(default_factory=list)
     written_at: tuple[Place, ...] = ()  # where what it reads was written of which nothing can be told
@@ -63,7 +73,7 @@ def find_differences(a: Iterable[Process], b: Iterable[Process]) -> list[Node]:
     pairs = [(process, there[process.place]) for process in a if process.place in there]
     walks = []
     for mine, other in pairs:
-        walk = _Walk()
+        walk = _Walk(mine.place)
         for one, two in _match(mine.roots, other.roots):
             walk.follow(one, two)
         walks.append(walk)
@@ -95,7 +105,8 @@ def _list_unequal(
 class _Walk:
     """One process of both runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, process: tuple[str, ...]) -> None:
+        self._process = process
         self.nodes: list[Node] = []
         self.first: dict[Pair, Node] = {}  # which made such a pair first
         self._latest: dict[Pair, Node] = {}
@@ -127,7 +138,8 @@ class _Walk:
         time = a.did[0].time if a.did else 0.0
         line = a.did[0].place.line if a.did else 0
         place = Place(a.file, a.function, line, (), (), (), ()) if of is None else of.place
-        self._add(Node(place, time, tuple(read), tuple(fresh), comes_from=self._find_makers(read)))
+        makers = self._find_makers(read)
+        self._add(Node(place, time, read=tuple(read), made=tuple(fresh), comes_from=makers))
 
     def _step(self, mine: Did, other: Did, written: Mapping[str, Place]) -> Node | None:
         place = mine.place
@@ -161,9 +173,9 @@ class _Walk:
         node = Node(
             place,
             mine.time,
-            tuple(read),
-            tuple(made),
-            tuple(unseeded),
+            read=tuple(read),
+            made=tuple(made),
+            unseeded=tuple(unseeded),
             comes_from=comes_from,
             written_at=tuple(untold),
         )
@@ -200,6 +212,7 @@ class _Walk:
             before = next((one for one in reversed(self.nodes) if one.holds_data or not data), None)
             if before is not None:
                 node.comes_from.append((None, before))
+        node.process = self._process
         self.nodes.append(node)
         for item in node.made:
             self._latest[item.values] = node

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import msgspec
 
 from samerun.comparing.compare_runs import compare_all, find_earliest
 from samerun.comparing.lines.differences import find_differences
+from samerun.comparing.lines.given import find_given
 from samerun.comparing.lines.origins import find_origins
 from samerun.comparing.lines.reading import read_processes
 from samerun.experiments.check.zoom import Zoom
@@ -18,10 +20,19 @@ from samerun.explaining.cause import Cause, Findings, make_cause
 from samerun.explaining.followed import Followed, explain_origins
 from samerun.launching.workspace import Workspace
 from samerun.runs.difference import Evidence, Strength
-from samerun.runs.plan import Control, Plan
+from samerun.runs.plan import Control, Given, Plan
 from samerun.runs.store import Run
 
 _MOST_RUNS = 3  # chance can make the first two agree
+
+
+class _Seen(NamedTuple):
+    """Two runs that were followed, and what they say."""
+
+    plan: Plan
+    run: Run  # the first of them
+    given: tuple[Given, ...]  # what another run needs to go on as that one; () where it is not numbers
+    followed: Followed
 
 
 def follow_values(
@@ -29,20 +40,47 @@ def follow_values(
 ) -> Findings:
     """The findings, with the lines where values first differ that the runs' difference comes from.
 
-    They come first, but after what was seen directly. A cause that is confirmed stays, and gets a line.
+    They come first, but after what was seen directly. A cause that is confirmed stays, and gets a line. Where
+    the values are numbers, a run that is given those of run A, and goes on as run A, proves the line.
     """
     confirmed = any(cause.confirmed for cause in findings.causes)
     if confirmed and all(cause.call_site for cause in findings.causes):
         return findings
-    followed = _follow(trials, closer, control, at)
+    seen = _follow(trials, closer, control, at)
+    if seen is None:
+        return findings
+    evidence, notes, plain = seen.followed
     if confirmed:
-        return replace(findings, causes=_add_lines(findings.causes, followed.evidence))
+        return replace(findings, causes=_add_lines(findings.causes, evidence))
     ruled_out = {cause.source for cause in findings.ruled_out}
-    found = [item for item in followed.evidence if item.source not in ruled_out]
+    found = [item for item in evidence if item.source not in ruled_out]
     best = closer.explained.best
-    seen = best is not None and best.strength >= Strength.SEEN
-    causes = _put_seen_first(findings.causes, found) if seen else _put_found_first(findings.causes, found)
-    return replace(findings, causes=causes, notes=(*findings.notes, *followed.notes))
+    if best is not None and best.strength >= Strength.SEEN:
+        return replace(findings, causes=_put_seen_first(findings.causes, found), notes=findings.notes + notes)
+    proved = bool(seen.given) and _goes_on_alike(trials, seen, at)
+    if proved:
+        notes += (_describe_proof(seen),)
+    causes = _put_found_first(findings.causes, found)
+    if proved and plain and len(found) == len(evidence):
+        held = {item.source for item in found}
+        causes = tuple(
+            replace(cause, confirmed=True, replayed=True, together=len(held) > 1)
+            for cause in causes
+            if cause.source in held
+        )
+    return replace(findings, causes=causes, notes=findings.notes + notes)
+
+
+def _describe_proof(seen: _Seen) -> str:
+    lines = " and ".join(f"`{given.name}` at {given.file}:{given.line}" for given in seen.given)
+    return f"a run in which {lines} got the values of run A went on as run A, bit for bit"
+
+
+def _goes_on_alike(trials: Trials, seen: _Seen, at: Workspace | None) -> bool:
+    """Whether a run that is given the first run's values is that run again."""
+    plan = replace(seen.plan, given=seen.given)
+    pair = [seen.run, *trials.record("giving a run the values of the first", 1, plan, at)]
+    return trials.judge(pair, weigh(pair, compare_all(pair))).verdict == "same"
 
 
 def _put_found_first(causes: tuple[Cause, ...], found: list[Evidence]) -> tuple[Cause, ...]:
@@ -65,20 +103,23 @@ def _add_lines(causes: Sequence[Cause], found: Sequence[Evidence]) -> tuple[Caus
     )
 
 
-def _follow(trials: Trials, closer: Zoom, control: Control | None, at: Workspace | None) -> Followed:
+def _follow(trials: Trials, closer: Zoom, control: Control | None, at: Workspace | None) -> _Seen | None:
+    """Two runs that differ, followed; None where they agree each time, or nothing can be followed."""
     plan = Plan(lines=True, stop_after=closer.stop_after, control=control)
     runs: list[Run] = []
     while len(runs) < _MOST_RUNS:
         runs += trials.record("following the values of variables", 1 if runs else 2, plan, at)
         comparisons = weigh(runs, compare_all(runs))
         parted = find_earliest(comparisons)
-        if parted is None:
+        difference = None if parted is None else comparisons[parted].difference
+        if parted is None or difference is None:
             continue
-        difference = comparisons[parted].difference
-        assert difference is not None
         try:
-            nodes = find_differences(*(read_processes(run.path) for run in (runs[0], runs[parted + 1])))
+            mine, other = read_processes(runs[0].path), read_processes(runs[parted + 1].path)
         except (OSError, msgspec.MsgspecError):
-            break
-        return explain_origins(find_origins(nodes, difference), str(trials.request.folder))
-    return Followed((), ())
+            return None
+        nodes = find_differences(mine, other)
+        origins = find_origins(nodes, difference)
+        followed = explain_origins(origins, str(trials.request.folder))
+        return _Seen(plan, runs[0], find_given(origins, nodes, mine), followed)
+    return None

@@ -159,6 +159,9 @@ class Search:
             with self._settled.prepared() as prepared:
                 control = self._settled.control()
                 findings = follow_values(self._trials, closer, findings, control, prepared.at)
+            # No run to the end proves it yet, as one does each confirmed cause of a diagnosis.
+            causes = tuple(replace(cause, confirmed=False, replayed=False) for cause in findings.causes)
+            findings = replace(findings, causes=causes)
         difference = self._last = closer.difference
         seen = tuple(self._trials.recorded[run] for run in closer.pair)
         confirmed = tuple(cause for cause in findings.causes if cause.confirmed)

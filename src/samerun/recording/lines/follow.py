@@ -7,13 +7,14 @@ variables are found in the frames, and attributes in the dictionaries of their o
 from __future__ import annotations
 
 import builtins
+import ctypes
 import itertools
 import linecache
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -22,6 +23,7 @@ import msgspec
 from samerun import callsite, lineage
 from samerun.recording.lines.statements import Statement, find_statements
 from samerun.recording.lines.values import GENERATOR, Value, Values
+from samerun.runs.plan import Given
 from samerun.sources.base.rng import Rng
 from samerun.sources.base.torch_rng import TorchRng
 from samerun.sources.catalogue import find_sources
@@ -39,9 +41,12 @@ _clock = time.perf_counter  # taken now: a script may replace it
 Trace = Callable[[FrameType, str, Any], Any]
 
 
-def start(run: str) -> None:
-    """Follow this process, its threads and its forks from here on; `run` is the run's folder."""
-    follower = _Follower(run)
+def start(run: str, given: Sequence[Given] = ()) -> None:
+    """Follow this process, its threads and its forks from here on; `run` is the run's folder.
+
+    What is `given` is written into the variables of that name, where they hold a number of that type.
+    """
+    follower = _Follower(run, given)
     os.register_at_fork(after_in_child=follower.open)
     threading.settrace(follower.enter)
     sys.settrace(follower.enter)
@@ -50,8 +55,10 @@ def start(run: str) -> None:
 class _Follower:
     """Where the events of one process go."""
 
-    def __init__(self, run: str) -> None:
+    def __init__(self, run: str, given: Sequence[Given]) -> None:
         self.values = Values()
+        self.given: dict[tuple[str, int], list[tuple[str, Iterator[int | float]]]] = {}
+        self._all_given = given
         self._generators: list[Rng] = []
         self._run = run
         self._codes: dict[int, _Code | None] = {}  # by the code's id: its hash is that of all it holds
@@ -66,6 +73,11 @@ class _Follower:
         self._left = _MOST_EVENTS
         self._spent = 0.0
         self._fd = -1
+        place = tuple(map(str, lineage.get_path()))
+        self.given.clear()
+        for one in self._all_given:
+            if one.process == place:
+                self.given.setdefault((one.file, one.line), []).append((one.name, iter(one.values)))
         try:
             name = f"{self._run}/{PREFIX}{os.getpid()}"
             self._fd = os.open(name, os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -155,7 +167,7 @@ class _Code:
         code = frame.f_code
         self.number = number
         site, line = callsite.call_site(frame).rsplit(":", 1)
-        self._shown, self._name = site, code.co_name
+        self.shown, self._name = site, code.co_name
         self.arguments = code.co_varnames[
             : code.co_argcount
             + code.co_kwonlyargcount
@@ -172,7 +184,7 @@ class _Code:
 
     def describe(self) -> list[Any]:
         """What one needs to know of it, to read its calls."""
-        return ["function", self.number, self._shown, self._name, list(self.arguments)]
+        return ["function", self.number, self.shown, self._name, list(self.arguments)]
 
     def find(self, line: int) -> Statement | None:
         """The statement at a line."""
@@ -241,6 +253,8 @@ class _Frame:
         statement = self._statement
         if statement is None:
             return
+        if self._follower.given:
+            self._give(frame, statement)
         after, drawn = None, {}
         if self._before is not None:
             after = self._tell(frame, (*statement.reads, *statement.writes))
@@ -257,6 +271,15 @@ class _Frame:
         self._follower.write(event)
         self._statement = None
 
+    def _give(self, frame: FrameType, statement: Statement) -> None:
+        """Write what is given into the variables, where they hold such a number."""
+        line = statement.line + self._code.below
+        for name, values in self._follower.given.get((self._code.shown, line), ()):
+            value = next(values, None)
+            if value is not None and type(frame.f_locals.get(name)) is type(value):
+                frame.f_locals[name] = value
+                _write_back(frame)
+
     def _tell(self, frame: FrameType, names: tuple[str, ...]) -> list[Value]:
         values = self._follower.values
         return [values.tell(_find(frame, name)) if name else None for name in names]
@@ -268,6 +291,12 @@ class _Frame:
         loops = [type(_find(frame, name)).__name__ for name in statement.loops]
         names = [list(statement.reads), list(statement.writes)]
         return ["statement", self._code.number, statement.line, statement.line + below, *names, calls, loops]
+
+
+def _write_back(frame: FrameType) -> None:
+    """Before Python 3.13 `f_locals` of a function is a copy, written back when asked for."""
+    if sys.version_info < (3, 13):
+        ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
 
 
 def _find(frame: FrameType, dotted: str) -> object:

@@ -40,11 +40,13 @@ _TEXTS = (  # what its `repr` tells whole
     pathlib.PosixPath,
     pathlib.PurePosixPath,
 )
-_SEQUENCES: tuple[Any, ...] = (list, tuple, set, frozenset, deque)
+_SEQUENCES: tuple[Any, ...] = (list, tuple, deque)
+_SETS: tuple[Any, ...] = (set, frozenset)
 _MAPPINGS: tuple[Any, ...] = (dict, types.MappingProxyType)
 # What says nothing by its attributes, or too much.
 _OPAQUE = (type, types.ModuleType, types.FunctionType, types.MethodType, types.GeneratorType, types.FrameType)
-TENSOR, GENERATOR = b"T", b"G"  # how the digests begin of what holds tensors, and of generators
+# How the digests begin of what holds tensors, of generators, and of sets.
+TENSOR, GENERATOR, SET = b"T", b"G", b"S"
 
 
 class Values:
@@ -77,6 +79,9 @@ class Values:
         for base in _SEQUENCES:
             if issubclass(kind, base):  # by its base's own methods: those of a subclass are the user's code
                 return self._tell_parts(kind.__name__, base.__len__(value), base.__iter__(value), depth)
+        for base in _SETS:
+            if issubclass(kind, base):
+                return self._tell_set(list(base.__iter__(value)), depth)
         for base in _MAPPINGS:
             if issubclass(kind, base):
                 return self._tell_parts(kind.__name__, base.__len__(value), _flatten(base, value), depth)
@@ -93,6 +98,14 @@ class Values:
                 mark = mark or told[:1]
             hashed.update(repr(told).encode())
         return mark + hashed.digest()
+
+    def _tell_set(self, parts: list[Any], depth: int) -> Value:
+        """What it holds, then in which order it gives that: runs can differ in the second alone."""
+        self._left -= len(parts)
+        if self._left < 0:
+            return None
+        told = [repr(self._tell(part, depth + 1)).encode() for part in parts]
+        return SET + _shorten(b" ".join(sorted(told))) + _shorten(b" ".join(told))
 
     def _tell_other(self, value: Any, kind: type, depth: int) -> Value:
         library = kind.__module__.partition(".")[0]
