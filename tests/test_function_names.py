@@ -11,33 +11,36 @@ MOST = 0.02  # of all module-level functions
 # The first word of a name: a verb of the list, which grows with the names, or that of a question.
 _VERBS = """
     act add admit adopt advise aim align answer append apply arrange ask assert assign attach audit
-    average avoid become begin bind blend bring broadcast build call cancel capture carry change check
-    choose claim classify clean clear clip clone close coarsen collect colour combine come compare
-    compile complain complete compute confirm connect convert copy count cover create cut decide decode
-    deduplicate demand derive describe detach diagnose diff digest direct disable discard dispatch
-    distribute divert divide do drain draw dress drop duplicate edit embed encode end ensure escape
-    estimate examine excerpt exclude expand explain extend extract fail fetch fill filter finalise find
-    finish fit fix flatten flip flush fold follow forget fork form format frame free gather get give go
-    group guard guess hand handle hash hide highlight hint hold identify ignore import index infer
-    insert inspect install intersect join judge keep key knock know label launch lead learn leave let
-    limit list load locate lock look lower make map mark mask match may measure meet memorise mend merge
-    mix move multiply name narrow normalise note number observe offer open operate order overlap own
-    pack pad pair parse part pass patch permute perturb pick place plan point pop predict prefix prepare
-    price print probe process project propagate prune pull put quote raise rank_all read rebuild recall
-    receive recognise record reduce reflect refuse register release remember remove rename render
-    renumber reorder repeat replace replay replicate report request require rerun resample reseed reset
+    average avoid become begin bind bisect blend bring broadcast build call cancel capture carry
+    change check choose claim classify clean clear clip clone close coarsen collect colour combine
+    come compare compile complain complete compute confirm connect convert copy count cover create
+    cut decide decode deduplicate demand derive describe detach diagnose diff digest direct disable
+    discard dispatch distribute divert divide do drain draw dress drop duplicate edit embed encode
+    end ensure escape estimate examine excerpt exclude expand explain export extend extract fail
+    fetch fill filter finalise find finish fit fix flatten flip flush fold follow forget fork form
+    format frame free gather get give go group guard guess hand handle hash hide highlight hint hold
+    identify ignore import index infer insert inspect install intersect join judge keep key knock
+    know label launch lead learn leave let limit link list load locate lock log look lower make map
+    mark mask match may measure meet memorise mend merge mix move multiply name narrow normalise
+    note number observe offer open operate order overlap own pack pad pair parse part pass patch
+    permute perturb pick place plan point pop predict prefix prepare price print probe process
+    project propagate prune pull put qualify quote raise rank_all reach read rebuild recall receive
+    recognise record reduce reflect refuse register release remember remove rename render renumber
+    reorder repeat replace replay replicate report request require rerun resample reseed reset
     reshape resolve restore resume return revert rewrite round route run sample save say scale scan
-    score seal search see seed select send set share shift shorten show shuffle sign silence sketch skip
-    slice sort spawn spell split spread stack stand start step stop store stream_out stride strip study
-    style subtract suggest sum summarise swap switch sync tag take tell test thin time trace track train
-    transform translate trust try undo unfreeze uninstall unpack unravel unroll unwrap update validate
-    vary verify view wait walk warn watch weigh wrap write zero zoom
+    score seal search see seed select send separate set share shift shorten show shuffle sign
+    silence sketch skip slice sort spawn spell split spread stack stand start step stop store
+    stream_out stride strip study style subtract suggest sum summarise swap switch sync tag take
+    tell temper test thin time trace track train transform translate trust try undo unfreeze
+    uninstall unpack unravel unroll unwrap update validate vary verify view wait walk warn watch
+    weigh wrap write zero zoom
 """
 _QUESTIONS = """
-    are augments began begins belongs binds brings can cannot cleans did differs does draws ends finds
-    forks had hands has hashes holds is keeps keys lacks lists lives makes may must names needed needs
-    only owns points pops prepares reads returns seeds shares should shows stands starts takes trains
-    uses waits was were works writes
+    acts appends are augments began begins belongs binds brings can cannot cleans decides did
+    differs does draws ends finds forks gives goes had hands has hashes holds is keeps keys lacks
+    lies lists lives loses makes may must names needed needs only owns passes points pops prepares
+    reads returns seeds shares should shows stands starts takes trains uses waits was were works
+    writes
 """
 # Words of the field that are public, and `main`.
 _OF_THE_FIELD = """
