@@ -30,7 +30,7 @@ def grid(workers: tuple[int, ...], starts: tuple[str, ...]) -> Grid:
 
 
 NO_WORKERS: Grid = [{"num_workers": 0}]
-QUICK = [*NO_WORKERS, *grid((1, 2, 4), ("fork",)), *grid((2,), ("spawn",))[1:3]]
+QUICK = [*NO_WORKERS, *grid((1, 2, 4), ("fork",)), *grid((2,), ("spawn",))[2:3]]
 FULL = [*NO_WORKERS, *grid((1, 2, 4), ("fork", "spawn")), *grid((2,), ("forkserver",))]
 
 
@@ -63,7 +63,7 @@ def test_workers_in_full(alone: Any, config: dict[str, Any]) -> None:
     assert samples.load({"world_size": 1, "rank": 0, **config}) == alone
 
 
-@pytest.mark.parametrize("world_size", [2, 4])
+@pytest.mark.parametrize("world_size", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_ranks(alone: Any, world_size: int, tmp_path: Path) -> None:
     some = [*NO_WORKERS, *grid((2,), ("fork",))[:: 5 - world_size]]
     for loaded in _by_ranks(world_size, some, tmp_path):
