@@ -44,7 +44,8 @@ def follow_values(
     the values are numbers, a run that is given those of run A, and goes on as run A, proves the line.
     """
     confirmed = any(cause.confirmed for cause in findings.causes)
-    if confirmed and all(cause.call_site for cause in findings.causes):
+    was_seen = not confirmed and _is_seen(closer.explained.best)
+    if (confirmed or was_seen) and findings.causes and all(cause.call_site for cause in findings.causes):
         return findings
     seen = _follow(trials, closer, control, at)
     if seen is None:
@@ -54,8 +55,7 @@ def follow_values(
         return replace(findings, causes=_add_lines(findings.causes, evidence))
     ruled_out = {cause.source for cause in findings.ruled_out}
     found = [item for item in evidence if item.source not in ruled_out]
-    best = closer.explained.best
-    if best is not None and best.strength >= Strength.SEEN:
+    if was_seen:
         return replace(findings, causes=_put_seen_first(findings.causes, found), notes=findings.notes + notes)
     proved = bool(seen.given) and _goes_on_alike(trials, seen, at)
     if proved:
@@ -69,6 +69,11 @@ def follow_values(
             if cause.source in held
         )
     return replace(findings, causes=causes, notes=findings.notes + notes)
+
+
+def _is_seen(best: Evidence | None) -> bool:
+    """Whether the reason was seen, or is one that nothing holds: a timer that the script sets, say."""
+    return best is not None and (best.strength >= Strength.SEEN or best.beyond_control)
 
 
 def _describe_proof(seen: _Seen) -> str:
