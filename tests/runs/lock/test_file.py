@@ -53,6 +53,7 @@ LOCK = Lock(
     limit=90,
     beside=True,
     left_out=("draws",),
+    counts={"python-random": 12},
 )
 TEXT = format_lock(LOCK)
 
@@ -130,6 +131,9 @@ def test_another_version_is_refused_by_name(tmp_path: Path, old: str, new: str) 
         ("[environment.1234abcd]\n", "[environment.1234abcd.more]\n"),
         ("0x1.4000000000000p+1", "one"),
         ("0x1.4000000000000p+1", "0x1p+99999999"),
+        ("0x1.999999999999ap-4", "many"),
+        ("python-random = 12", "python-random = -1"),
+        ("python-random = 12", 'python-random = "\\u001b[31m"'),
         ('commit = "c', 'commit = "--output=x'),
         ('run = "2', "run = 2 #"),
     ],
