@@ -1,6 +1,6 @@
 """A segment of a locked run: a command goes on from a checkpoint, and gives the steps that follow it.
 
-Where it goes on is told by the weights before its first step: they are those that the lock, or its leaves,
+Where it goes on shows in the weights before its first step: they are those that the lock, or its leaves,
 have after some step. From there on its steps are counted as the locked run counts them.
 """
 
@@ -43,10 +43,9 @@ def find_segment(observed: Observed, held: Held, checkpoint: Path) -> Segment | 
     known = {step.at: step.digests.get(_WEIGHTS) for step in held.steps}
     starting = list_starting_weights(read(observed.run))
     found = [at + 1 for at, digest in known.items() if digest in starting]
-    after_one = observed.leaves.digests.get((0, _WEIGHTS))  # where it restored them later than was seen
     if not found:  # it restored them later than they were seen
         after_one = observed.leaves.digests.get((0, _WEIGHTS))
-        found = [at for at, digest in known.items() if digest == after_one is not None]
+        found = [at for at, digest in known.items() if after_one is not None and digest == after_one]
     if not found:
         return _explain_not_found(observed, held)
     if found == [0]:
