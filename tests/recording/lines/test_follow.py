@@ -44,7 +44,7 @@ def test_a_statement_has_what_was_there_before_it_and_after_it(tmp_path: Path) -
     assert assigned.after is not None
     assert assigned.after[0] == 3
     calls = did_at(process, 9)
-    assert [did.before for did in calls] == [[3, 0], [3, 1]]
+    assert [did.before for did in calls] == [[None, 3, 0], [None, 3, 1]]  # a function is nothing to tell
     assert [did.after and did.after[-1] for did in calls] == [6, 8]
     assert [[frame.given for frame in did.calls] for did in calls] == [[[3]], [[4]]]
     assert [did.returned for did in did_at(process, 4)] == [6, 8]

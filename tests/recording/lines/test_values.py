@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import random
 import types
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,7 @@ PAIRS: list[tuple[object, object]] = [
     (["x"] * 3000, ["x"] * 2999 + ["y"]),
     (Box(1), Box(2)),
     (2**70, 2**70 + 1),
+    (deque([1], maxlen=2), deque([1], maxlen=3)),
     (np.arange(4.0), flip(np.arange(4.0))),
     (torch.arange(4.0), torch.from_numpy(flip(np.arange(4.0)))),
     (np.float64(1.0), np.float64(1.5)),

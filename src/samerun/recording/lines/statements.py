@@ -92,6 +92,7 @@ class _Head(ast.NodeVisitor):
         line = function.end_lineno or node.lineno
         if name is not None:
             self._calls.append(Call(name, line))
+            self._add(self._reads, function)  # a model that is called is read
         if isinstance(function, ast.Attribute):
             if name is None:
                 self._calls.append(Call(f".{function.attr}", line))

@@ -78,7 +78,8 @@ class Values:
             return None
         for base in _SEQUENCES:
             if issubclass(kind, base):  # by its base's own methods: those of a subclass are the user's code
-                return self._tell_parts(kind.__name__, base.__len__(value), base.__iter__(value), depth)
+                name = f"{kind.__name__} {deque.maxlen.__get__(value)}" if base is deque else kind.__name__
+                return self._tell_parts(name, base.__len__(value), base.__iter__(value), depth)
         for base in _SETS:
             if issubclass(kind, base):
                 return self._tell_set(list(base.__iter__(value)), depth)
