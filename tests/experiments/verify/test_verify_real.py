@@ -154,7 +154,7 @@ def test_a_segment_from_a_checkpoint_is_the_locked_one_if_the_checkpoint_holds_a
     assert (result["verdict"], result["first_step"], result["steps"]) == ("same", 4, 8)
     (tmp_path / "train.py").write_text(RESUMED.replace('torch.set_rng_state(kept["rng"]); ', ""))
     result = verify(tmp_path, 1, *words)
-    assert result["moved"][0]["step"] == 4 and result["moved"][0]["quantity"] == "loss"
+    assert (result["moved"][0]["step"], result["moved"][0]["quantity"]) == (4, "inputs")  # which it draws
 
 
 def test_a_training_that_no_longer_repeats_says_so_and_why(tmp_path: Path) -> None:
