@@ -51,6 +51,20 @@ def test_a_difference_fails_the_step_at_its_line(tmp_path: Path) -> None:
     assert (tmp_path / "summary.md").read_text().startswith("### ✗ differs\n")
 
 
+@pytest.mark.slow
+def test_a_lock_is_verified_and_a_change_fails_the_step(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAINING)
+    command = [sys.executable, "-m", "samerun", "lock", "--", "python", "train.py", "once"]
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    subprocess.run(command, cwd=tmp_path, env={**os.environ, "PATH": path}, check=True, timeout=300)
+    done = act(tmp_path, VERB="verify", OPTIONS="", COMMAND="")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (tmp_path / "train.py").write_text(TRAINING.replace("0.1", "0.2"))
+    done = act(tmp_path, VERB="verify", OPTIONS="--no-confirm", COMMAND="")
+    assert done.returncode == 1
+    assert "train.py" in (tmp_path / "summary.md").read_text()
+
+
 def test_verify_needs_no_command(tmp_path: Path) -> None:
     done = act(tmp_path, VERB="verify", OPTIONS="--static", COMMAND="")
     assert done.returncode == 2 and "samerun.lock" in done.stderr
