@@ -33,7 +33,7 @@ def make_place(*names: str, line: int = 1, loops: tuple[str, ...] = ()) -> Place
         ("subprocess.check_output", "system-reads"),
         ("queue.Queue.get", "worker-arrival"),
         ("concurrent.futures._base.as_completed", "worker-arrival"),
-        ("polars.dataframe.frame.DataFrame.group_by", "thread-scheduling"),
+        ("polars.dataframe.frame.DataFrame.group_by", "worker-arrival"),
         ("json.load", "input-data"),
         (".read_text", "input-data"),
         ("random.shuffle", "python-random"),
@@ -49,10 +49,16 @@ def test_a_function_is_of_its_source_at_the_line_of_the_call(name: str, source: 
     found = explain_origins([node], str(tmp_path))
     assert [(item.source, item.call_site) for item in found.evidence] == [(source, "train.py:2")]
     assert found.is_plain
+
+
+def test_the_values_are_shown_where_they_are_numbers(tmp_path: Path) -> None:
+    found = explain_origins([Node(make_place("time.time"), 0.0, made=UNEQUAL)], str(tmp_path))
     assert found.evidence[0].text == "`x` differs first (3 and 4), though all that the line reads is equal"
 
 
-@pytest.mark.parametrize("name", ["builtins.dict.get", "builtins.int", "torch.manual_seed", "os.path.join"])
+@pytest.mark.parametrize(
+    "name", ["builtins.dict.get", "builtins.int", "builtins.str", "torch.manual_seed", "os.path.join"]
+)
 def test_what_gives_the_same_for_the_same_is_of_none(name: str, tmp_path: Path) -> None:
     sources = [source for source in find_sources().values() if source.gives is not None]
     assert not [source.id for source in sources if source.gives.fullmatch(name)]
@@ -63,6 +69,13 @@ def test_what_gives_the_same_for_the_same_is_of_none(name: str, tmp_path: Path) 
         "`x` differs first (3 and 4), though all that the line reads is equal, at train.py:1; "
         "no source of the catalogue is known to give it",
     )
+
+
+@pytest.mark.parametrize(("name", "calls"), [("x", "secrets.randbelow"), ("api_key", "f")])
+def test_a_number_that_may_be_a_secret_is_not_shown(name: str, calls: str, tmp_path: Path) -> None:
+    node = Node(make_place(calls), 0.0, made=(Differing(name, (1234, 5678)),))
+    found = explain_origins([node], str(tmp_path))
+    assert "1234" not in str(found) and name in str(found)
 
 
 def test_what_gave_the_object_that_is_read_is_named_where_that_was_made(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from samerun.comparing.lines.differences import RETURNED, Node
-from samerun.comparing.lines.reading import Place, Value
+from samerun.comparing.lines.reading import Place
 from samerun.runs.difference import Evidence, Strength
+from samerun.runs.followed import Value, is_number, is_reordered
 from samerun.runs.source_lines import read_line
 from samerun.sources.base.system_value import World
 from samerun.sources.catalogue import find_sources
@@ -44,9 +45,9 @@ def _explain(node: Node, folder: str) -> list[Evidence]:
     if node.unseeded:
         text = "it is drawn from here in unequal states, and nothing before this line made them so"
         return [Evidence(id_, Strength.STRONG, text, node.place.site) for id_ in node.unseeded]
-    if any(item.is_reordered for item in node.made):
-        name = next(item.name for item in node.made if item.is_reordered)
-        text = f"`{name}` holds the same in both runs, and gives it in another order"
+    reordered = next((item.name for item in node.made if is_reordered(*item.values)), None)
+    if reordered is not None:
+        text = f"`{reordered}` holds the same in both runs, and gives it in another order"
         return [Evidence(HashSeed.id, Strength.STRONG, text, node.place.site)]
     for place in (node.place, *node.written_at):
         found = _list_called(place) or _list_read(place, folder)
@@ -84,13 +85,10 @@ def _describe(node: Node) -> str:
         return "the runs go on with other statements from here, though all that this one reads is equal"
     first = node.made[0]
     name = first.name if first.name == RETURNED else f"`{first.name}`"
-    values = " and ".join(map(_show, first.values)) if all(map(_is_number, first.values)) else ""
+    shown = all(map(is_number, first.values)) and not node.is_secret
+    values = " and ".join(map(_show, first.values)) if shown else ""
     held = f" ({values})" if values else ""
     return f"{name} differs first{held}, though all that the line reads is equal"
-
-
-def _is_number(value: Value) -> bool:
-    return isinstance(value, (int, float))
 
 
 def _show(value: Value) -> str:

@@ -30,7 +30,7 @@ class MemoryAddress(Source):
     """`id(x)`, `data_ptr()`, objects hashed by where they lie, and texts that hold an address."""
 
     id = "memory-address"
-    gives = re.compile(r"builtins\.(id|hash|repr|str|format)|hashlib\..*|.*\.(data_ptr|__hash__)")
+    gives = re.compile(r"builtins\.(id|hash)|.*\.(data_ptr|__hash__)")
     summary = "an order or a value that comes from where objects lie in memory"
     advice = "sort by a name instead of id(), and give objects in sets their own __hash__ and __eq__"
     kind = Kind.MEMORY

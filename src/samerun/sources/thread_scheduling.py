@@ -45,7 +45,7 @@ class ThreadScheduling(Source):
 
     id = "thread-scheduling"
     gives = re.compile(
-        r"threading\.(Thread|Event|Condition|Barrier|Semaphore|Timer).*|polars\..*\.(group_by|unique|join)"
+        r"threading\.(Thread|Event|Condition|Barrier|Semaphore|Timer).*"
         r"|((threading|_thread|concurrent)\..*)?\.(is_alive|is_set|locked|done)"
     )
     summary = "several threads or processes ran, and which comes first is not fixed"

@@ -32,7 +32,7 @@ class WorkerArrival(Source):
     id = "worker-arrival"
     gives = re.compile(
         r"(_?queue|concurrent|asyncio|select|selectors|zmq|_?multiprocessing|torch\.multiprocessing)\.(?!process\.current).*"
-        r"|\.(imap_unordered|as_completed|wait|get|get_nowait|recv|recv_bytes|result)"
+        r"|\.(imap_unordered|as_completed|wait|get|get_nowait|recv|recv_bytes|result)|polars\..*\.(group_by|unique)"
     )
     summary = "batches or results of a pool are taken in the order in which workers happen to finish them"
     advice = "DataLoader(…, in_order=True); pool.imap, or the list of futures itself, instead of as_completed"

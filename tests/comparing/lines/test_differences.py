@@ -11,12 +11,12 @@ from followed import compare, follow
 from samerun.comparing.lines.differences import Node
 from samerun.comparing.lines.origins import find_origins
 from samerun.comparing.lines.reading import read_processes
-from samerun.runs.difference import Difference
+from samerun.runs.difference import Difference, Kind
 
 
-def list_origins(nodes: list[Node], line: int | None = None, kind: str = "value") -> list[int]:
+def list_origins(nodes: list[Node], line: int | None = None, kind: Kind = "value") -> list[int]:
     site = None if line is None else f"train.py:{line}"
-    difference = Difference(0, "forward", "loss", kind=kind, call_site=site)  # type: ignore[arg-type]
+    difference = Difference(0, "forward", "loss", kind=kind, call_site=site)
     return [node.place.line for node in find_origins(nodes, difference)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from followed import follow
@@ -56,6 +57,14 @@ def test_another_process_is_given_nothing(tmp_path: Path) -> None:
     text = "x = 1\nopen('said', 'w').write(str(x))\n"
     follow(tmp_path, text, given=[Given(("fork", "0"), "train.py", 1, "x", (7,))])
     assert (tmp_path / "said").read_text() == "1"
+
+
+def test_a_secret_is_not_given(tmp_path: Path) -> None:
+    text = "import os\ndef f():\n    return 5000 + int(os.environ['UNEQUAL'])\n{} = f()\nloss = {} / 2\n"
+    assert find(tmp_path, text.format("size", "size")) != ()
+    for run in tmp_path.glob("run *"):
+        shutil.rmtree(run)
+    assert find(tmp_path, text.format("password", "password")) == ()
 
 
 def test_what_is_no_number_is_not_given(tmp_path: Path) -> None:

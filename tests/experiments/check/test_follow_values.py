@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from trainer import Trainer
@@ -15,9 +16,12 @@ from samerun.experiments.check.zoom import Zoom
 from samerun.experiments.request import Request
 from samerun.experiments.trials import Trials
 from samerun.explaining.cause import Cause, Findings
+from samerun.explaining.confirm import SURE
 from samerun.explaining.explained import Explained
 from samerun.explaining.followed import Followed
+from samerun.launching.workspace import Workspace
 from samerun.runs.difference import Evidence, Strength
+from samerun.runs.plan import Given, Plan
 from samerun.runs.store import Run
 
 # The processor's time as the C library gives it: no source sees that call.
@@ -52,25 +56,47 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Run]]:
     folder = tmp_path_factory.mktemp("followed")
     trainer = Trainer(folder)
     trainer.script(SCRIPT)
-    return folder, [trainer.record("train.py", lines=True) for _ in range(2)]
+    made = [trainer.record("train.py", lines=True) for _ in range(2)]
+    _FILES.update((path, path.read_bytes()) for run in made for path in run.path.glob("lines.*"))
+    return folder, made
 
 
 class Recorded(Trials):
-    """Gives runs that are there already."""
+    """Gives runs that are there already, with what was followed of them."""
 
     runs: list[Run]
+    places: list[Workspace | None]
 
-    def record(self, stage: str, count: int, *_: object, **__: object) -> list[Run]:
-        return [self.runs.pop(0) for _ in range(count)]
+    def record(self, stage: str, count: int, plan: Plan, at: Workspace | None = None) -> list[Run]:
+        self.places += [at] * count
+        return [_put_back(self.runs.pop(0)) for _ in range(count)]
 
 
-def follow(folder: Path, runs: list[Run], findings: Findings) -> Findings:
+_FILES: dict[Path, bytes] = {}
+
+
+def _put_back(run: Run) -> Run:
+    for path, data in _FILES.items():
+        if path.parent == run.path:
+            path.write_bytes(data)
+    return run
+
+
+def follow(
+    folder: Path, runs: list[Run], findings: Findings, *, spent: int = 3, evidence: tuple[Evidence, ...] = ()
+) -> Findings:
+    """What is found with these runs, of which so many are asked for."""
     trials = Recorded(Request(("python", "train.py"), folder, Trainer(folder).store))
-    trials.runs = list(runs)
+    trials.runs, trials.places = list(runs), []
     difference = compare(*runs[:2]).difference
     assert difference is not None
     zoom = Zoom(Explained(difference), (runs[0].id, runs[1].id), True, None, None)
-    return follow_values(trials, zoom, findings, None)
+    with patch("samerun.explaining.explained.explain", lambda _: (list(evidence), [])):
+        found = follow_values(trials, zoom, findings, None)
+    assert len(trials.places) == spent
+    assert all(at is not None and at.fresh for at in trials.places[2:])  # none writes what run A wrote
+    assert not spent or not list(folder.glob(".samerun/runs/*/lines.*"))
+    return found
 
 
 def test_the_line_that_no_source_saw_is_a_note_with_its_values(runs: tuple[Path, list[Run]]) -> None:
@@ -97,10 +123,35 @@ def test_a_run_that_goes_on_as_run_a_proves_the_line(
     assert [cause.confirmed for cause in follow(folder, [a, b, a], Findings()).causes] == [False]
 
 
+def test_beside_a_race_as_many_runs_must_agree_as_for_any_cause(
+    runs: tuple[Path, list[Run]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, (a, b) = runs
+    evidence = Evidence("clock", Strength.STRONG, "", "train.py:6")
+    monkeypatch.setattr(module, "explain_origins", lambda *_: Followed((evidence,), (), is_plain=True))
+    race = (Evidence("thread-scheduling", Strength.FAIR, "", "train.py:1"),)
+    found = follow(folder, [a, b, *[a] * (SURE - 1)], Findings(), spent=SURE + 1, evidence=race)
+    assert [cause.confirmed for cause in found.causes] == [True]
+    found = follow(folder, [a, b, a, a, b, a, a], Findings(), spent=5, evidence=race)
+    assert [cause.confirmed for cause in found.causes] == [False]
+
+
+def test_of_several_values_given_together_none_is_confirmed(
+    runs: tuple[Path, list[Run]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, (a, b) = runs
+    evidence = Evidence("clock", Strength.STRONG, "", "train.py:6")
+    monkeypatch.setattr(module, "explain_origins", lambda *_: Followed((evidence,), (), is_plain=True))
+    one = Given((), "train.py", 6, "number", (1,))
+    monkeypatch.setattr(module, "find_given", lambda *_: (one, one))
+    assert [cause.confirmed for cause in follow(folder, [a, b, a], Findings()).causes] == [False]
+
+
 def test_a_confirmed_cause_with_a_line_costs_no_more_runs(runs: tuple[Path, list[Run]]) -> None:
     cause = Cause("torch-cpu", True, "", "", "train.py:3")
     findings = Findings((cause,))
-    assert follow_values(None, None, findings, None) is findings  # type: ignore[arg-type]
+    folder, (a, b) = runs
+    assert follow(folder, [a, b], findings, spent=0) is findings
 
 
 def test_following_moves_no_bit(tmp_path: Path) -> None:

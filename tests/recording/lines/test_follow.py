@@ -97,8 +97,8 @@ def test_a_loop_of_many_turns_is_followed_in_part_and_all_of_it_runs(tmp_path: P
     (process,) = follow(
         tmp_path, "x = 0\nfor i in range(5000):\n    x += i\nopen('sum', 'w').write(str(x))\n"
     )
-    told = [did for did in did_at(process, 3) if did.after is not None]
-    assert 1000 < len(told) < 5000
+    found = [did for did in did_at(process, 3) if did.after is not None]
+    assert 1000 < len(found) < 5000
     assert (tmp_path / "sum").read_text() == str(sum(range(5000)))
 
 

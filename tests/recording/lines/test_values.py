@@ -1,4 +1,4 @@
-"""What is told of values: equal ones alike, one changed bit otherwise, and nothing of theirs is run."""
+"""What is found of values: equal ones alike, one changed bit otherwise, and nothing of theirs is run."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from samerun.recording.lines.values import GENERATOR, TENSOR, Values
+from samerun.recording.lines.values import Values
+from samerun.runs.followed import GENERATOR, TENSOR
 
 
 class Box:
@@ -70,37 +73,42 @@ PAIRS: list[tuple[object, object]] = [
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS, ids=lambda value: type(value).__name__)
-def test_equal_values_are_told_alike_and_others_are_not(one: object, other: object) -> None:
+def test_equal_values_are_alike_and_others_are_not(one: object, other: object) -> None:
     values = Values()
-    told = values.tell(one)
-    assert told is not None
-    assert told == Values().tell(copy.deepcopy(one))
-    assert told != values.tell(other)
+    found = values.summarise(one)
+    assert found is not None
+    assert found == Values().summarise(copy.deepcopy(one))
+    assert found != values.summarise(other)
 
 
-def test_a_list_of_the_users_is_told_by_what_a_list_holds() -> None:
-    assert Values().tell(Numbers([1])) == Values().tell(Numbers([1])) != Values().tell(Numbers([2]))
+def test_a_list_of_the_users_is_what_a_list_holds() -> None:
+    assert (
+        Values().summarise(Numbers([1]))
+        == Values().summarise(Numbers([1]))
+        != Values().summarise(Numbers([2]))
+    )
 
 
-def test_numbers_are_told_as_they_are() -> None:
-    assert Values().tell(7) == 7
-    assert Values().tell(0.1) == 0.1
-    assert Values().tell(float("nan")) == Values().tell(float("nan")) != Values().tell(0.0)
+def test_numbers_stand_for_themselves() -> None:
+    assert Values().summarise(7) == 7
+    assert Values().summarise(0.1) == 0.1
+    assert Values().summarise(float("nan")) == Values().summarise(float("nan")) != Values().summarise(0.0)
 
 
-def test_what_holds_data_is_told_from_what_does_not() -> None:
-    told = [
-        Values().tell(value) for value in ({"x": torch.ones(2)}, Box(np.ones(2)), [random.Random(1)], "x")
+def test_what_holds_data_is_known_from_what_does_not() -> None:
+    found = [
+        Values().summarise(value)
+        for value in ({"x": torch.ones(2)}, Box(np.ones(2)), [random.Random(1)], "x")
     ]
-    kinds = [value[:1] if isinstance(value, bytes) and len(value) == 9 else b"" for value in told]
+    kinds = [value[:1] if isinstance(value, bytes) and len(value) == 9 else b"" for value in found]
     assert kinds == [TENSOR, TENSOR, GENERATOR, b""]
 
 
-def test_a_tensor_written_in_place_is_told_anew() -> None:
+def test_a_tensor_written_in_place_is_another_one() -> None:
     values, tensor = Values(), torch.zeros(3)
-    before = values.tell(tensor)
+    before = values.summarise(tensor)
     tensor.add_(1)
-    assert values.tell(tensor) != before
+    assert values.summarise(tensor) != before
 
 
 def test_a_difference_at_either_end_of_a_long_array_is_seen() -> None:
@@ -108,25 +116,51 @@ def test_a_difference_at_either_end_of_a_long_array_is_seen() -> None:
     for place in (0, -1):
         other = long.copy()
         other[place] = 1
-        assert Values().tell(other) != Values().tell(long)
-        assert Values().tell(torch.from_numpy(other)) != Values().tell(torch.from_numpy(long))
+        assert Values().summarise(other) != Values().summarise(long)
+        assert Values().summarise(torch.from_numpy(other)) != Values().summarise(torch.from_numpy(long))
 
 
-def test_nothing_is_told_of_what_would_run_code_or_has_no_value() -> None:
+def test_what_would_run_code_or_has_no_value_is_not_known() -> None:
     for value in (Proxy(), types, len, Box, (x for x in "a"), torch.empty(2, device="meta")):
-        assert Values().tell(value) is None
+        assert Values().summarise(value) is None
 
 
-def test_a_set_is_told_by_what_it_holds_and_then_by_its_order() -> None:
+def test_a_set_is_what_it_holds_and_then_its_order() -> None:
     one, other = {8, 0}, {0, 8}  # two numbers of one place in the table: the first to come is the first
     assert list(one) != list(other)
-    a, b, c = (Values().tell(value) for value in (one, other, {0, 9}))
+    a, b, c = (Values().summarise(value) for value in (one, other, {0, 9}))
     assert isinstance(a, bytes) and isinstance(b, bytes) and isinstance(c, bytes)
     assert a != b
     assert a[:9] == b[:9] != c[:9]
 
 
+def test_a_column_of_the_users_objects_is_not_hashed() -> None:
+    """pandas asks each cell for its hash, or its text."""
+    texts = pd.DataFrame({"a": pd.Series(["x", None], dtype=object), "b": [1, 2]})
+    assert Values().summarise(texts) == Values().summarise(texts.copy()) is not None
+    assert Values().summarise(texts.assign(a=pd.Series([Proxy(), "x"], dtype=object))) is None
+
+
+def test_no_mode_of_the_users_sees_that_a_tensor_is_read() -> None:
+    seen: list[object] = []
+
+    class Watch(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+
+    class Dispatched(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+
+    tensor = torch.ones(1 << 20)
+    with Watch(), Dispatched():
+        assert Values().summarise(tensor) is not None
+    assert seen == []
+
+
 def test_a_list_that_holds_itself_ends() -> None:
     mine: list[object] = [1]
     mine.append(mine)
-    assert Values().tell(mine) is not None
+    assert Values().summarise(mine) is not None

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import NamedTuple
 
-from samerun.comparing.lines.reading import Did, Frame, Place, Process, Value
+from samerun.comparing.lines.reading import Did, Frame, Place, Process
+from samerun.runs.followed import Value, is_data
+from samerun.runs.secrets_in_text import names_secret
 
 Pair = tuple[Value, Value]
+RETURNED = "the value returned"
 _SMALL = 1000  # two runs can have a pair of integers below it twice by chance
-# Bytes of digests (recording.lines.values): of tensors, arrays and generators; of sets, and in these of what
-# they hold, which comes before its order.
-_LONG = 9
-_SET, _HELD = 17, 9
 
 
 class Differing(NamedTuple):
@@ -27,15 +26,7 @@ class Differing(NamedTuple):
     @property
     def is_data(self) -> bool:
         """Whether it holds tensors, arrays or a generator."""
-        return any(type(value) is bytes and len(value) == _LONG for value in self.values)
-
-    @property
-    def is_reordered(self) -> bool:
-        """Whether it is a set that holds the same and gives it in another order."""
-        a, b = self.values
-        if not isinstance(a, bytes) or not isinstance(b, bytes) or not len(a) == len(b) == _SET:
-            return False
-        return a[:_HELD] == b[:_HELD]
+        return any(map(is_data, self.values))
 
 
 @dataclass(eq=False)
@@ -54,7 +45,14 @@ class Node:
     unseeded: tuple[str, ...] = ()  # generators that it draws from, and nothing was seen to make unequal
     branches: bool = False  # another statement follows it in the other run
     comes_from: list[tuple[Differing | None, Node]] = field(default_factory=list)
-    written_at: tuple[Place, ...] = ()  # where what it reads was written of which nothing can be told
+    written_at: tuple[Place, ...] = ()  # where what it reads was written, of what is not known
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether what it makes is not to be shown, nor handed on."""
+        return any(call.name.startswith("secrets.") for call in self.place.calls) or any(
+            names_secret(item.name) for item in self.made
+        )
 
     @property
     def begins(self) -> bool:
@@ -165,7 +163,7 @@ class _Walk:
         comes_from += self._find_makers((*read, *made))
         if not comes_from and any(item.is_data for item in made):
             comes_from = [(None, node) for node in inner[-1:] if node.holds_data]
-        untold = [
+        unknown = [
             written[name]
             for name, value in zip(place.reads, mine.before or (), strict=False)
             if value is None and name in written
@@ -177,7 +175,7 @@ class _Walk:
             made=tuple(made),
             unseeded=tuple(unseeded),
             comes_from=comes_from,
-            written_at=tuple(untold),
+            written_at=tuple(unknown),
         )
         self._add(node)
         return node
@@ -239,6 +237,3 @@ def _link_processes(walks: Sequence[_Walk]) -> None:
 
 def _is_telling(pair: Pair) -> bool:
     return not all(type(value) is int and abs(value) < _SMALL for value in pair)
-
-
-RETURNED = "the value returned"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from samerun.comparing.lines.differences import RETURNED, Node
-from samerun.comparing.lines.reading import Did, Frame, Process, Value
+from samerun.comparing.lines.reading import Did, Frame, Process
+from samerun.runs.followed import Value, is_number
 from samerun.runs.plan import Given
 
 _MOST = 2_000  # numbers: they go by way of the environment
@@ -31,13 +32,15 @@ def _find_numbers(
 ) -> Given | None:
     began = {values for _, values in origin.made}
     carried = [node for node in nodes if any(before is origin for _, before in node.comes_from)]
+    if any(node.is_secret for node in (origin, *carried)):
+        return None
     for node in (origin, *carried):
         for name, values in node.made:
             # What is computed from it is not what began to differ: to give that would prove nothing.
-            if name == RETURNED or "." in name or values not in began or not all(map(_is_number, values)):
+            if name == RETURNED or "." in name or values not in began or not all(map(is_number, values)):
                 continue
             numbers = [*_list_numbers(processes[node.process].roots, node, name)]
-            if len(numbers) <= _MOST and all(map(_is_number, numbers)):
+            if len(numbers) <= _MOST and all(map(is_number, numbers)):
                 place = node.place
                 return Given(node.process, place.file, place.line, name, tuple(numbers))  # type: ignore[arg-type]
     return None
@@ -58,7 +61,3 @@ def _walk(frames: Iterable[Frame]) -> Iterator[Did]:
         for did in frame.did:
             waiting += did.calls
             yield did
-
-
-def _is_number(value: Value) -> bool:
-    return type(value) in (int, float)

@@ -9,12 +9,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from samerun.runs.followed import PREFIX, Value
 from samerun.runs.untrusted import read_bytes
 
-PREFIX = "lines."  # as in recording.lines.follow
 _MOST_BYTES = 1 << 30
-
-Value = int | float | bytes | None
 
 
 class Called(NamedTuple):
@@ -80,6 +78,12 @@ def read_processes(run: Path) -> list[Process]:
     """Every process of a run's folder that was followed. Raises OSError or msgspec.DecodeError."""
     files = sorted(run.glob(f"{PREFIX}*"), key=lambda path: path.stat().st_mtime_ns)
     return [_read_process(read_bytes(path, _MOST_BYTES)) for path in files]
+
+
+def remove_files(run: Path) -> None:
+    """Remove what was followed of a run, once it was read: numbers in it may be nobody else's to know."""
+    for path in run.glob(f"{PREFIX}*"):
+        path.unlink(missing_ok=True)
 
 
 def _split(data: bytes) -> Iterator[list[Any]]:

@@ -12,14 +12,15 @@ from samerun.comparing.compare_runs import compare_all, find_earliest
 from samerun.comparing.lines.differences import find_differences
 from samerun.comparing.lines.given import find_given
 from samerun.comparing.lines.origins import find_origins
-from samerun.comparing.lines.reading import read_processes
+from samerun.comparing.lines.reading import read_processes, remove_files
 from samerun.experiments.check.zoom import Zoom
 from samerun.experiments.trials import Trials
 from samerun.experiments.what_counts import weigh
 from samerun.explaining.cause import Cause, Findings, make_cause
+from samerun.explaining.confirm import SURE, is_free
 from samerun.explaining.followed import Followed, explain_origins
 from samerun.launching.workspace import Workspace
-from samerun.runs.difference import Evidence, Strength
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control, Given, Plan
 from samerun.runs.store import Run
 
@@ -57,16 +58,17 @@ def follow_values(
     found = [item for item in evidence if item.source not in ruled_out]
     if was_seen:
         return replace(findings, causes=_put_seen_first(findings.causes, found), notes=findings.notes + notes)
-    proved = bool(seen.given) and _goes_on_alike(trials, seen, at)
+    runs = SURE - 1 if is_free(closer.explained.evidence) else 1  # what races may agree by luck
+    proved = bool(seen.given) and _goes_on_alike(trials, seen, runs, at)
     if proved:
-        notes += (_describe_proof(seen),)
+        notes += (_describe_proof(seen, runs),)
     causes = _put_found_first(findings.causes, found)
-    if proved and plain and len(found) == len(evidence):
-        held = {item.source for item in found}
+    # Of several values that were given together, some may have no part in it.
+    if proved and plain and len(seen.given) == 1 and len(found) == len(evidence):
         causes = tuple(
-            replace(cause, confirmed=True, replayed=True, together=len(held) > 1)
+            replace(cause, confirmed=True, replayed=True)
             for cause in causes
-            if cause.source in held
+            if cause.source == found[0].source
         )
     return replace(findings, causes=causes, notes=findings.notes + notes)
 
@@ -76,16 +78,28 @@ def _is_seen(best: Evidence | None) -> bool:
     return best is not None and (best.strength >= Strength.SEEN or best.beyond_control)
 
 
-def _describe_proof(seen: _Seen) -> str:
+def _describe_proof(seen: _Seen, runs: int) -> str:
     lines = " and ".join(f"`{given.name}` at {given.file}:{given.line}" for given in seen.given)
-    return f"a run in which {lines} got the values of run A went on as run A, bit for bit"
+    which = "a run" if runs == 1 else f"{runs} runs"
+    return f"{which} in which {lines} got the values of run A went on as run A, bit for bit"
 
 
-def _goes_on_alike(trials: Trials, seen: _Seen, at: Workspace | None) -> bool:
-    """Whether a run that is given the first run's values is that run again."""
+def _goes_on_alike(trials: Trials, seen: _Seen, runs: int, at: Workspace | None) -> bool:
+    """Whether so many runs that are given the first run's values are that run again.
+
+    In a copy of the folder: given a time or a number of that run, they would write the files that it wrote.
+    """
     plan = replace(seen.plan, given=seen.given)
-    pair = [seen.run, *trials.record("giving a run the values of the first", 1, plan, at)]
-    return trials.judge(pair, weigh(pair, compare_all(pair))).verdict == "same"
+    at = at or trials.request.workspace
+    if at.copy is None:
+        at = replace(at, fresh=True)
+    for _ in range(runs):
+        (run,) = trials.record("giving a run the values of the first", 1, plan, at)
+        remove_files(run.path)
+        pair = [seen.run, run]
+        if trials.judge(pair, weigh(pair, compare_all(pair))).verdict != "same":
+            return False
+    return True
 
 
 def _put_found_first(causes: tuple[Cause, ...], found: list[Evidence]) -> tuple[Cause, ...]:
@@ -112,19 +126,25 @@ def _follow(trials: Trials, closer: Zoom, control: Control | None, at: Workspace
     """Two runs that differ, followed; None where they agree each time, or nothing can be followed."""
     plan = Plan(lines=True, stop_after=closer.stop_after, control=control)
     runs: list[Run] = []
-    while len(runs) < _MOST_RUNS:
-        runs += trials.record("following the values of variables", 1 if runs else 2, plan, at)
-        comparisons = weigh(runs, compare_all(runs))
-        parted = find_earliest(comparisons)
-        difference = None if parted is None else comparisons[parted].difference
-        if parted is None or difference is None:
-            continue
-        try:
-            mine, other = read_processes(runs[0].path), read_processes(runs[parted + 1].path)
-        except (OSError, msgspec.MsgspecError):
-            return None
-        nodes = find_differences(mine, other)
-        origins = find_origins(nodes, difference)
-        followed = explain_origins(origins, str(trials.request.folder))
-        return _Seen(plan, runs[0], find_given(origins, nodes, mine), followed)
+    try:
+        while len(runs) < _MOST_RUNS:
+            runs += trials.record("following the values of variables", 1 if runs else 2, plan, at)
+            comparisons = weigh(runs, compare_all(runs))
+            parted = find_earliest(comparisons)
+            difference = None if parted is None else comparisons[parted].difference
+            if parted is not None and difference is not None:
+                return _read(trials, plan, (runs[0], runs[parted + 1]), difference)
+    except (OSError, msgspec.MsgspecError):
+        pass  # the files of these runs cannot be read
+    finally:
+        for run in runs:
+            remove_files(run.path)
     return None
+
+
+def _read(trials: Trials, plan: Plan, pair: tuple[Run, Run], difference: Difference) -> _Seen:
+    mine, other = (read_processes(run.path) for run in pair)
+    nodes = find_differences(mine, other)
+    origins = find_origins(nodes, difference)
+    followed = explain_origins(origins, str(trials.request.folder))
+    return _Seen(plan, pair[0], find_given(origins, nodes, mine), followed)

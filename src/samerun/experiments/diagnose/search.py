@@ -151,17 +151,27 @@ class Search:
             findings = attempts.everything(Findings((make_cause(best),)))
         return closer, (_add_notes(findings, notes), attempts.proof(findings))
 
+    def _follow(self, closer: Zoom, findings: Findings) -> Findings:
+        """With the lines where values first differ.
+
+        What that confirms is likely here: no run to the end proves it, as one does each cause of a diagnosis.
+        """
+        before = _is_confirmed(findings)
+        with self._settled.prepared() as prepared:
+            findings = follow_values(self._trials, closer, findings, self._settled.control(), prepared.at)
+        if before:
+            return findings
+        causes = (
+            replace(cause, confirmed=False, replayed=False, together=False) for cause in findings.causes
+        )
+        return replace(findings, causes=tuple(causes))
+
     def _found(
         self, closer: Zoom, pair: tuple[Run, Run], outcome: tuple[Findings, ProofRuns | None]
     ) -> tuple[FirstDifference, ProofRuns | None]:
         findings, proven = outcome
         if proven is None:
-            with self._settled.prepared() as prepared:
-                control = self._settled.control()
-                findings = follow_values(self._trials, closer, findings, control, prepared.at)
-            # No run to the end proves it yet, as one does each confirmed cause of a diagnosis.
-            causes = tuple(replace(cause, confirmed=False, replayed=False) for cause in findings.causes)
-            findings = replace(findings, causes=causes)
+            findings = self._follow(closer, findings)
         difference = self._last = closer.difference
         seen = tuple(self._trials.recorded[run] for run in closer.pair)
         confirmed = tuple(cause for cause in findings.causes if cause.confirmed)

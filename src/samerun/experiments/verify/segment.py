@@ -39,7 +39,7 @@ class Segment:
 
 
 def find_segment(observed: Observed, held: Held, checkpoint: Path) -> Segment | str:
-    """The segment that a run is; else why it cannot be told."""
+    """The segment that a run is; else why that is not known."""
     known = {step.at: step.digests.get(_WEIGHTS) for step in held.steps}
     starting = list_starting_weights(read(observed.run))
     found = [at + 1 for at, digest in known.items() if digest in starting]

@@ -22,7 +22,8 @@ import msgspec
 
 from samerun import callsite, lineage
 from samerun.recording.lines.statements import Statement, find_statements
-from samerun.recording.lines.values import GENERATOR, Value, Values
+from samerun.recording.lines.values import Values
+from samerun.runs.followed import GENERATOR, PREFIX, Value
 from samerun.runs.plan import Given
 from samerun.sources.base.rng import Rng
 from samerun.sources.base.torch_rng import TorchRng
@@ -30,7 +31,6 @@ from samerun.sources.catalogue import find_sources
 from samerun.sources.torch_cpu import TorchCpu
 from samerun.wrapping import passes_for_its_caller
 
-PREFIX = "lines."  # of the files in the run's folder, one a process
 _MOST_EVENTS = 400_000  # of one process; what comes later is not followed
 _MOST_TIMES = 2_000  # that one statement is looked at
 _MOST_S = 60.0  # spent here by one process
@@ -114,7 +114,7 @@ class _Follower:
             above = self._find_caller(frame)
             followed = _Frame(self, code, next(self._numbers), above)
             self._live[id(frame)] = followed
-            given = [self.values.tell(frame.f_locals.get(name)) for name in code.arguments]
+            given = [self.values.summarise(frame.f_locals.get(name)) for name in code.arguments]
             self.write(followed.describe(given))
             return followed.go_on
         finally:
@@ -246,7 +246,7 @@ class _Frame:
             self._code.described.append(self._describe_statement(frame, statement))
             self._follower.write(self._code.described[-1])
         if seen <= _MOST_TIMES:
-            self._before = self._tell(frame, statement.reads)
+            self._before = self._summarise(frame, statement.reads)
             self._generators = self._follower.read_generators() if statement.calls else {}
 
     def _complete(self, frame: FrameType, returned: object = _NOTHING) -> None:
@@ -257,7 +257,7 @@ class _Frame:
             self._give(frame, statement)
         after, drawn = None, {}
         if self._before is not None:
-            after = self._tell(frame, (*statement.reads, *statement.writes))
+            after = self._summarise(frame, (*statement.reads, *statement.writes))
             now = self._follower.read_generators() if statement.calls else {}
             drawn = {
                 id_: [state, now[id_]]
@@ -267,7 +267,7 @@ class _Frame:
         head = ["did", self.number, self._code.number, statement.line, _clock()]
         event = [*head, self._before, after, drawn]
         if returned is not _NOTHING:
-            event.append(self._follower.values.tell(returned))
+            event.append(self._follower.values.summarise(returned))
         self._follower.write(event)
         self._statement = None
 
@@ -280,9 +280,9 @@ class _Frame:
                 frame.f_locals[name] = value
                 _write_back(frame)
 
-    def _tell(self, frame: FrameType, names: tuple[str, ...]) -> list[Value]:
+    def _summarise(self, frame: FrameType, names: tuple[str, ...]) -> list[Value]:
         values = self._follower.values
-        return [values.tell(_find(frame, name)) if name else None for name in names]
+        return [values.summarise(_find(frame, name)) if name else None for name in names]
 
     def _describe_statement(self, frame: FrameType, statement: Statement) -> list[Any]:
         """What one needs to know of a statement: where it is, the names of its values, what it calls."""
