@@ -205,13 +205,8 @@ def _observe_shared(draws: Draws, module: types.ModuleType, shared: Generator, r
     """
     mtrand = module.mtrand
     hidden = mtrand._rand
-    functions = {
-        (place, name): function
-        for place in (module, mtrand)
-        for name, function in vars(place).items()
-        if callable(function) and getattr(function, "__self__", None) is hidden
-    }
-    alone = not _find_holders((hidden, *functions.values()), (vars(module), vars(mtrand), functions))
+    functions = _find_methods((module, mtrand), hidden)
+    alone = not _is_held((hidden, *functions.values()), (vars(module), vars(mtrand), functions))
     # Before NumPy 1.24 some of the functions keep to the old one without being its methods.
     if alone and type(hidden) is recording.__base__ and not hasattr(mtrand.seed, "__self__"):
         mtrand._rand = recording(hidden._bit_generator)
@@ -224,14 +219,26 @@ def _observe_shared(draws: Draws, module: types.ModuleType, shared: Generator, r
             wrapping.replace(place, name, function)
 
 
-def _find_holders(values: tuple[Any, ...], known: tuple[Any, ...]) -> list[Any]:
-    """What refers to one of the values, beside themselves and what is known to."""
+def _find_methods(
+    places: tuple[types.ModuleType, ...], owner: Any
+) -> dict[tuple[types.ModuleType, str], Callable[..., Any]]:
+    return {
+        (place, name): function
+        for place in places
+        for name, function in vars(place).items()
+        if callable(function) and getattr(function, "__self__", None) is owner
+    }
+
+
+def _is_held(values: tuple[Any, ...], known: tuple[Any, ...]) -> bool:
+    """Whether anything refers to one of the values, beside themselves, what is known to, and what is ours."""
     apart = {id(each) for each in (values, *values, *known)}
-    return [
-        each
+    return any(
+        id(each) not in apart
+        and not isinstance(each, types.FrameType)
+        and not type(each).__module__.startswith("samerun.")
         for each in gc.get_referrers(*values)
-        if id(each) not in apart and not isinstance(each, types.FrameType)
-    ]
+    )
 
 
 def _observe_class(
