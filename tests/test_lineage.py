@@ -224,6 +224,7 @@ def draws():
     ]
 
 
+@pytest.mark.slow
 def test_children_draw_independently_over_many_seeds():
     """Against a control that freezes, shares a stream or shifts one: mean, variance, correlations."""
     seeds, children = 40, 3

@@ -110,6 +110,7 @@ def test_the_selftest_of_operations_is_unknown_in_one_line(tmp_path: Path, put) 
     assert line.startswith("samerun: samerun.ops needs torch 2.6 or newer: ")
 
 
+@pytest.mark.slow
 def test_a_training_that_has_torch_is_checked_by_a_samerun_that_has_none(tmp_path: Path) -> None:
     """As where samerun is started from an environment of its own."""
     (tmp_path / "train.py").write_text(REAL)

@@ -33,6 +33,7 @@ def test_a_million_streams_have_a_million_seeds(seeds: Any) -> None:
     assert len(np.unique(seeds)) == MILLION
 
 
+@pytest.mark.slow
 def test_a_million_seeds_give_a_million_generators_of_each_library(seeds: Any) -> None:
     """torch's own seeding would give about 116 pairs of them one state (2**32 states for 10**6 seeds)."""
     first = np.empty((MILLION, len(LIBRARIES)), np.uint64)

@@ -55,7 +55,7 @@ def noted(trainer: Trainer, script: str, *words: str, ranks: bool = False) -> tu
         pytest.param(
             "COPIED", (), False, "copied", "each sample is trained on 2 times", id="iterable", marks=slow
         ),
-        pytest.param("RANKS", ("equal",), True, None, "dropout masks", id="dropout on ranks"),
+        pytest.param("RANKS", ("equal",), True, None, "dropout masks", id="dropout on ranks", marks=slow),
         pytest.param("RANKS", ("rate",), True, "wrapped", "have other weights from step 0", id="rates"),
         pytest.param("RANKS", ("inside",), True, "wrapped", "not its .module", id="no averaging", marks=slow),
         pytest.param("BY_HAND", ("apart",), True, "by hand", "have other weights", id="by hand", marks=slow),

@@ -186,6 +186,7 @@ class TestMMEngine:
         fewer = other(given(code, seed), "num_workers=2", "num_workers=0")
         assert bits(two_epochs(fewer)[0]) == bits(batches)
 
+    @pytest.mark.slow
     def test_after_on_two_ranks(self, tmp_path: Path) -> None:
         zero, one = on_two_ranks("peers.rank_coming_from", tmp_path)
         assert zero["seed"] == one["seed"]

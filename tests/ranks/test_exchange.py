@@ -162,6 +162,7 @@ dist.destroy_process_group()
 """
 
 
+@pytest.mark.slow
 def test_under_torchrun_after_a_restart(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TORCHRUN)
     done = subprocess.run(

@@ -44,7 +44,7 @@ else:
 """
 
 
-@pytest.mark.parametrize("where", [(), ("in-a-thread",)])
+@pytest.mark.parametrize("where", [(), pytest.param(("in-a-thread",), marks=pytest.mark.slow)])
 def test_when_a_thread_saves_and_evaluates_is_no_difference(trainer, output, where):
     trainer.script(SCRIPT)
     early, late = (trainer.record("train.py", delay, "0", *where) for delay in ("0", "0.05"))

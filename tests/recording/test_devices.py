@@ -54,6 +54,7 @@ def test_the_records_are_those_of_the_host(trainer, output, tier):
     assert "digested by different algorithms" in apart.reason
 
 
+@pytest.mark.slow
 def test_what_an_operation_was_given_does_not_depend_on_when_digests_came(trainer):
     """Two runs hand their records to the disk at other times: a clock decides that."""
     trainer.script("""

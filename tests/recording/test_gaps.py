@@ -138,7 +138,7 @@ READ_ONLY = pytest.mark.skipif(torch.__version__ < "2.7", reason="NumPy may not 
         "numpy",
         pytest.param("pointer", marks=pytest.mark.slow),
         pytest.param("dlpack", marks=[READ_ONLY, pytest.mark.slow]),
-        "thread",
+        pytest.param("thread", marks=pytest.mark.slow),
     ],
 )
 def test_the_gap_is_blamed_and_not_the_operation_after_it(training, how):

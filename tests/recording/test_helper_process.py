@@ -99,7 +99,11 @@ for _ in range(2):
 
 
 @pytest.mark.parametrize(
-    ("how", "helper"), [("fork", "rank0.helper-fork"), ("process", "rank0.helper-ForkProcess-1")]
+    ("how", "helper"),
+    [
+        ("fork", "rank0.helper-fork"),
+        pytest.param("process", "rank0.helper-ForkProcess-1", marks=pytest.mark.slow),
+    ],
 )
 def test_what_a_fork_drew_is_evidence_though_it_leaves_at_once(trainer, how, helper):
     trainer.script(FORKS)

@@ -44,8 +44,17 @@ def plain(tmp_path_factory):
     return weights
 
 
-@pytest.mark.parametrize("tier", ["steps", "ops"])
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    ("name", "tier"),
+    [
+        ("digits_cnn", "steps"),
+        ("tiny_gpt", "ops"),
+        ("scatter_gnn", "ops"),
+        pytest.param("digits_cnn", "ops", marks=pytest.mark.slow),
+        pytest.param("tiny_gpt", "steps", marks=pytest.mark.slow),
+        pytest.param("scatter_gnn", "steps", marks=pytest.mark.slow),
+    ],
+)
 def test_recording_moves_no_bit(trainer: Trainer, output, plain, name, tier):
     trainer.script(SEEDED, "seeded.py")
     script = str(EXAMPLES / f"{name}.py")

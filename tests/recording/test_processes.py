@@ -219,6 +219,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_the_script_calls_a_worker_is_compared(trainer, monkeypatch):
     trainer.script(MODEL, "model.py")
     trainer.script(NAMED_LIKE_OURS)

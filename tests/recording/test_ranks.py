@@ -34,7 +34,8 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("when", ["early", pytest.param("late", marks=pytest.mark.slow)])
+@pytest.mark.slow  # test_processes.py has ranks in everyday
+@pytest.mark.parametrize("when", ["early", "late"])
 def test_each_trace_says_its_rank(trainer, output, when):
     trainer.script(SCRIPT)
     runs = [trainer.record("train.py", f"store{n}", when, str(n)) for n in range(2)]

@@ -58,7 +58,7 @@ def plain(tmp_path_factory):
     return {tier: trainer.record("train.py", tier=tier) for tier in ("steps", "ops")}
 
 
-@pytest.mark.parametrize("what", most_are_quick("extra", "weights"))
+@pytest.mark.parametrize("what", most_are_quick("extra", "weights", "buffer"))
 def test_found_at_tier_steps(trainer, plain, what):
     trainer.script(SCRIPT)
     comparison = compare(plain["steps"], trainer.record("train.py", what))

@@ -240,7 +240,7 @@ RESTORED = EVALUATES_FIRST.replace('"n": n + 1}', '"n": n + 1, "average": averag
 )
 
 
-@pytest.mark.parametrize("restored", [False, True])
+@pytest.mark.parametrize("restored", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_which_of_two_models_is_called_first_is_no_difference(restored: bool, tmp_path: Path) -> None:
     series = Series.of(tmp_path, RESTORED if restored else EVALUATES_FIRST, 10)
     back = series.resumed("resume", tmp_path)

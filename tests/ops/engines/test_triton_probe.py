@@ -87,7 +87,9 @@ def test_segments(name):
     interpreted(**{name: 2})
 
 
-@pytest.mark.parametrize("kernel", ["bands", "segments", pytest.param("ctc", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "kernel", ["segments", *(pytest.param(name, marks=pytest.mark.slow) for name in ("bands", "ctc"))]
+)
 def test_it_compiles_for_a_gpu(kernel, tmp_path):
     """The interpreter accepts more than the compiler does."""
     compiled = run("-m", "ops.compiled_kernels", kernel, TRITON_CACHE_DIR=str(tmp_path), TRITON_INTERPRET="0")

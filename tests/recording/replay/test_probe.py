@@ -108,6 +108,7 @@ def test_every_way_and_no_bit_of_the_training_moves(trainer, plain, name):
         assert torch.equal(one, other) if isinstance(one, torch.Tensor) else one == other
 
 
+@pytest.mark.slow
 def test_an_operation_that_is_not_reached_leaves_nothing(trainer):
     trainer.script(SCRIPT)
     probe = Probe(9, "aten.gelu.default", "forward", "Net", line("F.gelu"))

@@ -34,7 +34,7 @@ if __name__ == "__main__":
     [
         "",
         "num_workers=2",
-        "num_workers=2, persistent_workers=True, prefetch_factor=1",
+        pytest.param("num_workers=2, persistent_workers=True, prefetch_factor=1", marks=pytest.mark.slow),
         pytest.param("num_workers=1, multiprocessing_context='spawn'", marks=pytest.mark.slow),
         "num_workers=2, in_order=False",
     ],

@@ -93,6 +93,7 @@ F.cross_entropy(Around()(x), y).backward(); optimizer.step()
     assert [row.name for row in trainer.rows(run, "output")] == ["Linear", "Around"], output(run)
 
 
+@pytest.mark.slow
 def test_a_traced_or_exported_model_is_as_without_recording(trainer, output):
     """What the recorder does is no part of it."""
     trainer.script(
@@ -137,9 +138,8 @@ print("graphs", counters["stats"]["unique_graphs"], len(counters["graph_break"])
 )
 
 
-@pytest.mark.parametrize(
-    "break_", [pytest.param("pass", marks=pytest.mark.slow), "torch._dynamo.graph_break()"]
-)
+@pytest.mark.slow  # ops/test_compiled.py has it in everyday
+@pytest.mark.parametrize("break_", ["pass", "torch._dynamo.graph_break()"])
 def test_compiled_modules_are_compiled_as_without_recording(trainer, output, break_):
     """One function stands for the calls of all modules: torch.compile must not take it for code of theirs."""
     script = COMPILED.replace("BREAK", break_)

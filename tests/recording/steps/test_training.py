@@ -116,13 +116,14 @@ def recorded(tmp_path_factory):
     return record
 
 
-SLOW = [("foreach", "steps"), ("scaler and bf16", "ops"), ("fused", "ops")]
+SELDOM = ("foreach", "fused", "accumulation")
+SLOW = [*((name, "steps") for name in SELDOM), ("scaler and bf16", "ops"), ("fused", "ops")]
 
 
 @pytest.mark.parametrize(
     ("name", "tier"),
     [
-        *((name, "steps") for name in LOOPS if name != "foreach"),
+        *((name, "steps") for name in LOOPS if name not in SELDOM),
         ("closure", "ops"),
         *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW),
     ],
