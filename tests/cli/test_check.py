@@ -108,6 +108,25 @@ def test_a_preview_that_no_model_saw_is_the_same_with_its_line(tmp_path: Path) -
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("reaches", [False, True])
+def test_a_model_that_is_called_and_made_again_is_not_the_cause(tmp_path: Path, reaches: bool) -> None:
+    """Its weights are recorded as any other model's, and differ before the step in which the rest does."""
+    called = "nn.Linear(8, 1)(torch.zeros(1, 8))"
+    seeds = "" if reaches else "torch.manual_seed(0)"
+    text = TRAIN.format(seed=f"{called}\n{seeds}").replace(
+        "random.random()", "random.random() if step else 1"
+    )
+    (tmp_path / "train.py").write_text(text.replace("torch.manual_seed(0)\n", "", 1))
+    done = samerun("check", "--json", "out.json", "--", sys.executable, "train.py", cwd=tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    result = json.loads((tmp_path / "out.json").read_text())
+    (cause,) = result["causes"]
+    named = ("torch-cpu", "train.py:5") if reaches else ("python-random", "train.py:9")
+    assert (cause["source"], cause["call_site"], cause["confirmed"]) == (*named, True)
+    assert any("without effect" in note for note in result["notes"]) is not reaches
+
+
+@pytest.mark.slow
 def test_the_fix_it_names_makes_the_runs_the_same(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(OPTIMIZED.format(seed="random.seed(0)"))
     done = samerun("check", sys.executable, "train.py", "--lr", "1", cwd=tmp_path)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from samerun.comparing.compare_runs import compare_all, compare_whole
+from samerun.comparing.compare_runs import compare_all, compare_trainings, compare_whole
 from samerun.comparing.comparison import Comparison
 from samerun.runs.store import Run
 
@@ -156,3 +156,37 @@ def test_it_counts_where_an_operation_of_the_training_differs(build: Builder) ->
     one.insert(at, operation(0, "aten::mean", "one"))
     other.insert(at, operation(0, "aten::mean", "two"))
     assert whole(build, [*frozen(), *one], [*loads(), *other]).verdict == "differs"
+
+
+def previewed(preview: str) -> list[Record]:
+    """A training before which another model is called."""
+    made = training()
+    at = find(made, "parameters", 0, "setup")
+    called = [("setup", "parameters"), ("data", "input"), ("forward", "output")]
+    made[at:at] = [record(0, phase, what, "Preview", digest=d(f"{preview} {what}")) for phase, what in called]
+    return made
+
+
+def test_a_model_that_was_called_before_the_training_is_no_part_of_it(build: Builder) -> None:
+    a, b = build(previewed("one")), build(previewed("two"))
+    first = compare_all([a, b])[0].difference
+    assert first is not None and first.name == "Preview"
+    assert compare_trainings(a, b).verdict == "same"
+
+
+@pytest.mark.parametrize(
+    ("what", "phase"), [("parameters", "setup"), ("batch", "data"), ("input", "forward"), ("loss", "forward")]
+)
+def test_what_leads_to_the_first_loss_is_a_part_of_the_training(
+    build: Builder, what: str, phase: str
+) -> None:
+    other = previewed("two")
+    found = [at for at, row in enumerate(other) if (row["what"], row["phase"]) == (what, phase)]
+    flip(other[next(at for at in found if other[at]["name"] != "Preview")])
+    where = compare_trainings(build(previewed("one")), build(other)).difference
+    assert where is not None and (where.step, where.phase, where.what) == (0, phase, what)
+
+
+def test_without_a_loss_the_whole_is_compared(build: Builder) -> None:
+    runs = [build([record(0, "evaluation", "output", "CNN", digest=d(word))]) for word in ("one", "two")]
+    assert compare_trainings(*runs).verdict == "differs"

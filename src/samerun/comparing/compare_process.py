@@ -64,15 +64,21 @@ def compare_process(
     window: Window | None,
     steps: int | None,
     left: tuple[bool, bool] = (False, False),
+    *,
+    begun: bool = False,
 ) -> ProcessComparison:
     """Compare the records of one process, below `steps` where it is given.
 
     `reaches` say how far each of the two goes, `window` which steps both hold at tier ops. What only one
-    run did before its training is passed over where it `left` files there for the other one.
+    run did before its training is passed over where it `left` files there for the other one; all that comes
+    before it, where the training has to have `begun`.
     """
     (a, beside_a), (b, beside_b) = _select_records(paired.a, steps), _select_records(paired.b, steps)
     begin = 0, 0
-    if any(left):
+    if begun:
+        begin = find_training(paired.a), find_training(paired.b)
+        a, b = (here[here >= at] for here, at in zip((a, b), begin, strict=True))
+    elif any(left):
         begin = _begins(paired.a), _begins(paired.b)
         a, b = _drop_left_files(paired, a, b, left, begin)
     records = align(paired, a, b, _COLUMNS)
@@ -206,6 +212,22 @@ def _select_records(trace: Trace, steps: int | None) -> tuple[Ints, Ints]:
         wanted &= trace.steps < steps
     beside = is_beside(trace)
     return np.flatnonzero(wanted & ~beside), np.flatnonzero(wanted & beside)
+
+
+def find_training(trace: Trace) -> int:
+    """Where what leads to the first loss begins, with the weights that it is made of: 0 where nothing does.
+
+    A model that is called before, to count its operations or to look at an image, ends with an output.
+    """
+    import numpy as np
+
+    made = trace.is_one_of("what", {"loss", "gradients"})
+    came = trace.is_one_of("what", {"input"}) & ~trace.is_one_of("phase", {"evaluation"})
+    inputs = np.flatnonzero(came[: int(made.argmax())])  # argmax gives 0 where there is none
+    if not len(inputs):
+        return 0
+    outputs = np.flatnonzero(trace.is_one_of("what", {"output"})[: int(inputs[-1])])
+    return int(outputs[-1]) + 1 if len(outputs) else 0
 
 
 def _begins(trace: Trace) -> int:

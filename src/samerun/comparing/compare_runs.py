@@ -97,27 +97,34 @@ def find_earliest(comparisons: Sequence[Comparison]) -> int | None:
     return min(diverging)[-1] if diverging else None
 
 
+def compare_trainings(a: Run, b: Run, *, steps: int | None = None) -> Comparison:
+    """As `compare`, of what leads to the first loss and of what comes after it: not of what was before."""
+    return compare_read(read(a), read(b), steps=steps, begun=True)
+
+
 def compare_read(
-    a: RecordedRun, b: RecordedRun, *, steps: int | None = None, setup: bool = True
+    a: RecordedRun, b: RecordedRun, *, steps: int | None = None, setup: bool = True, begun: bool = False
 ) -> Comparison:
     """As `compare`, for traces that are read already.
 
     Without `setup` its operations are passed over, and what only that run did before its training which left
-    files for the other one to find.
+    files for the other one to find. `begun` as in `compare_process`.
     """
-    found = _compare_kept(a, b, steps, setup=setup)
+    found = _compare_kept(a, b, steps, setup=setup, begun=begun)
     left_out = tuple(dict.fromkeys((*a.left_out, *b.left_out)))
     return replace(found, left_out=left_out, notes=(*found.notes, *describe_left_out(left_out)))
 
 
-def _compare_kept(a: RecordedRun, b: RecordedRun, steps: int | None, *, setup: bool) -> Comparison:
+def _compare_kept(
+    a: RecordedRun, b: RecordedRun, steps: int | None, *, setup: bool, begun: bool
+) -> Comparison:
     pairs, only_a, only_b = pair(a.compared, b.compared)
     losses = _read_losses(pairs, steps)
     runs = a.run.id, b.run.id
     for one, other in pairs:
         if reason := _explain_other_digests(one, other):
             return Comparison("unknown", Scope(runs), reason, losses=losses)
-    done = [_compare_one(one, other, a, b, steps, setup=setup) for one, other in pairs]
+    done = [_compare_one(one, other, a, b, steps, setup=setup, begun=begun) for one, other in pairs]
     counts: Counter[str] = sum((item.counts for item in done), Counter())
     scope = Scope(
         runs,
@@ -146,7 +153,14 @@ def _compare_kept(a: RecordedRun, b: RecordedRun, steps: int | None, *, setup: b
 
 
 def _compare_one(
-    one: Trace, other: Trace, a: RecordedRun, b: RecordedRun, steps: int | None, *, setup: bool
+    one: Trace,
+    other: Trace,
+    a: RecordedRun,
+    b: RecordedRun,
+    steps: int | None,
+    *,
+    setup: bool,
+    begun: bool,
 ) -> ProcessComparison:
     if any(recorded.run.outcome in _CUT_SHORT for recorded in (a, b)):
         # A script may save or evaluate when it is asked to end: that says nothing about the training.
@@ -158,7 +172,7 @@ def _compare_one(
         window = operations.intersect(window, operations.Window(0, math.inf))
         left = finds(b, a) is not None, finds(a, b) is not None
     reaches = find_reach(one, steps, _was_stopped(a)), find_reach(other, steps, _was_stopped(b))
-    return compare_process(TracePair(one, other), reaches, window, steps, left)
+    return compare_process(TracePair(one, other), reaches, window, steps, left, begun=begun)
 
 
 def _count_steps_done(trace: Trace) -> int:

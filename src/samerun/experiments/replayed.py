@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-from samerun.comparing.compare_runs import compare_all, find_earliest
+from samerun.comparing.compare_runs import compare, compare_all, find_earliest
 from samerun.comparing.comparison import Comparison
 from samerun.errors import RunError
 from samerun.experiments.trials import Trials
@@ -39,14 +39,22 @@ class Recorded:
         return kept.issuperset(sources) and ended.isdisjoint(sources)
 
     def is_the_same_without(
-        self, trials: Trials, stage: str, sources: Collection[str], step: int | None
+        self,
+        trials: Trials,
+        stage: str,
+        sources: Collection[str],
+        step: int | None,
+        comparing: Callable[[Run, Run], Comparison] = compare,
     ) -> bool:
-        """Whether two runs with all but these replayed are the same to the end of a step, at tier steps."""
+        """Whether two runs with all but these replayed are the same to the end of a step, at tier steps.
+
+        That is what `comparing` says of each of them and the recorded run.
+        """
         replay = Replay(str(self.run.path.resolve()), without=tuple(sorted(sources)))
         plan = replace(self.plan, tier="steps", window=None, stop_after=step, replay=replay)
         at = replace(trials.request.workspace, fresh=True)
         runs = trials.record(stage, 2, plan, at)
-        return all(item.verdict == "same" for item in compare_all([self.run, *runs]))
+        return all(comparing(self.run, run).verdict == "same" for run in runs)
 
     def repeat(
         self,

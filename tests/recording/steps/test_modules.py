@@ -11,6 +11,8 @@ import sys
 
 import pytest
 
+from samerun.comparing.compare_runs import compare
+
 HEAD = """
 import torch, torch.nn.functional as F
 from torch import nn
@@ -153,3 +155,40 @@ def test_compiled_modules_are_compiled_as_without_recording(trainer, output, bre
     assert plain.stdout.splitlines()[-1] in output(run)
     assert "global hooks" not in output(run)
     assert len(trainer.rows(run, "gradients")) == 2
+
+
+COUNTED = (
+    HEAD
+    + """
+from {library} import profile
+for _ in range(3):
+    profile(model, torch.full((1, 4), float(sys.argv[1])))
+    optimizer.zero_grad(); F.cross_entropy(model(x), y).backward(); optimizer.step()
+""".replace("\n", "\nimport sys\n", 1)
+)
+
+
+@pytest.mark.parametrize("library", ["thop", "mine"])
+def test_a_call_to_count_operations_is_no_part_of_the_training(trainer, library):
+    """What such a library gives the model is memory that nothing wrote."""
+    trainer.script("def profile(model, x): return model(x) is not None", f"{library}.py")
+    trainer.script(COUNTED.replace("{library}", library))
+    runs = [trainer.record("train.py", word) for word in ("1", "2")]
+    assert compare(*runs).verdict == ("same" if library == "thop" else "differs")
+    inputs = [row for row in trainer.rows(runs[0], "input") if row.phase == "data"]
+    assert len(inputs) == (3 if library == "thop" else 6)
+
+
+def test_what_a_script_calls_before_its_first_batch_leaves_room_for_the_training(trainer):
+    trainer.script(
+        HEAD
+        + """
+for _ in range(20):
+    for layer in model: x = x if layer is model[2] else layer(x[:, :4])
+for batch in torch.utils.data.DataLoader(torch.randn(4, 4), batch_size=2):
+    optimizer.zero_grad(); model(batch).sum().backward(); optimizer.step()
+"""
+    )
+    rows = trainer.rows(trainer.record("train.py"), "input")
+    assert [row.step for row in rows if row.name == "Sequential"] == [0, 1]
+    assert len(rows) == 32 + 2

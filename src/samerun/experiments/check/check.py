@@ -16,7 +16,7 @@ from samerun.experiments.check import without_steps
 from samerun.experiments.check.confirm import Proof, explain_and_confirm
 from samerun.experiments.check.follow_values import follow_values
 from samerun.experiments.check.judge import find_first_parting, judge_recorded
-from samerun.experiments.check.needless import describe_needless, is_needless
+from samerun.experiments.check.needless import describe_needless, look_past
 from samerun.experiments.check.result import CheckResult
 from samerun.experiments.check.zoom import (
     Zoom,
@@ -208,14 +208,13 @@ def _look_closer(
         plan = Plan(tier=tier, window=closer.window, stop_after=closer.stop_after, control=request.control)
         proof = Proof(trials, plan, partings, Recorded(trials.recorded[closer.pair[0]], plan))
     findings = explain_and_confirm(closer.explained, proof)
-    while proof is not None and is_needless(closer, findings, proof, first.difference):
-        assert findings.then is not None
-        note = describe_needless(closer, findings)
-        needless = (cause.source for cause in findings.causes if cause.confirmed)
-        proof = replace(proof, held=(*proof.held, *needless))
-        closer = replace(closer, explained=Explained(findings.then))
+    parted = trials.recorded[pair[0]], trials.recorded[pair[1]]
+    passed: list[str] = []  # what differs before that and reaches nothing
+    while proof is not None and (past := look_past(closer, findings, proof, first.difference, parted)):
+        passed.append(describe_needless(closer, findings))
+        closer, proof = past
         findings = explain_and_confirm(closer.explained, proof)
-        findings = replace(findings, notes=(*findings.notes, note))
+    findings = replace(findings, notes=(*findings.notes, *passed))
     if request.confirm:
         findings = follow_values(trials, closer, findings, request.control)
     return closer, findings

@@ -1,41 +1,86 @@
-"""Operations of the setup that differ and reach no step: a preview, weights that are then replaced."""
+"""What differs before the training and does not reach it: a preview, a model that is then made again."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from samerun.comparing.compare_runs import compare_trainings
 from samerun.experiments.check.confirm import Proof
-from samerun.experiments.check.zoom import Zoom, stop_after
+from samerun.experiments.check.zoom import Zoom, choose_window, stop_after
+from samerun.experiments.replayed import Recorded
 from samerun.explaining.cause import Findings
 from samerun.explaining.confirm import is_not_after
+from samerun.explaining.explained import Explained
 from samerun.runs.difference import Difference
+from samerun.runs.plan import Plan
+from samerun.runs.store import Run
 
 _NOTE = "{} at {} gives other values in each run ({}), without effect: runs that repeat the rest agree"
 
 
-def is_needless(closer: Zoom, findings: Findings, proof: Proof, first: Difference) -> bool:
-    """Whether what was confirmed is behind an operation that reaches nothing of `first`.
+def look_past(
+    closer: Zoom, findings: Findings, proof: Proof, first: Difference, parted: tuple[Run, Run]
+) -> tuple[Zoom, Proof] | None:
+    """The difference behind an operation of the setup that was confirmed and reaches nothing; None: it does.
 
-    `first` is what differs without a look at operations. Asked by two more runs, and only where runs with the
-    confirmed causes held still differ up to there.
+    `first` is what differs without a look at operations, between the runs `parted`. The proof is one in which
+    all that was confirmed is held.
     """
-    seen, then = closer.difference, findings.then
-    if seen.what != "operation" or seen.phase != "setup" or proof.recorded is None:
-        return False
-    if then is None or not is_not_after(then, first):
-        return False
-    last, needed = proof.plan.stop_after, stop_after(first)
-    if last is not None and (needed is None or last < needed):
-        return False  # the recorded run ends before that: that another one agrees with it says nothing
-    sources = _list_confirmed(findings)
-    stage = f"is it without effect: {', '.join(sources)}"
-    without = (*proof.held, *sources)
-    return bool(sources) and proof.recorded.is_the_same_without(proof.trials, stage, without, needed)
+    if closer.difference.what != "operation" or closer.difference.phase != "setup":
+        return None
+    sources = list_confirmed(findings)
+    if not sources or proof.recorded is None:
+        return None
+    held = replace(proof, held=(*proof.held, *sources))
+    if findings.then is not None and is_not_after(findings.then, first):
+        if not _is_needless(held, first):
+            return None
+        return replace(closer, explained=Explained(findings.then)), held
+    return _look_at_training(held, first, parted)
+
+
+def list_confirmed(findings: Findings) -> list[str]:
+    """The sources whose part in a difference was confirmed."""
+    return sorted({cause.source for cause in findings.causes if cause.confirmed})
 
 
 def describe_needless(closer: Zoom, findings: Findings) -> str:
     """A note on the operation that is left out."""
     seen = closer.difference
-    return _NOTE.format(seen.name, seen.call_site or "an unknown line", ", ".join(_list_confirmed(findings)))
+    return _NOTE.format(seen.name, seen.call_site or "an unknown line", ", ".join(list_confirmed(findings)))
 
 
-def _list_confirmed(findings: Findings) -> list[str]:
-    return sorted({cause.source for cause in findings.causes if cause.confirmed})
+def _is_needless(held: Proof, first: Difference) -> bool:
+    """Whether two more runs, given all but what is held, agree up to `first`."""
+    recorded, last, needed = held.recorded, held.plan.stop_after, stop_after(first)
+    if recorded is None or (last is not None and (needed is None or last < needed)):
+        return False  # the recorded run ends before that: that another one agrees with it says nothing
+    return recorded.is_the_same_without(held.trials, _name_stage(held), held.held, needed)
+
+
+def _look_at_training(held: Proof, first: Difference, parted: tuple[Run, Run]) -> tuple[Zoom, Proof] | None:
+    """Where the training itself differs, if what `first` shows, before it, does not reach that place.
+
+    A model that is called before the training and never again has its weights recorded as any other.
+    """
+    beyond = compare_trainings(*parted).difference
+    if beyond is None or beyond.process != first.process or beyond.place <= first.place:
+        return None
+    control = held.plan.control
+    base = Recorded(parted[0], Plan(control=control))
+    if not base.is_the_same_without(
+        held.trials, _name_stage(held), held.held, stop_after(beyond), compare_trainings
+    ):
+        return None
+    plan = Plan(tier="ops", window=choose_window(beyond), stop_after=stop_after(beyond), control=control)
+    stage = f"looking closer at step {beyond.step}"
+    recorded = Recorded(held.trials.record(stage, 1, plan)[0], plan)
+    found = recorded.repeat(held.trials, stage, held.held, 1)
+    if found.difference is None:
+        return None
+    closer = Zoom(Explained(found.difference), found.scope.runs, True, plan.window, plan.stop_after)
+    return closer, Proof(held.trials, plan, (), recorded, held.held)
+
+
+def _name_stage(held: Proof) -> str:
+    return f"is it without effect: {', '.join(held.held)}"

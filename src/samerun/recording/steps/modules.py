@@ -7,7 +7,9 @@ buffers as their root modules know them.
 from __future__ import annotations
 
 import json
+import sys
 import threading
+import types
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -24,6 +26,9 @@ from samerun.recording.trace.tensor_digests import describe_shape, walk_tensors
 from samerun.wrapping import dress, hide_frames, replace
 
 _ROOTS_A_STEP = 32  # a script that calls its layers one by one must not pay for hashing every activation
+# Libraries that call a model to count its operations: what they give it is often memory that nothing wrote,
+# and nothing of it reaches a training.
+_COUNTERS = frozenset({"thop", "ptflops", "fvcore", "torchinfo", "torchsummary", "torchsummaryX", "calflops"})
 
 
 class _CallStack(threading.local):
@@ -47,6 +52,8 @@ class Modules:
         self.running = _CallStack()
         self._step = -1
         self._calls = 0
+        self._is_fed = False  # a DataLoader gave a batch
+        recorder.after_batch.append(self._feed)
         self._named: dict[str, list[str]] = {}
 
     # --- names -------------------------------------------------------------------------------------
@@ -222,6 +229,11 @@ class Modules:
         recorder.watched("input", walk_tensors(value))
         sink.write(PendingRecord("input", label, phase=phase, parts=sink.tensors.parts(value)))
 
+    def _feed(self) -> None:
+        """What a model was called for before the first batch is not of the step that this begins."""
+        if not self._is_fed:
+            self._is_fed, self._calls = True, 0
+
     def _counts(self, leaving: bool = False) -> bool:
         """Whether this root call is recorded: all without gradients, the first few of a step else."""
         cursor = self.recorder.cursor
@@ -293,9 +305,19 @@ def _wrap_call(modules: Modules, with_paths: bool) -> None:
             return original(*arguments, **keywords)
         return call_root(arguments[0], arguments[1:], keywords)
 
+    def call_aside(root: nn.Module, *arguments: Any, **keywords: Any) -> Any:
+        local = modules.recorder.cursor.local
+        before, local.paused = local.paused, True
+        try:
+            return original(root, *arguments, **keywords)
+        finally:
+            local.paused = before
+
     def call_root(root: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None:  # export, torch.jit
             return original(root, *arguments, **keywords)
+        if _is_counter(sys._getframe(2)):
+            return call_aside(root, *arguments, **keywords)
         running.root = root
         try:
             enter(root, arguments)
@@ -308,7 +330,7 @@ def _wrap_call(modules: Modules, with_paths: bool) -> None:
         leave(root, keywords, result)
         return result
 
-    for function in (call_root, inside):
+    for function in (call_root, call_aside, inside):
         hide_frames(function)
     replace(nn.Module, "__call__", dress(__call__, original))
     # torch.compile, when it is imported, takes it for torch's own. That takes a second, and many processes
@@ -317,9 +339,19 @@ def _wrap_call(modules: Modules, with_paths: bool) -> None:
     enter, leave, left = (
         dynamo_skip.keep_out(guard(hook)) for hook in (modules.enter, modules.leave, modules.left)
     )
-    own: set[Any] = {__call__, call_root, inside}
+    own: set[Any] = {__call__, call_root, call_aside, inside}
     for function in own - {original}:
         dynamo_skip.skip(function.__code__)
+
+
+def _is_counter(frame: types.FrameType | None) -> bool:
+    """Whether a model is called by a library that counts operations."""
+    while frame is not None:
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if package != "torch":  # DataParallel calls the model in its turn
+            return package in _COUNTERS
+        frame = frame.f_back
+    return False
 
 
 def _keep_path(modules: Modules, original: Callable[..., Any]) -> Callable[..., Any]:
