@@ -10,16 +10,20 @@ from pathlib import Path
 
 import pytest
 
+from samerun.comparing.compare_runs import compare
 from samerun.experiments.check.check import check
+from samerun.experiments.check.confirm import Proof, confirm_found
 from samerun.experiments.check.result import CheckResult
 from samerun.experiments.diagnose.diagnose import diagnose
 from samerun.experiments.diagnose.result import Diagnosis
 from samerun.experiments.replayed import Recorded
 from samerun.experiments.request import Request
 from samerun.experiments.trials import Trials
+from samerun.explaining.explained import Explained
 from samerun.launching.launch import LaunchRequest
 from samerun.launching.run import record
 from samerun.launching.workspace import Workspace
+from samerun.runs.difference import Evidence, Strength
 from samerun.runs.plan import Plan, Replay
 from samerun.runs.store import Run, Store
 
@@ -42,6 +46,16 @@ generator = torch.Generator().manual_seed(int(np.random.SeedSequence().generate_
 """ + TRAINING.replace(
     "for _ in",
     "for p in net.parameters():\n    p.data.copy_(torch.randn(p.shape, generator=generator))\nfor _ in",
+)
+FROM_DRAW = (
+    """import random
+import torch
+seed = random.randint(1, 10000)
+random.seed(seed)
+torch.manual_seed(seed)
+value = 0
+"""
+    + TRAINING
 )
 FROM_SECRET = "import secrets\nimport torch\ntorch.manual_seed(0)\nvalue = secrets.randbelow(1000)" + TRAINING
 
@@ -97,6 +111,27 @@ def test_an_unseeded_generator_is_confirmed_by_a_replay(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_clock_behind_a_seed_is_confirmed_by_a_replay(tmp_path: Path) -> None:
     assert confirmed(checked(tmp_path, FROM_CLOCK)) == {"clock": True}
+
+
+@pytest.mark.slow
+def test_the_draw_behind_a_seed_is_confirmed_by_a_replay(tmp_path: Path) -> None:
+    (cause,) = checked(tmp_path, FROM_DRAW).causes
+    assert (cause.source, cause.call_site, cause.confirmed) == ("python-random", "train.py:3", True)
+
+
+@pytest.mark.slow
+def test_of_what_was_found_otherwise_that_is_confirmed_which_a_replay_gives(tmp_path: Path) -> None:
+    trials, plan = Trials(requested(tmp_path, UNSEEDED)), Plan(tier="ops", window=(-1, 0), stop_after=0)
+    runs = trials.record("recording", 2, plan)
+    difference = compare(*runs).difference
+    assert difference is not None
+    proof = Proof(trials, plan, (), Recorded(runs[0], plan))
+    found = [
+        Evidence(source, Strength.STRONG, "said", "train.py:1") for source in ("python-random", "torch-cpu")
+    ]
+    (cause,) = confirm_found(Explained(difference), found, proof)
+    assert (cause.source, cause.replayed) == ("torch-cpu", True)
+    assert confirm_found(Explained(difference), found[:1], proof) == ()
 
 
 @pytest.mark.slow

@@ -217,13 +217,15 @@ def _select_records(trace: Trace, steps: int | None) -> tuple[Ints, Ints]:
 def find_training(trace: Trace) -> int:
     """Where what leads to the first loss begins, with the weights that it is made of: 0 where nothing does.
 
-    A model that is called before, to count its operations or to look at an image, ends with an output.
+    That is after what a model gave last before the batch, or before the input where no loader gives batches:
+    a model that is called to count its operations, or to look at an image, ends with an output.
     """
     import numpy as np
 
-    made = trace.is_one_of("what", {"loss", "gradients"})
+    end = int(trace.is_one_of("what", {"loss", "gradients"}).argmax())  # 0 where there is none
+    batches = np.flatnonzero(trace.is_one_of("what", {"batch"})[:end])
     came = trace.is_one_of("what", {"input"}) & ~trace.is_one_of("phase", {"evaluation"})
-    inputs = np.flatnonzero(came[: int(made.argmax())])  # argmax gives 0 where there is none
+    inputs = batches if len(batches) else np.flatnonzero(came[:end])
     if not len(inputs):
         return 0
     outputs = np.flatnonzero(trace.is_one_of("what", {"output"})[: int(inputs[-1])])

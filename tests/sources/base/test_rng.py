@@ -7,7 +7,7 @@ import pytest
 from samerun.runs.difference import Strength
 from samerun.sources.numpy_global import NumpyGlobal
 
-from ..differences import ONE, TWO, batch, row, side
+from ..differences import ONE, TWO, batch, origin, row, side
 
 source = NumpyGlobal()
 START = {"a": b"3" * 16, "b": b"4" * 16}
@@ -47,3 +47,12 @@ def test_a_seed_that_the_generator_itself_gave_is_followed_back_to_that_draw(at_
     differs = dict(seeds=(ONE, TWO), rng_first={source.id: 0}, drawn=frozenset({source.id}))
     evidence = found(at_start, **differs)
     assert evidence is not None and evidence.call_site == site
+
+
+@pytest.mark.parametrize(("seeds", "site"), [((ONE, TWO), "augment.py:4"), ((ONE, ONE), None)])
+def test_it_may_have_given_the_seed_of_another_generator(seeds, site) -> None:
+    drew = origin(
+        "aten::uniform_", draws=True, inputs_equal=True, generator_differs=True, generator="torch-cpu"
+    )
+    evidence = found(seeds=seeds, origin=drew)
+    assert (evidence and evidence.call_site) == site

@@ -216,7 +216,7 @@ def _look_closer(
         findings = explain_and_confirm(closer.explained, proof)
     findings = replace(findings, notes=(*findings.notes, *passed))
     if request.confirm:
-        findings = follow_values(trials, closer, findings, request.control)
+        findings = follow_values(trials, closer, findings, request.control, proof=proof)
     return closer, findings
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.controls import is_contradicted
 from samerun.experiments.replayed import Recorded
 from samerun.experiments.trials import Trials
-from samerun.explaining.cause import Findings
+from samerun.explaining.cause import Cause, Findings
 from samerun.explaining.confirm import confirm, is_race
 from samerun.explaining.explain import list_suspects
 from samerun.explaining.explained import Explained
-from samerun.runs.difference import Difference
+from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control, Plan
 from samerun.sources.catalogue import find_sources
 
@@ -37,12 +38,7 @@ def explain_and_confirm(explained: Explained, proof: Proof | None) -> Findings:
     if proof is None:
         findings = Findings(explained.unproved().causes)
     else:
-        to_the_end = is_race((difference, *proof.partings), evidence)
-        if to_the_end:
-            whole = replace(proof.plan, stop_after=None)
-            recorded = proof.recorded and replace(proof.recorded, plan=whole)
-            proof = replace(proof, plan=whole, recorded=recorded)
-        trial = _Trial(proof)
+        trial, to_the_end = _prepare(explained, proof)
         findings = trial.mark(confirm(difference, evidence, trial, trial.can_tell, to_the_end=to_the_end))
     # What was ruled out here can still be behind a later difference.
     known = {item.source for item in (*findings.causes, *findings.suspects)}
@@ -51,6 +47,31 @@ def explain_and_confirm(explained: Explained, proof: Proof | None) -> Findings:
         suspects=(*findings.suspects, *list_suspects(difference, known)),
         notes=(*findings.notes, *explained.notes),
     )
+
+
+def confirm_found(explained: Explained, found: Sequence[Evidence], proof: Proof) -> tuple[Cause, ...]:
+    """The sources found otherwise that runs confirm which are given what they gave: nothing is invented."""
+    recorded = proof.recorded
+    if recorded is None:
+        return ()
+    given = {item.source for item in found if recorded.can_give((item.source,))} - set(proof.held)
+    first = {item.source: item for item in reversed(found) if item.source in given}
+    rest = (item for item in explained.evidence if item.source not in given)
+    trial, to_the_end = _prepare(explained, proof)
+    findings = confirm(
+        explained.difference, (*first.values(), *rest), trial, given.__contains__, to_the_end=to_the_end
+    )
+    return tuple(cause for cause in trial.mark(findings).causes if cause.confirmed)
+
+
+def _prepare(explained: Explained, proof: Proof) -> tuple[_Trial, bool]:
+    """How to try sources, and whether to the end: so where runs race."""
+    to_the_end = is_race((explained.difference, *proof.partings), explained.evidence)
+    if to_the_end:
+        whole = replace(proof.plan, stop_after=None)
+        recorded = proof.recorded and replace(proof.recorded, plan=whole)
+        proof = replace(proof, plan=whole, recorded=recorded)
+    return _Trial(proof), to_the_end
 
 
 class _Trial:

@@ -13,6 +13,7 @@ from samerun.comparing.lines.differences import find_differences
 from samerun.comparing.lines.given import find_given
 from samerun.comparing.lines.origins import find_origins
 from samerun.comparing.lines.reading import read_processes, remove_files
+from samerun.experiments.check.confirm import Proof, confirm_found
 from samerun.experiments.check.zoom import Zoom
 from samerun.experiments.trials import Trials
 from samerun.experiments.what_counts import weigh
@@ -37,12 +38,18 @@ class _Seen(NamedTuple):
 
 
 def follow_values(
-    trials: Trials, closer: Zoom, findings: Findings, control: Control | None, at: Workspace | None = None
+    trials: Trials,
+    closer: Zoom,
+    findings: Findings,
+    control: Control | None,
+    at: Workspace | None = None,
+    proof: Proof | None = None,
 ) -> Findings:
     """The findings, with the lines where values first differ that the runs' difference comes from.
 
     They come first, but after what was seen directly. A cause that is confirmed stays, and gets a line. Where
-    the values are numbers, a run that is given those of run A, and goes on as run A, proves the line.
+    the values are numbers, a run that is given those of run A, and goes on as run A, proves the line; else,
+    with a `proof`, runs that are given what the source of that line gave.
     """
     confirmed = any(cause.confirmed for cause in findings.causes)
     was_seen = not confirmed and _is_seen(closer.explained.best)
@@ -70,7 +77,13 @@ def follow_values(
             for cause in causes
             if cause.source == found[0].source
         )
-    return replace(findings, causes=causes, notes=findings.notes + notes)
+    elif proof is not None and (shown := confirm_found(closer.explained, found, proof)):
+        rest = tuple(cause for cause in causes if cause.source not in {each.source for each in shown})
+        findings = replace(findings, suspects=rest + findings.suspects)
+        causes = shown
+    known = {cause.source for cause in causes}
+    suspects = tuple(each for each in findings.suspects if each.source not in known)
+    return replace(findings, causes=causes, suspects=suspects, notes=findings.notes + notes)
 
 
 def _is_seen(best: Evidence | None) -> bool:

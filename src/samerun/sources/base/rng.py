@@ -120,6 +120,8 @@ class Rng(Source):
         origin = difference.origin
         shared = origin is not None and origin.inputs_equal and not origin.own_generator
         if origin is not None and shared and (not origin.draws or origin.generator_differs):
+            if origin.draws and _rows.find_first_differing(difference, "seed") is not None:
+                return self._before_seeding(difference)  # that seed may have been drawn from it
             return None  # a kernel's doing, or a draw from another generator
         if origin is not None and origin.draws_other_size and origin.generator == self.id:
             return None  # its state was the same before that draw, and is another one by it
