@@ -10,7 +10,7 @@ import pytest
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.explaining.cause import Findings
 from samerun.explaining.confirm import MOST_CANDIDATES, confirm, is_not_after, is_race, judge
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 
 HERE = Difference(step=3, phase="forward", what="output")
 SAME = Comparison("same", Scope(("a", "b")))
@@ -189,6 +189,16 @@ def test_beside_an_order_of_arrival_beyond_control_others_must_hold_in_six_runs(
     trials = Trials(lambda on: "hash-seed" in on)
     confirm(HERE, [arrival, *weak], trials, lambda source: True)
     assert [count for sources, count in trials.tried if sources == ("hash-seed",)] == [3, *([6] * beyond)]
+
+
+def test_beside_a_race_that_was_seen_only_what_was_seen_is_tried() -> None:
+    """Processes that train on the same weights diverged a little later, with torch-cpu replayed."""
+    race = replace(evidence("thread-scheduling", strength=Strength.SEEN)[0], beyond_control=True)
+    trials = Trials(lambda on: True)
+    found = confirm(HERE, [race, *evidence("torch-cpu", strength=0.7)], trials, lambda source: True)
+    assert (trials.tried, found.causes[0].source, found.causes[0].confirmed) == ([], race.source, False)
+    seen = evidence("torch-cpu", strength=Strength.SEEN)
+    assert confirm(HERE, [race, *seen], trials, lambda source: True).causes[0].confirmed
 
 
 def test_where_nothing_points_anywhere_only_whole_runs_are_proof() -> None:

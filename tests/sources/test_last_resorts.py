@@ -11,14 +11,17 @@ import queue
 import sys
 import threading
 import weakref
+from dataclasses import replace
 from multiprocessing.pool import ThreadPool
 
 import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
+from samerun.runs.difference import Difference, Gap, Strength
 from samerun.sources.memory_address import MemoryAddress
 from samerun.sources.thread_scheduling import ThreadScheduling
+from samerun.sources.uninitialized_memory import UninitializedMemory
 
 from .differences import ONE, TWO, batch, operation, row, side
 
@@ -298,3 +301,27 @@ def test_tasks_that_run_in_threads_are_noted(by, observed):
     before = threading.active_count()
     asyncio.run(load())
     assert [note.value for note in notes.of("threads")] == [before + 1]
+
+
+GIVEN = row("threads", "multiprocessing.Process.start of shared weights", value=2.0, call_site="main.py:96")
+CHILD = "rank0.Process-1"
+
+
+@pytest.mark.parametrize(
+    ("columns", "seeded", "is_named"),
+    [
+        ({"what": "parameters", "phase": "setup"}, True, True),
+        ({"what": "loss", "phase": "forward"}, True, False),
+        ({"what": "loss", "phase": "forward", "gap": Gap("parameters", "train.py:30")}, True, True),
+        ({"what": "parameters", "phase": "setup"}, False, False),  # the weights may differ from the start
+        ({"what": "parameters", "phase": "setup", "process": "rank0"}, True, False),
+    ],
+)
+def test_weights_that_several_processes_train_are_a_race(columns, seeded, is_named) -> None:
+    seed = row("seed", "torch.manual_seed", digest=ONE)
+    rows = (GIVEN, seed) if seeded else (GIVEN,)
+    difference = Difference(**{"step": 0, "process": CHILD, **columns}, a=side(*rows), b=side(*rows))
+    found = ThreadScheduling().recognise(difference)
+    named = found is not None and found.strength is Strength.SEEN and found.beyond_control
+    assert named is is_named
+    assert UninitializedMemory().recognise(replace(difference, gap=Gap("parameters", None))) is None

@@ -108,6 +108,9 @@ def confirm(
 
     within_control = (item for item in evidence if not item.beyond_control)
     candidates = [item for item in within_control if controllable(item.source)][:MOST_CANDIDATES]
+    if any(item.beyond_control and item.strength >= Strength.SEEN for item in evidence):
+        # The reason was seen, and what races may well agree with anything held.
+        candidates = [item for item in candidates if item.strength >= Strength.SEEN]
     refuted: list[Evidence] = []
     notes: list[str] = []
     for item in candidates:

@@ -14,7 +14,7 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from samerun.editing.edit import Edit, NoEdit
-from samerun.runs.difference import Difference, Evidence, Strength
+from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.sources.evidence import rows
 from samerun.sources.patching import attribute, imported
 from samerun.sources.patching.shared_queues import SharedQueues
@@ -29,6 +29,8 @@ _GIVING = "apply map starmap imap imap_unordered apply_async map_async starmap_a
 _NOT_READY = "the queue was empty"
 _SEVERAL = "several threads put into the queue"
 _SHARING = "multiprocessing.Process.start"
+_GIVEN = "multiprocessing.Process.start of shared weights"
+_SHARED_ADVICE = "average what each process trains (DistributedDataParallel), or let them take turns"
 _SHARED = (
     "multiprocessing.sharedctypes",
     "multiprocessing.shared_memory",
@@ -103,6 +105,11 @@ class ThreadScheduling(Source):
         origin = difference.origin
         if origin is not None and (origin.inputs_equal or origin.draws):
             return None
+        if (sharing := _find_sharing(difference)) is not None:
+            text = f"{sharing.value:.0f} processes were alive that train on the same memory"
+            return Evidence(
+                self.id, Strength.SEEN, text, sharing.call_site, _SHARED_ADVICE, beyond_control=True
+            )
         found = max(difference.a.rows("threads"), key=lambda row: row.value or 0, default=None)
         taken = {row.detail: row for row in reversed(difference.a.rows("threads"))}
         found = taken.get(_NOT_READY) or taken.get(_SEVERAL) or found
@@ -121,7 +128,7 @@ class ThreadScheduling(Source):
             alive = f"{most:.0f} Python threads were alive, and {found.name} found nothing and did not wait"
         if found.detail == _SEVERAL:
             alive = f"{most:.0f} threads put into the queue that {found.name} takes from, as they come"
-        if found.name == _SHARING:
+        if found.name in (_SHARING, _GIVEN):
             alive = f"{most:.0f} processes were alive that share memory"
         text = f"{alive}, and nothing else that was recorded explains it"
         return Evidence(self.id, Strength.FAIR, text, found.call_site)
@@ -137,6 +144,19 @@ class ThreadScheduling(Source):
             reason = "threads that wait for each other cannot be put into an order by an edit"
             raise NoEdit(f"{reason}: {self.advice}")
         return edits
+
+
+def _find_sharing(difference: Difference) -> Row | None:
+    """Where a process was started that is given weights which another one writes; they differ as they come.
+
+    Not where the starting process had not seeded them: then they may differ from the beginning.
+    """
+    comes = difference.gap is not None or difference.origin is not None  # one whose inputs differ
+    if not comes and (difference.phase, difference.what) != ("setup", "parameters"):
+        return None
+    started = [row for row in difference.a.rows("threads") if row.name == _GIVEN and (row.value or 0) > 1]
+    seeded = {row.process for row in difference.a.rows("seed", "torch.manual_seed")}
+    return next((row for row in started if row.process in seeded and row.process != difference.process), None)
 
 
 def _note_threads(journal: Journal) -> Undo:
@@ -206,14 +226,31 @@ def _note_processes(journal: Journal) -> Undo:
     """Each that begins beside another one, where they share memory: who fills it first is not fixed."""
 
     def start(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if not _stands_by(sys._getframe(2)) and any(name in sys.modules for name in _SHARED):
+        given = _gives_shared(SELF.of(args, kwargs))
+        if (given or any(name in sys.modules for name in _SHARED)) and not _stands_by(sys._getframe(2)):
             import multiprocessing
 
             alive = len(multiprocessing.active_children()) + 1
-            journal.note("threads", _SHARING, value=alive, user_only=True)
+            journal.note("threads", _GIVEN if given else _SHARING, value=alive, user_only=True)
         return original(*args, **kwargs)
 
     return wrap_attribute(sys.modules["multiprocessing.process"].BaseProcess, "start", start)
+
+
+def _gives_shared(process: Any) -> bool:
+    """Whether a process is given a tensor, or a module with parameters, in memory that is shared."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return False
+    given = (*getattr(process, "_args", ()), *getattr(process, "_kwargs", {}).values())
+    tensors = (
+        tensor
+        for value in given
+        for tensor in (value.parameters() if isinstance(value, torch.nn.Module) else (value,))
+    )
+    return any(
+        isinstance(each, torch.Tensor) and each.device.type == "cpu" and each.is_shared() for each in tensors
+    )
 
 
 def _note_thread_pools(journal: Journal) -> Undo:

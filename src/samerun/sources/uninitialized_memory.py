@@ -112,8 +112,8 @@ class UninitializedMemory(Setting):
             return None
         arrays = difference.a.rows("unwritten")
         if not arrays:
-            if (difference.phase, difference.what) != ("setup", "parameters"):
-                return None
+            if (difference.phase, difference.what) != ("setup", "parameters") or difference.gap is not None:
+                return None  # nor where somebody was seen to write there
             text = "the parameters differ as they were made, and no generator that was drawn from does"
             return Evidence(self.id, Strength.POSSIBLE, text)
         made = arrays[-1]

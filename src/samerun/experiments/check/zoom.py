@@ -78,11 +78,13 @@ def _keep_helpers(closer: Difference, whole: Difference) -> Difference:
     """The closer look, with what programs that never train reported in the whole runs.
 
     Those runs were stopped, and such programs with them: one that waits for its next job reports nothing.
+    Nor does a process that started those which train.
     """
     reported = {row.process for side in (closer.a, closer.b) for row in side.evidence}
 
     def keep(side: Side, before: Side) -> Side:
-        rows = (row for row in before.evidence if is_in_helper(row) and row.process not in reported)
+        left = (row for row in before.evidence if row.process not in reported)
+        rows = (row for row in left if is_in_helper(row) or row.what in ("threads", "seed"))
         return replace(side, evidence=(*side.evidence, *rows))
 
     return replace(closer, a=keep(closer.a, whole.a), b=keep(closer.b, whole.b))
