@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from comparing.build import Builder, find, flip
+from comparing.test_whole import previewed
 
 from samerun.experiments.resume.attempts import ResumeRequest
+from samerun.experiments.resume.compare_resumed import compare_repeated
 from samerun.experiments.resume.result import ResumeResult
 from samerun.experiments.resume.resume import resume
 from samerun.experiments.runner import Runner
@@ -277,3 +280,14 @@ def test_every_run_is_controlled_alike(tmp_path: Path) -> None:
     result = resumed(training, tmp_path, control=Control(seed=3))
     assert {call["control"] for call in training.calls} == {Control(seed=3)}
     assert result.controlled
+
+
+@pytest.mark.parametrize("what", [None, "loss", "parameters"])
+def test_a_model_that_is_called_before_the_training_does_not_make_it_unrepeatable(
+    what: str | None, tmp_path: Path
+) -> None:
+    """A trainer makes the model again, from a seed."""
+    build, again = Builder(tmp_path), previewed("two")
+    if what is not None:
+        flip(again[find(again, what, 1)])
+    assert compare_repeated(build(previewed("one")), build(again)).verdict == ("differs" if what else "same")

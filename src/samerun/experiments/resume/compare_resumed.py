@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from samerun.comparing.compare_runs import compare_read
+from samerun.comparing.compare_runs import compare, compare_read, compare_trainings
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.comparing.pairing import pair, read
 from samerun.experiments import run_outcome
@@ -72,6 +72,15 @@ def compare_resumed(
     if comparison.difference is None and comparison.verdict == "same" and not result.steps:
         return _make_unknown(whole, resumed, found, "no step that it made after the resume could be compared")
     return replace(result, lacks=_lacks(result, found, kept))
+
+
+def compare_repeated(whole: Run, again: Run, steps: int | None = None) -> Comparison:
+    """Compare two runs of the command itself, without what precedes the training and does not reach it."""
+    found = compare(whole, again, steps=steps)
+    if found.difference is None:
+        return found
+    trained = compare_trainings(whole, again, steps=steps)
+    return trained if trained.verdict == "same" else found
 
 
 def find_last_checkpoint(killed: Sequence[KilledRun]) -> tuple[int, str | None] | None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from samerun.comparing.compare_runs import compare
 from samerun.comparing.comparison import Comparison
 from samerun.comparing.in_play import list_ids
 from samerun.comparing.pairing import read
@@ -17,7 +16,12 @@ from samerun.experiments.check.zoom import stop_after
 from samerun.experiments.leftover_files import list_files_left
 from samerun.experiments.resume.attempts import Attempts, ResumeRequest, copy_folder
 from samerun.experiments.resume.audit import audit_files
-from samerun.experiments.resume.compare_resumed import KilledRun, Resumption, compare_resumed
+from samerun.experiments.resume.compare_resumed import (
+    KilledRun,
+    Resumption,
+    compare_repeated,
+    compare_resumed,
+)
 from samerun.experiments.resume.missing_state import Lack
 from samerun.experiments.resume.preconditions import describe_failed, explain_not_stopped, explain_unfit
 from samerun.experiments.resume.result import ResumeResult
@@ -69,7 +73,7 @@ class _Experiment:
             at = request.kill_at
             stage = f"killed at step {at}"
             killed = self.attempts.record(stage, request.command, folder, stop_after=at - 1)
-            comparison = compare(whole, killed, steps=request.steps)
+            comparison = compare_repeated(whole, killed, request.steps)
             self.losses[0] = comparison.losses[0]
             self._told(killed, stage, comparison.losses[1])
             if reason := self._not_repeatable(comparison) or explain_not_stopped(killed, at):
@@ -215,7 +219,7 @@ class _Experiment:
         with copy_folder(request.folder) as folder:
             stop = min(stops, default=None)
             again = self.attempts.record("confirming", request.command, folder, stop_after=stop)
-        comparison = compare(whole, again, steps=request.steps)
+        comparison = compare_repeated(whole, again, request.steps)
         if comparison.difference is None:
             return comparison.verdict == "same"
         return None if find_position(comparison.difference) <= find_position(difference) else True
