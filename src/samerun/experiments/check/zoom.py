@@ -15,7 +15,7 @@ from samerun.runs.difference import Difference, Side, Strength
 from samerun.runs.plan import Control, Plan
 from samerun.runs.schema import RESULTS
 from samerun.runs.store import Run
-from samerun.sources.evidence.rows import is_in_helper
+from samerun.sources.evidence.rows import is_in_helper, is_of_a_start
 
 _MOVES = 3  # how often the window is moved to where the further runs part
 _MOST_RUNS = 3  # recorded for one window: chance can make the first two agree
@@ -84,7 +84,7 @@ def _keep_helpers(closer: Difference, whole: Difference) -> Difference:
 
     def keep(side: Side, before: Side) -> Side:
         left = (row for row in before.evidence if row.process not in reported)
-        rows = (row for row in left if is_in_helper(row) or row.what in ("threads", "seed"))
+        rows = (row for row in left if is_in_helper(row) or is_of_a_start(row))
         return replace(side, evidence=(*side.evidence, *rows))
 
     return replace(closer, a=keep(closer.a, whole.a), b=keep(closer.b, whole.b))

@@ -74,6 +74,11 @@ def is_first_draw(side: Side, draw: Row) -> bool:
     return first is not None and draw.inputs == int.from_bytes((first.digest or b"")[:8], "little")
 
 
+def is_of_a_start(row: Row) -> bool:
+    """Whether it is of a thread or process that was started, or of a seed."""
+    return row.what in ("threads", "seed")
+
+
 def is_in_helper(row: Row) -> bool:
     """Whether a program wrote it that the command runs and that never trains."""
     return f".{HELPER}" in row.process
