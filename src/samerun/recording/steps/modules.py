@@ -293,6 +293,7 @@ def _wrap_call(modules: Modules, with_paths: bool) -> None:
     """
     original: Callable[..., Any] = nn.Module.__call__
     inside = _keep_path(modules, original) if with_paths else original
+    call_aside = _keep_out(modules, original)
     running = modules.running
     is_compiling = torch.compiler.is_dynamo_compiling
 
@@ -304,14 +305,6 @@ def _wrap_call(modules: Modules, with_paths: bool) -> None:
         if not arguments or not isinstance(arguments[0], nn.Module):
             return original(*arguments, **keywords)
         return call_root(arguments[0], arguments[1:], keywords)
-
-    def call_aside(root: nn.Module, *arguments: Any, **keywords: Any) -> Any:
-        local = modules.recorder.cursor.local
-        before, local.paused = local.paused, True
-        try:
-            return original(root, *arguments, **keywords)
-        finally:
-            local.paused = before
 
     def call_root(root: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None:  # export, torch.jit
@@ -330,8 +323,9 @@ def _wrap_call(modules: Modules, with_paths: bool) -> None:
         leave(root, keywords, result)
         return result
 
-    for function in (call_root, call_aside, inside):
-        hide_frames(function)
+    hide_frames(call_root)
+    hide_frames(call_aside)
+    hide_frames(inside)
     replace(nn.Module, "__call__", dress(__call__, original))
     # torch.compile, when it is imported, takes it for torch's own. That takes a second, and many processes
     # (workers, launchers, evaluations, steps without an optimizer of torch's) never do.
@@ -342,6 +336,20 @@ def _wrap_call(modules: Modules, with_paths: bool) -> None:
     own: set[Any] = {__call__, call_root, call_aside, inside}
     for function in own - {original}:
         dynamo_skip.skip(function.__code__)
+
+
+def _keep_out(modules: Modules, original: Callable[..., Any]) -> Callable[..., Any]:
+    """The same call, of which nothing is recorded."""
+
+    def call_aside(*arguments: Any, **keywords: Any) -> Any:
+        local = modules.recorder.cursor.local
+        before, local.paused = local.paused, True
+        try:
+            return original(*arguments, **keywords)
+        finally:
+            local.paused = before
+
+    return call_aside
 
 
 def _is_counter(frame: types.FrameType | None) -> bool:
