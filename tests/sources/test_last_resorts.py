@@ -3,6 +3,7 @@
 Covers `evidence/rows.py`, `memory_address.py` and `thread_scheduling.py`.
 """
 
+import argparse
 import asyncio
 import gc
 import importlib
@@ -23,7 +24,7 @@ from samerun.sources.memory_address import MemoryAddress
 from samerun.sources.thread_scheduling import ThreadScheduling
 from samerun.sources.uninitialized_memory import UninitializedMemory
 
-from .differences import ONE, TWO, batch, operation, row, side
+from .differences import ONE, TWO, batch, operation, origin, row, side
 
 address, threads = MemoryAddress(), ThreadScheduling()
 
@@ -303,8 +304,53 @@ def test_tasks_that_run_in_threads_are_noted(by, observed):
     assert [note.value for note in notes.of("threads")] == [before + 1]
 
 
+class _Odd(torch.nn.Linear):
+    """A module of the script's own, whose parameters nobody can list."""
+
+    def parameters(self, recurse=True):
+        raise RuntimeError("not now")
+
+
+class _Keeps(multiprocessing.get_context("fork").Process):
+    """A process of the script's own, which keeps its options where multiprocessing keeps the arguments."""
+
+    def __init__(self):
+        super().__init__()
+        self._args = argparse.Namespace(lr=0.1)
+
+    def run(self):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda start: start(torch.nn.Linear(1, 1).share_memory()), True),
+        (lambda start: start(torch.ones(1).share_memory_()), True),
+        (lambda start: start(torch.nn.Linear(1, 1)), False),
+        (lambda start: start(_Odd(1, 1)), False),
+        (lambda start: _Keeps(), False),
+    ],
+    ids=["module", "tensor", "not shared", "odd module", "odd process"],
+)
+def test_a_process_that_is_given_shared_weights_is_noted_and_any_starts(make, named, observed, monkeypatch):
+    for module in ("multiprocessing.sharedctypes", "multiprocessing.shared_memory"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    notes = observed(threads)
+    context = multiprocessing.get_context("fork")
+    child = make(lambda value: context.Process(target=id, args=(value,)))
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+    assert [note.name for note in notes.of("threads")] == [GIVEN.name] * named
+
+
 GIVEN = row("threads", "multiprocessing.Process.start of shared weights", value=2.0, call_site="main.py:96")
 CHILD = "rank0.Process-1"
+
+
+def comes(op):
+    return origin(op, inputs_equal=False)
 
 
 @pytest.mark.parametrize(
@@ -315,6 +361,8 @@ CHILD = "rank0.Process-1"
         ({"what": "loss", "phase": "forward", "gap": Gap("parameters", "train.py:30")}, True, True),
         ({"what": "parameters", "phase": "setup"}, False, False),  # the weights may differ from the start
         ({"what": "parameters", "phase": "setup", "process": "rank0"}, True, False),
+        ({"what": "batch", "phase": "data", "origin": comes("aten.set_.source_Storage")}, True, True),
+        ({"what": "batch", "phase": "data", "origin": comes("aten.lift_fresh.default")}, True, False),  # data
     ],
 )
 def test_weights_that_several_processes_train_are_a_race(columns, seeded, is_named) -> None:

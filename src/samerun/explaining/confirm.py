@@ -11,6 +11,7 @@ from samerun.explaining.delta_debugging import find_smallest
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.schema import PHASES
 from samerun.sources.catalogue import find_sources
+from samerun.sources.source import Kind
 
 # Records and compares that many further runs with these sources controlled.
 Trial = Callable[[tuple[str, ...], int], Comparison]
@@ -108,8 +109,7 @@ def confirm(
 
     within_control = (item for item in evidence if not item.beyond_control)
     candidates = [item for item in within_control if controllable(item.source)][:MOST_CANDIDATES]
-    if any(item.beyond_control and item.strength >= Strength.SEEN for item in evidence):
-        # The reason was seen, and what races may well agree with anything held.
+    if any(map(_is_seen_race, evidence)):  # what races may well agree with anything held
         candidates = [item for item in candidates if item.strength >= Strength.SEEN]
     refuted: list[Evidence] = []
     notes: list[str] = []
@@ -139,6 +139,13 @@ def confirm(
     return list_unconfirmed(
         [item for item in evidence if item not in refuted], tuple(map(make_cause, refuted)), tuple(notes)
     )
+
+
+def _is_seen_race(item: Evidence) -> bool:
+    """Whether an order that nothing fixes was seen to be the reason."""
+    source = find_sources().get(item.source)
+    seen = item.beyond_control and item.strength >= Strength.SEEN
+    return seen and source is not None and source.kind is Kind.ORDER
 
 
 def list_unconfirmed(

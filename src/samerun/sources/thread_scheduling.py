@@ -14,6 +14,7 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from samerun.editing.edit import Edit, NoEdit
+from samerun.interruption import is_the_scripts
 from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.sources.evidence import rows
 from samerun.sources.patching import attribute, imported
@@ -30,6 +31,7 @@ _NOT_READY = "the queue was empty"
 _SEVERAL = "several threads put into the queue"
 _SHARING = "multiprocessing.Process.start"
 _GIVEN = "multiprocessing.Process.start of shared weights"
+_UNPICKLED = ("aten.set_.", "aten::set_")  # how weights in shared memory come into a process
 _SHARED_ADVICE = "average what each process trains (DistributedDataParallel), or let them take turns"
 _SHARED = (
     "multiprocessing.sharedctypes",
@@ -131,7 +133,8 @@ class ThreadScheduling(Source):
         if found.name in (_SHARING, _GIVEN):
             alive = f"{most:.0f} processes were alive that share memory"
         text = f"{alive}, and nothing else that was recorded explains it"
-        return Evidence(self.id, Strength.FAIR, text, found.call_site)
+        advice = _SHARED_ADVICE if found.name == _GIVEN else None
+        return Evidence(self.id, Strength.FAIR, text, found.call_site, advice)
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Results as they were asked for; one thread at a time where they share something."""
@@ -151,7 +154,8 @@ def _find_sharing(difference: Difference) -> Row | None:
 
     Not where the starting process had not seeded them: then they may differ from the beginning.
     """
-    comes = difference.gap is not None or difference.origin is not None  # one whose inputs differ
+    origin = difference.origin
+    comes = difference.gap is not None or (origin is not None and origin.op.startswith(_UNPICKLED))
     if not comes and (difference.phase, difference.what) != ("setup", "parameters"):
         return None
     started = [row for row in difference.a.rows("threads") if row.name == _GIVEN and (row.value or 0) > 1]
@@ -242,15 +246,22 @@ def _gives_shared(process: Any) -> bool:
     torch = sys.modules.get("torch")
     if torch is None:
         return False
-    given = (*getattr(process, "_args", ()), *getattr(process, "_kwargs", {}).values())
-    tensors = (
-        tensor
-        for value in given
-        for tensor in (value.parameters() if isinstance(value, torch.nn.Module) else (value,))
-    )
-    return any(
-        isinstance(each, torch.Tensor) and each.device.type == "cpu" and each.is_shared() for each in tensors
-    )
+    try:
+        given = (*process._args, *process._kwargs.values())
+        tensors = (
+            tensor
+            for value in given
+            for tensor in (value.parameters() if isinstance(value, torch.nn.Module) else (value,))
+        )
+        return any(isinstance(each, torch.Tensor) and _is_shared(each) for each in tensors)
+    except Exception as error:  # a class of the script's own, which keeps something else by these names
+        if is_the_scripts(error):
+            raise
+        return False
+
+
+def _is_shared(tensor: Any) -> bool:
+    return tensor.device.type == "cpu" and bool(tensor.is_shared())
 
 
 def _note_thread_pools(journal: Journal) -> Undo:

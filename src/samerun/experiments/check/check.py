@@ -208,9 +208,8 @@ def _look_closer(
         plan = Plan(tier=tier, window=closer.window, stop_after=closer.stop_after, control=request.control)
         proof = Proof(trials, plan, partings, Recorded(trials.recorded[closer.pair[0]], plan))
     findings = explain_and_confirm(closer.explained, proof)
-    parted = trials.recorded[pair[0]], trials.recorded[pair[1]]
     passed: list[str] = []  # what differs before that and reaches nothing
-    while proof is not None and (past := look_past(closer, findings, proof, first.difference, parted)):
+    while proof is not None and (past := look_past(closer, findings, proof, first.difference, pair)):
         passed.append(describe_needless(closer, findings))
         closer, proof = past
         findings = explain_and_confirm(closer.explained, proof)

@@ -13,17 +13,16 @@ from samerun.explaining.confirm import is_not_after
 from samerun.explaining.explained import Explained
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Plan
-from samerun.runs.store import Run
 
 _NOTE = "{} at {} gives other values in each run ({}), without effect: runs that repeat the rest agree"
 
 
 def look_past(
-    closer: Zoom, findings: Findings, proof: Proof, first: Difference, parted: tuple[Run, Run]
+    closer: Zoom, findings: Findings, proof: Proof, first: Difference, pair: tuple[str, str]
 ) -> tuple[Zoom, Proof] | None:
     """The difference behind an operation of the setup that was confirmed and reaches nothing; None: it does.
 
-    `first` is what differs without a look at operations, between the runs `parted`. The proof is one in which
+    `first` is what differs without a look at operations, between the runs `pair`. The proof is one in which
     all that was confirmed is held.
     """
     if closer.difference.what != "operation" or closer.difference.phase != "setup":
@@ -36,7 +35,7 @@ def look_past(
         if not _is_needless(held, first):
             return None
         return replace(closer, explained=Explained(findings.then)), held
-    return _look_at_training(held, first, parted)
+    return _look_at_training(held, first, pair)
 
 
 def list_confirmed(findings: Findings) -> list[str]:
@@ -58,18 +57,19 @@ def _is_needless(held: Proof, first: Difference) -> bool:
     return recorded.is_the_same_without(held.trials, _name_stage(held), held.held, needed)
 
 
-def _look_at_training(held: Proof, first: Difference, parted: tuple[Run, Run]) -> tuple[Zoom, Proof] | None:
+def _look_at_training(held: Proof, first: Difference, pair: tuple[str, str]) -> tuple[Zoom, Proof] | None:
     """Where the training itself differs, if what `first` shows, before it, does not reach that place.
 
     A model that is called before the training and never again has its weights recorded as any other.
     """
-    beyond = compare_trainings(*parted).difference
+    a, b = (held.trials.recorded[id_] for id_ in pair)
+    beyond = compare_trainings(a, b).difference
     if beyond is None or beyond.process != first.process or beyond.place <= first.place:
         return None
     if beyond.phase == "setup":
         return None  # the weights that are trained differ: what was confirmed is a part of that
     control = held.plan.control
-    base = Recorded(parted[0], Plan(control=control))
+    base = Recorded(a, Plan(control=control))
     if not base.is_the_same_without(
         held.trials, _name_stage(held), held.held, stop_after(beyond), compare_trainings
     ):

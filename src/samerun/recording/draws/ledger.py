@@ -236,7 +236,7 @@ def _is_held(values: tuple[Any, ...], known: tuple[Any, ...]) -> bool:
     return any(
         id(each) not in apart
         and not isinstance(each, types.FrameType)
-        and not type(each).__module__.startswith("samerun.")
+        and not str(getattr(type(each), "__module__", "")).startswith("samerun.")
         for each in gc.get_referrers(*values)
     )
 

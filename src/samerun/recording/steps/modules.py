@@ -28,7 +28,7 @@ from samerun.wrapping import dress, hide_frames, replace
 _ROOTS_A_STEP = 32  # a script that calls its layers one by one must not pay for hashing every activation
 # Libraries that call a model to count its operations: what they give it is often memory that nothing wrote,
 # and nothing of it reaches a training.
-_COUNTERS = frozenset({"thop", "ptflops", "fvcore", "torchinfo", "torchsummary", "torchsummaryX", "calflops"})
+_COUNTERS = frozenset({"thop", "ptflops", "torchinfo", "torchsummary", "torchsummaryX", "calflops"})
 
 
 class _CallStack(threading.local):
@@ -309,7 +309,7 @@ def _wrap_call(modules: Modules, with_paths: bool) -> None:
     def call_root(root: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None:  # export, torch.jit
             return original(root, *arguments, **keywords)
-        if _is_counter(sys._getframe(2)):
+        if _is_counter(sys._getframe(1).f_back):  # None where a thread begins with the call
             return call_aside(root, *arguments, **keywords)
         running.root = root
         try:
