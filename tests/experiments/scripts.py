@@ -65,6 +65,7 @@ class Script:
     arrivals: str = ""  # by which of its threads each run's batches came first, a letter for a run
     tells_its_code: bool = False  # runs hold which files they were made with
     unordered: int | None = None  # from this step on its workers' batches come as they are ready
+    stamps: bool = False  # it makes a tensor of what differs in each run, which reaches nothing
     caches: bool = False  # it keeps a file, and draws one more number from numpy where there is none
     calls: list[dict[str, Any]] = field(default_factory=list)
 
@@ -133,6 +134,9 @@ class _Play:
         found = self._cache() if script.caches else b""
         self._rng(0, (*script.init, *script.batches, *script.bystanders))
         self._operation(-1, "setup", "aten.normal_", b"", self.weights, flags=DRAWS)
+        if script.stamps:
+            stamp = b"run %d" % self.number
+            self._operation(-1, "setup", "aten.lift_fresh", stamp, stamp)
         self._row(0, "setup", "parameters", "SGD", self.weights)
         if script.arrivals:
             self._row(0, "setup", "threads", "start", b"", call_site="train.py:4", value=3.0)

@@ -57,6 +57,11 @@ value = 0
 """
     + TRAINING
 )
+# Of the two alone the draw reaches the training; what holds it still leaves runs that differ before it.
+STAMPED = (
+    "import random\nimport time\nimport torch\ntorch.manual_seed(0)\nstamp = torch.tensor(time.time_ns())"
+)
+STAMPED += TRAINING.replace("value", "random.random()")
 FROM_SECRET = "import secrets\nimport torch\ntorch.manual_seed(0)\nvalue = secrets.randbelow(1000)" + TRAINING
 
 
@@ -106,6 +111,13 @@ def test_what_was_not_kept_is_not_taken_for_a_difference(tmp_path: Path) -> None
 
 def test_an_unseeded_generator_is_confirmed_by_a_replay(tmp_path: Path) -> None:
     assert confirmed(checked(tmp_path, UNSEEDED)) == {"torch-cpu": True}
+
+
+def test_a_time_made_a_tensor_before_the_training_hides_no_cause(tmp_path: Path) -> None:
+    result = checked(tmp_path, STAMPED)
+    assert confirmed(result) == {"python-random": True}
+    assert result.difference is not None and result.difference.phase == "data"
+    assert len(list((tmp_path / ".samerun" / "runs").iterdir())) == 5
 
 
 @pytest.mark.slow

@@ -171,9 +171,14 @@ def _is_before(one: Divergence, other: Divergence) -> bool:
 
 
 def _is_explained_by_data(paired: TracePair, first: Divergence, found: Divergence) -> bool:
-    """Whether data that differs already explains an operation of the same step whose inputs differ."""
+    """Whether data that differs already explains an operation of the same step whose inputs differ.
+
+    What the setup does precedes all data, though its step is the first one's.
+    """
     trace, at = _find_record(paired, first)
     other, position = _find_record(paired, found)
+    if trace.cell("phase", at) != "setup" and other.cell("phase", position) == "setup":
+        return False
     return trace.cell("what", at) in _COME_IN and trace.steps[at] == other.steps[position]
 
 

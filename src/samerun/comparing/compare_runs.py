@@ -38,12 +38,15 @@ def compare(a: Run, b: Run, *, steps: int | None = None) -> Comparison:
 _CUT_SHORT = frozenset({"timeout", "interrupted"})
 
 
-def compare_all(runs: Sequence[Run], *, steps: int | None = None) -> list[Comparison]:
-    """Each run but the first, held against the first, below `steps` where it is given."""
+def compare_all(runs: Sequence[Run], *, steps: int | None = None, setup: bool = True) -> list[Comparison]:
+    """Each run but the first, held against the first, below `steps` where it is given.
+
+    `setup` as in `compare_read`.
+    """
     if len(runs) < 2:
         return []
     first = read(runs[0])
-    return [compare_read(first, read(run), steps=steps) for run in runs[1:]]
+    return [compare_read(first, read(run), steps=steps, setup=setup) for run in runs[1:]]
 
 
 def compare_whole(runs: Sequence[Run], *, steps: int | None = None) -> list[Comparison]:

@@ -63,8 +63,12 @@ class Recorded:
         sources: Collection[str],
         count: int,
         at: Workspace | None = None,
+        *,
+        setup: bool = True,
     ) -> Comparison:
         """Up to `count` runs with these replayed, until one diverges from the recorded run.
+
+        Operations of the setup count where `setup` says so.
 
         What names files by time or uuid would write where the recorded run did: runs are in a copy then.
         Unknown where a run asks for what the recorded one did not ask for before they part: the replay was
@@ -79,7 +83,7 @@ class Recorded:
         plan = replace(self.plan, replay=Replay(str(runs[0].path.resolve()), tuple(sorted(sources))))
         while len(runs) <= count:
             runs += trials.record(stage, 1, plan, at)
-            comparisons = weigh(runs, compare_all(runs))
+            comparisons = weigh(runs, compare_all(runs, setup=setup))
             parted = find_earliest(comparisons)
             if parted is not None:
                 return judge_parted(runs[-1], comparisons[parted], sources)

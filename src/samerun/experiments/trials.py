@@ -51,13 +51,18 @@ class Trials:
             runs.append(run)
         return runs
 
-    def compare(self, stage: str, count: int, plan: Plan, at: Workspace | None = None) -> Comparison:
-        """Record up to `count` runs, until two part; `same` when none do and all are whole."""
+    def compare(
+        self, stage: str, count: int, plan: Plan, at: Workspace | None = None, *, setup: bool = True
+    ) -> Comparison:
+        """Record up to `count` runs, until two part; `same` when none do and all are whole.
+
+        Operations of the setup count where `setup` says so.
+        """
         runs: list[Run] = []
         comparisons: list[Comparison] = []
         while len(runs) < count:
             runs += self.record(stage, 1 if runs else 2, plan, at)
-            comparisons = weigh(runs, compare_all(runs))
+            comparisons = weigh(runs, compare_all(runs, setup=setup))
             parted = find_earliest(comparisons)
             if parted is not None:
                 return comparisons[parted]

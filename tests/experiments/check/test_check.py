@@ -72,6 +72,24 @@ def test_an_unseeded_augmentation_parts_in_the_data_and_is_confirmed(tmp_path: P
     assert result.causes[0].advice
 
 
+def test_what_differs_in_the_setup_and_reaches_nothing_does_not_hide_the_cause(tmp_path: Path) -> None:
+    """A time or an id of the run, made a tensor: every run differs there, whatever is held."""
+    (tmp_path / "train.py").write_text("import torch\n")
+    result = checked(Script(batches=("python-random",), stamps=True), tmp_path)
+    assert where(result) == (0, "data", "batch")
+    assert confirmed(result) == ["python-random"]
+    assert any(note.startswith("aten.lift_fresh at train.py:7") for note in result.notes)
+
+
+def test_what_differs_in_the_setup_stays_the_cause_of_what_it_reaches(tmp_path: Path) -> None:
+    script = Script(init=("torch-cpu",), batches=("torch-cpu",), stamps=True)
+    result = checked(script, tmp_path)
+    assert where(result) == (0, "setup", "operation")
+    assert result.difference is not None and result.difference.op == "aten.normal_"
+    assert confirmed(result) == ["torch-cpu"]
+    assert len(script.calls) == 6  # no more than where nothing else differs
+
+
 def test_a_kernel_is_found_by_its_operation_at_the_step_where_it_first_differs(tmp_path: Path) -> None:
     script = Script(kernel=2)
     result = checked(script, tmp_path)

@@ -41,6 +41,13 @@ def sources(diagnosis: Diagnosis) -> list[list[str]]:
     return [[cause.source for cause in found.causes if cause.confirmed] for found in diagnosis.found]
 
 
+def test_an_operation_of_the_setup_that_reaches_nothing_is_not_where_the_cause_shows(tmp_path: Path) -> None:
+    diagnosis = diagnosed(Script(batches=("python-random",), stamps=True), tmp_path)
+    assert sources(diagnosis) == [["python-random"]]
+    assert (diagnosis.found[0].difference.phase, diagnosis.found[0].difference.what) == ("data", "batch")
+    assert diagnosis.complete
+
+
 def test_a_training_that_repeats_has_nothing_to_diagnose(tmp_path: Path) -> None:
     script = Script()
     diagnosis = diagnosed(script, tmp_path)

@@ -16,7 +16,13 @@ from samerun.experiments.check import without_steps
 from samerun.experiments.check.confirm import Proof, explain_and_confirm
 from samerun.experiments.check.follow_values import follow_values
 from samerun.experiments.check.judge import find_first_parting, judge_recorded
-from samerun.experiments.check.needless import describe_needless, look_past
+from samerun.experiments.check.needless import (
+    describe_needless,
+    describe_unreached,
+    find_beyond,
+    look_after_setup,
+    look_past,
+)
 from samerun.experiments.check.result import CheckResult
 from samerun.experiments.check.zoom import (
     Zoom,
@@ -206,13 +212,18 @@ def _look_closer(
     if request.confirm and closer.reproduced:
         tier: Tier = "steps" if of_results else "ops"
         plan = Plan(tier=tier, window=closer.window, stop_after=closer.stop_after, control=request.control)
-        proof = Proof(trials, plan, partings, Recorded(trials.recorded[closer.pair[0]], plan))
+        recorded = Recorded(trials.recorded[closer.pair[0]], plan)
+        proof = Proof(trials, plan, partings, recorded, beyond=find_beyond(trials, closer))
     findings = explain_and_confirm(closer.explained, proof)
     passed: list[str] = []  # what differs before that and reaches nothing
     while proof is not None and (past := look_past(closer, findings, proof, first.difference, pair)):
         passed.append(describe_needless(closer, findings))
         closer, proof = past
         findings = explain_and_confirm(closer.explained, proof)
+    beyond = None if proof is None else look_after_setup(closer, findings, proof)
+    if beyond is not None:
+        passed.append(describe_unreached(closer, beyond[0]))
+        closer, proof, findings = beyond
     findings = replace(findings, notes=(*findings.notes, *passed))
     if request.confirm:
         findings = follow_values(trials, closer, findings, request.control, proof=proof)

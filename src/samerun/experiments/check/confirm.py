@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from samerun.comparing.compare_runs import compare_all
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.controls import is_contradicted
 from samerun.experiments.replayed import Recorded
 from samerun.experiments.trials import Trials
+from samerun.experiments.what_counts import weigh
 from samerun.explaining.cause import Cause, Findings
 from samerun.explaining.confirm import confirm, is_race
 from samerun.explaining.explain import list_suspects
@@ -30,6 +32,8 @@ class Proof:
     partings: tuple[Difference, ...] = ()  # the first differences of other runs of the same command
     recorded: Recorded | None = None  # the first of the runs that parted; None: it cannot be replayed
     held: tuple[str, ...] = ()  # differ, and have no effect: each further run is held in these as well
+    setup: bool = True  # whether runs that differ in operations of the setup differ
+    beyond: Explained | None = None  # of a difference in the setup: where the training differs, which follows
 
 
 def explain_and_confirm(explained: Explained, proof: Proof | None) -> Findings:
@@ -81,6 +85,7 @@ class _Trial:
         self._proof = proof
         self._replayed: set[frozenset[str]] = set()  # what the last trials of these were
         self._then: dict[frozenset[str], Difference | None] = {}
+        self._past_setup: set[frozenset[str]] = set()  # with these held, only operations of the setup differ
 
     def can_tell(self, source: str) -> bool:
         """Whether a trial can tell something: it can be replayed or controlled, which it was not already."""
@@ -97,13 +102,20 @@ class _Trial:
         """The runs compared, in which these are held."""
         comparison = self._compare((*self._proof.held, *sources), count)
         self._then[frozenset(sources)] = comparison.difference
-        return comparison
+        if comparison.difference is None or not is_in_setup(comparison.difference):
+            return comparison
+        runs = [self._proof.trials.recorded[id_] for id_ in comparison.scope.runs]
+        (training,) = weigh(runs, compare_all(runs, setup=False))
+        if training.verdict != "same":
+            return comparison
+        self._past_setup.add(frozenset(sources))
+        return training if _is_seen(self._proof.beyond, sources) else comparison
 
     def _compare(self, sources: tuple[str, ...], count: int) -> Comparison:
         proof, recorded = self._proof, self._proof.recorded
         if recorded is not None and recorded.can_give(sources):
             stage = f"replaying {' + '.join(sources)}"
-            again = recorded.repeat(proof.trials, stage, sources, max(count - 1, 1))
+            again = recorded.repeat(proof.trials, stage, sources, max(count - 1, 1), setup=proof.setup)
             if again.verdict != "unknown" or not all(map(_is_controllable, sources)):
                 self._replayed.add(frozenset(sources))
                 return again
@@ -114,14 +126,27 @@ class _Trial:
         base = proof.plan.control
         control = Control(only=sources) if base is None else replace(base, extra=(*base.extra, *sources))
         plan = replace(proof.plan, control=control)
-        return proof.trials.compare(f"confirming {' + '.join(sources)}", count, plan)
+        return proof.trials.compare(f"confirming {' + '.join(sources)}", count, plan, setup=proof.setup)
 
     def mark(self, findings: Findings) -> Findings:
         """The findings: whether a replay confirmed each cause, and what differs after it."""
         confirmed = frozenset(cause.source for cause in findings.causes if cause.confirmed)
         replayed = confirmed | set(self._proof.held) in self._replayed
         causes = (replace(cause, replayed=cause.confirmed and replayed) for cause in findings.causes)
-        return replace(findings, causes=tuple(causes), then=self._then.get(confirmed))
+        then, past = self._then.get(confirmed), confirmed in self._past_setup
+        return replace(findings, causes=tuple(causes), then=then, past_setup=past)
+
+
+def _is_seen(explained: Explained | None, sources: tuple[str, ...]) -> bool:
+    """Whether it is one source that was seen to be the reason."""
+    if explained is None or not explained.is_seen:
+        return False
+    return tuple(item.source for item in explained.evidence[:1]) == sources
+
+
+def is_in_setup(difference: Difference) -> bool:
+    """Whether it is an operation that comes before the training."""
+    return difference.what == "operation" and difference.phase == "setup"
 
 
 def _is_controllable(source: str) -> bool:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from samerun.comparing.compare_runs import compare_trainings
-from samerun.experiments.check.confirm import Proof
+from samerun.comparing.compare_runs import compare_all, compare_trainings
+from samerun.experiments.check.confirm import Proof, explain_and_confirm, is_in_setup
 from samerun.experiments.check.zoom import Zoom, choose_window, stop_after
 from samerun.experiments.replayed import Recorded
-from samerun.explaining.cause import Findings
+from samerun.experiments.trials import Trials
+from samerun.explaining.cause import Findings, make_cause
 from samerun.explaining.confirm import is_not_after
 from samerun.explaining.explained import Explained
 from samerun.runs.difference import Difference
 from samerun.runs.plan import Plan
 
+_UNREACHED = "{} at {} gives other values in each run, which is not why they differ at step {}"
 _NOTE = "{} at {} gives other values in each run ({}), without effect: runs that repeat the rest agree"
 
 
@@ -25,7 +27,7 @@ def look_past(
     `first` is what differs without a look at operations, between the runs `pair`. The proof is one in which
     all that was confirmed is held.
     """
-    if closer.difference.what != "operation" or closer.difference.phase != "setup":
+    if findings.past_setup or not is_in_setup(closer.difference):
         return None
     sources = list_confirmed(findings)
     if not sources or proof.recorded is None:
@@ -36,6 +38,42 @@ def look_past(
             return None
         return replace(closer, explained=Explained(findings.then)), held
     return _look_at_training(held, first, pair)
+
+
+def find_beyond(trials: Trials, closer: Zoom) -> Explained | None:
+    """Where the training differs, of runs that differ in an operation of the setup first."""
+    if not is_in_setup(closer.difference):
+        return None
+    (found,) = compare_all([trials.recorded[id_] for id_ in closer.pair], setup=False)
+    if found.difference is None or found.difference.phase == "setup":
+        return None  # the weights that are trained differ
+    return Explained(found.difference)
+
+
+def look_after_setup(closer: Zoom, findings: Findings, proof: Proof) -> tuple[Zoom, Proof, Findings] | None:
+    """What runs prove of the training, where what differs in the setup before it is not behind that.
+
+    They need not agree in the setup. None where they prove nothing.
+    """
+    beyond = proof.beyond
+    if beyond is None or not is_in_setup(closer.difference):
+        return None
+    after = replace(closer, explained=beyond), replace(proof, setup=False, beyond=None)
+    if findings.past_setup and beyond.best is not None:
+        if findings.then is None or findings.then.place > closer.difference.place:
+            return None  # it is behind both
+        cause = replace(make_cause(beyond.best, confirmed=True), replayed=findings.causes[0].replayed)
+        return (*after, replace(findings, causes=(cause,), then=None))
+    if list_confirmed(findings):
+        return None
+    more = explain_and_confirm(beyond, after[1])
+    return (*after, more) if list_confirmed(more) else None
+
+
+def describe_unreached(passed: Zoom, beyond: Zoom) -> str:
+    """A note on the operation of the setup that is not behind what differs later."""
+    seen = passed.difference
+    return _UNREACHED.format(seen.name, seen.call_site or "an unknown line", beyond.difference.step)
 
 
 def list_confirmed(findings: Findings) -> list[str]:

@@ -10,7 +10,9 @@ from samerun.comparing.draw_ledger import build_ledger
 from samerun.comparing.growth import measure_growth
 from samerun.comparing.replayed_operation import Replay, aim, read_probe
 from samerun.experiments import confidence
+from samerun.experiments.check.confirm import is_in_setup
 from samerun.experiments.check.follow_values import follow_values
+from samerun.experiments.check.needless import find_beyond
 from samerun.experiments.check.zoom import (
     Zoom,
     choose_window,
@@ -172,6 +174,8 @@ class Search:
         findings, proven = outcome
         if proven is None:
             findings = self._follow(closer, findings)
+        else:
+            closer = self._pass_setup(closer, proven)
         difference = self._last = closer.difference
         seen = tuple(self._trials.recorded[run] for run in closer.pair)
         confirmed = tuple(cause for cause in findings.causes if cause.confirmed)
@@ -203,6 +207,20 @@ class Search:
             alone,
         )
         return found, proven
+
+    def _pass_setup(self, closer: Zoom, proven: ProofRuns) -> Zoom:
+        """Where the training differs, if what differs in the setup before it still does in these runs.
+
+        They may be of an edited script: it is the same operation where as many are equal before it.
+        """
+        beyond = find_beyond(self._trials, closer)
+        if beyond is None:
+            return closer
+        left = compare(proven.runs[0], proven.runs[-1])
+        before = compare(*(self._trials.recorded[id_] for id_ in closer.pair))
+        equal, was = (item.scope.counts.get("operation", 0) for item in (left, before))
+        still = left.difference is not None and is_in_setup(left.difference) and equal <= was
+        return replace(closer, explained=beyond) if still else closer
 
     def _place(self, difference: Difference, causes: Sequence[Cause]) -> tuple[Cause, ...]:
         """With the line that an edit would change, or that draws, where no record has one; in the words of
