@@ -143,6 +143,35 @@ def test_programs_and_hard_links(work, tmp_path):
     assert (tmp_path / "one.txt").read_text() == "one"
 
 
+def test_a_part_of_a_project_has_the_project_around_it(tmp_path):
+    project = tmp_path / "project"
+    (project / "runs" / "one").mkdir(parents=True)
+    (project / ".git").mkdir()
+    (project / ".git" / "HEAD").write_text("ref: refs/heads/main")
+    (project / "lib").mkdir()
+    (project / "lib" / "model.py").write_text("")
+    (project / "names.txt").write_text("one")
+    (project / ".samerun").mkdir()
+    (project / ".venv").mkdir()
+    (project / ".venv" / "pyvenv.cfg").write_text("home = /usr/bin")
+    (tmp_path / "other").mkdir()
+    with make_scratch_copy(project / "runs" / "one") as copy:
+        assert (copy / "../../lib/model.py").is_file()
+        (copy / "../../names.txt").write_text("two")
+        (copy / "../../.git/HEAD").write_text("two")
+        assert (copy / "../../.venv").is_symlink()
+        assert not (copy / "../../.samerun").exists()
+        assert not (copy / "../../../other").exists()
+    assert (project / "names.txt").read_text() == "one"
+    assert (project / ".git" / "HEAD").read_text() == "ref: refs/heads/main"
+
+
+def test_what_lies_beside_a_folder_that_is_in_no_project_stays_there(work, tmp_path):
+    with make_scratch_copy(work) as copy:
+        (tmp_path / "file.txt").write_text("one")
+        assert sorted(path.name for path in copy.parent.iterdir()) == ["big", "project"], "big: linked to"
+
+
 def test_a_copy_of_a_copy_is_made_of_the_first(work, tmp_path):
     with make_scratch_copy(work) as first:
         (first / "data" / "big" / "data.bin").write_text("first")

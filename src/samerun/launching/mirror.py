@@ -8,9 +8,12 @@ import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from samerun.launching.project import REPOSITORIES, find_project
+
 _NEVER = {".samerun"}
 _MOST_BYTES = 256 << 20  # copied from behind links
-_MOST_FILES = 10_000  # looked at behind links
+_MOST_FILES = 10_000  # looked at behind links, and in a project
+_MOST_LOOKS = 30_000  # files looked at in folders that turned out to hold too many
 _SCRIPT = (".py", ".sh")
 _PROGRAM = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")  # how executables begin: Linux, macOS
 
@@ -18,9 +21,10 @@ _PROGRAM = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")  # how executa
 class Mirror:
     """Copies `cwd`, a real path, to root/cwd.
 
-    A link that leads out of `cwd` leads to a copy of its target at root/target, made for it: a file, or a
-    folder with what is in it. A script has the folder that it lies in with it: Python looks there for what it
-    imports. What is there for a program to read alone, or too much, is linked to where it is: programs,
+    Where `cwd` is a part of a project, the project is there as well: scripts import and read what is above
+    them. A link that leads out of `cwd` leads to a copy of its target at root/target, made for it: a file, or
+    a folder with what is in it. A script has the folder that it lies in with it: Python looks there for what
+    it imports. What is there for a program to read alone, or too much, is linked to where it is: programs,
     virtual environments, a folder of more than 10,000 files, and the largest files once 256 MiB were copied.
     `.samerun` and special files in `cwd` are left out.
     """
@@ -30,6 +34,7 @@ class Mirror:
         self._cwd = cwd
         self._bytes = _MOST_BYTES
         self._files = _MOST_FILES
+        self._looks = _MOST_LOOKS
         self._whole: set[Path] = {cwd}  # folders copied with all that is in them
         self._shallow: set[Path] = set()
 
@@ -46,6 +51,9 @@ class Mirror:
             for name in (*folders, *files):
                 if Path(folder, name).is_symlink():
                     self._link(original / name)
+        project = find_project(self._cwd)
+        if project is not None:
+            self._bring_around(project)
         return copy
 
     def _place(self, path: Path) -> Path:
@@ -92,7 +100,10 @@ class Mirror:
         return True
 
     def _bring_around(self, folder: Path) -> None:
-        """Copy what lies beside a script; hidden folders, and those that are too much, are linked to."""
+        """Copy what lies beside a script, or around `cwd`; what is hidden or too much is linked to.
+
+        Not a repository itself: git writes to it.
+        """
         if folder not in self._shallow:
             self._shallow.add(folder)
             self._fill(folder, whole=False)
@@ -120,7 +131,8 @@ class Mirror:
                     self._fill(path, whole=True)
                     copied = True
                 else:
-                    copied = not path.name.startswith(".") and self._bring_folder(path)
+                    hidden = path.name.startswith(".") and path.name not in REPOSITORIES
+                    copied = not hidden and self._bring_folder(path)
             except PermissionError:  # it may not be read
                 copied = False
             if not copied and not copy.exists():
@@ -149,7 +161,8 @@ class Mirror:
         count = 0
         for _, folders, files in os.walk(folder):
             count += len(folders) + len(files)
-            if count > self._files:
+            if count > min(self._files, self._looks):
+                self._looks -= count
                 return False
         return True
 
