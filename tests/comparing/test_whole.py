@@ -190,3 +190,38 @@ def test_what_leads_to_the_first_loss_is_a_part_of_the_training(
 def test_without_a_loss_the_whole_is_compared(build: Builder) -> None:
     runs = [build([record(0, "evaluation", "output", "CNN", digest=d(word))]) for word in ("one", "two")]
     assert compare_trainings(*runs).verdict == "differs"
+
+
+def by_hand(weights: str, *, optimizer: bool, preview: str = "") -> list[Record]:
+    """A step without a loader, whose loss is a module; before it, perhaps, the model is called."""
+
+    def call(name: str, digest: str) -> list[Record]:
+        return [
+            record(0, phase, what, name, digest=d(f"{digest} {what}"))
+            for phase, what in (("data", "input"), ("forward", "output"))
+        ]
+
+    return [
+        *(call("Net", preview) if preview else []),
+        *([record(0, "setup", "trains", "SGD")] if optimizer else []),
+        record(0, "setup", "parameters", "Net", digest=d(weights)),
+        *call("Net", weights),
+        *call("MSELoss", weights),
+        record(0, "forward", "loss", "backward", digest=d(weights)),
+        record(0, "optimizer", "parameters", "SGD", digest=d(weights)),
+        record(0, "end", "end", "exit"),
+    ]
+
+
+@pytest.mark.parametrize("optimizer", [True, False])
+def test_a_loss_that_is_a_module_does_not_begin_the_training(build: Builder, optimizer: bool) -> None:
+    runs = [build(by_hand(weights, optimizer=optimizer)) for weights in ("one", "two")]
+    where = compare_trainings(*runs).difference
+    assert where is not None and (where.what, where.name) == ("parameters", "Net")
+
+
+@pytest.mark.parametrize("optimizer", [True, False])
+def test_a_call_before_a_training_without_a_loader_is_no_part_of_it(build: Builder, optimizer: bool) -> None:
+    runs = [build(by_hand("one", optimizer=optimizer, preview=image)) for image in ("one", "two")]
+    assert compare_all(runs)[0].verdict == "differs"
+    assert compare_trainings(*runs).verdict == "same"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import torches
 
-from samerun.launching.launch import LaunchRequest, launch
+from samerun.launching.launch import INJECTED, LaunchRequest, launch
 from samerun.runs.plan import Control, Plan
 
 AT_START = ["observe start", "observe late-start"]
@@ -263,11 +263,24 @@ def test_a_zipapp(launched):
     assert (launched.output, launched.said[-1]) == ("trained\n", "record")
 
 
-@pytest.mark.parametrize("flag", ["-I", "-S", "-E"])
-def test_an_interpreter_that_ignores_us_runs_unharmed(launched, flag):
-    assert launched("python", flag, "-c", "print('trained')").exit_code == 0
+def test_an_interpreter_that_ignores_us_runs_unharmed(launched):
+    assert launched("python", "-S", "-c", "print('trained')").exit_code == 0
     assert launched.output == "trained\n"
     assert not (launched.run / "python.seen").exists()
+
+
+@pytest.mark.parametrize("hiding", ["env PYTHONPATH=/elsewhere python", "python -E", "python -I"])
+def test_the_recorder_is_found_without_pythonpath_where_samerun_is_installed(launched, hiding):
+    launched(*hiding.split(), "-c", "print('trained')")
+    assert launched.output == "trained\n"
+    assert (launched.run / "python.seen").exists()
+
+
+def test_a_python_outside_of_a_recorded_command_has_nothing_of_ours(tmp_path):
+    code = "import sys; print([name for name in (*sys.modules, *sys.path) if name.endswith('inject')])"
+    for recorded, found in (({}, "[]"), ({INJECTED: "/at/inject"}, "['/at/inject']")):
+        said = subprocess.check_output([sys.executable, "-c", code], cwd=tmp_path, env=recorded, text=True)
+        assert said.strip() == found
 
 
 def test_a_run_folder_that_is_gone_does_not_hurt(launched):

@@ -229,12 +229,31 @@ def find_training(trace: Trace) -> int:
 
     end = int(trace.is_one_of("what", {"loss", "gradients"}).argmax())  # 0 where there is none
     batches = np.flatnonzero(trace.is_one_of("what", {"batch"})[:end])
-    came = trace.is_one_of("what", {"input"}) & ~trace.is_one_of("phase", {"evaluation"})
-    inputs = batches if len(batches) else np.flatnonzero(came[:end])
-    if not len(inputs):
-        return 0
-    outputs = np.flatnonzero(trace.is_one_of("what", {"output"})[: int(inputs[-1])])
+    came_in = int(batches[-1]) if len(batches) else _find_input(trace, end)
+    outputs = np.flatnonzero(trace.is_one_of("what", {"output"})[:came_in])
     return int(outputs[-1]) + 1 if len(outputs) else 0
+
+
+def _find_input(trace: Trace, end: int) -> int:
+    """Where what comes into the modules begins that lead to the loss at `end`, a loss that is a module too.
+
+    That is after the optimizers are made; without any, each module is called once for the loss, and what was
+    called before that again was called for something else.
+    """
+    import numpy as np
+
+    optimizers = np.flatnonzero(trace.is_one_of("what", {"trains"})[:end])
+    if len(optimizers):
+        return int(optimizers[-1])
+    came = trace.is_one_of("what", {"input"}) & ~trace.is_one_of("phase", {"evaluation"})
+    called: set[object] = set()
+    first = 0
+    for at in reversed(np.flatnonzero(came[:end]).tolist()):
+        if trace.cell("name", at) in called:
+            break
+        called.add(trace.cell("name", at))
+        first = at
+    return first
 
 
 def _begins(trace: Trace) -> int:

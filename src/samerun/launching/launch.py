@@ -28,6 +28,7 @@ from samerun.runs.plan import VARIABLE, Plan
 from samerun.sources import hash_seed
 
 OUTPUT = "output.txt"
+INJECTED = "SAMERUN_INJECT"  # names the folder below to samerun.pth, where PYTHONPATH does not lead to it
 _INJECT = str(Path(__file__).parent / "inject")
 _POLL_S = 0.05
 _GRACE_S = 5.0  # from Ctrl-C to SIGTERM, and for what outlives the command
@@ -130,6 +131,7 @@ def build_child_environment(plan: Plan, cwd: Path, env: Mapping[str, str]) -> di
         entry for entry in environ.get("PYTHONPATH", "").split(os.pathsep) if entry not in ("", _INJECT)
     ]
     environ["PYTHONPATH"] = os.pathsep.join([_INJECT, *others])
+    environ[INJECTED] = _INJECT
     environ["PWD"] = str(cwd)
     environ[VARIABLE] = plan.to_json()
     return environ

@@ -164,7 +164,7 @@ def hide_given(base: int) -> None:
     global _given
     mine = derive(base, lineage.get_started_place())[VARIABLE]
     _given = mine if _read_at_start() == mine else None
-    if _given is not None and os.environ.get(VARIABLE) == mine:
+    if os.environ.get(VARIABLE) == mine:
         del os.environ[VARIABLE]
     _read_at_start.cache_clear()
     lineage.give_each_program(lambda place: derive(base, place))
@@ -189,7 +189,12 @@ def _describe(seeds: Sequence[str | None]) -> str:
 
 @functools.cache
 def _read_at_start() -> str:
-    """The variable as this process got it: os.environ may have been changed since, to no effect."""
+    """The variable as this process got it: os.environ may have been changed since, to no effect.
+
+    Nor has it any under -E and -I.
+    """
+    if sys.flags.ignore_environment:
+        return ""
     try:
         with open("/proc/self/environ", "rb") as file:
             for entry in file.read().split(b"\0"):
