@@ -54,6 +54,7 @@ def test_it_brings_no_torch_and_works_on_runs_without(installed: Path, tmp_path:
     assert "torch" not in packages(installed / "python", tmp_path)
     samerun = installed / "samerun"
     assert called(samerun, "--help", cwd=tmp_path).returncode == 0
+    assert len(list(installed.parent.glob("lib/python*/site-packages/samerun.pth"))) == 1
     assert called(samerun, "diff", RUNS / "plain", RUNS / "plain", cwd=tmp_path).returncode == 0
     assert called(samerun, "diff", RUNS / "plain", RUNS / "other", cwd=tmp_path).returncode == 1
 

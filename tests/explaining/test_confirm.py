@@ -41,6 +41,18 @@ def test_mended_is_gone_or_later_than_the_original(comparison: Comparison, outco
     assert judge(comparison, HERE) == outcome
 
 
+def test_an_evaluation_may_precede_the_step_that_it_has_the_number_of() -> None:
+    """Such as a model that makes the data, before anything is trained: the records' order decides."""
+    first = Difference(step=0, phase="evaluation", what="operation", place=7)
+    found = Comparison(
+        "differs", Scope(("a", "b")), difference=Difference(step=0, phase="data", what="input", place=9)
+    )
+    assert judge(found, first) == "mended"
+    assert found.difference is not None
+    earlier = replace(found, difference=replace(found.difference, place=5))
+    assert judge(earlier, first) == "still"
+
+
 def test_an_operation_is_where_it_shows_or_before() -> None:
     batch = Difference(step=3, phase="data", what="batch")
     made = Difference(step=3, phase="forward", what="operation", shows=(3, "data"))

@@ -78,9 +78,14 @@ def _is_later(found: Difference, original: Difference) -> bool:
     """Whether the runs diverge later now: in another step or phase, or at another record further on."""
     if original.kind in _FLOW and found.kind in _FLOW:
         return False  # how often a loop turns is another number each time: later says nothing
-    if find_position(found) != find_position(original):
+    if find_position(found) != find_position(original) and not _is_evaluation_apart(found, original):
         return find_position(found) > find_position(original)
     return found.place > original.place and _record(found) != _record(original)
+
+
+def _is_evaluation_apart(found: Difference, original: Difference) -> bool:
+    """Whether one of them is an evaluation of the same step: before the first step it precedes all of it."""
+    return found.step == original.step and "evaluation" in (found.phase, original.phase)
 
 
 def _record(difference: Difference) -> tuple[str | None, ...]:

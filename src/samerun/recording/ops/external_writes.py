@@ -194,6 +194,8 @@ class Watch:
                 other.gap = None
             other.written = other.seen = here
         if not history.held and digest != FINGERPRINT:
+            if len(history.views) >= _VIEWS:  # each element by itself, in a loop: the last ones stay known
+                del history.views[next(iter(history.views))]
             history.views[key] = _Snapshot(tensor, digest)
 
     def left_unwritten(self, tensor: torch.Tensor, here: Place) -> None:
