@@ -35,7 +35,7 @@ class Findings:
     ruled_out: tuple[Cause, ...] = ()  # the runs still diverge there with it controlled
     notes: tuple[str, ...] = field(default=())
     then: Difference | None = None  # where runs in which the confirmed causes are held still differ
-    past_setup: bool = False  # in the setup alone, whose operations do not reach the training
+    past_setup: bool = False  # the confirmed causes are behind what differs after the setup as well
 
 
 def make_cause(evidence: Evidence, *, confirmed: bool = False, together: bool = False) -> Cause:

@@ -12,7 +12,7 @@ from samerun.experiments.replayed import Recorded
 from samerun.experiments.trials import Trials
 from samerun.experiments.what_counts import weigh
 from samerun.explaining.cause import Cause, Findings
-from samerun.explaining.confirm import confirm, is_race
+from samerun.explaining.confirm import confirm, is_race, judge
 from samerun.explaining.explain import list_suspects
 from samerun.explaining.explained import Explained
 from samerun.runs.difference import Difference, Evidence
@@ -33,7 +33,7 @@ class Proof:
     recorded: Recorded | None = None  # the first of the runs that parted; None: it cannot be replayed
     held: tuple[str, ...] = ()  # differ, and have no effect: each further run is held in these as well
     setup: bool = True  # whether runs that differ in operations of the setup differ
-    beyond: Explained | None = None  # of a difference in the setup: where the training differs, which follows
+    beyond: Explained | None = None  # what differs first but for operations of the setup, if one of them does
 
 
 def explain_and_confirm(explained: Explained, proof: Proof | None) -> Findings:
@@ -75,17 +75,18 @@ def _prepare(explained: Explained, proof: Proof) -> tuple[_Trial, bool]:
         whole = replace(proof.plan, stop_after=None)
         recorded = proof.recorded and replace(proof.recorded, plan=whole)
         proof = replace(proof, plan=whole, recorded=recorded)
-    return _Trial(proof), to_the_end
+    return _Trial(proof, to_the_end), to_the_end
 
 
 class _Trial:
     """Runs with sources replayed; controlled, where they cannot be, which proves less: it invents values."""
 
-    def __init__(self, proof: Proof) -> None:
+    def __init__(self, proof: Proof, to_the_end: bool) -> None:
         self._proof = proof
+        self._to_the_end = to_the_end
         self._replayed: set[frozenset[str]] = set()  # what the last trials of these were
         self._then: dict[frozenset[str], Difference | None] = {}
-        self._past_setup: set[frozenset[str]] = set()  # with these held, only operations of the setup differ
+        self._past_setup: set[frozenset[str]] = set()  # these are behind what differs beyond
 
     def can_tell(self, source: str) -> bool:
         """Whether a trial can tell something: it can be replayed or controlled, which it was not already."""
@@ -102,14 +103,15 @@ class _Trial:
         """The runs compared, in which these are held."""
         comparison = self._compare((*self._proof.held, *sources), count)
         self._then[frozenset(sources)] = comparison.difference
-        if comparison.difference is None or not is_in_setup(comparison.difference):
+        beyond, left = self._proof.beyond, comparison.difference
+        if beyond is None or left is None or not is_in_setup(left):
             return comparison
         runs = [self._proof.trials.recorded[id_] for id_ in comparison.scope.runs]
-        (training,) = weigh(runs, compare_all(runs, setup=False))
-        if training.verdict != "same":
+        (records,) = weigh(runs, compare_all(runs, setup=False))
+        if judge(records, beyond.difference, to_the_end=self._to_the_end) != "mended":
             return comparison
         self._past_setup.add(frozenset(sources))
-        return training if _is_seen(self._proof.beyond, sources) else comparison
+        return records if _is_seen(beyond, sources) else comparison
 
     def _compare(self, sources: tuple[str, ...], count: int) -> Comparison:
         proof, recorded = self._proof, self._proof.recorded
@@ -137,11 +139,9 @@ class _Trial:
         return replace(findings, causes=tuple(causes), then=then, past_setup=past)
 
 
-def _is_seen(explained: Explained | None, sources: tuple[str, ...]) -> bool:
+def _is_seen(explained: Explained, sources: tuple[str, ...]) -> bool:
     """Whether it is one source that was seen to be the reason."""
-    if explained is None or not explained.is_seen:
-        return False
-    return tuple(item.source for item in explained.evidence[:1]) == sources
+    return explained.is_seen and tuple(item.source for item in explained.evidence[:1]) == sources
 
 
 def is_in_setup(difference: Difference) -> bool:

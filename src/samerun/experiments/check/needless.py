@@ -41,13 +41,11 @@ def look_past(
 
 
 def find_beyond(trials: Trials, closer: Zoom) -> Explained | None:
-    """Where the training differs, of runs that differ in an operation of the setup first."""
+    """What differs first but for operations of the setup, of runs that differ in one of these first."""
     if not is_in_setup(closer.difference):
         return None
     (found,) = compare_all([trials.recorded[id_] for id_ in closer.pair], setup=False)
-    if found.difference is None or found.difference.phase == "setup":
-        return None  # the weights that are trained differ
-    return Explained(found.difference)
+    return None if found.difference is None else Explained(found.difference)
 
 
 def look_after_setup(closer: Zoom, findings: Findings, proof: Proof) -> tuple[Zoom, Proof, Findings] | None:
@@ -56,8 +54,8 @@ def look_after_setup(closer: Zoom, findings: Findings, proof: Proof) -> tuple[Zo
     They need not agree in the setup. None where they prove nothing.
     """
     beyond = proof.beyond
-    if beyond is None or not is_in_setup(closer.difference):
-        return None
+    if beyond is None or beyond.difference.phase == "setup" or not is_in_setup(closer.difference):
+        return None  # in the setup: the weights that are trained differ
     after = replace(closer, explained=beyond), replace(proof, setup=False, beyond=None)
     if findings.past_setup and beyond.best is not None:
         if findings.then is None or findings.then.place > closer.difference.place:

@@ -214,7 +214,7 @@ class Search:
         They may be of an edited script: it is the same operation where as many are equal before it.
         """
         beyond = find_beyond(self._trials, closer)
-        if beyond is None:
+        if beyond is None or beyond.difference.phase == "setup":
             return closer
         left = compare(proven.runs[0], proven.runs[-1])
         before = compare(*(self._trials.recorded[id_] for id_ in closer.pair))
