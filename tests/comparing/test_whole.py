@@ -220,6 +220,16 @@ def test_a_loss_that_is_a_module_does_not_begin_the_training(build: Builder, opt
     assert where is not None and (where.what, where.name) == ("parameters", "Net")
 
 
+def test_a_transform_that_is_a_module_does_not_begin_the_training(build: Builder) -> None:
+    made, other = training(), training()
+    for rows in (made, other):
+        at = find(rows, "batch")
+        rows[at:at] = [record(0, "data", what, "Normalize", digest=d(what)) for what in ("input", "output")]
+    flip(other[find(other, "parameters", 0, "setup")])
+    where = compare_trainings(build(made), build(other)).difference
+    assert where is not None and (where.phase, where.what) == ("setup", "parameters")
+
+
 @pytest.mark.parametrize("optimizer", [True, False])
 def test_a_call_before_a_training_without_a_loader_is_no_part_of_it(build: Builder, optimizer: bool) -> None:
     runs = [build(by_hand("one", optimizer=optimizer, preview=image)) for image in ("one", "two")]

@@ -223,14 +223,16 @@ def find_training(trace: Trace) -> int:
     """Where what leads to the first loss begins, with the weights that it is made of: 0 where nothing does.
 
     That is after what a model gave last before the batch, or before the input where no loader gives batches:
-    a model that is called to count its operations, or to look at an image, ends with an output.
+    a model that is called to count its operations, or to look at an image, ends with an output. So does a
+    transform that is a module, but in the loading of data.
     """
     import numpy as np
 
     end = int(trace.is_one_of("what", {"loss", "gradients"}).argmax())  # 0 where there is none
     batches = np.flatnonzero(trace.is_one_of("what", {"batch"})[:end])
     came_in = int(batches[-1]) if len(batches) else _find_input(trace, end)
-    outputs = np.flatnonzero(trace.is_one_of("what", {"output"})[:came_in])
+    given = trace.is_one_of("what", {"output"}) & ~trace.is_one_of("phase", {"data"})
+    outputs = np.flatnonzero(given[:came_in])
     return int(outputs[-1]) + 1 if len(outputs) else 0
 
 
