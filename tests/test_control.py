@@ -388,6 +388,7 @@ def test_hash_seed_set_from_inside_is_seen_to_be_too_late():
     assert "TooLate" in python(code + "with samerun.control(only=['hash-seed']): pass").stderr
 
 
+@pytest.mark.slow
 def test_seed_everything_warns_once_about_the_hash_seed():
     code = "import samerun\nsamerun.seed_everything(1)\nsamerun.seed_everything(1)"
     done = python(code)

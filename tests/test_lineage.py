@@ -74,6 +74,7 @@ def drawn(trainer, output):
     return {name: draws for name, *draws in lines}
 
 
+@pytest.mark.slow
 def test_children_of_every_kind_draw_for_themselves_and_repeat(trainer, output):
     first = drawn(trainer, output)
     assert len(first) == 27

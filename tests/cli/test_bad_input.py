@@ -82,6 +82,7 @@ def test_a_crash_in_one_run_of_two(folder: Path) -> None:
     assert "RuntimeError: out of luck" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_hang_ends_with_its_whole_tree(folder: Path) -> None:
     done = check(folder, "train.py", "hang", own=("--timeout", "10"))
     assert done.returncode == 3

@@ -92,6 +92,7 @@ def test_a_result_alone_that_differs_is_found_at_its_line_and_its_cause_is_confi
     assert result["in_play"] == ["clock"]
 
 
+@pytest.mark.slow
 def test_a_preview_that_no_model_saw_is_the_same_with_its_line(tmp_path: Path) -> None:
     preview = "next(iter(torch.utils.data.DataLoader(torch.arange(90.0), batch_size=8, shuffle=True)))"
     (tmp_path / "train.py").write_text(

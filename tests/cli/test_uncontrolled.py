@@ -57,6 +57,7 @@ def test_what_was_used_is_said_with_its_line_and_the_flags_that_control_it(tmp_p
     assert second == (f"  samerun run --seed 3 --control clock --scratch -- {sys.executable} train.py")
 
 
+@pytest.mark.slow
 def test_what_is_controlled_or_not_used_is_not_said(tmp_path: Path) -> None:
     assert ran(tmp_path, QUIET) == []
     text = "import time; time.time()\n" + QUIET

@@ -94,6 +94,7 @@ def test_a_skipped_batch_is_neither_repeated_nor_lost(make: Any, workers: int) -
         assert received(iter(again)) == whole[after:]
 
 
+@pytest.mark.slow
 def test_what_fails_is_tried_again_by_a_run_that_stopped_there() -> None:
     loader = DataLoader(Corrupt(KeyboardInterrupt), 4, seed=0)
     batches = iter(loader)

@@ -109,6 +109,7 @@ def test_what_was_not_kept_is_not_taken_for_a_difference(tmp_path: Path) -> None
     assert reason is not None and "train.py:4" in reason and "is not kept" in reason
 
 
+@pytest.mark.slow
 def test_an_unseeded_generator_is_confirmed_by_a_replay(tmp_path: Path) -> None:
     assert confirmed(checked(tmp_path, UNSEEDED)) == {"torch-cpu": True}
 

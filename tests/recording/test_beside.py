@@ -88,6 +88,7 @@ for name in order:
 """
 
 
+@pytest.mark.slow
 def test_the_order_in_which_threads_train_is_no_difference(trainer, output):
     """Clients of federated averaging, say, each with a model of its own."""
     trainer.script(CLIENTS)

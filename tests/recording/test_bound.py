@@ -32,6 +32,7 @@ def kept(run, what: str) -> list[int]:
     return [row["step"] for row in table if row["parts"]]
 
 
+@pytest.mark.slow
 def test_single_tensors_are_written_while_there_is_room_then_now_and_then(trainer):
     trainer.script(SCRIPT)
     run = trainer.record("train.py", "99")
@@ -56,6 +57,7 @@ def test_a_difference_is_found_all_the_same(trainer):
     assert (parted[13], parted[16]) == ((1, 1), (1, 4))
 
 
+@pytest.mark.slow
 def test_a_run_says_its_rate(trainer, monkeypatch, capsys):
     trainer.script(SCRIPT)
     run = trainer.record("train.py", "99")

@@ -62,6 +62,7 @@ def test_what_a_helper_drew_is_the_trainings_evidence(trainer):
     assert {row.process for row in difference.a.rows("draw")} == {helper}
 
 
+@pytest.mark.slow
 def test_what_it_drew_is_not_compared(trainer):
     trainer.script(PREPARE.replace("SEED", "3") + "np.random.rand(2)", "prepare.py")
     trainer.script(TRAIN)
@@ -159,6 +160,7 @@ def test_a_helper_tells_that_it_drew_though_nothing_follows_each_draw(trainer, d
     assert evidence is not None and "a program that the command runs" in evidence.text
 
 
+@pytest.mark.slow
 def test_a_helper_that_seeds_or_does_not_draw_is_no_evidence(trainer):
     for seeding, draw in (("random.seed(3)", "random.random()"), ("", "0.5")):
         trainer.script(DRAWING.replace("SEEDING", seeding).replace("DRAW", draw), "prepare.py")

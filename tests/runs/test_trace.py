@@ -211,6 +211,7 @@ def test_killed_with_signal_9(path: Path) -> None:
     assert not trace.complete
 
 
+@pytest.mark.slow
 def test_cut_at_every_byte(path: Path, tmp_path: Path) -> None:
     rows = small(path, 2)
     whole = path.read_bytes()

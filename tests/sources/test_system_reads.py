@@ -476,6 +476,7 @@ for p in model.parameters():
 """
 
 
+@pytest.mark.slow
 def test_a_replay_of_these_reads_alone_is_the_recorded_run_again(trainer):
     path = str(trainer.script(SEEDED_BY_THE_SYSTEM))
     a, b = trainer.record(path), trainer.record(path)

@@ -306,6 +306,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_seed_everything_reaches_spawned_workers(tmp_path):
     script = tmp_path / "train.py"
     script.write_text(SPAWNED)

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from samerun.editing.user_program import Code
 
 _SEED = Parameter("seed", 0)  # of default_rng and RandomState
+# of Gymnasium's or Gym's
+_ENVIRONMENT = re.compile(r"(?P<name>[\w.]+)\.reset\(\s*\)|(?P<space>[\w.]+_space)\.sample\(")
+_ONCE = "  # once, after the environment is made: later resets go on from there"
 _BY_TASK = "seed it with the number of its task: np.random.default_rng((0, number))"
 
 
@@ -143,7 +146,7 @@ class NumpyGenerator(Source):
         if _is_made_by_task([row for row in rows if row.call_site == last.call_site]):
             text = f"{text} (in a pool of processes, for each task: which of them gets one is not fixed)"
             return Evidence(self.id, strength, text, last.call_site, _BY_TASK, beyond_control=True)
-        return Evidence(self.id, strength, text, last.call_site)
+        return Evidence(self.id, strength, text, last.call_site, _advise_for(line))
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """A seed for each that was made without one."""
@@ -180,6 +183,14 @@ def _patch_seeded(other: Callable[[Any], Any]) -> list[Undo]:
         attribute.patch_for_others(numpy.random, "default_rng", rng),
         attribute.replace(numpy.random, "RandomState", stand_in(state, names)),
     ]
+
+
+def _advise_for(line: str) -> str:
+    """What seeds the environment that a line uses; "" where it uses none."""
+    drawn = _ENVIRONMENT.search(line)
+    if drawn is None:
+        return ""
+    return f"{drawn['space']}.seed(0){_ONCE}" if drawn["space"] else f"{drawn['name']}.reset(seed=0){_ONCE}"
 
 
 def _is_made_by_task(rows: Sequence[Row]) -> bool:

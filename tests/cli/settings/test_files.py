@@ -133,6 +133,7 @@ for step in range(3):
 """
 
 
+@pytest.mark.slow
 def test_check_reports_same_and_what_it_ignored_in_text_and_json(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAINING)
     kept = f"[tool.samerun]\ncommand = [{sys.executable!r}, 'train.py']\n"

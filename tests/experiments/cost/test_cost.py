@@ -54,6 +54,7 @@ def timed(trainer: Trainer, **environment: str) -> TimedRun:
     return TimedRun(request, Plan(tier="none"), Workspace(trainer.folder, trainer.store))
 
 
+@pytest.mark.slow
 def test_two_commands_take_turns_step_by_step(trainer: Trainer) -> None:
     trainer.script(TOY)
     a, b = run_in_turns([timed(trainer, NAME="a"), timed(trainer, NAME="b", TIMES="20")], random.Random(0))

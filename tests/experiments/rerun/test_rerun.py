@@ -75,6 +75,7 @@ def test_a_seed_of_the_process_id_is_named_as_what_has_no_replay(tmp_path: Path)
     assert unreplayed.uses == (("os.getpid", "train.py:4"),)
 
 
+@pytest.mark.slow
 def test_a_source_that_is_left_out_makes_it_another_run(tmp_path: Path) -> None:
     run = recorded(tmp_path, plain("1"))
     result = again(run, tmp_path, without=("torch-cpu",))
@@ -151,6 +152,7 @@ def test_what_was_cut_off_is_given_as_far_as_it_was_kept(tmp_path: Path) -> None
     assert "did not ask for it, or not so often" in parting.why
 
 
+@pytest.mark.slow
 def test_it_runs_in_a_copy_without_what_the_recorded_run_wrote(tmp_path: Path) -> None:
     (tmp_path / "kept.txt").write_text("2")
     before = """

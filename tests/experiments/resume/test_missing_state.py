@@ -69,6 +69,7 @@ def series(tmp_path_factory: pytest.TempPathFactory) -> Series:
     return Series.of(tmp_path_factory.mktemp("series"), SCRIPT, 13)
 
 
+@pytest.mark.slow
 def test_the_whole_run_knows_its_epochs(series: Series) -> None:
     beginnings = EpochStarts(series.whole.traces()["rank0"])
     assert [beginnings.number(step) for step in range(24)] == [*range(1, 11), *range(1, 11), *range(1, 5)]
@@ -213,6 +214,7 @@ def averaging(tmp_path_factory: pytest.TempPathFactory) -> Series:
     return Series.of(tmp_path_factory.mktemp("averaging"), AVERAGES, 8)
 
 
+@pytest.mark.slow
 def test_an_average_that_was_forgotten_is_not_taken_for_buffers_or_counters(
     averaging: Series, tmp_path: Path
 ) -> None:

@@ -62,6 +62,7 @@ def interpreted(**parts: int) -> None:
     assert run("-m", "ops.interpreted_kernels", *words, TRITON_INTERPRET="1") == list(parts)
 
 
+@pytest.mark.slow
 def test_a_part_of_the_grids_and_the_recursion_of_ctc_loss():
     interpreted(
         adaptive_max_pool2d_backward=97,

@@ -59,6 +59,7 @@ def test_a_scan_on_the_cpu_is_compiled_as_ever(ir):
         assert torch.allclose(torch.compile(run)(x), run(x))
 
 
+@pytest.mark.slow
 def test_the_compiler_is_not_imported_for_it_and_changed_when_it_is():
     code = """if True:
         import sys

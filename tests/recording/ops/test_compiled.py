@@ -107,6 +107,7 @@ def test_it_computes_the_bits_and_makes_the_graphs_of_a_plain_run(compiled, whol
     assert not [row for row in compiled.rows(run, "operation") if row.flags & schema.UNINITIALIZED]
 
 
+@pytest.mark.slow
 def test_one_number_that_differs_inside_is_a_difference_of_its_output(compiled, whole):
     other = compiled.record("train.py", tier="ops", env={"NOISE": "1e-6"})
     rows = [

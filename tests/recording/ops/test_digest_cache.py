@@ -64,6 +64,7 @@ held[50:] = 2
 """
 
 
+@pytest.mark.slow
 def test_what_new_memory_happened_to_hold_is_no_difference(tmp_path):
     trainer = Trainer(tmp_path)
     trainer.script(COPIED)

@@ -74,6 +74,7 @@ def test_one_changed_sample_changes_one_batch(trainer):
     assert [a.digest == b.digest for a, b in zip(one, other, strict=True)] == [True, False, True] * 2
 
 
+@pytest.mark.slow
 def test_a_spawned_worker_does_not_import_the_compiler(trainer):
     """It would, a second of it, for the sake of the recorder alone."""
     trainer.script("""

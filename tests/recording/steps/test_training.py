@@ -180,6 +180,7 @@ for _ in range(3):
     ]
 
 
+@pytest.mark.slow
 def test_what_a_loss_needs_without_gradients_is_a_part_of_its_forward_pass(trainer):
     trainer.script(
         HEAD
@@ -211,6 +212,7 @@ for step in range(2):
     assert outputs == [place for step in (0, 1) for place in (places[n][step] for n in places)]
 
 
+@pytest.mark.slow
 def test_a_record_without_one_byte_behind_it_has_no_digest(trainer):
     """Meta tensors have no values: two such runs must not count as equal."""
     trainer.script(
@@ -247,6 +249,7 @@ def test_steps_go_on_after_one_of_another_optimizer_raised(trainer, output):
     assert len(stepped) == len(set(stepped)) == 3
 
 
+@pytest.mark.slow
 def test_a_script_that_raises_says_so(trainer, output):
     trainer.script(HEAD + textwrap.dedent(LOOPS["plain"][1]) + "\nraise KeyError('gone')\n")
     run = trainer.record("train.py")

@@ -73,6 +73,7 @@ def test_a_run_with_it_controlled_has_zeros_everywhere(tmp_path: Path) -> None:
     assert printed[1] == ["wrong", "0"]
 
 
+@pytest.mark.slow
 def test_a_state_that_begins_unwritten_trains_as_with_zeros(tmp_path: Path) -> None:
     trainer = Trainer(tmp_path)
     trainer.script(MOMENTUM)

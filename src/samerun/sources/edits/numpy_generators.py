@@ -12,6 +12,7 @@ from samerun.editing.source_file import File
 from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
 from samerun.sources.edits import seeds
+from samerun.sources.edits.environments import seed_environment
 
 _NAMES = ("default_rng", "RandomState", "SeedSequence", "PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 _MAKERS = tuple(f"numpy.random.{name}" for name in _NAMES)
@@ -26,7 +27,8 @@ def seed_generators(difference: Difference, code: Code) -> list[Edit]:
         try:
             file, calls = seeds.seed_calls(code, row, _MAKERS)
         except NoEdit:
-            edits = _seed_factories(code)
+            here = [item for item in rows if item.call_site == row.call_site]
+            edits = _seed_factories(code) or seed_environment(code, here)
             if not edits:
                 raise
             return edits

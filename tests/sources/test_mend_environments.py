@@ -1,0 +1,72 @@
+"""Where an environment of Gymnasium's is seeded, and where it is left alone.
+
+Covers `edits/environments.py`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from samerun.runs.difference import Row
+
+from .mending import Program, equal
+
+# (what makes an environment, what draws from it): the line that seeds it
+SEEDED = {
+    ("gym.make('CartPole-v1')", "s, _ = env.reset()"): "env.reset(seed=0)",
+    ("gym.make('CartPole-v1')", "s, _ = env.reset(options={})"): "env.reset(seed=0)",
+    ("gym.make('CartPole-v1')", "a = env.action_space.sample()"): "env.action_space.seed(0)",
+    ("Monitor(gym.make('CartPole-v1'))", "s, _ = env.reset()"): "env.reset(seed=0)",
+    ("make_vec('CartPole-v1', 4)", "s, _ = env.reset()"): "env.reset(seed=0)",
+}
+
+
+def unseeded(program: Program, words: str, process: str = "rank0") -> Row:
+    return equal("unseeded", "numpy-generator", program.at(words), process=process)
+
+
+@pytest.mark.parametrize(("made", "drawn"), SEEDED)
+def test_it_is_seeded_once_where_it_is_made(tmp_path: Path, made: str, drawn: str) -> None:
+    text = f"""\
+import gymnasium as gym
+from gymnasium import make_vec
+env = {made}
+for _ in range(9):
+    {drawn}
+"""
+    program = Program(tmp_path, text)
+    rows = [unseeded(program, drawn)] * (4 if "make_vec" in made else 1)
+    assert program.mended("numpy-generator", *rows) == f"+{SEEDED[made, drawn]}"
+    diff = program.patch("numpy-generator", *rows).diff
+    assert f" env = {made}\n+{SEEDED[made, drawn]}\n for _" in diff
+
+
+def test_it_is_seeded_after_it_is_wrapped(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path, "import gym\nenv = gym.make('A')\nenv = Monitor(env)\nother = 1\nenv.reset()\n"
+    )
+    diff = program.patch("numpy-generator", unseeded(program, "env.reset")).diff
+    assert " env = Monitor(env)\n+env.reset(seed=0)\n other = 1\n" in diff
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "for _ in range(3):\n    env = gym.make('A')\n    env.reset()\n",  # all would begin alike
+        "env = make()\nenv.reset()\n",  # nobody knows what it is
+        "env = gym.make('A')\nenv.reset(seed=None)\n",
+        "env = gym.make('A')\nenv.step(0)\n",
+    ],
+)
+def test_others_are_left_alone(tmp_path: Path, text: str) -> None:
+    program = Program(tmp_path, f"import gym\n{text}")
+    assert program.refused("numpy-generator", unseeded(program, "env." if "step" in text else "reset"))
+
+
+def test_those_of_several_processes_or_instances_are_left_alone(tmp_path: Path) -> None:
+    program = Program(tmp_path, "import gym\nenv = gym.make('A')\nenv.reset()\n")
+    row = unseeded(program, "env.reset")
+    for other in (unseeded(program, "env.reset", "rank1"), row):
+        assert program.refused("numpy-generator", row, other)
