@@ -37,6 +37,23 @@ def test_no_number_is_replaced(monkeypatch, own):
     assert source.environment(Control())["PYTHONHASHSEED"].isdecimal()
 
 
+@pytest.mark.parametrize("flag", ["-E", "-I"])
+def test_a_number_that_python_was_told_to_ignore_controls_nothing(flag):
+    code = """
+from samerun.errors import TooLate
+from samerun.runs.plan import Control
+from samerun.sources.hash_seed import HashSeed
+try:
+    HashSeed().control(Control())
+except TooLate as error:
+    print(error, HashSeed().describe())
+"""
+    env = {**os.environ, "PYTHONHASHSEED": "7"}
+    said = subprocess.check_output([sys.executable, flag, "-c", code], env=env, text=True)
+    assert "told to ignore PYTHONHASHSEED" in said
+    assert "{'randomized': True, 'PYTHONHASHSEED': None}" in said
+
+
 def test_describes_what_the_process_was_started_with():
     code = (
         "import os; os.environ['PYTHONHASHSEED'] = '5'\n"
