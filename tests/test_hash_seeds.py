@@ -92,7 +92,6 @@ def test_a_rank_does_not_see_what_it_was_given_either(folder: Path) -> None:
     assert hashes[2] == hashes[0]
 
 
-@pytest.mark.slow
 def test_what_the_user_or_a_control_fixes_stays(folder: Path) -> None:
     fixed = [seen(run(folder, env={"PYTHONHASHSEED": "7"})) for _ in range(2)]
     assert [each["variable"] for each in fixed] == ["7", "7"]

@@ -106,7 +106,7 @@ def test_modules_called_and_no_optimizer_step(folder: Path) -> None:
 @pytest.mark.parametrize(
     "command, reason",
     [
-        ((sys.executable, "-S", "-c", "1"), "Python ran with -S (without the site module)"),
+        ((sys.executable, "-I", "-c", "1"), "Python ran with -I (isolated mode)"),
         (("env", "-i", sys.executable, "-c", "1"), "env -i clears the environment"),
         (("sh", "-c", "echo hello"), "No Python process that reads its environment was started"),
     ],

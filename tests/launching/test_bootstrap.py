@@ -263,13 +263,14 @@ def test_a_zipapp(launched):
     assert (launched.output, launched.said[-1]) == ("trained\n", "record")
 
 
-def test_an_interpreter_that_ignores_us_runs_unharmed(launched):
-    assert launched("python", "-S", "-c", "print('trained')").exit_code == 0
+@pytest.mark.parametrize("flag", ["-I", "-S"])  # samerun's own programs stay apart by -I
+def test_an_interpreter_that_ignores_us_runs_unharmed(launched, flag):
+    assert launched("python", flag, "-c", "print('trained')").exit_code == 0
     assert launched.output == "trained\n"
     assert not (launched.run / "python.seen").exists()
 
 
-@pytest.mark.parametrize("hiding", ["env PYTHONPATH=/elsewhere python", "python -E", "python -I"])
+@pytest.mark.parametrize("hiding", ["env PYTHONPATH=/elsewhere python", "python -E"])
 def test_the_recorder_is_found_without_pythonpath_where_samerun_is_installed(launched, hiding):
     launched(*hiding.split(), "-c", "print('trained')")
     assert launched.output == "trained\n"

@@ -43,6 +43,12 @@ for _ in range(9):
     assert f" env = {made}\n+{SEEDED[made, drawn]}\n for _" in diff
 
 
+def test_it_is_seeded_in_a_function_that_is_called_once(tmp_path: Path) -> None:
+    text = "import gym\ndef main():\n    env = gym.make('A')\n    env.reset()\nif True:\n    main()\n"
+    program = Program(tmp_path, text)
+    assert program.mended("numpy-generator", unseeded(program, "env.reset")) == "+    env.reset(seed=0)"
+
+
 def test_it_is_seeded_after_it_is_wrapped(tmp_path: Path) -> None:
     program = Program(
         tmp_path, "import gym\nenv = gym.make('A')\nenv = Monitor(env)\nother = 1\nenv.reset()\n"
@@ -55,6 +61,10 @@ def test_it_is_seeded_after_it_is_wrapped(tmp_path: Path) -> None:
     "text",
     [
         "for _ in range(3):\n    env = gym.make('A')\n    env.reset()\n",  # all would begin alike
+        "def run():\n    env = gym.make('A')\n    env.reset()\nrun()\nrun()\n",
+        "def run():\n    env = gym.make('A')\n    env.reset()\nfor _ in range(2):\n    run()\n",
+        "def run():\n    env = gym.make('A')\n    env.reset()\nProcess(target=run).start()\n",
+        "class Agent:\n    def __init__(self):\n        self.env = gym.make('A')\n        self.env.reset()\n",
         "env = make()\nenv.reset()\n",  # nobody knows what it is
         "env = gym.make('A')\nenv.reset(seed=None)\n",
         "env = gym.make('A')\nenv.step(0)\n",

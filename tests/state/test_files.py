@@ -226,7 +226,6 @@ while True:
 """
 
 
-@pytest.mark.slow
 def test_a_kill_at_any_moment_leaves_the_old_or_the_new_file_whole(path: Path) -> None:
     path.parent.mkdir()
     model, kills, count = nn.Linear(300, 300), 6, 0

@@ -39,7 +39,7 @@ _CUT_SHORT = frozenset({"timeout", "interrupted"})
 
 
 def compare_all(runs: Sequence[Run], *, steps: int | None = None, setup: bool = True) -> list[Comparison]:
-    """Each run but the first, held against the first, below `steps` where it is given.
+    """Each run but the first, compared with the first, below `steps` where it is given.
 
     `setup` as in `compare_read`.
     """

@@ -47,7 +47,7 @@ def _explain_no_python(command: Sequence[str]) -> str:
     words = [*_read_shebang(command), *command]
     flag = _find_hiding_flag(words)
     if flag is not None:
-        instead = "" if flag == "S" else ", or install samerun in that Python"
+        instead = ", or install samerun in that Python" if flag == "E" else ""
         return (
             f"Python ran with -{flag} ({_HIDING[flag]}), so samerun could not start its recorder in it. "
             f"Run the command without -{flag}{instead}."
@@ -66,8 +66,8 @@ def _explain_no_python(command: Sequence[str]) -> str:
         )
     return (
         "No Python process that reads its environment was started. Name a command that trains with Python; "
-        "if it does, look in what it calls for python -S, env -i or a container; and where its Python is one "
-        "that samerun is not installed in, for -I, -E, or a PYTHONPATH that is replaced, not added to."
+        "if it does, look in what it calls for python -I or -S, env -i or a container; and where its Python "
+        "is one that samerun is not installed in, for -E, or a PYTHONPATH that is replaced, not added to."
     )
 
 

@@ -64,7 +64,7 @@ class HashSeed(Source):
     def control(self, control: Control) -> Undo | None:
         """Nothing to do when it was fixed before the process started; raises TooLate when it was not."""
         if sys.flags.ignore_environment:
-            raise TooLate(f"this python was told to ignore {VARIABLE} (-E or -I): start it without that flag")
+            raise TooLate(f"this python ignores {VARIABLE}, by -E or -I: start it without that flag")
         if not _read_at_start().isdecimal():
             raise TooLate(
                 f"{VARIABLE} was not set when this python started, and a running process cannot change it: "

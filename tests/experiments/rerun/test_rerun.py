@@ -152,7 +152,6 @@ def test_what_was_cut_off_is_given_as_far_as_it_was_kept(tmp_path: Path) -> None
     assert "did not ask for it, or not so often" in parting.why
 
 
-@pytest.mark.slow
 def test_it_runs_in_a_copy_without_what_the_recorded_run_wrote(tmp_path: Path) -> None:
     (tmp_path / "kept.txt").write_text("2")
     before = """

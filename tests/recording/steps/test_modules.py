@@ -63,7 +63,6 @@ def test_a_call_that_raised_leaves_nothing_behind(trainer, output, tier):
         assert ("aten.relu.default", "Picky.inner.1") in of
 
 
-@pytest.mark.slow
 def test_what_came_out_is_what_the_caller_was_given(trainer):
     """The script's own hooks have had their turn."""
     both = []

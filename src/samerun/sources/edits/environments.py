@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from samerun.editing.edit import Edit
 from samerun.editing.edit_builders import insert_after
-from samerun.editing.source_file import File
+from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
 from samerun.runs.difference import Row
 
@@ -32,7 +32,7 @@ def seed_environment(code: Code, rows: Sequence[Row]) -> list[Edit]:
         if found is None:
             continue
         name, seeding = found
-        made = _find_maker(file, name)
+        made = _find_maker(code, file, name)
         if made is not None and (len(rows) == 1 or any(word in file.said(made) for word in _VECTORS)):
             return [insert_after(file, _find_last(file, name, made), seeding)]
     return []
@@ -50,14 +50,14 @@ def _find_seeding(file: File, call: ast.Call) -> tuple[str, str] | None:
     return None
 
 
-def _find_maker(file: File, name: str) -> ast.Assign | None:
-    """The one statement that makes the environment of that name; None where it is in a loop, or not alone."""
+def _find_maker(code: Code, file: File, name: str) -> ast.Assign | None:
+    """The one statement that makes the environment of that name; None where it may make several."""
     made = [
         statement
         for statement in file.every(ast.Assign)
         if [file.said(target) for target in statement.targets] == [name] and _makes(file, statement.value)
     ]
-    return made[0] if len(made) == 1 and not _is_repeated(file, made[0]) else None
+    return made[0] if len(made) == 1 and _runs_once(code, file, made[0]) else None
 
 
 def _makes(file: File, value: ast.expr) -> bool:
@@ -65,8 +65,27 @@ def _makes(file: File, value: ast.expr) -> bool:
     return any((file.called(call) or "").partition(".")[0] in _PACKAGES for call in calls)
 
 
-def _is_repeated(file: File, node: ast.AST) -> bool:
-    return any(isinstance(around, (ast.For, ast.AsyncFor, ast.While)) for around in file.around(node))
+def _runs_once(code: Code, file: File, node: ast.AST) -> bool:
+    """Whether it is in no loop, and in no function but one that is called once, as far as the code shows."""
+    loops = (ast.For, ast.AsyncFor, ast.While, ast.Lambda, ast.comprehension, ast.ClassDef)
+    if any(isinstance(around, loops) for around in file.around(node)):
+        return False
+    function = file.function(node)
+    if function is None:
+        return True
+    uses = [
+        (other, use)
+        for other in code.files
+        for use in other.every(ast.Name, ast.Attribute)
+        if get_last_name(use) == function.name
+    ]
+    if len(uses) != 1:
+        return False
+    other, use = uses[0]
+    call = other.parent(use)
+    called = isinstance(call, ast.Call) and call.func is use
+    inside = other is file and function in other.around(use)
+    return called and not inside and _runs_once(code, other, use)
 
 
 def _find_last(file: File, name: str, made: ast.Assign) -> ast.Assign:
