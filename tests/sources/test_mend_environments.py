@@ -65,6 +65,7 @@ def test_it_is_seeded_after_it_is_wrapped(tmp_path: Path) -> None:
         "def run():\n    env = gym.make('A')\n    env.reset()\nfor _ in range(2):\n    run()\n",
         "def run():\n    env = gym.make('A')\n    env.reset()\nProcess(target=run).start()\n",
         "class Agent:\n    def __init__(self):\n        self.env = gym.make('A')\n        self.env.reset()\n",
+        "import torch.distributed as dist\nenv = gym.make('A')\nenv.reset()\n",  # on each rank
         "env = make()\nenv.reset()\n",  # nobody knows what it is
         "env = gym.make('A')\nenv.reset(seed=None)\n",
         "env = gym.make('A')\nenv.step(0)\n",

@@ -16,6 +16,7 @@ from samerun.editing.user_program import Code
 from samerun.runs.difference import Row
 
 _PACKAGES = frozenset({"gym", "gymnasium"})
+_RANKS = ("distributed", "Accelerator", "Fabric", "WORLD_SIZE")
 _VECTORS = ("vec", "Vec")  # seeds each of its environments with another number
 
 
@@ -24,7 +25,7 @@ def seed_environment(code: Code, rows: Sequence[Row]) -> list[Edit]:
 
     Nothing for environments that are made again and again, or in several processes: all would begin alike.
     """
-    if {row.process for row in rows} != {"rank0"}:
+    if {row.process for row in rows} != {"rank0"} or _trains_in_ranks(code):
         return []
     file, calls = code.calls(rows[0].call_site)
     for call in calls:
@@ -36,6 +37,11 @@ def seed_environment(code: Code, rows: Sequence[Row]) -> list[Edit]:
         if made is not None and (len(rows) == 1 or any(word in file.said(made) for word in _VECTORS)):
             return [insert_after(file, _find_last(file, name, made), seeding)]
     return []
+
+
+def _trains_in_ranks(code: Code) -> bool:
+    """Whether the code speaks of several: the rows of a difference are those of one rank alone."""
+    return any(word in file.text for file in code.files for word in _RANKS)
 
 
 def _find_seeding(file: File, call: ast.Call) -> tuple[str, str] | None:
