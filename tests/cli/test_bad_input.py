@@ -192,4 +192,4 @@ def test_a_control_that_failed_is_said(folder: Path) -> None:
     )
     done = check(folder, "train.py", own=("--controlled",), env={"PYTHONPATH": str(folder)})
     assert done.returncode == 0
-    assert "while recording, controlling cudnn-benchmark failed: ValueError: planted" in said(done.stdout)
+    assert "while recording: controlling cudnn-benchmark failed: ValueError: planted" in said(done.stdout)

@@ -62,7 +62,7 @@ def test_what_failed_beside_the_recording_is_a_note_and_no_more(build: Builder) 
     result = compare(one, other)
     assert (result.verdict, result.notes) == (
         "same",
-        ("while recording, controlling threads failed: ValueError: odd",),
+        ("while recording: controlling threads failed: ValueError: odd",),
     )
 
 

@@ -278,7 +278,7 @@ def _explain_broken(recorded: RecordedRun) -> str | None:
 def _list_complaints(a: Run, b: Run) -> list[str]:
     """What failed in the processes of either run without ending a recording."""
     lines = dict.fromkeys((*read_complaints(a.path), *read_complaints(b.path)))
-    return [f"while recording, {line}" for line in lines]
+    return [f"while recording: {line}" for line in lines]
 
 
 def _describe_outcomes(a: Run, b: Run) -> str | None:

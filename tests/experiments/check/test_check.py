@@ -245,7 +245,7 @@ def test_no_step_is_checked_by_its_operations(tmp_path: Path) -> None:
     result = checked(script, tmp_path)
     assert result.verdict == "same"
     assert result.scope == "2 runs, 0 steps, 1 rank; 1234 operations compared"
-    assert [call["tier"] for call in script.calls] == ["steps", "steps", "ops", "ops"]
+    assert [call["tier"] for call in script.calls] == ["ops", "ops"]
 
 
 def test_no_step_and_one_differing_operation_differs(tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_no_step_and_one_differing_operation_differs(tmp_path: Path) -> None:
 
 
 def test_no_step_and_equal_operations_are_not_the_same_when_what_was_printed_differs(tmp_path: Path) -> None:
-    result = checked(Script(steps=0, operations=5, prints={3: "0.5"}), tmp_path)
+    result = checked(Script(steps=0, operations=5, prints={1: "0.5"}), tmp_path)
     assert result.verdict == "unknown"
     assert result.reason is not None
     assert "5 operations compared" in result.reason
@@ -392,7 +392,7 @@ def test_a_clock_that_is_only_read_costs_no_further_run(tmp_path: Path) -> None:
 
 
 def test_a_printed_result_that_differs_counts_without_any_step(tmp_path: Path) -> None:
-    prints = {3: "accuracy 0.5\n", 4: "accuracy 0.75\n"}
+    prints = {1: "accuracy 0.5\n", 2: "accuracy 0.75\n"}
     result = checked(Script(steps=0, operations=5, prints=prints), tmp_path, confirm=False)
     assert result.verdict == "differs"
     assert where(result)[1:] == ("end", "printed")

@@ -13,22 +13,26 @@ from samerun.comparing.pairing import read
 from samerun.comparing.unexplained_inputs import describe_unexplained
 from samerun.experiments import run_outcome, scope
 from samerun.experiments.check import without_steps
-from samerun.experiments.check.confirm import Proof, explain_and_confirm
+from samerun.experiments.check.confirm import Proof, explain_and_confirm, is_in_setup
 from samerun.experiments.check.follow_values import follow_values
 from samerun.experiments.check.judge import find_first_parting, judge_recorded
 from samerun.experiments.check.needless import (
     describe_needless,
     describe_unreached,
     find_beyond,
+    list_confirmed,
     look_after_setup,
     look_past,
 )
 from samerun.experiments.check.result import CheckResult
 from samerun.experiments.check.zoom import (
     Zoom,
+    holds_first,
     is_of_results,
     look_at_results,
     look_closer,
+    plan_first,
+    see_at_once,
     stop_after,
 )
 from samerun.experiments.leftover_files import find_left_behind
@@ -52,27 +56,30 @@ from samerun.runs.store import Run
 from samerun.sources.catalogue import in_folder
 
 
-def check(request: Request, runner: Runner | None = None) -> CheckResult:
+def check(request: Request, runner: Runner | None = None, *, closely: bool = True) -> CheckResult:
     """Whether runs of the request's command give the same bits, and if not, where they part and why.
 
+    `closely`: with their first steps at tier ops, so that most differences need no further look; what a lock
+    holds is recorded at tier steps throughout.
     Raises KeyboardInterrupt after Ctrl-C, with the runs recorded so far whole on disk, and what
     `launching.run.record` raises when the command cannot be started.
     """
     trials = Trials(request, runner)
     before = list_folder(request.folder) if request.confirm and not request.scratch else None
-    runs = trials.record("recording", request.runs, request.plan)
+    plan = plan_first(request.plan) if closely else request.plan
+    runs = trials.record("recording", request.runs, plan)
     comparisons = weigh(runs, compare_whole(runs, steps=request.steps))
-    runs, comparisons = _add_runs(trials, runs, comparisons)
+    runs, comparisons = _add_runs(trials, plan, runs, comparisons)
     trials.plain = list_losses(comparisons)
     result = start_undecided(request, runs, comparisons)
     parted = find_first_parting(runs, comparisons)
     if parted is None:
-        return judge_agreeing(trials, result, runs, comparisons)
+        return judge_agreeing(result, runs, comparisons)
     return _differs(trials, result, runs, comparisons, parted, before)
 
 
 def _add_runs(
-    trials: Trials, runs: list[Run], comparisons: list[Comparison]
+    trials: Trials, plan: Plan, runs: list[Run], comparisons: list[Comparison]
 ) -> tuple[list[Run], list[Comparison]]:
     """With further runs, until one differs, where those that agree may do so by luck."""
     request = trials.request
@@ -82,7 +89,7 @@ def _add_runs(
     free = list_free_running(read(runs[0]))
     while free and len(runs) < most and comparisons[-1].verdict == "same":
         stage = f"recording again: runs may agree by chance ({', '.join(free)})"
-        pair = [runs[0], *trials.record(stage, 1, request.plan)]
+        pair = [runs[0], *trials.record(stage, 1, plan)]
         runs = [*runs, pair[-1]]
         comparisons = [*comparisons, *weigh(pair, compare_whole(pair, steps=request.steps))]
     return runs, comparisons
@@ -101,11 +108,11 @@ def explain_parted(trials: Trials, runs: Sequence[Run], steps: int | None) -> Ch
 
 
 def judge_agreeing(
-    trials: Trials, result: CheckResult, runs: Sequence[Run], comparisons: Sequence[Comparison]
+    result: CheckResult, runs: Sequence[Run], comparisons: Sequence[Comparison]
 ) -> CheckResult:
-    """The verdict on runs that do not part, by their operations where they make no step."""
+    """The verdict on runs that do not part, by their operations alone where they make no step."""
     if scope.count_steps(comparisons) == 0 and run_outcome.explain_failure(runs, parted=False) is None:
-        return without_steps.check(trials, result, runs)
+        return without_steps.judge(result, runs, comparisons)
     return judge_recorded(result, runs, comparisons)
 
 
@@ -144,11 +151,11 @@ def _differs(
     first = Explained(difference)
     pair = runs[0].id, runs[parted + 1].id
     partings = tuple(item.difference for item in comparisons if item.difference is not None)
-    left = _explain_left_behind(trials, first, before)
+    left = _explain_left_behind(trials, first, before, closely=holds_first(runs[0]))
     if left is not None:
         closer, findings = Zoom(first, pair, True, None, None), left
     else:
-        closer, findings = _look_closer(trials, first, pair, partings)
+        closer, findings = _look_closer(trials, first, (runs[0], runs[parted + 1]), partings)
     failure = run_outcome.explain_failure(runs, parted=True)
     unseen = describe_unexplained(read(runs[0]))  # said of runs that agree: it may be the cause here
     kept = (note for note in result.notes if note != unseen)
@@ -168,7 +175,7 @@ def _differs(
 
 
 def _explain_left_behind(
-    trials: Trials, explained: Explained, before: frozenset[Path] | None
+    trials: Trials, explained: Explained, before: frozenset[Path] | None, *, closely: bool
 ) -> Findings | None:
     """What runs, each without the files that are new since `before`, say of what one left for the other.
 
@@ -185,7 +192,8 @@ def _explain_left_behind(
 
         def trial(sources: tuple[str, ...], count: int) -> Comparison:
             # As the runs that parted were recorded: places at tier ops are not those at tier steps.
-            plan = replace(trials.request.plan, stop_after=stop_after(first))
+            plan = plan_first(trials.request.plan) if closely else trials.request.plan
+            plan = replace(plan, stop_after=stop_after(first))
             return trials.compare(
                 f"starting each from the same files: {' + '.join(sources)}",
                 count,
@@ -202,32 +210,59 @@ def _explain_left_behind(
 
 
 def _look_closer(
-    trials: Trials, first: Explained, pair: tuple[str, str], partings: tuple[Difference, ...]
+    trials: Trials, seen: Explained, runs: tuple[Run, Run], partings: tuple[Difference, ...]
 ) -> tuple[Zoom, Findings]:
-    request = trials.request
-    of_results = is_of_results(first.difference)
-    look = look_at_results if of_results else look_closer
-    closer = look(trials, first, pair, request.control)
-    proof = None
+    request, first = trials.request, _pass_setup(seen, runs)
+    pair = runs[0].id, runs[1].id
+    if is_of_results(seen.difference):
+        return _confirm(trials, look_at_results(trials, seen, pair, request.control), first, pair, partings)
+    at_once = see_at_once(seen, runs, first.difference)
+    if at_once is not None:
+        closer, findings = _confirm(trials, at_once, first, pair, partings, at_once=True)
+        if list_confirmed(findings) or not request.confirm:
+            return closer, findings
+    return _confirm(trials, look_closer(trials, first, pair, request.control), first, pair, partings)
+
+
+def _confirm(
+    trials: Trials,
+    closer: Zoom,
+    first: Explained,
+    pair: tuple[str, str],
+    partings: tuple[Difference, ...],
+    *,
+    at_once: bool = False,
+) -> tuple[Zoom, Findings]:
+    """The difference that counts, and what further runs say of it; `at_once` as in `Proof`."""
+    request, proof = trials.request, None
     if request.confirm and closer.reproduced:
-        tier: Tier = "steps" if of_results else "ops"
+        tier: Tier = "steps" if is_of_results(first.difference) else "ops"
         plan = Plan(tier=tier, window=closer.window, stop_after=closer.stop_after, control=request.control)
         recorded = Recorded(trials.recorded[closer.pair[0]], plan)
-        proof = Proof(trials, plan, partings, recorded, beyond=find_beyond(trials, closer))
+        beyond = find_beyond(trials, closer)
+        proof = Proof(trials, plan, partings, recorded, beyond=beyond, at_once=at_once)
     findings = explain_and_confirm(closer.explained, proof)
     passed: list[str] = []  # what differs before that and reaches nothing
     while proof is not None and (past := look_past(closer, findings, proof, first.difference, pair)):
         passed.append(describe_needless(closer, findings))
         closer, proof = past
         findings = explain_and_confirm(closer.explained, proof)
-    beyond = None if proof is None else look_after_setup(closer, findings, proof)
-    if beyond is not None:
-        passed.append(describe_unreached(closer, beyond[0]))
-        closer, proof, findings = beyond
+    after = None if proof is None else look_after_setup(closer, findings, proof)
+    if after is not None:
+        passed.append(describe_unreached(closer, after[0]))
+        closer, proof, findings = after
     findings = replace(findings, notes=(*findings.notes, *passed))
-    if request.confirm:
+    if request.confirm and (list_confirmed(findings) or not at_once):
         findings = follow_values(trials, closer, findings, request.control, proof=proof)
     return closer, findings
+
+
+def _pass_setup(seen: Explained, runs: tuple[Run, Run]) -> Explained:
+    """The first difference but for operations of the setup."""
+    if not is_in_setup(seen.difference):
+        return seen
+    (found,) = compare_all(runs, setup=False)
+    return seen if found.difference is None else Explained(found.difference)
 
 
 def list_agreeing(comparisons: Sequence[Comparison]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from samerun.comparing.compare_runs import compare_all
@@ -15,7 +15,7 @@ from samerun.explaining.cause import Cause, Findings
 from samerun.explaining.confirm import confirm, is_race, judge
 from samerun.explaining.explain import list_suspects
 from samerun.explaining.explained import Explained
-from samerun.runs.difference import Difference, Evidence
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control, Plan
 from samerun.sources.catalogue import find_sources
 
@@ -33,6 +33,9 @@ class Proof:
     recorded: Recorded | None = None  # the first of the runs that parted; None: it cannot be replayed
     held: tuple[str, ...] = ()  # differ, and have no effect: each further run is held in these as well
     setup: bool = True  # whether runs that differ in operations of the setup differ
+    # Two runs alone have differed, so any trial of what is rare, or of what the first run left behind, would
+    # agree: what was seen directly is tried and no more, by giving it what the first run had.
+    at_once: bool = False
     beyond: Explained | None = None  # what differs first but for operations of the setup, if one of them does
 
 
@@ -75,15 +78,17 @@ def _prepare(explained: Explained, proof: Proof) -> tuple[_Trial, bool]:
         whole = replace(proof.plan, stop_after=None)
         recorded = proof.recorded and replace(proof.recorded, plan=whole)
         proof = replace(proof, plan=whole, recorded=recorded)
-    return _Trial(proof, to_the_end), to_the_end
+    seen = {item.source for item in explained.evidence if item.strength >= Strength.SEEN}
+    return _Trial(proof, to_the_end, seen if proof.at_once else None), to_the_end
 
 
 class _Trial:
     """Runs with sources replayed; controlled, where they cannot be, which proves less: it invents values."""
 
-    def __init__(self, proof: Proof, to_the_end: bool) -> None:
+    def __init__(self, proof: Proof, to_the_end: bool, replayed_only: Collection[str] | None) -> None:
         self._proof = proof
         self._to_the_end = to_the_end
+        self._replayed_only = replayed_only  # these are tried, and none is controlled
         self._replayed: set[frozenset[str]] = set()  # what the last trials of these were
         self._then: dict[frozenset[str], Difference | None] = {}
         self._past_setup: set[frozenset[str]] = set()  # these are behind what differs beyond
@@ -96,8 +101,8 @@ class _Trial:
         if known is None or known.is_controlled_by(self._proof.plan.control):
             return False
         if recorded is not None and recorded.can_give((source,)):
-            return True
-        return known.controllable and not is_contradicted(source)
+            return self._replayed_only is None or source in self._replayed_only
+        return self._replayed_only is None and known.controllable and not is_contradicted(source)
 
     def __call__(self, sources: tuple[str, ...], count: int) -> Comparison:
         """The runs compared, in which these are held."""
@@ -118,7 +123,8 @@ class _Trial:
         if recorded is not None and recorded.can_give(sources):
             stage = f"replaying {' + '.join(sources)}"
             again = recorded.repeat(proof.trials, stage, sources, max(count - 1, 1), setup=proof.setup)
-            if again.verdict != "unknown" or not all(map(_is_controllable, sources)):
+            final = self._replayed_only is not None or not all(map(_is_controllable, sources))
+            if again.verdict != "unknown" or final:
                 self._replayed.add(frozenset(sources))
                 return again
         self._replayed.discard(frozenset(sources))

@@ -17,6 +17,8 @@ from samerun.runs.schema import RESULTS
 from samerun.runs.store import Run
 from samerun.sources.evidence.rows import is_in_helper, is_of_a_start
 
+# The setup and the first step: most differences begin there, and are then seen closely at once.
+FIRST_WINDOW = (-1, 0)
 _MOVES = 3  # how often the window is moved to where the further runs part
 _MOST_RUNS = 3  # recorded for one window: chance can make the first two agree
 
@@ -72,6 +74,33 @@ def look_closer(
         how = ", operation by operation," if latest.step >= recorded[0][0] else ""
         note = f"recorded again{how} they diverge at step {latest.step} already"
     return Zoom(explained, pair, True, *recorded, note)
+
+
+def see_at_once(explained: Explained, pair: tuple[Run, Run], first: Difference) -> Zoom | None:
+    """The difference as runs show it that hold their first steps at tier ops, where its reason is seen there.
+
+    `first` is what differs but for operations of the setup. What is not seen must come back to be confirmed:
+    any control would seem to mend what is rare.
+    """
+    if not all(map(holds_first, pair)) or not is_within(first, FIRST_WINDOW) or not explained.is_seen:
+        return None
+    return Zoom(explained, (pair[0].id, pair[1].id), True, FIRST_WINDOW, stop_after(first))
+
+
+def plan_first(plan: Plan) -> Plan:
+    """The plan of whole runs, with their first steps at tier ops."""
+    return replace(plan, tier="ops", window=FIRST_WINDOW)
+
+
+def holds_first(run: Run) -> bool:
+    """Whether its first steps were recorded at tier ops."""
+    window = run.manifest.plan.get("window")
+    return window is not None and tuple(window) == FIRST_WINDOW
+
+
+def is_within(difference: Difference, recorded: tuple[int, int] | None) -> bool:
+    """Whether these steps, recorded at tier ops, hold the place of the difference."""
+    return recorded is not None and recorded[0] <= difference.step <= recorded[1]
 
 
 def _keep_helpers(closer: Difference, whole: Difference) -> Difference:

@@ -16,6 +16,7 @@ from samerun.comparing.unexplained_inputs import may_agree_by_luck
 from samerun.experiments import confidence
 from samerun.experiments.check.check import judge_agreeing, list_agreeing, start_undecided
 from samerun.experiments.check.judge import find_first_parting
+from samerun.experiments.check.zoom import FIRST_WINDOW, plan_first
 from samerun.experiments.diagnose import storage
 from samerun.experiments.diagnose.controlled_runs import ControlledRuns
 from samerun.experiments.diagnose.needless import leave_out
@@ -30,8 +31,6 @@ from samerun.experiments.trials import Trials
 from samerun.experiments.what_counts import weigh
 from samerun.runs.store import Run
 
-# The setup and the first step: most differences begin there, and are then seen closely at once.
-FIRST_WINDOW = (-1, 0)
 _MOST_SOURCES = 12
 _BY_LUCK = 2  # more runs where the first agreed that need not: one pair of nine did on such a script
 
@@ -62,15 +61,11 @@ def _diagnose(trials: Trials, rare: bool) -> Diagnosis:
         result = start_undecided(request, runs, comparisons)
         parted = find_first_parting(runs, comparisons)
         if parted is None:
-            result = judge_agreeing(trials, result, runs, comparisons)
+            result = judge_agreeing(result, runs, comparisons)
             equal = confidence.describe_confidence(len(result.runs)) if result.verdict == "same" else None
-            if result.verdict != "differs":  # without any step, further runs at tier ops have decided
-                return Diagnosis(result, confidence=equal, recorded=len(trials.recorded))
-            assert result.pair is not None
-            pair = trials.recorded[result.pair[0]], trials.recorded[result.pair[1]]
-        else:
-            pair = runs[0], runs[parted + 1]
-        seen_in = None if parted is None else 1 / (len(runs) - 1)  # the share of pairs that part
+            return Diagnosis(result, confidence=equal, recorded=len(trials.recorded))
+        pair = runs[0], runs[parted + 1]
+        seen_in = 1 / (len(runs) - 1)  # the share of pairs that part
         settled = ControlledRuns(trials, start, share=seen_in if rare else None)
         search = Search(settled)
         found = _find_all(search, pair, request.steps)
@@ -100,7 +95,7 @@ def _diagnose(trials: Trials, rare: bool) -> Diagnosis:
 
 def _record_first_runs(trials: Trials, rare: bool) -> list[Run]:
     request = trials.request
-    plan = replace(request.plan, tier="ops", window=FIRST_WINDOW, values=True)
+    plan = replace(plan_first(request.plan), values=True)
     runs: list[Run] = []
     while len(runs) < request.runs:
         runs += trials.record("recording", 1 if runs else 2 if rare else request.runs, plan)

@@ -17,6 +17,7 @@ from samerun.experiments.check.zoom import (
     Zoom,
     choose_window,
     is_of_results,
+    is_within,
     look_at_results,
     look_closer,
     plan_closer_look,
@@ -76,7 +77,7 @@ class Search:
             return self._found(closer, pair, (closer.explained.unproved(), None))
         certain = self._always_parts(pair, closer, difference)
         outcome = self._held(closer, certain=certain)
-        if outcome[1] is None and closer.window and not _is_within(closer.difference, closer.window):
+        if outcome[1] is None and closer.window and not is_within(closer.difference, closer.window):
             with self._settled.prepared() as prepared:  # what was seen did not explain it
                 again = look_closer(
                     self._trials, closer.explained, closer.pair, self._settled.control(), at=prepared.at
@@ -90,7 +91,7 @@ class Search:
         self, explained: Explained, pair: tuple[str, str], recorded: tuple[int, int] | None
     ) -> tuple[Zoom, tuple[Findings, ProofRuns | None]] | None:
         """What is known without looking closer, where that would cost runs and tell no more."""
-        at = recorded if _is_within(explained.difference, recorded) else None
+        at = recorded if is_within(explained.difference, recorded) else None
         seen = Zoom(explained, pair, True, at, None)
         left = self._left_behind(explained, recorded)
         if left is not None:
@@ -251,9 +252,7 @@ class Search:
     def _closer(self, explained: Explained, pair: tuple[Run, Run], recorded: tuple[int, int] | None) -> Zoom:
         difference, ids = explained.difference, (pair[0].id, pair[1].id)
         # What is not seen directly must show again first: any control seems to mend what is rare.
-        if _is_within(difference, recorded) and (
-            explained.is_seen or self._parts_from_both(difference, pair)
-        ):
+        if is_within(difference, recorded) and (explained.is_seen or self._parts_from_both(difference, pair)):
             return Zoom(explained, ids, True, choose_window(difference), stop_after(difference))
         if difference.what == "batch" and difference.in_workers and explained.is_seen:
             return Zoom(explained, ids, True, None, None)  # no operation of this process made it
@@ -360,7 +359,3 @@ def _leave_out(closer: Zoom, refuted: Sequence[Cause]) -> Zoom:
     """The difference without the generators among these, so that other sources say what they see in it."""
     generators = {cause.source for cause in refuted if find_sources()[cause.source].kind is Kind.RNG}
     return replace(closer, explained=closer.explained.without(generators))
-
-
-def _is_within(difference: Difference, recorded: tuple[int, int] | None) -> bool:
-    return recorded is not None and recorded[0] <= difference.step <= recorded[1]

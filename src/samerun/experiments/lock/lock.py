@@ -42,7 +42,7 @@ def lock(asked: LockRequest, runner: Runner | None = None) -> LockResult:
     """
     request, runner = asked.request, runner or Runner()
     command, beside = make_portable(request.command, request.folder)
-    checked = check(request, runner)
+    checked = check(request, runner, closely=False)
     result = LockResult(checked, str(asked.path))
     if checked.verdict != "same":
         return result
