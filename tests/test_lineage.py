@@ -136,6 +136,37 @@ def test_rank_0_is_what_one_process_would_be(trainer, output):
     assert output(trainer.record("alone.py", env={"RANK": "1"}, **options)) != alone
 
 
+HELPERS = """
+import json, os, random, subprocess, sys
+
+TELL = "import json, os, random, sys; print(json.dumps([sys.argv[1], random.random(), sorted(os.environ)]))"
+
+def start(name, env):
+    subprocess.run([sys.executable, "-c", TELL, name], env=env, check=True)
+
+start("bare", {"LANG": "C.UTF-8"})
+start("bare again", {})
+start("by another samerun", {"SAMERUN_PLAN": ""})
+program = [sys.executable, "-c", TELL, "bare by posix_spawn"]
+os.waitpid(os.posix_spawn(sys.executable, program, {"LANG": "C.UTF-8"}), 0)
+"""
+
+
+def test_a_helper_with_an_environment_made_anew_is_followed(trainer, output):
+    trainer.script(HELPERS)
+    runs = []
+    for _ in range(2):
+        lines = output(trainer.record("train.py", tier="none", control=Control())).splitlines()
+        runs.append({name: (drawn, names) for name, drawn, names in map(json.loads, lines)})
+    one, other = runs
+    followed = ["bare", "bare again", "bare by posix_spawn"]
+    for name in followed:
+        assert one[name] == other[name]
+        assert not {"PATH", "HOME", "PYTHONPATH"} & set(one[name][1]), "what the user keeps from it stays away"
+    assert len({one[name][0] for name in followed}) == 3
+    assert one["by another samerun"][0] != other["by another samerun"][0]
+
+
 JOBS = """
 import json, os, random
 import numpy as np

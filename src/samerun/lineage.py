@@ -20,7 +20,7 @@ import os
 import random  # noqa: F401  its hook for forks must come before ours, which may undo what it does
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from samerun.wrapping import Parameter, replace, undo_all, wrap_attribute
@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # every process of a command pays for what is imported here
     from types import ModuleType
 
 VARIABLE = "SAMERUN_PLACE"
+_OURS = "SAMERUN_"  # how the names of all our variables begin
 CLAIM = ".place"  # how the files end by which programs of one place count themselves
 MULTIPROCESSING = "multiprocessing.spawn"  # the module that `follow_multiprocessing` takes
 _RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")  # who starts ranks says which by these
@@ -45,6 +46,7 @@ class _Here:
     started: Path = ()  # where its parent started it, whatever its rank
     parent: tuple[int, Path] | None = None  # the number and the place of the process that started this one
     launched = False  # by a samerun that follows all processes of a command
+    needed: Mapping[str, str] = {}  # by its controls, when a program starts
 
 
 _here = _Here()
@@ -91,10 +93,14 @@ def get_launched_path() -> Path:
     return get_path() if _here.launched else ()
 
 
-def begin(run: str) -> None:
-    """Take this process's place in the run of that folder, for good, and hand places on to its children."""
+def begin(run: str, needed: Mapping[str, str] | None = None) -> None:
+    """Take this process's place in the run of that folder, for good, and hand places on to its children.
+
+    A controlled program must find the variables `needed` when it starts, in an environment made anew too.
+    """
     _here.path = _claim(run, _here.path)
     _here.launched = True
+    _here.needed = needed or {}
     hand_on()
 
 
@@ -294,10 +300,16 @@ def _start_with(given: Mapping[str, str], start: Callable[..., Any], *args: Any,
 
 
 def _extend_environment(entries: Any, given: Mapping[str, str]) -> Any:
-    """Entries of "NAME=value"; those that do not pass our variable on hide from us, and are left so."""
+    """Entries of "NAME=value", with our variables.
+
+    An environment that was made anew, for a helper of a command that is followed, gets all of them: it is
+    made to be free of what the user's shell has, and not of us.
+    """
     names = {entry.partition(b"=")[0] for entry in entries}
     if VARIABLE.encode() not in names:
-        return entries
+        if not _follows(os.fsdecode(name) for name in names):
+            return entries
+        given = {**_list_ours(), **given}
     rest = [entry for entry in entries if not entry.startswith(f"{VARIABLE}=".encode())]
     added = [name for name in given if name == VARIABLE or name.encode() not in names]
     return rest + [f"{name}={given[name]}".encode() for name in added]
@@ -306,13 +318,22 @@ def _extend_environment(entries: Any, given: Mapping[str, str]) -> Any:
 def _spawn(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     arguments, environment = Parameter("argv", 1), Parameter("env", 2)
     argv, env = arguments.of(args, kwargs, None), environment.of(args, kwargs, None)
-    if (
-        argv
-        and isinstance(argv, (list, tuple))
-        and isinstance(env, Mapping)
-        and env.get(VARIABLE) is not None
-    ):
-        given = _make_variables(_name_program(argv[0]))
-        env = {**given, **env, VARIABLE: given[VARIABLE]}
-        args, kwargs = environment.put(args, kwargs, env)
+    if argv and isinstance(argv, (list, tuple)) and isinstance(env, Mapping):
+        whole = env.get(VARIABLE) is not None
+        if whole or _follows(map(os.fsdecode, env)):
+            given = _make_variables(_name_program(argv[0]))
+            env = {**({} if whole else _list_ours()), **given, **env, VARIABLE: given[VARIABLE]}
+            args, kwargs = environment.put(args, kwargs, env)
     return original(*args, **kwargs)
+
+
+def _follows(names: Iterable[str]) -> bool:
+    """Whether a program is to be followed that finds these variables, and not our own, in its environment.
+
+    A samerun that is part of a command follows what it starts by its own variables.
+    """
+    return _here.launched and not any(name.startswith(_OURS) for name in names)
+
+
+def _list_ours() -> dict[str, str]:
+    return {**_here.needed, **{k: v for k, v in os.environ.items() if k.startswith(_OURS)}}

@@ -106,3 +106,20 @@ def test_a_generator_that_nothing_seeded_is_the_source_itself(tmp_path: Path) ->
         [Node(make_place("f"), 0.0, read=read, made=UNEQUAL, unseeded=("numpy-global",))], str(tmp_path)
     )
     assert [item.source for item in found.evidence] == ["numpy-global"]
+
+
+@pytest.mark.parametrize(
+    ("generator", "given", "source"),
+    [
+        ("numpy.random._generator.default_rng", "_thread.get_ident", "system-reads"),
+        ("numpy.random.mtrand.RandomState", "posix.getpid", "process-id"),
+        ("random.Random", "time.time_ns", "clock"),
+        ("random.seed", "builtins.id", "memory-address"),
+    ],
+)
+def test_what_seeds_a_generator_comes_before_the_generator(
+    generator: str, given: str, source: str, tmp_path: Path
+) -> None:
+    for names in ((generator, given), (given, generator)):
+        found = explain_origins([Node(make_place(*names), 0.0, made=UNEQUAL)], str(tmp_path))
+        assert found.evidence[0].source == source

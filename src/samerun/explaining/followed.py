@@ -13,6 +13,7 @@ from samerun.runs.source_lines import read_line
 from samerun.sources.base.system_value import World
 from samerun.sources.catalogue import find_sources
 from samerun.sources.hash_seed import HashSeed
+from samerun.sources.source import Kind
 
 _SETS = frozenset(("set", "frozenset"))
 _MOST = 3  # statements that are spoken of
@@ -60,11 +61,14 @@ def _explain(node: Node, folder: str) -> list[Evidence]:
 
 
 def _list_called(place: Place) -> list[tuple[str, str]]:
-    """The sources whose functions a statement calls, or through whose order it goes; each with its line."""
+    """The sources whose functions a statement calls, or through whose order it goes; each with its line.
+
+    Generators come last: what is drawn in unequal states is known already, so here they were given a seed.
+    """
     calls = [*place.calls, *((f"{kind}", place.line) for kind in place.loops if kind in _SETS)]
     return [
         (id_, f"{place.file}:{line}")
-        for id_, source in find_sources().items()
+        for id_, source in sorted(find_sources().items(), key=lambda item: item[1].kind is Kind.RNG)
         for name, line in calls
         if source.gives is not None and source.gives.fullmatch(name)
     ]

@@ -89,7 +89,7 @@ class _Process:
         self._try("the catalogue of sources", self._find_sources, broken=True)
         watched = {name for source in self._sources for name in _list_modules(source) if name}
         if self._plan.control is not None or self._plan.vary or self._plan.tier != "none":
-            self._try("following processes", lambda: lineage.begin(self._plan.run))
+            self._try("following processes", self._follow_processes)
             watched.add(lineage.MULTIPROCESSING)
         if self._plan.tier != "none":
             self._try("keeping what sources give", self._open_answers)
@@ -270,6 +270,14 @@ class _Process:
             )
         if self._journal is not None and "torch" not in sys.modules:
             self._try("telling of a program that does not train", functools.partial(_leave, self._journal))
+
+    def _follow_processes(self) -> None:
+        needed: dict[str, str] = {}  # when a controlled process starts
+        for source in self._sources:
+            if self._plan.control is not None and source.id in self._controlled:
+                with contextlib.suppress(UsageError):  # the program has set another value since
+                    needed.update(source.environment(self._plan.control))
+        lineage.begin(self._plan.run, needed)
 
     def _watch_forks(self) -> None:
         """A fork mostly leaves by os._exit, as those of multiprocessing do: no atexit function runs there."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from samerun.comparing.draw_ledger import DrawCount
 
@@ -10,8 +11,20 @@ _MOST = 3
 
 
 def describe_draws(ledger: Sequence[DrawCount]) -> list[str]:
-    """As in: run B drew one more number from python-random at augment.py:31, in step 3."""
-    return [_write_sentence(item) for item in ledger if item.draws_a != item.draws_b][:_MOST]
+    """As in: run B drew one more number from python-random at augment.py:31, in step 3.
+
+    Whatever functions a line calls for it.
+    """
+    lines: dict[tuple[str | int | None, ...], DrawCount] = {}
+    for item in ledger:
+        key = item.generator, item.call_site, item.step, item.process
+        before = lines.get(key)
+        if before is not None:
+            item = replace(
+                item, draws_a=before.draws_a + item.draws_a, draws_b=before.draws_b + item.draws_b
+            )
+        lines[key] = item
+    return [_write_sentence(item) for item in lines.values() if item.draws_a != item.draws_b][:_MOST]
 
 
 def _write_sentence(item: DrawCount) -> str:
