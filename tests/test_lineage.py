@@ -162,7 +162,9 @@ def test_a_helper_with_an_environment_made_anew_is_followed(trainer, output):
     followed = ["bare", "bare again", "bare by posix_spawn"]
     for name in followed:
         assert one[name] == other[name]
-        assert not {"PATH", "HOME", "PYTHONPATH"} & set(one[name][1]), "what the user keeps from it stays away"
+        assert not {"PATH", "HOME", "PYTHONPATH"} & set(one[name][1]), (
+            "what the user keeps from it stays away"
+        )
     assert len({one[name][0] for name in followed}) == 3
     assert one["by another samerun"][0] != other["by another samerun"][0]
 

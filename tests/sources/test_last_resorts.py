@@ -20,6 +20,7 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 from samerun.runs.difference import Difference, Gap, Strength
+from samerun.sources.evidence.rows import find_first_differing
 from samerun.sources.memory_address import MemoryAddress
 from samerun.sources.thread_scheduling import ThreadScheduling
 from samerun.sources.uninitialized_memory import UninitializedMemory
@@ -119,6 +120,26 @@ def test_threads_whose_results_are_taken_as_they_come_are_worker_arrival_s():
     """One patch mends both: which it was could not be told by it."""
     taken = alive(4.0, row("arrival", "as_completed", call_site="train.py:8"))
     assert threads.recognise(batch(a=taken, b=taken)).strength == 0.2
+
+
+def seeds(*values):
+    return [
+        row("seed", "torch.Generator.manual_seed", digest=value, call_site="train.py:9") for value in values
+    ]
+
+
+def test_seeds_that_threads_give_in_another_order_are_the_same_seeds():
+    a, b = alive(4.0, *seeds(ONE, TWO)), alive(4.0, *seeds(TWO, ONE))
+    assert threads.recognise(batch(a=a, b=b)).strength == 0.5
+    other = alive(4.0, *seeds(ONE, ONE))
+    assert threads.recognise(batch(a=a, b=other)) is None
+    assert threads.recognise(batch(a=other, b=a)) is None
+
+
+def test_seeds_in_another_order_without_threads_are_other_seeds():
+    a, b = side(*seeds(ONE, TWO)), side(*seeds(TWO, ONE))
+    assert find_first_differing(batch(a=a, b=b), "seed") == a.evidence[0]
+    assert find_first_differing(batch(a=a, b=a), "seed") is None
 
 
 def test_several_processes_that_fill_one_queue():

@@ -20,9 +20,7 @@ def describe_draws(ledger: Sequence[DrawCount]) -> list[str]:
         key = item.generator, item.call_site, item.step, item.process
         before = lines.get(key)
         if before is not None:
-            item = replace(
-                item, draws_a=before.draws_a + item.draws_a, draws_b=before.draws_b + item.draws_b
-            )
+            item = replace(item, draws_a=before.draws_a + item.draws_a, draws_b=before.draws_b + item.draws_b)
         lines[key] = item
     return [_write_sentence(item) for item in lines.values() if item.draws_a != item.draws_b][:_MOST]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from samerun.editing.user_program import Code
 
 Pair = tuple[Row | None, Row | None]
+_Key = tuple[str | bytes | None, ...]
 _BRANCHES = re.compile(r"^\s*(while|if|elif)\b|(\breturn|[^<>=!]=)\s.*\s[<>]=?\s")
 NEAR = 10  # lines between a read and the seeding that it feeds
 
@@ -24,13 +25,13 @@ NEAR = 10  # lines between a read and the seeding that it feeds
 def match_pairs(difference: Difference, what: str, name: str | None = None) -> Iterator[Pair]:
     """The rows of one kind of both runs, matched by process, name and line, in the order of each.
 
-    Files are matched by their path first: opened in another order they are still the same. Rows that only one
-    of the runs has come with None.
+    Files are matched by their path first: opened in another order they are still the same. So are seeds, by
+    what they are, where several threads may give them. Rows that only one of the runs has come with None.
     """
     rows, left = difference.a.rows(what, name), difference.b.rows(what, name)
     others: list[Row | None] = [None] * len(rows)
-    for key in (_key_by_file, _key) if what == "opened" else (_key,):
-        waiting: dict[tuple[str | None, ...], deque[Row]] = defaultdict(deque)
+    for key in _list_keys(difference, what):
+        waiting: dict[_Key, deque[Row]] = defaultdict(deque)
         for row in left:
             waiting[key(row)].append(row)
         for number, row in enumerate(rows):
@@ -42,12 +43,24 @@ def match_pairs(difference: Difference, what: str, name: str | None = None) -> I
     yield from ((None, row) for row in left)
 
 
-def _key(row: Row) -> tuple[str | None, ...]:
+def _list_keys(difference: Difference, what: str) -> list[Callable[[Row], _Key]]:
+    if what == "opened":
+        return [_key_by_file, _key]
+    if what == "seed" and difference.a.rows("threads"):
+        return [_key_by_value, _key]
+    return [_key]
+
+
+def _key(row: Row) -> _Key:
     return row.process, row.name, row.call_site
 
 
-def _key_by_file(row: Row) -> tuple[str | None, ...]:
+def _key_by_file(row: Row) -> _Key:
     return (*_key(row), row.detail)
+
+
+def _key_by_value(row: Row) -> _Key:
+    return (*_key(row), row.digest)
 
 
 def find_first_differing(difference: Difference, what: str, name: str | None = None) -> Row | None:
