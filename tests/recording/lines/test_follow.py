@@ -93,6 +93,28 @@ def test_forks_threads_and_what_leaves_by_exit_are_followed(tmp_path: Path) -> N
     assert [did.after for did in did_at(child, 3)] == [[7, 8]]
 
 
+def test_what_another_thread_draws_meanwhile_is_not_drawn_by_a_statement(tmp_path: Path) -> None:
+    (process,) = follow(
+        tmp_path,
+        """\
+        import random, threading
+        drawn, waited = threading.Event(), threading.Event()
+        def wait():
+            waited.set()
+            drawn.wait()
+            x = random.random()
+        thread = threading.Thread(target=wait)
+        thread.start()
+        waited.wait()
+        y = random.random()
+        drawn.set()
+        thread.join()
+        """,
+    )
+    assert [did_at(process, line)[0].drawn for line in (5, 12)] == [None, None]
+    assert [set(did_at(process, line)[0].drawn or ()) for line in (6, 10)] == [{"python-random"}] * 2
+
+
 def test_a_loop_of_many_turns_is_followed_in_part_and_all_of_it_runs(tmp_path: Path) -> None:
     (process,) = follow(
         tmp_path, "x = 0\nfor i in range(5000):\n    x += i\nopen('sum', 'w').write(str(x))\n"

@@ -182,7 +182,11 @@ class _Walk:
 
     def _compare_generators(self, mine: Did, other: Did) -> tuple[list[Differing], list[Differing]]:
         """The generators of which a run draws here and that are unequal: before it, and after it."""
-        before, after = [], []
+        before: list[Differing] = []
+        after: list[Differing] = []
+        if mine.drawn is None or other.drawn is None:
+            self._states.clear()
+            return before, after
         for id_ in {**mine.drawn, **other.drawn}:
             last = self._states.get(id_, (None, None))
             a, b = mine.drawn.get(id_, (last[0], last[0])), other.drawn.get(id_, (last[1], last[1]))

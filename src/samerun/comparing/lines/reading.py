@@ -48,7 +48,8 @@ class Did:
     time: float = 0.0  # seconds, on one clock for all processes of a machine
     before: list[Value] | None = None
     after: list[Value] | None = None
-    drawn: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)  # generator to its states around it
+    # Generator to its states around it; None where it is not known which thread drew.
+    drawn: dict[str, tuple[bytes, bytes]] | None = field(default_factory=dict)
     returned: Value = None
     calls: list[Frame] = field(default_factory=list)
 
@@ -122,7 +123,7 @@ def _read_process(data: bytes) -> Process:
         elif kind == "did":
             number, code, line, time, before, after, drawn, *returned = event
             frame = frames[number]
-            states = {id_: (states[0], states[1]) for id_, states in drawn.items()}
+            states = None if drawn is None else {id_: (one[0], one[1]) for id_, one in drawn.items()}
             given = returned[0] if returned else None
             did = Did(places[code, line], time, before, after, states, given, frame.ahead)
             frame.ahead = []

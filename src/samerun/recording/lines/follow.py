@@ -66,6 +66,8 @@ class _Follower:
         self._encode = msgspec.msgpack.Encoder().encode
         self._numbers = itertools.count()
         self._live: dict[int, _Frame] = {}
+        self.turns = 0  # how often another thread went on than the one before
+        self._thread = 0
         self.open()
 
     def open(self) -> None:
@@ -119,6 +121,13 @@ class _Follower:
             return followed.go_on
         finally:
             self._spent += _clock() - began
+
+    def turn(self) -> None:
+        """This thread goes on."""
+        thread = threading.get_ident()
+        if thread != self._thread:
+            self._thread = thread
+            self.turns += 1
 
     def _meet(self, frame: FrameType) -> _Code | None:
         code = frame.f_code
@@ -204,7 +213,7 @@ def _parse(name: str, text: str) -> dict[int, Statement]:
 class _Frame:
     """One call, from its first statement to its return."""
 
-    __slots__ = ("_above", "_before", "_code", "_follower", "_generators", "_statement", "number")
+    __slots__ = ("_above", "_before", "_code", "_follower", "_generators", "_statement", "_turns", "number")
 
     def __init__(self, follower: _Follower, code: _Code, number: int, above: int | None) -> None:
         self.number = number
@@ -214,6 +223,7 @@ class _Frame:
         self._statement: Statement | None = None
         self._before: list[Value] | None = None
         self._generators: dict[str, bytes] = {}
+        self._turns = 0
 
     def describe(self, given: list[Value]) -> list[Any]:
         """That it was called, and with which arguments."""
@@ -223,6 +233,7 @@ class _Frame:
         """The trace function of this call."""
         began = _clock()
         try:
+            self._follower.turn()
             if event == "line":
                 statement = self._code.find(frame.f_lineno)
                 if statement is not self._statement:
@@ -247,6 +258,7 @@ class _Frame:
             self._follower.write(self._code.described[-1])
         if seen <= _MOST_TIMES:
             self._before = self._summarise(frame, statement.reads)
+            self._turns = self._follower.turns
             self._generators = self._follower.read_generators() if statement.calls else {}
 
     def _complete(self, frame: FrameType, returned: object = _NOTHING) -> None:
@@ -255,21 +267,26 @@ class _Frame:
             return
         if self._follower.given:
             self._give(frame, statement)
-        after, drawn = None, {}
+        after: list[Value] | None = None
+        drawn: dict[str, list[bytes]] | None = {}
         if self._before is not None:
             after = self._summarise(frame, (*statement.reads, *statement.writes))
-            now = self._follower.read_generators() if statement.calls else {}
-            drawn = {
-                id_: [state, now[id_]]
-                for id_, state in self._generators.items()
-                if state != now.get(id_, state)
-            }
+            drawn = self._find_drawn() if statement.calls else {}
         head = ["did", self.number, self._code.number, statement.line, _clock()]
         event = [*head, self._before, after, drawn]
         if returned is not _NOTHING:
             event.append(self._follower.values.summarise(returned))
         self._follower.write(event)
         self._statement = None
+
+    def _find_drawn(self) -> dict[str, list[bytes]] | None:
+        """The states of generators around the statement; None where another thread went on meanwhile."""
+        if self._turns != self._follower.turns:
+            return None
+        now = self._follower.read_generators()
+        return {
+            id_: [state, now[id_]] for id_, state in self._generators.items() if state != now.get(id_, state)
+        }
 
     def _give(self, frame: FrameType, statement: Statement) -> None:
         """Write what is given into the variables, where they hold such a number."""
