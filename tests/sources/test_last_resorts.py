@@ -177,7 +177,12 @@ def test_taking_from_a_queue_of_processes_is_noted(observed):
 
 @pytest.mark.parametrize(
     ("module", "counts"),
-    [("tqdm._monitor", False), ("torch.utils.data._utils.pin_memory", False), ("tqdmlike", True)],
+    [
+        ("tqdm._monitor", False),
+        ("rich.live", False),
+        ("torch.utils.data._utils.pin_memory", False),
+        ("tqdmlike", True),
+    ],
 )
 def test_threads_that_only_look_on_are_not_noted(module, counts, observed):
     """A progress bar's: it was named whenever nothing else explained a difference."""

@@ -39,9 +39,14 @@ _SHARED = (
 )  # imported by whoever shares memory
 # Whose threads and queues decide nothing: progress bars, logs of metrics, debuggers. And torch's own loader,
 # which puts batches into their order, or leaves it to worker-arrival to say that it does not.
-_BARS_AND_LOGS = "tqdm wandb tensorboard tensorboardX mlflow comet_ml neptune clearml"
-_BYSTANDERS = frozenset(f"{_BARS_AND_LOGS} IPython ipykernel debugpy".split())
-_LOADER = "torch.utils.data."
+_BARS = "tqdm rich alive_progress"
+_LOGS = "wandb tensorboard tensorboardX mlflow comet_ml neptune clearml swanlab aim"
+_BYSTANDERS = frozenset(f"{_BARS} {_LOGS} IPython ipykernel debugpy".split())
+_BYSTANDING = (
+    "torch.utils.data.",
+    "lightning.pytorch.callbacks.progress.",
+    "pytorch_lightning.callbacks.progress.",
+)
 
 
 class ThreadScheduling(Source):
@@ -300,4 +305,4 @@ def _note_tasks_in_threads(journal: Journal) -> Undo:
 def _stands_by(caller: FrameType) -> bool:
     """Whether a call comes from code whose threads and queues decide nothing."""
     module = str(caller.f_globals.get("__name__"))
-    return module.partition(".")[0] in _BYSTANDERS or module.startswith(_LOADER)
+    return module.partition(".")[0] in _BYSTANDERS or module.startswith(_BYSTANDING)
