@@ -32,3 +32,19 @@ def test_only_what_all_comparisons_have(
     made = [compared(*item) for item in comparisons]
     assert describe_scope(made) == expected
     assert count_steps(made) == min(item[0] for item in comparisons)
+
+
+@pytest.mark.parametrize(
+    ("window", "expected"),
+    [
+        (None, "every loss and operation"),
+        ((-1, 0), "every loss, and every operation of the first step"),
+        ((4, 5), "every loss, and every operation of steps 4 to 5"),
+        ((5, 5), "every loss, and every operation of step 5"),
+    ],
+)
+def test_operations_of_some_steps_are_not_said_to_be_all(
+    window: tuple[int, int] | None, expected: str
+) -> None:
+    scope = Scope(("a", "b"), 9, 1, {"loss": 9, "operation": 70}, "ops", window)
+    assert describe_scope([Comparison("same", scope=scope)]) == f"2 runs, 9 steps, 1 rank: {expected}"

@@ -135,6 +135,7 @@ def _compare_kept(
         ranks=len({item.paired.a.rank for item in done}),
         counts=dict(counts),
         tier="ops" if any(item.operations for item in done) else "steps",
+        window=_find_window(a, b, pairs),
     )
     notes = [note for item in done for note in item.notes] + _list_complaints(a.run, b.run)
     diverging = [item for item in done if item.divergence is not None]
@@ -153,6 +154,16 @@ def _compare_kept(
     if reason is None and (luck := describe_unexplained(a)):
         notes.append(luck)
     return Comparison("same" if reason is None else "unknown", scope, reason, None, losses, tuple(notes))
+
+
+def _find_window(
+    a: RecordedRun, b: RecordedRun, pairs: Sequence[tuple[Trace, Trace]]
+) -> tuple[int, int] | None:
+    for one, other in pairs:
+        both = operations.intersect(operations.find_window(a.run, one), operations.find_window(b.run, other))
+        if both is not None and both.last < math.inf:
+            return int(both.first), int(both.last)
+    return None
 
 
 def _compare_one(

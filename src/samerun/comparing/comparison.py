@@ -21,6 +21,7 @@ class Scope:
     ranks: int = 0
     counts: Mapping[str, int] = field(default_factory=dict)  # records compared, by what they are
     tier: str = "steps"  # "ops" when operations were compared too
+    window: tuple[int, int] | None = None  # the steps of these, -1 for the setup; None for all
 
 
 @dataclass(frozen=True)

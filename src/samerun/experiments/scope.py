@@ -29,13 +29,24 @@ def describe_scope(comparisons: Sequence[Comparison]) -> str:
     """For people: "3 runs, 90 steps, 1 rank: every batch, loss, gradient and parameter"."""
     counts = {what: min(item.scope.counts.get(what, 0) for item in comparisons) for what in _WORDS}
     compared = {_WORDS[what]: count for what, count in counts.items() if count}
+    windows = [item.scope.window for item in comparisons if item.scope.window is not None]
     done = count_steps(comparisons)
     ranks = min((item.scope.ranks for item in comparisons), default=0)
     head = f"{len(comparisons) + 1} runs, {_count(done, 'step')}, {_count(ranks, 'rank')}"
     if not done:
         listed = [_count(count, word) for word, count in compared.items()]
         return f"{head}; {_join_words(listed)} compared" if listed else head
-    return f"{head}: every {_join_words(list(compared))}"
+    more = ""
+    if windows and compared.pop("operation", 0):  # of some steps alone
+        more = f", and every operation {_name_steps(max(windows))}"
+    return f"{head}: every {_join_words(list(compared))}{more}"
+
+
+def _name_steps(window: tuple[int, int]) -> str:
+    first, last = window
+    if last == 0:
+        return "of the first step"
+    return f"of step {last}" if first == last else f"of steps {max(first, 0)} to {last}"
 
 
 def _count(count: int, word: str) -> str:
