@@ -1,6 +1,6 @@
 """Real runs that are given what a recorded run had, and causes that are confirmed in this way.
 
-Covers `check/confirm.py`.
+Covers `check/confirm.py` and `check/first_runs.py`.
 """
 
 from __future__ import annotations
@@ -171,3 +171,24 @@ def test_a_generator_that_the_script_seeds_is_no_cause(tmp_path: Path) -> None:
     diagnosis = diagnose(requested(tmp_path, FROM_ADDRESS))
     causes = [cause for found in diagnosis.found for cause in found.causes]
     assert "torch-cpu" not in {cause.source for cause in causes if cause.confirmed}
+
+
+REFUSES = """
+import torch
+net = torch.nn.Linear(2, 1)
+torch.nn.init.zeros_(net.weight), torch.nn.init.zeros_(net.bias)
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+for _ in range(3):
+    if torch._C._len_torch_dispatch_stack():
+        raise RuntimeError("not under a dispatch mode")
+    optimizer.zero_grad()
+    net(torch.ones(3, 2)).sub(1).square().mean().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.slow
+def test_a_program_that_refuses_dispatch_modes_is_recorded_step_by_step(tmp_path: Path) -> None:
+    result = checked(tmp_path, REFUSES)
+    assert (result.verdict, result.steps) == ("same", 3)
+    assert any("failed while every operation" in note for note in result.notes)

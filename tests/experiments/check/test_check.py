@@ -1,4 +1,4 @@
-"""Covers `confirm.py`, `judge.py`, `result.py`, `without_steps.py` and `zoom.py`."""
+"""Covers `confirm.py`, `first_runs.py`, `judge.py`, `result.py`, `without_steps.py` and `zoom.py`."""
 
 from __future__ import annotations
 
@@ -238,6 +238,31 @@ def test_a_timeout_is_unknown_and_says_what_to_do(tmp_path: Path) -> None:
     assert result.verdict == "unknown"
     assert result.reason is not None
     assert "--timeout" in result.reason
+
+
+def test_a_command_that_fails_where_operations_are_recorded_is_recorded_step_by_step(
+    tmp_path: Path,
+) -> None:
+    script = Script(crashes={1: 0, 2: 0})
+    result = checked(script, tmp_path)
+    assert (result.verdict, len(result.runs)) == ("same", 2)
+    assert [call["tier"] for call in script.calls] == ["ops", "ops", "steps", "steps"]
+    assert any("failed while every operation" in note for note in result.notes)
+
+
+def test_its_cause_is_found_as_without_that(tmp_path: Path) -> None:
+    result = checked(Script(init=("torch-cpu",), crashes={1: 0, 2: 0}), tmp_path)
+    assert (result.verdict, confirmed(result)) == ("differs", ["torch-cpu"])
+
+
+def test_a_command_that_fails_always_is_tried_once_more_where_it_failed_at_once(tmp_path: Path) -> None:
+    always = {number: 0 for number in range(1, 9)}
+    script = Script(crashes=always)
+    result = checked(script, tmp_path)
+    assert (result.verdict, len(result.runs), len(script.calls)) == ("unknown", 2, 3)
+    assert not any("every operation" in note for note in result.notes)
+    later = Script(crashes=dict.fromkeys(always, 2))
+    assert (checked(later, tmp_path).verdict, len(later.calls)) == ("unknown", 2)
 
 
 def test_no_step_is_checked_by_its_operations(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from samerun.experiments.diagnose.diagnose import FIRST_WINDOW, diagnose
+from samerun.experiments.check.first_runs import FIRST_WINDOW
+from samerun.experiments.diagnose.diagnose import diagnose
 from samerun.experiments.diagnose.result import Diagnosis
 from samerun.experiments.request import Request
 from samerun.experiments.runner import Runner

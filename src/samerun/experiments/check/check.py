@@ -14,6 +14,7 @@ from samerun.comparing.unexplained_inputs import describe_unexplained
 from samerun.experiments import run_outcome, scope
 from samerun.experiments.check import without_steps
 from samerun.experiments.check.confirm import Proof, explain_and_confirm, is_in_setup
+from samerun.experiments.check.first_runs import FirstRuns, holds_first, plan_first, record_first
 from samerun.experiments.check.follow_values import follow_values
 from samerun.experiments.check.judge import find_first_parting, judge_recorded
 from samerun.experiments.check.needless import (
@@ -27,11 +28,9 @@ from samerun.experiments.check.needless import (
 from samerun.experiments.check.result import CheckResult
 from samerun.experiments.check.zoom import (
     Zoom,
-    holds_first,
     is_of_results,
     look_at_results,
     look_closer,
-    plan_first,
     see_at_once,
     stop_after,
 )
@@ -66,12 +65,14 @@ def check(request: Request, runner: Runner | None = None, *, closely: bool = Tru
     """
     trials = Trials(request, runner)
     before = list_folder(request.folder) if request.confirm and not request.scratch else None
-    plan = plan_first(request.plan) if closely else request.plan
-    runs = trials.record("recording", request.runs, plan)
-    comparisons = weigh(runs, compare_whole(runs, steps=request.steps))
-    runs, comparisons = _add_runs(trials, plan, runs, comparisons)
+    if closely:
+        first = record_first(trials, request.runs, request.plan)
+    else:
+        first = FirstRuns(trials.record("recording", request.runs, request.plan), request.plan)
+    comparisons = weigh(first.runs, compare_whole(first.runs, steps=request.steps))
+    runs, comparisons = _add_runs(trials, first.plan, first.runs, comparisons)
     trials.plain = list_losses(comparisons)
-    result = start_undecided(request, runs, comparisons)
+    result = start_undecided(request, runs, comparisons, first.note)
     parted = find_first_parting(runs, comparisons)
     if parted is None:
         return judge_agreeing(result, runs, comparisons)
@@ -116,8 +117,11 @@ def judge_agreeing(
     return judge_recorded(result, runs, comparisons)
 
 
-def start_undecided(request: Request, runs: Sequence[Run], comparisons: Sequence[Comparison]) -> CheckResult:
+def start_undecided(
+    request: Request, runs: Sequence[Run], comparisons: Sequence[Comparison], note: str | None = None
+) -> CheckResult:
     """What is known before there is a verdict: it is unknown until something shows otherwise."""
+    notes = (*((note,) if note else ()), *(each for item in comparisons for each in item.notes))
     return CheckResult(
         "unknown",
         tuple(run.id for run in runs),
@@ -126,9 +130,7 @@ def start_undecided(request: Request, runs: Sequence[Run], comparisons: Sequence
         steps=min(run.steps for run in runs),
         scope=scope.describe_scope(comparisons),
         losses=list_losses(comparisons),
-        notes=tuple(
-            dict.fromkeys((*(note for item in comparisons for note in item.notes), *examine(runs[0])))
-        ),
+        notes=tuple(dict.fromkeys((*notes, *examine(runs[0])))),
         controlled=request.control is not None,
         place=str(request.store.runs),
         verdicts=tuple(item.verdict for item in comparisons),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from samerun.comparing.compare_runs import compare
+from samerun.experiments.check.first_runs import FIRST_WINDOW, holds_first
 from samerun.experiments.trials import Trials
 from samerun.experiments.what_counts import find_result_difference
 from samerun.explaining.confirm import is_not_after
@@ -17,8 +18,6 @@ from samerun.runs.schema import RESULTS
 from samerun.runs.store import Run
 from samerun.sources.evidence.rows import is_in_helper, is_of_a_start
 
-# The setup and the first step: most differences begin there, and are then seen closely at once.
-FIRST_WINDOW = (-1, 0)
 _MOVES = 3  # how often the window is moved to where the further runs part
 _MOST_RUNS = 3  # recorded for one window: chance can make the first two agree
 
@@ -85,17 +84,6 @@ def see_at_once(explained: Explained, pair: tuple[Run, Run], first: Difference) 
     if not all(map(holds_first, pair)) or not is_within(first, FIRST_WINDOW) or not explained.is_seen:
         return None
     return Zoom(explained, (pair[0].id, pair[1].id), True, FIRST_WINDOW, stop_after(first))
-
-
-def plan_first(plan: Plan) -> Plan:
-    """The plan of whole runs, with their first steps at tier ops."""
-    return replace(plan, tier="ops", window=FIRST_WINDOW)
-
-
-def holds_first(run: Run) -> bool:
-    """Whether its first steps were recorded at tier ops."""
-    window = run.manifest.plan.get("window")
-    return window is not None and tuple(window) == FIRST_WINDOW
 
 
 def is_within(difference: Difference, recorded: tuple[int, int] | None) -> bool:

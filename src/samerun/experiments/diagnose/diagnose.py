@@ -15,8 +15,8 @@ from samerun.comparing.pairing import read
 from samerun.comparing.unexplained_inputs import may_agree_by_luck
 from samerun.experiments import confidence
 from samerun.experiments.check.check import judge_agreeing, list_agreeing, start_undecided
+from samerun.experiments.check.first_runs import FIRST_WINDOW, FirstRuns, holds_first, record_first
 from samerun.experiments.check.judge import find_first_parting
-from samerun.experiments.check.zoom import FIRST_WINDOW, plan_first
 from samerun.experiments.diagnose import storage
 from samerun.experiments.diagnose.controlled_runs import ControlledRuns
 from samerun.experiments.diagnose.needless import leave_out
@@ -55,10 +55,11 @@ def diagnose(request: Request, runner: Runner | None = None, *, rare: bool = Fal
 def _diagnose(trials: Trials, rare: bool) -> Diagnosis:
     request = trials.request
     with copy_folder(request.folder) as start:
-        runs = _record_first_runs(trials, rare)
+        first = _record_first_runs(trials, rare)
+        runs = first.runs
         comparisons = _compare_whole(runs, request.steps)
         trials.plain = list_losses(comparisons)
-        result = start_undecided(request, runs, comparisons)
+        result = start_undecided(request, runs, comparisons, first.note)
         parted = find_first_parting(runs, comparisons)
         if parted is None:
             result = judge_agreeing(result, runs, comparisons)
@@ -93,19 +94,20 @@ def _diagnose(trials: Trials, rare: bool) -> Diagnosis:
     )
 
 
-def _record_first_runs(trials: Trials, rare: bool) -> list[Run]:
+def _record_first_runs(trials: Trials, rare: bool) -> FirstRuns:
     request = trials.request
-    plan = replace(plan_first(request.plan), values=True)
-    runs: list[Run] = []
-    while len(runs) < request.runs:
-        runs += trials.record("recording", 1 if runs else 2 if rare else request.runs, plan)
-        if rare and any(item.difference is not None for item in _compare_whole(runs, request.steps)):
-            return runs
+    first = record_first(trials, 2 if rare else request.runs, replace(request.plan, values=True))
+    runs = first.runs
+    while rare and len(runs) < request.runs:
+        if any(item.difference is not None for item in _compare_whole(runs, request.steps)):
+            break
+        runs += trials.record("recording", 1, first.plan)
     if rare or not may_agree_by_luck(read(runs[0])):
-        return runs
+        return first
     if all(item.verdict == "same" for item in _compare_whole(runs, request.steps)):
-        runs += trials.record("recording again: runs of this script may agree by chance", _BY_LUCK, plan)
-    return runs
+        stage = "recording again: runs of this script may agree by chance"
+        runs += trials.record(stage, _BY_LUCK, first.plan)
+    return first
 
 
 def _compare_whole(runs: Sequence[Run], steps: int | None) -> list[Comparison]:
@@ -117,7 +119,7 @@ def _find_all(search: Search, pair: tuple[Run, Run], steps: int | None) -> list[
     found: list[FirstDifference] = []
     (comparison,) = weigh(pair, [compare(*pair, steps=steps)])
     runs: Sequence[Run] = pair
-    window: tuple[int, int] | None = FIRST_WINDOW
+    window = FIRST_WINDOW if holds_first(pair[0]) else None
     while comparison.difference is not None and len(found) < _MOST_SOURCES:
         item, proof = search.explain(comparison.difference, (runs[0], runs[-1]), window)
         found.append(item)
