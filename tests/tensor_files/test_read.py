@@ -61,6 +61,16 @@ def test_weights_are_as_torch_has_them_in_each_format(tmp_path: Path) -> None:
     assert held["optimizer.bin/param_groups.0.betas.1"] == 0.999
 
 
+def test_an_index_that_python_3_11_2_wrote_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its enums pickle their members as getattr(enum, name)."""
+    from torch.distributed.checkpoint.metadata import _MEM_FORMAT_ENCODING as KIND
+
+    monkeypatch.setattr(KIND, "__reduce_ex__", lambda self, _: (getattr, (KIND, self.name)))
+    path = write_distributed(tmp_path / "a", {"w": torch.arange(3.0)})
+    assert b"getattr" in (path / ".metadata").read_bytes()
+    assert read(path) == {"w": plain(torch.arange(3.0))}
+
+
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize("kind", ["f4", "f8", "i2", "u8", "c8", "c16", "?"])
 def test_arrays_are_as_numpy_has_them(tmp_path: Path, kind: str, order: str) -> None:

@@ -39,7 +39,7 @@ def read_distributed(index: Bytes, open_part: Callable[[str], Bytes]) -> Leaves:
     """
     if index.size > _MOST_INDEX:
         raise ValueError(f"an index of {index.size} bytes")
-    tree = read_pickle(io.BytesIO(index.read_at(0, index.size)), admit)
+    tree = read_pickle(io.BytesIO(index.read_at(0, index.size)), _admit)
     saved, chunks = _get(tree, "state_dict_metadata"), _list_chunks(_get(tree, "storage_data"))
     leaves: Leaves = {}
     for name, kind in _as_dict(saved).items():
@@ -52,6 +52,15 @@ def read_distributed(index: Bytes, open_part: Callable[[str], Bytes]) -> Leaves:
             for inner, leaf in _read_chunk(there[0], open_part).items():
                 add_leaf(leaves, f"{name}.{inner}" if inner else name, leaf)
     return leaves
+
+
+def _admit(name: str) -> None:
+    """As `admit`, and members of an enum as early releases of Python 3.11 write them: getattr(enum, name).
+
+    It is read as a value like the others; nothing is looked up.
+    """
+    if name != "builtins.getattr":
+        admit(name)
 
 
 def _read_chunk(chunk: _Chunk, open_part: Callable[[str], Bytes]) -> dict[str, Leaf]:
