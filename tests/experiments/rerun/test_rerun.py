@@ -75,7 +75,6 @@ def test_a_seed_of_the_process_id_is_named_as_what_has_no_replay(tmp_path: Path)
     assert unreplayed.uses == (("os.getpid", "train.py:4"),)
 
 
-@pytest.mark.slow
 def test_a_source_that_is_left_out_makes_it_another_run(tmp_path: Path) -> None:
     run = recorded(tmp_path, plain("1"))
     result = again(run, tmp_path, without=("torch-cpu",))

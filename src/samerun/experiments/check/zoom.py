@@ -79,7 +79,7 @@ def see_at_once(explained: Explained, pair: tuple[Run, Run], first: Difference) 
     """The difference as runs show it that hold their first steps at tier ops, where its reason is seen there.
 
     `first` is what differs but for operations of the setup. What is not seen must come back to be confirmed:
-    any control would seem to mend what is rare.
+    with any control, what is rare would seem to be gone.
     """
     if not all(map(holds_first, pair)) or not is_within(first, FIRST_WINDOW) or not explained.is_seen:
         return None
