@@ -101,3 +101,36 @@ def test_the_order_in_which_threads_train_is_no_difference(trainer, output):
     assert "several threads train" in weighed.notes[0]
     (weighed,) = weigh([one, changed], [compare(one, changed)])
     assert weighed.verdict == "differs"
+
+
+MEMBERS = """
+import threading
+import torch
+from torch import nn
+
+def train(number):
+    g = torch.Generator().manual_seed(number)
+    net = nn.Sequential(nn.Linear(20, 48), nn.Tanh(), nn.Linear(48, 1))
+    opt = torch.optim.Adam(net.parameters())
+    for _ in range(40):
+        loss = net(torch.randn(64, 20, generator=g)).square().mean()
+        opt.zero_grad()  # frees the gradients, and so does the backward pass: with the GIL released
+        loss.backward()
+        opt.step()
+
+for generation in range(4):
+    members = [threading.Thread(target=train, args=(number,)) for number in range(4)]
+    for member in members:
+        member.start()
+    for member in members:
+        member.join()
+"""
+
+
+def test_threads_that_train_at_once_are_never_hurt(trainer, output):
+    """They had their gradients read by each other's hooks while these were freed: most runs crashed."""
+    trainer.script(MEMBERS)
+    for _ in range(2):
+        run = trainer.record("train.py", tier="ops", window=(-1, 0))
+        assert (run.outcome, run.steps) == ("finished", 4 * 4 * 40), output(run)
+        assert not (run.path / "recording-error.txt").exists()

@@ -31,6 +31,7 @@ _PROGRESS_S = 0.2
 _clock = time.perf_counter  # taken now: a script (or the clock source) may replace it
 _sleep = time.sleep
 _no_function_modes = torch._C.DisableTorchFunction
+SEVERAL = -1  # no thread's identity
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -49,6 +50,7 @@ class Recorder:
         self.after_step: list[Callable[[], None]] = []
         self.watch: Watch | None = None
         self.named: list[Callable[[], Iterable[tuple[str, torch.Tensor]]]] = []  # tensors that have a name
+        self.trainer: int | None = None  # the thread that trains; SEVERAL where more than one does
         self.completes: Callable[[], None] | None = None  # ends a step whose backward pass is over
         self._settled = False  # whether step 0's settings were written
         self._progressed = _clock()
@@ -96,6 +98,16 @@ class Recorder:
             self._settled = True
             self.sink.write_rank()
             self.settings()
+
+    def trains(self, thread: int) -> bool:
+        """A thread trains; whether it is one more than before, and not the first."""
+        if self.trainer in (None, thread):
+            self.trainer = thread
+            return False
+        self.trainer = SEVERAL
+        if self.watch is not None:
+            self.watch.leave_alone()
+        return True
 
     def _complete(self) -> None:
         completes, self.completes = self.completes, None

@@ -127,6 +127,7 @@ class Watch:
     ) -> None:
         self._on = False
         self._next = False  # whether it is on from the next step
+        self._alone = True  # whether one thread trains
         self._tensors = tensors
         self._memory = memory
         self._names = names
@@ -143,8 +144,10 @@ class Watch:
         """An operation is about to read this; its digest, None where it has no memory of its own."""
         if not find_plain_device(tensor) or not tensor.numel():
             return None
-        history, key = self._history(tensor)
         fresh = self._tensors.digest(tensor)
+        if not self._alone:
+            return fresh
+        history, key = self._history(tensor)
         if history.held:
             return fresh
         if fresh == FINGERPRINT:  # a shell, whose memory was freed
@@ -165,6 +168,8 @@ class Watch:
 
     def left(self, read: Iterable[Read], here: Place, may_write: bool) -> None:
         """An operation that read these has returned; with `may_write`, it can have written to them unsaid."""
+        if not self._alone:
+            return
         for tensor, before in read:
             if not digests.is_on_host(tensor) or (fresh := self._tensors.digest(tensor)) == before:
                 continue
@@ -181,7 +186,7 @@ class Watch:
 
     def wrote(self, tensor: torch.Tensor, digest: bytes | Slot, here: Place) -> None:
         """An operation put this tensor out, or wrote to it."""
-        if not find_plain_device(tensor) or not tensor.numel():
+        if not self._alone or not find_plain_device(tensor) or not tensor.numel():
             return
         history, key = self._history(tensor)
         start = tensor.data_ptr()
@@ -205,7 +210,7 @@ class Watch:
 
     def enters(self, tensor: torch.Tensor, here: Place) -> None:
         """Memory comes into torch here, unless it was there already."""
-        if self.read(tensor, here) is not None:
+        if self._alone and self.read(tensor, here) is not None:
             history, _ = self._history(tensor)
             history.written = history.written or here
 
@@ -225,7 +230,7 @@ class Watch:
 
     def hold(self, tensor: torch.Tensor) -> None:
         """Another thread carries out an operation on this memory, to the end of the step at the latest."""
-        if find_plain_device(tensor) and tensor.numel():
+        if self._alone and find_plain_device(tensor) and tensor.numel():
             history, _ = self._history(tensor)
             history.held = True
             history.views.clear()
@@ -238,6 +243,8 @@ class Watch:
 
     def forget(self) -> None:
         """At the end of a step: what became of memory that is gone."""
+        if not self._alone:
+            return
         self._histories = {key: kept for key, kept in self._histories.items() if not kept.gone()}
         self._at = {}
         for history in self._histories.values():
@@ -246,10 +253,19 @@ class Watch:
 
     def turn(self, on: bool, next_: bool) -> None:
         """Whether operations are seen from here on, or from the next step on."""
+        if not self._alone:
+            return
         if not on:
             self._histories.clear()
             self._at.clear()
         self._on, self._next = on, next_
+
+    def leave_alone(self) -> None:
+        """Several threads train: what one finds changed is what another one did.
+
+        Nothing is looked up any more, since another thread may be at work on any tensor, or free it.
+        """
+        self._alone = self._on = self._next = False
 
     # --- what is known -----------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from samerun.recording.recorder import Recorder
+from samerun.recording.recorder import SEVERAL, Recorder
 from samerun.recording.steps.modules import Modules
 from samerun.recording.steps.weight_samples import Values
 from samerun.recording.trace.tensor_digests import walk_tensors
@@ -45,8 +45,8 @@ class Passes:
         is still to come.
         """
         recorder = self._recorder
-        if not self.count or recorder.cursor.in_worker:
-            return
+        if not self.count or recorder.cursor.in_worker or recorder.trainer == SEVERAL:
+            return  # gradients of another thread's model may be freed while they are read
         if differentiable and not _is_transformed(roots):
             return
         named = self._modules.parameters()

@@ -70,7 +70,7 @@ class Modules:
     def parameter_names(self) -> dict[int, str]:
         """Names of the parameters of every root module seen, by the id of the tensor."""
         names: dict[int, str] = {}
-        roots = [(label, _list_named(root, "named_parameters")) for root, label in self.roots.items()]
+        roots = [(label, _list_named(root, "named_parameters")) for root, label in list(self.roots.items())]
         several = sum(1 for _, named in roots if named) > 1
         for label, named in roots:
             for name, parameter in named:
@@ -104,14 +104,19 @@ class Modules:
             self.recorder.sink.write(PendingRecord("names", group, detail=json.dumps(names)))
 
     def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
-        """Parameters, their gradients and buffers, by name."""
-        names = self.parameter_names()
-        for root in self.roots:
+        """Parameters, their gradients where no other thread trains, and buffers, by name."""
+        names, recorder, own = self.parameter_names(), self.recorder, threading.get_ident()
+        for root in list(self.roots):
             for _, parameter in _list_named(root, "named_parameters"):
-                name = names[id(parameter)]
+                name = names.get(id(parameter))
+                if name is None:  # another thread has just added it
+                    continue
                 yield name, parameter
-                if parameter.grad is not None:
-                    yield f"{name}.grad", parameter.grad
+                # No call between these two: another thread's backward pass frees gradients at any moment.
+                trainer = recorder.trainer
+                gradient = parameter.grad if trainer is None or trainer == own else None
+                if gradient is not None:
+                    yield f"{name}.grad", gradient
         yield from self.buffers()
 
     def group(

@@ -89,7 +89,7 @@ class Training:
         own = threading.get_ident()
         if own not in self._threads:
             self._threads.add(own)
-            if len(self._threads) > 1:
+            if self.recorder.trains(own):
                 self.recorder.sink.write(PendingRecord("threads", schema.TRAINING))
 
     # --- losses ------------------------------------------------------------------------------------
