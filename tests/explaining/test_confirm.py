@@ -193,6 +193,26 @@ def test_a_race_with_fainter_evidence_asks_for_six_runs_too() -> None:
     assert [count for _, count in trials.tried] == [3, 6]
 
 
+def test_a_rival_that_the_trial_refutes_asks_for_no_more_and_is_no_suspect() -> None:
+    """Addresses do not order a set that was seen to hold texts alone."""
+    stronger, address = evidence("hash-seed", strength=0.6), evidence("memory-address", strength=0.3)
+    trials = Trials(lambda on: "hash-seed" in on)
+    found = confirm(
+        HERE,
+        [*stronger, *address],
+        trials,
+        lambda source: source == "hash-seed",
+        refuted_since=lambda item: item.source == "memory-address" and bool(trials.tried),
+    )
+    assert [count for _, count in trials.tried] == [3]
+    assert names(found) == {
+        "causes": ["hash-seed"],
+        "confirmed": ["hash-seed"],
+        "suspects": [],
+        "ruled out": [],
+    }
+
+
 @pytest.mark.parametrize("beyond", [True, False])
 def test_beside_an_order_of_arrival_beyond_control_others_must_hold_in_six_runs(beyond: bool) -> None:
     """Results that come as they are ready come alike in a few runs, whatever is controlled in them."""

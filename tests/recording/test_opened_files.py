@@ -86,3 +86,48 @@ def test_what_a_library_reads_there_is_not(tmp_path: Path) -> None:
     exec(compile(library.read_text(), str(library), "exec"), made)
     made["read"](Files(journal), ("/proc/self/statm", "r", os.O_RDONLY))
     assert not journal.rows
+
+
+class Opened(Journal):
+    """Keeps what was in the files that were read."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(Plan(run=str(folder / "run")))
+        self.sizes: list[float | None] = []
+
+    def note(self, what: str, name: str, *, value: float | None = None, **columns: Any) -> None:
+        if what == "opened":
+            self.sizes.append(value)
+
+
+@pytest.mark.parametrize(
+    ("mode", "size", "read"),
+    [
+        ("r+", 6, [6.0]),
+        ("a+", 6, [6.0]),  # this file goes back in it: file.seek(0)
+        ("a+b", 0, [0.0]),
+        ("a+", None, [0.0]),  # it is not there yet
+        ("a", 6, []),
+        ("w+", 6, []),
+        ("x+", None, []),
+        ("r", None, []),  # an error, the script's own
+    ],
+)
+def test_a_file_that_is_read_and_written_has_what_was_in_it(
+    tmp_path: Path, mode: str, size: int | None, read: list[float]
+) -> None:
+    path = tmp_path / "replay.jsonl"
+    if size is not None:
+        path.write_bytes(b"x" * size)
+    journal = Opened(tmp_path)
+    Files(journal).opened((str(path), mode, 0))
+    assert journal.sizes == read
+
+
+def test_a_file_that_is_only_added_to_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("old")
+    script = tmp_path / "train.py"
+    script.write_text(f"opened(({str(tmp_path / 'log.csv')!r}, 'a+', 0))\n")
+    journal = Opened(tmp_path)
+    exec(compile(script.read_text(), str(script), "exec"), {"opened": Files(journal).opened})
+    assert journal.sizes == []

@@ -78,6 +78,50 @@ def test_the_hash_of_an_object_is_its_address(tmp_path, made, is_one):
     assert (found and found.call_site) == (program.at("value =") if is_one else None)
 
 
+COUNTED = """
+import os
+import numpy as np
+
+class Feed:
+    def __init__(self, store, rank):
+        self.store, self.rank = store, rank
+    def take(self):
+        ticket = self.store.add("ticket", 1) - 1
+        return ticket
+
+def decode(chunk):
+    return np.random.default_rng(chunk).random()
+
+feed = Feed(make_store(), int(os.environ["RANK"]))
+x = decode(feed.take())
+"""
+
+
+def test_a_seed_that_is_made_of_what_came_first_is_followed_there(tmp_path):
+    """And not to a variable that both runs had alike."""
+    program = Program(tmp_path, COUNTED)
+    given = differing("seed", "np.random.default_rng", program.at("default_rng"))
+    found = program.difference(given)
+    taken = Row(0, "setup", "arrival", "Store.add", call_site=program.at("self.store.add"))
+    found = replace(
+        found,
+        a=replace(
+            found.a,
+            evidence=(taken, *found.a.evidence),
+            settings={**found.a.settings, "environment": {"RANK": "0"}},
+        ),
+        b=replace(
+            found.b,
+            evidence=(taken, *found.b.evidence),
+            settings={**found.b.settings, "environment": {"RANK": "0"}},
+        ),
+    )
+    best = explain(found)[0][0]
+    assert (best.source, best.call_site, best.beyond_control) == ("worker-arrival", taken.call_site, True)
+    assert "rank" in best.advice
+    assert find_sources()["environment"].recognise(found) is None
+
+
 METHOD = """
 import torch
 

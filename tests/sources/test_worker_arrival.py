@@ -61,7 +61,7 @@ def test_control_keeps_the_order():
 
 def test_describes_what_was_asked_for():
     source = WorkerArrival()
-    undo = source.observe(None)
+    undo = source.observe(Journal(Plan()))
     assert source.describe() == {}
     DataLoader([0])
     assert source.describe() == {"in_order": True}
@@ -221,6 +221,39 @@ def _futures_wait(*args, **kwargs):
 )
 def test_notes_who_takes_what_is_ready_first(use, names):
     assert taken_by(use) == [(name, "test_worker_arrival.py") for name in names]
+
+
+def test_notes_who_counts_for_all_ranks():
+    def use():
+        store = torch.distributed.HashStore()
+        assert [store.add("next", 1) for _ in range(2)] == [1, 2]
+        store.set("other", "1")
+
+    assert taken_by(use) == [("Store.add", "test_worker_arrival.py")]
+
+
+@pytest.mark.parametrize(
+    ("order", "workers", "noted"), [(False, 2, True), (False, 0, False), (True, 2, False)]
+)
+def test_the_line_that_makes_a_loader_without_order_is_noted(order, workers, noted):
+    journal = Journal(Plan())
+    source = WorkerArrival()
+    undo = source.observe(journal)
+    try:
+        DataLoader([0], num_workers=workers, in_order=order)
+    finally:
+        undo()
+    found = [(record.name, Path(record.call_site.partition(":")[0]).name) for record in journal.early]
+    assert found == [(completion_order.LOADER, "test_worker_arrival.py")] * noted
+
+
+def test_the_line_of_the_loader_is_the_cause():
+    made = row("arrival", completion_order.LOADER, call_site="train.py:7")
+    said = side(made, settings={"worker-arrival": {"in_order": False}})
+    found = WorkerArrival().recognise(
+        batch(a=said, b=said, indices_equal=False, same_samples=True, in_workers=True)
+    )
+    assert (found.call_site, found.strength, found.beyond_control) == ("train.py:7", 1.0, False)
 
 
 @pytest.mark.parametrize(("name", "free"), [("as_completed", False), ("asyncio.wait", True)])

@@ -99,13 +99,15 @@ def confirm(
     controllable: Callable[[str], bool],
     *,
     to_the_end: bool = False,
+    refuted_since: Callable[[Evidence], bool] = lambda item: False,
 ) -> Findings:
     """Try the best candidates in turn, then all of them together; the first that fixes it is the cause.
 
     Evidence that is not seen directly must hold in three runs instead of two, since a difference that is
     not there every time can be absent by luck; next to none must hold in six, and so must what is not
     seen directly beside something without a control: what races may agree a few times. With `to_the_end`
-    (as for `judge`) the trials are whole runs.
+    (as for `judge`) the trials are whole runs. `refuted_since`: whether trials so far refute what is no
+    candidate.
     """
 
     def fixes(items: Sequence[Evidence], count: int) -> bool:
@@ -121,12 +123,14 @@ def confirm(
     for item in candidates:
         comparison = trial((item.source,), 2 if item.strength >= Strength.SEEN else 3)
         outcome = judge(comparison, original, to_the_end=to_the_end)
-        rivals = [other for other in evidence if points(other)]  # a race may agree by luck, however faint
+        # A race may agree by luck, however faint.
+        rivals = [other for other in evidence if points(other) and not refuted_since(other)]
         doubtful = not points(item) or (item.strength < Strength.SEEN and is_free(rivals))
         if outcome == "mended" and doubtful and not fixes([item], SURE):
             outcome = "still"
         if outcome == "mended":
-            return _make_findings([item], evidence, refuted, notes)
+            left = [other for other in evidence if other is item or not refuted_since(other)]
+            return _make_findings([item], left, refuted, notes)
         if outcome == "still":
             refuted.append(item)
         else:

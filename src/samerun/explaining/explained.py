@@ -54,6 +54,17 @@ class Explained:
         return self.best is not None and self.best.strength >= Strength.SEEN
 
     @property
+    def is_likely(self) -> bool:
+        """Whether what was recorded points to one line as the reason, though it was not seen directly."""
+        best = self.best
+        return (
+            best is not None
+            and best.strength >= Strength.PLAUSIBLE
+            and best.call_site is not None
+            and not best.beyond_control
+        )
+
+    @property
     def is_plain(self) -> bool:
         """Whether the best evidence says so much that a closer look would cost two runs and tell no more."""
         return self.best is not None and find_sources()[self.best.source].is_plain_in(self.difference)

@@ -102,11 +102,19 @@ class _Process:
         self._try("following the end of forks", self._watch_forks)
         if self._plan.lines:
             self._try("following lines", self._follow_lines)
+        if self._plan.asked:
+            self._try("looking at what is hashed", self._watch_hashed)
 
     def _follow_lines(self) -> None:
         from samerun.recording.lines import follow
 
         follow.start(self._plan.run, self._plan.given)
+
+    def _watch_hashed(self) -> None:
+        from samerun.recording.lines import hashed
+
+        if self._journal is not None:
+            hashed.watch(self._journal, self._plan.asked)
 
     def _open_journal(self) -> None:
         from samerun.recording.evidence_log import Journal

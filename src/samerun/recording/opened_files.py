@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import re
 import sys
@@ -74,22 +75,33 @@ class Files:
         writes = bool(flags & (os.O_WRONLY | os.O_RDWR)) if isinstance(flags, int) else False
         if mode is not None and any(letter in mode for letter in "wax+"):
             writes = True
+        if writes and _reads_as_well(mode):
+            self._note_content(path)
         if writes:
             if self._seen.get(f"w{path}") is None:
                 self._seen[f"w{path}"] = (0, 0)
                 before = _read_size(path) if _appends(mode, flags) else None
                 self._journal.note("written", "open", value=before, detail=show_path(path), user_only=True)
             return
-        status = os.stat(path)
-        key = (status.st_mtime_ns, status.st_size)
-        if self._seen.get(path) == key or not os.path.isfile(path):
+        if os.path.exists(path):
+            self._note_content(path)
+
+    def _note_content(self, path: str) -> None:
+        """What is in a file that is read now; nothing is in one that is yet to be made."""
+        there = os.path.exists(path)
+        if there and not os.path.isfile(path):
+            return
+        status = os.stat(path) if there else None
+        key = (0, 0) if status is None else (status.st_mtime_ns, status.st_size)
+        if self._seen.get(path) == key:
             return
         self._seen[path] = key
+        size = key[1]
         self._journal.note(
             "opened",
             "open",
-            digest=self._content(path, status.st_size),
-            value=float(status.st_size),
+            digest=self._content(path, size) if there else None,
+            value=float(size),
             detail=show_path(path),
             user_only=True,
         )
@@ -108,6 +120,17 @@ class Files:
 
         self._budget -= size
         return digest.digest_bytes(Path(path).read_bytes(), "file")
+
+
+def _reads_as_well(mode: str | None) -> bool:
+    """Whether a file opened to be written is read too; of one that is added to, by the code around."""
+    if mode is None or "+" not in mode or "w" in mode or "x" in mode:
+        return False
+    if "a" not in mode:
+        return True
+    frame = callsite.find_user_frame()
+    lines = () if frame is None else linecache.getlines(frame.f_code.co_filename, frame.f_globals)
+    return any(".seek(" in line for line in lines)
 
 
 def _appends(mode: str | None, flags: int) -> bool:

@@ -171,3 +171,5 @@ class Evidence:
     call_site: str | None = None
     advice: str | None = None  # replaces the source's general advice
     beyond_control: bool = False  # the control of the source does not reach this
+    # Lines that hash what the code does not tell: texts alone, seen in a further run, refute this.
+    unless_texts_at: tuple[str, ...] = ()

@@ -119,6 +119,7 @@ class Plan:
     replay: Replay | None = None
     lines: bool = False  # keep what the variables of the user's code hold, line by line
     given: tuple[Given, ...] = ()  # with `lines`: what some of them get
+    asked: tuple[str, ...] = ()  # call sites: note whether what they hash is texts alone
     hash_seed: int | None = None  # what the PYTHONHASHSEED of each process is derived from; None: left alone
 
     def to_json(self) -> str:
@@ -134,6 +135,7 @@ class Plan:
         probe = value.pop("probe")
         replay = value.pop("replay", None)
         given = value.pop("given", ())
+        asked = value.pop("asked", ())
         return cls(
             **value,
             window=None if window is None else (window[0], window[1]),
@@ -141,4 +143,5 @@ class Plan:
             probe=None if probe is None else Probe(**probe),
             replay=None if replay is None else Replay.from_json(replay),
             given=tuple(map(Given.from_json, given)),
+            asked=tuple(asked),
         )

@@ -64,6 +64,7 @@ EVIDENCE = (
     "clock",  # a read of a clock by the user's code; name is the function
     "identity",  # a read of process id, host name, user, id() of an object; name is the function
     "address",  # a text that holds an object's address was hashed by the user's code; name is the function
+    "hashed",  # what a line hashes that the plan asks about: name is TEXTS or OTHER
     "system",  # what the system has now, read by the user's code; name is the function, detail may be STEADY
     "listing",  # a folder listed: digest is of the order, inputs of the sorted names, detail the path
     "opened",  # a file opened to read: digest of its content (None: too big), value its size, detail the path
@@ -80,6 +81,8 @@ EVIDENCE = (
 )
 
 ENTROPY_FILES = ("/dev/urandom", "/dev/random")  # opening one is an "entropy" of that name
+TEXTS = "texts"  # name of a "hashed": texts and numbers alone, which addresses do not reach
+OTHER = "other"  # name of a "hashed": objects, or what is not known
 STEADY = "steady"  # detail of a "system" that gives the same again and again on one machine
 
 # The moments of a "state": its detail.

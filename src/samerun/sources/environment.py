@@ -40,8 +40,9 @@ class Environment(Source):
         changed = settings_diff.describe_changed(a, b, tuple(sorted({*a, *b} - elsewhere)))
         if changed is not None:
             return Evidence(self.id, Strength.STRONG, changed)
+        equal = {name for name in a if name in b}  # they would have been said to differ
         found = system_values.find_seed_site(
-            difference, lambda code, *at: outside_values.reads_environment(*at)
+            difference, lambda code, file, node: outside_values.reads_environment(file, node, equal)
         )
         if found is None:
             return None

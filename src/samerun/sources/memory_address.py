@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.sources.evidence import rows
-from samerun.sources.evidence.hash_order import read_hashing
+from samerun.sources.evidence.hash_order import Hashing, read_hashing
 from samerun.sources.hash_seed import is_same_in
 from samerun.sources.patching import address_texts
 from samerun.sources.source import Journal, Kind, Source, Undo
@@ -57,7 +57,7 @@ class MemoryAddress(Source):
             at = origin.call_site if origin is not None else None
             loop = seen.order(("object", "unknown"), difference.call_site, at)
             if loop is not None:
-                return self._ordered(loop.site, Strength.STRONG if loop.kind == "object" else _UNSURE)
+                return self._gone_through(loop.site, loop.kind, seen)
         if difference.kind not in ("order", "flow") and difference.phase not in ("setup", "data"):
             return None
         site = None if seen is None else seen.first(("object",), seen.objects)
@@ -65,9 +65,8 @@ class MemoryAddress(Source):
             doubt = any(item.kind != "object" for item in seen.orders) if seen.orders else bool(seen.values)
             strength = Strength.PLAUSIBLE if doubt and not is_same_in(difference) else Strength.STRONG
             return self._ordered(site, strength)
-        unsure = None if seen is None else seen.first(("unknown",), ())
-        if unsure is not None:
-            return self._ordered(unsure, _UNSURE)
+        if seen is not None and (unsure := seen.first(("unknown",), ())) is not None:
+            return self._gone_through(unsure, "unknown", seen)
         if seen is not None and seen.numbers:
             return Evidence(
                 self.id, _UNSURE, f"a number is made of an address at {seen.numbers[0]}", seen.numbers[0]
@@ -110,9 +109,16 @@ class MemoryAddress(Source):
         )
 
     def _ordered(self, site: str, strength: Strength) -> Evidence:
-        comes = "may come" if strength == _UNSURE else "comes"
-        text = f"the order at {site} {comes} from where objects lie in memory"
-        return Evidence(self.id, strength, text, site)
+        return Evidence(
+            self.id, strength, f"the order at {site} comes from where objects lie in memory", site
+        )
+
+    def _gone_through(self, site: str, kind: str, seen: Hashing) -> Evidence:
+        if kind == "object":
+            return self._ordered(site, Strength.STRONG)
+        text = f"the order at {site} may come from where objects lie in memory"
+        others = (item.site for item in seen.orders if item.kind == "unknown")
+        return Evidence(self.id, _UNSURE, text, site, unless_texts_at=tuple(dict.fromkeys((site, *others))))
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Sets of objects become lists or dicts, sorting by address is left out, seeds become 0."""

@@ -9,7 +9,6 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from types import FrameType
 from typing import Any
 
 from samerun import callsite
@@ -22,7 +21,7 @@ from samerun.sources.base.system_value import World
 from samerun.sources.numpy_generator import patch_randbits
 from samerun.sources.patching import attribute
 from samerun.sources.patching.unseeded_generators import UnseededStreams
-from samerun.sources.python_random import draw_seed, patch_seed
+from samerun.sources.python_random import draw_seed, names_files, patch_seed
 from samerun.sources.source import Journal, Undo
 from samerun.wrapping import Around
 
@@ -91,7 +90,7 @@ class OsEntropy(World):
             return unseeded.stream().python().randbytes(size)
 
         def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
-            if a is None and self_ is not random._inst and not _names_files():
+            if a is None and self_ is not random._inst and not names_files():
                 a = unseeded.stream().seed64
             original(self_, a, version)
 
@@ -107,7 +106,7 @@ class OsEntropy(World):
         self._replayed = True
 
         def read(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            site = None if _names_files() else find_site()
+            site = None if names_files() else find_site()
             if site is None or kwargs or len(args) != 1 or not isinstance(args[0], int):
                 return original(*args, **kwargs)
             name = f"os.{original.__name__}({args[0]})"
@@ -117,7 +116,7 @@ class OsEntropy(World):
             return answers.ask(self.id, name, lambda: original(*args), site)
 
         def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
-            site = None if a is not None or self_ is random._inst or _names_files() else find_site()
+            site = None if a is not None or self_ is random._inst or names_files() else find_site()
             if site is not None:
                 a = answers.ask(self.id, "random.Random", draw_seed, site)
             original(self_, a, version)
@@ -147,17 +146,6 @@ def _leave_numpy_alone() -> Undo:
             _numpys.own = False
 
     return patch_randbits(randbits) or attribute.undo_all([])
-
-
-def _names_files() -> bool:
-    """Whether tempfile makes the generator: what it names must be another in each process."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        module = frame.f_globals.get("__name__", "")
-        if module != "random" and not module.startswith("samerun."):
-            return bool(module == "tempfile")
-        frame = frame.f_back
-    return False
 
 
 def _patch_reads(call: Around) -> Undo:

@@ -12,6 +12,7 @@ import re
 import struct
 import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from samerun import lineage, wrapping
@@ -123,12 +124,12 @@ class PythonRandom(Rng):
 
         def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
             shared = self_ is random._inst
-            if a is None:
+            if a is None and not names_files():
                 journal.note("unseeded", self.id if shared else "os-entropy", user_only=True)
-            elif shared:
+            elif a is not None and shared:
                 journal.seeds(self.id, SEEDING)
                 seeding_calls.note_seed(journal, "random.seed", a)
-            else:
+            elif a is not None:
                 note_own(a)
             original(self_, a, version)
             if shared:
@@ -179,3 +180,14 @@ def _find_offset() -> int | None:
     raw = ctypes.string_at(id(mine), _random.Random.__basicsize__)
     found = raw.find(_pack.pack(position, *words))
     return found if found > 0 else None
+
+
+def names_files() -> bool:
+    """Whether tempfile makes the generator: what it names must be another in each process."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module != "random" and not module.startswith("samerun."):
+            return bool(module == "tempfile")
+        frame = frame.f_back
+    return False

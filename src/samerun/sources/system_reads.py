@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
 from samerun import callsite
 from samerun.answers import Answers
 from samerun.digest import digest_bytes
-from samerun.runs.difference import Difference, Evidence, Strength
+from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.schema import STEADY
 from samerun.sources.base.system_value import World
 from samerun.sources.evidence import rows
@@ -64,6 +64,11 @@ class SystemReads(World):
         if found is not None and found.strength >= Strength.SEEN:
             return found
         return self._named_at_random(difference) or found or self._read_before(difference)
+
+    def _used(self, difference: Difference, reads: Sequence[Row]) -> Evidence | None:
+        """What goes into what differs; a temporary folder's name goes into paths, and seldom further."""
+        others = [row for row in reads if row.name != "tempfile"]
+        return super()._used(difference, others) or super()._used(difference, reads)
 
     def _named_at_random(self, difference: Difference) -> Evidence | None:
         """A file that got its name at a line of the user's was found by listing its folder, and read."""

@@ -5,13 +5,14 @@ https://pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader
 
 from __future__ import annotations
 
+import ast
 import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from samerun.editing.edit import Edit, NoEdit
-from samerun.runs.difference import Difference, Evidence, Strength
+from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.plan import Control
 from samerun.sources.evidence import rows
 from samerun.sources.patching import attribute, completion_order, imported, row_order
@@ -19,10 +20,12 @@ from samerun.sources.source import Journal, Kind, Source, Undo
 from samerun.wrapping import SELF, wrap_attribute
 
 if TYPE_CHECKING:
+    from samerun.editing.source_file import File
     from samerun.editing.user_program import Code
 
 
 _NUMBERED = "give each result its number, and put them in the order of the numbers before they are used"
+_SHARES = "give each rank its share by its number, the same in each run: parts[rank::world_size]"
 _ROWS = "frame.group_by(…, maintain_order=True), or .sort(…) by a column that has no equal values"
 
 
@@ -65,6 +68,8 @@ class WorkerArrival(Source):
 
         def ask(loader: Any) -> None:
             self._asked.append(bool(getattr(loader, "in_order", True)))
+            if not self._asked[-1] and loader.num_workers > 1:
+                journal.note("arrival", completion_order.LOADER, user_only=True)
 
         return self._hook(self._observed, ask, lambda module: completion_order.note_uses(module, journal))
 
@@ -88,24 +93,44 @@ class WorkerArrival(Source):
 
     def _pool(self, difference: Difference) -> Evidence | None:
         origin = difference.origin
-        taken = difference.a.rows("arrival")
+        taken = [row for row in difference.a.rows("arrival") if row.name != completion_order.LOADER]
         if not taken or (origin is not None and (origin.inputs_equal or origin.draws)):
             return None
+        if (seeded := self._seeded(difference, taken)) is not None:
+            return seeded
         if any(rows.find_first_differing(difference, what) for what in ("seed", "opened", "listing")):
             return None
         site = taken[-1].call_site
         text = f"results are taken as they happen to be ready, by {taken[-1].name} at {site}"
         free = taken[-1].name not in completion_order.ORDERED
-        advice = _NUMBERED if free else None
         # a generator drawn from in what comes in another order differs as well
         return Evidence(
             self.id,
             Strength.PLAUSIBLE if rows.has_rng_difference(difference) else Strength.STRONG,
             text,
             site,
-            _ROWS if taken[-1].name in row_order.NAMES else advice,
+            _advise(taken[-1].name),
             beyond_control=free,
         )
+
+    def _seeded(self, difference: Difference, taken: Sequence[Row]) -> Evidence | None:
+        """A seed that differs is made of what came first."""
+        from samerun.sources.edits import system_values
+
+        names = {row.call_site: row.name for row in taken}
+        found = system_values.find_seed_site(
+            difference, lambda code, file, node: _calls_at(file, node, names)
+        )
+        if found is None:
+            return None
+        seed, site = found
+        name = names[site]
+        text = (
+            f"{seed.name} got another seed in each run, at {seed.call_site}, made of what {name} gives "
+            f"at {site}: that depends on which process or thread comes first"
+        )
+        free = name not in completion_order.ORDERED
+        return Evidence(self.id, Strength.STRONG, text, site, _advise(name), beyond_control=free)
 
     def _loader(self, difference: Difference) -> Evidence | None:
         orders = [side.settings.get(self.id, {}).get("in_order") for side in (difference.a, difference.b)]
@@ -114,9 +139,9 @@ class WorkerArrival(Source):
         if False in orders:
             seen = difference.same_samples or difference.kind == "order" or difference.indices_equal is False
             text = "the DataLoader was made with in_order=False, and batches came in another order"
-            return Evidence(
-                self.id, Strength.SEEN if seen else Strength.PLAUSIBLE, text, difference.call_site
-            )
+            made = difference.a.rows("arrival", completion_order.LOADER)
+            site = made[-1].call_site if made else difference.call_site
+            return Evidence(self.id, Strength.SEEN if seen else Strength.PLAUSIBLE, text, site)
         if (
             difference.same_samples
             and difference.kind == "order"
@@ -147,3 +172,16 @@ class WorkerArrival(Source):
         if not edits:
             raise NoEdit(self.advice)
         return edits
+
+
+def _advise(name: str | None) -> str | None:
+    """What to do about this use, where it is not what holds for most."""
+    if name in row_order.NAMES:
+        return _ROWS
+    if name in completion_order.ORDERED:
+        return None
+    return _SHARES if name in completion_order.COUNTED else _NUMBERED
+
+
+def _calls_at(file: File, node: ast.expr, sites: Collection[str | None]) -> bool:
+    return isinstance(node, ast.Call) and file.site(node.lineno) in sites

@@ -220,7 +220,7 @@ def _look_closer(
         return _confirm(trials, look_at_results(trials, seen, pair, request.control), first, pair, partings)
     at_once = see_at_once(seen, runs, first.difference)
     if at_once is not None:
-        closer, findings = _confirm(trials, at_once, first, pair, partings, at_once=True)
+        closer, findings = _confirm(trials, at_once, first, pair, partings, second=runs[1])
         if list_confirmed(findings) or not request.confirm:
             return closer, findings
     return _confirm(trials, look_closer(trials, first, pair, request.control), first, pair, partings)
@@ -233,16 +233,17 @@ def _confirm(
     pair: tuple[str, str],
     partings: tuple[Difference, ...],
     *,
-    at_once: bool = False,
+    second: Run | None = None,
 ) -> tuple[Zoom, Findings]:
-    """The difference that counts, and what further runs say of it; `at_once` as in `Proof`."""
+    """The difference that counts, and what further runs say of it; `second` as in `Proof`."""
     request, proof = trials.request, None
     if request.confirm and closer.reproduced:
         tier: Tier = "steps" if is_of_results(first.difference) else "ops"
         plan = Plan(tier=tier, window=closer.window, stop_after=closer.stop_after, control=request.control)
         recorded = Recorded(trials.recorded[closer.pair[0]], plan)
         beyond = find_beyond(trials, closer)
-        proof = Proof(trials, plan, partings, recorded, beyond=beyond, at_once=at_once)
+        other = None if second is None else Recorded(second, plan)
+        proof = Proof(trials, plan, partings, recorded, beyond=beyond, second=other)
     findings = explain_and_confirm(closer.explained, proof)
     passed: list[str] = []  # what differs before that and reaches nothing
     while proof is not None and (past := look_past(closer, findings, proof, first.difference, pair)):
@@ -254,7 +255,7 @@ def _confirm(
         passed.append(describe_unreached(closer, after[0]))
         closer, proof, findings = after
     findings = replace(findings, notes=(*findings.notes, *passed))
-    if request.confirm and (list_confirmed(findings) or not at_once):
+    if request.confirm and (list_confirmed(findings) or second is None):
         findings = follow_values(trials, closer, findings, request.control, proof=proof)
     return closer, findings
 

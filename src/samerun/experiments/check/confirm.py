@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from samerun.comparing.compare_runs import compare_all
 from samerun.comparing.comparison import Comparison, Scope
+from samerun.comparing.pairing import read
 from samerun.controls import is_contradicted
 from samerun.experiments.replayed import Recorded
 from samerun.experiments.trials import Trials
 from samerun.experiments.what_counts import weigh
 from samerun.explaining.cause import Cause, Findings
-from samerun.explaining.confirm import confirm, is_race, judge
+from samerun.explaining.confirm import Outcome, confirm, is_race, judge
 from samerun.explaining.explain import list_suspects
 from samerun.explaining.explained import Explained
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control, Plan
+from samerun.runs.schema import TEXTS
+from samerun.runs.store import Run
 from samerun.sources.catalogue import find_sources
 
 
@@ -34,8 +37,9 @@ class Proof:
     held: tuple[str, ...] = ()  # differ, and have no effect: each further run is held in these as well
     setup: bool = True  # whether runs that differ in operations of the setup differ
     # Two runs alone have differed, so any trial of what is rare, or of what the first run left behind, would
-    # agree: what was seen directly is tried and no more, by giving it what the first run had.
-    at_once: bool = False
+    # agree: what points to the reason is tried and no more, by giving it what the first run had. Where that
+    # was not seen directly, this is the second of the two, and must come back as well.
+    second: Recorded | None = None
     beyond: Explained | None = None  # what differs first but for operations of the setup, if one of them does
 
 
@@ -46,7 +50,21 @@ def explain_and_confirm(explained: Explained, proof: Proof | None) -> Findings:
         findings = Findings(explained.unproved().causes)
     else:
         trial, to_the_end = _prepare(explained, proof)
-        findings = trial.mark(confirm(difference, evidence, trial, trial.can_tell, to_the_end=to_the_end))
+        found = confirm(
+            difference,
+            evidence,
+            trial,
+            trial.can_tell,
+            to_the_end=to_the_end,
+            refuted_since=trial.has_refuted,
+        )
+        findings = trial.mark(found)
+        fewer = explained.without({cause.source for cause in findings.ruled_out})
+        anew = fewer.best is not None and fewer.best.strength >= Strength.STRONG
+        anew = anew and fewer.points_elsewhere(evidence)
+        if anew and not any(cause.confirmed for cause in findings.causes):
+            again = explain_and_confirm(fewer, proof)
+            return replace(again, ruled_out=(*findings.ruled_out, *again.ruled_out))
     # What was ruled out here can still be behind a later difference.
     known = {item.source for item in (*findings.causes, *findings.suspects)}
     return replace(
@@ -78,20 +96,26 @@ def _prepare(explained: Explained, proof: Proof) -> tuple[_Trial, bool]:
         whole = replace(proof.plan, stop_after=None)
         recorded = proof.recorded and replace(proof.recorded, plan=whole)
         proof = replace(proof, plan=whole, recorded=recorded)
-    seen = {item.source for item in explained.evidence if item.strength >= Strength.SEEN}
-    return _Trial(proof, to_the_end, seen if proof.at_once else None), to_the_end
+    return _Trial(proof, explained, to_the_end), to_the_end
 
 
 class _Trial:
     """Runs with sources replayed; controlled, where they cannot be, which proves less: it invents values."""
 
-    def __init__(self, proof: Proof, to_the_end: bool, replayed_only: Collection[str] | None) -> None:
-        self._proof = proof
+    def __init__(self, proof: Proof, explained: Explained, to_the_end: bool) -> None:
+        asked = tuple(site for item in explained.evidence for site in item.unless_texts_at)
+        recorded, second = _ask(proof.recorded, asked), _ask(proof.second, asked)
+        self._proof = proof = replace(proof, recorded=recorded, second=second)
+        self._original = explained.difference
         self._to_the_end = to_the_end
-        self._replayed_only = replayed_only  # these are tried, and none is controlled
+        self._seen = {item.source for item in explained.evidence if item.strength >= Strength.SEEN}
+        best = {explained.best.source} if explained.best else set()
+        # These are tried, and none is controlled; None: any.
+        self._replayed_only = (self._seen or best) if proof.second else None
         self._replayed: set[frozenset[str]] = set()  # what the last trials of these were
         self._then: dict[frozenset[str], Difference | None] = {}
         self._past_setup: set[frozenset[str]] = set()  # these are behind what differs beyond
+        self._last: Run | None = None  # the last run that was given something
 
     def can_tell(self, source: str) -> bool:
         """Whether a trial can tell something: it can be replayed or controlled, which it was not already."""
@@ -121,8 +145,7 @@ class _Trial:
     def _compare(self, sources: tuple[str, ...], count: int) -> Comparison:
         proof, recorded = self._proof, self._proof.recorded
         if recorded is not None and recorded.can_give(sources):
-            stage = f"replaying {' + '.join(sources)}"
-            again = recorded.repeat(proof.trials, stage, sources, max(count - 1, 1), setup=proof.setup)
+            again = self._repeat(recorded, sources, max(count - 1, 1))
             final = self._replayed_only is not None or not all(map(_is_controllable, sources))
             if again.verdict != "unknown" or final:
                 self._replayed.add(frozenset(sources))
@@ -136,6 +159,37 @@ class _Trial:
         plan = replace(proof.plan, control=control)
         return proof.trials.compare(f"confirming {' + '.join(sources)}", count, plan, setup=proof.setup)
 
+    def _repeat(self, recorded: Recorded, sources: tuple[str, ...], count: int) -> Comparison:
+        """So many runs that are given what the first one had; or the second, each other time, if need be."""
+        proof, stage = self._proof, f"replaying {' + '.join(sources)}"
+        second = None if self._seen.issuperset(set(sources) - set(proof.held)) else proof.second
+        times = count if second is None else (count + 1) // 2
+        again = recorded.repeat(proof.trials, stage, sources, times, setup=proof.setup)
+        self._last = proof.trials.recorded.get(again.scope.runs[-1])
+        if second is None or self._judge(again) != "mended":
+            return again
+        if not second.can_give(sources):
+            return Comparison("unknown", Scope(("", "")), "what the second run had of them was not kept")
+        other = second.repeat(proof.trials, stage, sources, max(count // 2, 1), setup=proof.setup)
+        return again if self._judge(other) == "mended" else other
+
+    def has_refuted(self, item: Evidence) -> bool:
+        """Whether a run was seen to hash texts and numbers alone, where that speaks against the evidence."""
+        if self._last is None or not item.unless_texts_at:
+            return False
+        recorded = read(self._last)
+        rows = [
+            row
+            for trace in (*recorded.compared, *recorded.other)
+            for row in trace.rows(trace.is_one_of("what", ("hashed",)))
+            if row.call_site in item.unless_texts_at
+        ]
+        texts = [row.call_site for row in rows if row.name == TEXTS]
+        return len(texts) == len(rows) and item.unless_texts_at[0] in texts
+
+    def _judge(self, comparison: Comparison) -> Outcome:
+        return judge(comparison, self._original, to_the_end=self._to_the_end)
+
     def mark(self, findings: Findings) -> Findings:
         """The findings: whether a replay confirmed each cause, and what differs after it."""
         confirmed = frozenset(cause.source for cause in findings.causes if cause.confirmed)
@@ -143,6 +197,13 @@ class _Trial:
         causes = (replace(cause, replayed=cause.confirmed and replayed) for cause in findings.causes)
         then, past = self._then.get(confirmed), confirmed in self._past_setup
         return replace(findings, causes=tuple(causes), then=then, past_setup=past)
+
+
+def _ask(recorded: Recorded | None, sites: tuple[str, ...]) -> Recorded | None:
+    """The same run, repeated by runs that look at what these lines hash."""
+    if recorded is None or not sites:
+        return recorded
+    return replace(recorded, plan=replace(recorded.plan, asked=sites))
 
 
 def _is_seen(explained: Explained, sources: tuple[str, ...]) -> bool:

@@ -76,12 +76,13 @@ def look_closer(
 
 
 def see_at_once(explained: Explained, pair: tuple[Run, Run], first: Difference) -> Zoom | None:
-    """The difference as runs show it that hold their first steps at tier ops, where its reason is seen there.
+    """The difference as runs show it that hold their first steps at tier ops, where they point to its reason.
 
-    `first` is what differs but for operations of the setup. What is not seen must come back to be confirmed:
-    with any control, what is rare would seem to be gone.
+    `first` is what differs but for operations of the setup.
     """
-    if not all(map(holds_first, pair)) or not is_within(first, FIRST_WINDOW) or not explained.is_seen:
+    if not all(map(holds_first, pair)) or not is_within(first, FIRST_WINDOW):
+        return None
+    if not (explained.is_seen or explained.is_likely):
         return None
     return Zoom(explained, (pair[0].id, pair[1].id), True, FIRST_WINDOW, stop_after(first))
 

@@ -34,7 +34,7 @@ from samerun.wrapping import passes_for_its_caller
 _MOST_EVENTS = 400_000  # of one process; what comes later is not followed
 _MOST_TIMES = 2_000  # that one statement is looked at
 _MOST_S = 60.0  # spent here by one process
-_NOTHING = object()
+NOTHING = object()
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType)
 _clock = time.perf_counter  # taken now: a script may replace it
 
@@ -105,12 +105,12 @@ class _Follower:
 
     def enter(self, frame: FrameType, event: str, arg: Any) -> Trace | None:
         """The trace function of a process: begins to follow a call of the user's code."""
-        known = self._codes.get(id(frame.f_code), _NOTHING)
+        known = self._codes.get(id(frame.f_code), NOTHING)
         if known is None or event != "call" or self._left <= 0 or self._spent > _MOST_S:
             return None
         began = _clock()
         try:
-            code = self._meet(frame) if known is _NOTHING else known
+            code = self._meet(frame) if known is NOTHING else known
             if not isinstance(code, _Code):
                 return None
             above = self._find_caller(frame)
@@ -261,7 +261,7 @@ class _Frame:
             self._turns = self._follower.turns
             self._generators = self._follower.read_generators() if statement.calls else {}
 
-    def _complete(self, frame: FrameType, returned: object = _NOTHING) -> None:
+    def _complete(self, frame: FrameType, returned: object = NOTHING) -> None:
         statement = self._statement
         if statement is None:
             return
@@ -274,7 +274,7 @@ class _Frame:
             drawn = self._find_drawn() if statement.calls else {}
         head = ["did", self.number, self._code.number, statement.line, _clock()]
         event = [*head, self._before, after, drawn]
-        if returned is not _NOTHING:
+        if returned is not NOTHING:
             event.append(self._follower.values.summarise(returned))
         self._follower.write(event)
         self._statement = None
@@ -299,13 +299,13 @@ class _Frame:
 
     def _summarise(self, frame: FrameType, names: tuple[str, ...]) -> list[Value]:
         values = self._follower.values
-        return [values.summarise(_find(frame, name)) if name else None for name in names]
+        return [values.summarise(find_value(frame, name)) if name else None for name in names]
 
     def _describe_statement(self, frame: FrameType, statement: Statement) -> list[Any]:
         """What one needs to know of a statement: where it is, the names of its values, what it calls."""
         below = self._code.below
         calls = [[_name_function(frame, call.name), call.line + below] for call in statement.calls]
-        loops = [type(_find(frame, name)).__name__ for name in statement.loops]
+        loops = [type(find_value(frame, name)).__name__ for name in statement.loops]
         names = [list(statement.reads), list(statement.writes)]
         return ["statement", self._code.number, statement.line, statement.line + below, *names, calls, loops]
 
@@ -316,17 +316,17 @@ def _write_back(frame: FrameType) -> None:
         ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
 
 
-def _find(frame: FrameType, dotted: str) -> object:
+def find_value(frame: FrameType, dotted: str) -> object:
     """The value of a name in a frame, attribute by attribute, past everything that would run code."""
     first, *rest = dotted.split(".")
-    value = frame.f_locals.get(first, _NOTHING)
-    if value is _NOTHING:
-        value = frame.f_globals.get(first, _NOTHING)
-    if value is _NOTHING:
-        value = getattr(builtins, first, _NOTHING)
+    value = frame.f_locals.get(first, NOTHING)
+    if value is NOTHING:
+        value = frame.f_globals.get(first, NOTHING)
+    if value is NOTHING:
+        value = getattr(builtins, first, NOTHING)
     for name in rest:
         value = _find_attribute(value, name)
-        if value is _NOTHING:
+        if value is NOTHING:
             break
     return value
 
@@ -335,18 +335,18 @@ def _find_attribute(value: object, name: str) -> object:
     try:
         held = object.__getattribute__(value, "__dict__")
     except (AttributeError, TypeError):
-        return _NOTHING
+        return NOTHING
     if isinstance(value, type):
-        return held.get(name, _NOTHING)
+        return held.get(name, NOTHING)
     if type(held) is not dict:
-        return _NOTHING
+        return NOTHING
     if name in held:
         return held[name]
     for tensors in ("_parameters", "_buffers", "_modules"):  # of a torch.nn.Module
         inner = held.get(tensors)
         if type(inner) is dict and name in inner:
             return inner[name]
-    return _NOTHING
+    return NOTHING
 
 
 def _name_function(frame: FrameType, dotted: str) -> str:
@@ -354,16 +354,16 @@ def _name_function(frame: FrameType, dotted: str) -> str:
     if dotted.startswith("."):
         return dotted
     owner, _, name = dotted.rpartition(".")
-    of = _find(frame, owner) if owner else _NOTHING
+    of = find_value(frame, owner) if owner else NOTHING
     if isinstance(of, ModuleType):
         return f"{of.__name__}.{name}"
-    found = _find(frame, dotted)
+    found = find_value(frame, dotted)
     kind = type(found)
     if kind in _FUNCTIONS:
         return _qualify(found)
-    if found is not _NOTHING:
+    if found is not NOTHING:
         return _qualify(found if issubclass(kind, type) else kind)
-    if of is _NOTHING:
+    if of is NOTHING:
         return f".{name}"
     return f"{_qualify(of if issubclass(type(of), type) else type(of))}.{name}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
 from samerun.editing.data_flow import find_behind, find_given
 from samerun.editing.source_file import File, get_last_name
@@ -16,11 +17,15 @@ def reads_arguments(file: File, node: ast.expr) -> bool:
     return isinstance(node, (ast.Name, ast.Attribute)) and file.dotted(node) == "sys.argv"
 
 
-def reads_environment(file: File, node: ast.expr) -> bool:
-    """Reads an environment variable."""
-    if isinstance(node, ast.Subscript):
-        return file.dotted(node.value) == "os.environ"
-    return file.called(node) in ("os.getenv", "os.environ.get")
+def reads_environment(file: File, node: ast.expr, but: Collection[str] = ()) -> bool:
+    """Reads an environment variable, other than these."""
+    if isinstance(node, ast.Subscript) and file.dotted(node.value) == "os.environ":
+        name: ast.expr | None = node.slice
+    elif isinstance(node, ast.Call) and file.called(node) in ("os.getenv", "os.environ.get"):
+        name = node.args[0] if node.args else None
+    else:
+        return False
+    return not (isinstance(name, ast.Constant) and name.value in but)
 
 
 def is_given_from_outside(code: Code, file: File, found: ast.expr) -> bool:

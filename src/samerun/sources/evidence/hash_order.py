@@ -33,6 +33,7 @@ class Order:
     path: str
     first: int  # the lines of the loop, or of the statement
     last: int
+    of_ties: bool = False  # sorted by a key: the order of the set decides between equal keys alone
 
     def holds(self, site: str | None) -> bool:
         """Whether a call site is in the loop."""
@@ -47,7 +48,7 @@ class Hashing:
     `values`: sets and hashes of what may be strings, which follow PYTHONHASHSEED. `objects`: sets of
     instances of a class of the user's own that is hashed by its address, sets of weak references, and sorting
     by `id`. `numbers`: arithmetic with `id()` and `data_ptr()`; to compare them, or to look something up by
-    them, is harmless. `orders` are the lines that go through a set.
+    them, is harmless. `orders` are the lines that go through a set, those that sort it by a key last.
     """
 
     values: tuple[str, ...] = ()
@@ -56,9 +57,13 @@ class Hashing:
     orders: tuple[Order, ...] = ()
 
     def order(self, kinds: Collection[str], *sites: str | None) -> Order | None:
-        """The first line that goes through a set of these kinds in a loop that holds one of the sites."""
-        held = (item for item in self.orders if item.kind in kinds and any(map(item.holds, sites)))
-        return next(held, None)
+        """The first line that goes through a set of these kinds in a loop that holds one of the sites.
+
+        One that sorts by a key only where no other line goes through such a set.
+        """
+        of_kind = [item for item in self.orders if item.kind in kinds]
+        likely = [item for item in of_kind if not item.of_ties] or of_kind
+        return next((item for item in likely if any(map(item.holds, sites))), None)
 
     def first(self, kinds: Collection[str], otherwise: Sequence[str]) -> str | None:
         """The first line that goes through a set of these kinds, else the first of the others."""
@@ -87,13 +92,16 @@ def _find_orders(side: Side, files: Collection[str] | None) -> tuple[Order, ...]
     def make(file: File, node: ast.expr, kind: Kind) -> Order:
         first, last = file.reach(node)
         path, at = parse_site(file.site(first)) or (file.path, first)
-        return Order(file.site(node.lineno), kind, path, at, at + last - first)
+        outer = file.parent(node)
+        ties = isinstance(outer, ast.Call) and _name(outer.func) in ("sorted", "min", "max")
+        return Order(file.site(node.lineno), kind, path, at, at + last - first, ties)
 
     try:
         gone_through = (*sets.find_ordered_sets(code), *sets.find_popped(code), *sets.hashes(code))
         found = [make(file, node, sets.classify_elements(code, (file, node))) for file, node in gone_through]
         by_address = (*sets.find_ordered_weak_sets(code), *sets.find_ordered_waits(code))
-        return (*found, *(make(*place, "object") for place in by_address))
+        found += [make(*place, "object") for place in by_address]
+        return tuple(sorted(found, key=lambda item: item.of_ties))
     except (LookupError, ValueError, AttributeError, TypeError, RecursionError):
         return ()  # code of a form that was not thought of: what `_read` found must do
 

@@ -5,6 +5,7 @@ https://docs.python.org/3/library/asyncio-task.html#asyncio.as_completed
 https://docs.python.org/3/library/multiprocessing.html#multiprocessing.pool.Pool.imap_unordered
 https://docs.python.org/3/library/multiprocessing.html#multiprocessing.connection.wait
 https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.recv
+https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.Store.add
 """
 
 from __future__ import annotations
@@ -30,8 +31,10 @@ MODULES = {  # and what they have for it
     "torch.distributed": "recv",
     row_order.MODULE: "LazyFrame",
 }
-ORDERED = row_order.NAMES | {"as_completed", "imap_unordered"}  # what `keep_order` takes hold of
+LOADER = "DataLoader(in_order=False)"
+ORDERED = row_order.NAMES | {"as_completed", "imap_unordered", LOADER}  # what a control takes hold of
 _RECEIVE = ("recv", "irecv")
+COUNTED = ("Store.add", "Store.compare_set")  # what they give depends on which process asks first
 _CALLBACKS = ("apply_async", "map_async", "starmap_async")
 
 
@@ -60,9 +63,12 @@ def note_uses(module: str, journal: Journal) -> Undo:
     if module == "multiprocessing.connection":
         return wrapping.wrap_attribute(owner, "wait", note("connection.wait", _has_several))
     if module == "torch.distributed":
-        return wrapping.undo_all(
-            [wrapping.wrap_attribute(owner, name, note(name, _takes_from_any)) for name in _RECEIVE]
-        )
+        received = [wrapping.wrap_attribute(owner, name, note(name, _takes_from_any)) for name in _RECEIVE]
+        counted = [
+            wrapping.wrap_attribute(owner.Store, name.rpartition(".")[2], note(name, _always))
+            for name in COUNTED
+        ]
+        return wrapping.undo_all([*received, *counted])
     return wrapping.undo_all(
         [
             wrapping.wrap_attribute(owner, "as_completed", note("as_completed", _always)),

@@ -1,0 +1,147 @@
+"""What some lines of the user's code hash: texts and numbers alone, or also what is hashed by its address.
+
+As in `follow`, nothing of the user's is called: values are found in the frames, and in their objects.
+"""
+
+from __future__ import annotations
+
+import builtins
+import enum
+import itertools
+import linecache
+import os
+import pathlib
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Collection, Iterable
+from types import FrameType, ModuleType
+from typing import Any
+
+from samerun import callsite
+from samerun.recording.lines.follow import NOTHING, find_value
+from samerun.recording.lines.statements import Statement, find_statements
+from samerun.runs.schema import OTHER, TEXTS
+from samerun.sources.source import Journal
+
+_MOST_TIMES = 200  # that one line is looked at until something is in what it goes through
+_MOST_ELEMENTS = 1000  # of one container
+_DEEPEST = 4
+_PLAIN = (str, bytes, int, float, complex, bool)
+# Before Python 3.12 None is hashed by its address.
+_ALWAYS_ALIKE = (*_PLAIN, type(None)) if sys.version_info >= (3, 12) else _PLAIN
+_CONTAINERS: tuple[Any, ...] = (set, frozenset, list, tuple, deque, dict)
+_BY_NAME: tuple[object, ...] = (pathlib.PurePath.__hash__, enum.Enum.__hash__)
+# What gives elements of what it is given, or a number.
+_PASS_ON = frozenset(
+    [
+        "dict",
+        "enumerate",
+        "filter",
+        "frozenset",
+        "hash",
+        "iter",
+        "len",
+        "list",
+        "map",
+        "max",
+        "min",
+        "next",
+        "print",
+        "range",
+        "reversed",
+        "set",
+        "sorted",
+        "str",
+        "sum",
+        "tuple",
+        "zip",
+    ]
+)
+Trace = Callable[[FrameType, str, Any], Any]
+
+
+def watch(journal: Journal, sites: Collection[str]) -> None:
+    """Note what is hashed at these call sites, each once, and then follow nothing any more."""
+    watcher = _Watcher(journal, sites)
+    threading.settrace(watcher.enter)
+    sys.settrace(watcher.enter)
+
+
+class _Watcher:
+    def __init__(self, journal: Journal, sites: Collection[str]) -> None:
+        self._journal = journal
+        self._left = dict.fromkeys(sites, _MOST_TIMES)
+        self._files = {os.path.basename(site.rpartition(":")[0].partition("[")[0]) for site in sites}
+        self._notebooks = any("[" in site for site in sites)
+        self._statements: dict[str, dict[int, Statement]] = {}
+
+    def enter(self, frame: FrameType, event: str, arg: Any) -> Trace | None:
+        """The trace function of a thread: follows calls of functions in the files that hold a site."""
+        if not self._left:
+            sys.settrace(None)
+            return None
+        name = os.path.basename(frame.f_code.co_filename)
+        return self._go_on if name in self._files or self._notebooks else None
+
+    def _go_on(self, frame: FrameType, event: str, arg: Any) -> Trace | None:
+        if event == "line" and self._left:
+            try:
+                self._look(frame)
+            except Exception:  # a stranger's object, or another thread changes it: then it is not known
+                self._left.clear()
+        return self._go_on
+
+    def _look(self, frame: FrameType) -> None:
+        site = callsite.call_site(frame)
+        if site not in self._left:
+            return
+        kinds = set(_classify_line(frame, self._find_statement(frame)))
+        self._left[site] -= 1
+        if kinds or not self._left[site]:
+            self._journal.note("hashed", TEXTS if kinds == {TEXTS} else OTHER)
+            del self._left[site]
+
+    def _find_statement(self, frame: FrameType) -> Statement | None:
+        name = frame.f_code.co_filename
+        if name not in self._statements:
+            text = "".join(linecache.getlines(name, frame.f_globals))
+            self._statements[name] = find_statements(text)
+        return self._statements[name].get(frame.f_lineno)
+
+
+def _classify_line(frame: FrameType, statement: Statement | None) -> Iterable[str]:
+    """The kinds of what a statement reads; what it calls may give anything."""
+    if statement is None:
+        yield OTHER
+        return
+    called = {call.name for call in statement.calls}
+    for name in called:
+        owner, _, method = name.rpartition(".")
+        builtin = not owner and getattr(builtins, method, NOTHING) is find_value(frame, method)
+        if not (builtin and method in _PASS_ON) and not _is_of_values(frame, owner):
+            yield OTHER
+    for name in statement.reads:
+        value = find_value(frame, name)
+        if name in called or (name in statement.writes and value is NOTHING):
+            continue  # the variable of a comprehension
+        if value is not builtins and not isinstance(value, ModuleType):
+            yield from _classify(value, 0)
+
+
+def _is_of_values(frame: FrameType, owner: str) -> bool:
+    """Whether a method is one of a text or a container: it gives a part of what is in it."""
+    return bool(owner) and isinstance(find_value(frame, owner), (*_PLAIN, *_CONTAINERS))
+
+
+def _classify(value: Any, depth: int) -> Iterable[str]:
+    """The kinds of what is hashed where this value is, or what it holds; none for an empty container."""
+    kind = type(value)
+    if kind in _ALWAYS_ALIKE or kind.__hash__ in _BY_NAME:
+        yield TEXTS
+    elif kind in _CONTAINERS and depth < _DEEPEST:
+        parts = itertools.chain(value, value.values()) if kind is dict else value
+        for part in itertools.islice(parts, _MOST_ELEMENTS):
+            yield from _classify(part, depth + 1)
+    else:
+        yield OTHER
