@@ -19,6 +19,7 @@ from samerun.sources.catalogue import find_sources
 from samerun.sources.uninitialized_memory import UninitializedMemory
 
 from .differences import batch, operation, origin, side
+from .mending import Program
 
 needs_ops = pytest.mark.skipif(not ops.available(), reason="samerun.ops needs torch 2.11")
 CUDA = {"torch-cuda": {"initial_seeds": [1]}}
@@ -256,3 +257,28 @@ def test_settings_that_differ(id_, key):
     found = find_sources()[id_].recognise(operation(a=a, b=b))
     assert (found.strength, found.text) == (0.7, f"{key}: 1 and 2")
     assert find_sources()[id_].recognise(operation(a=a, b=a)) is None
+
+
+PADDED = """
+import torch
+
+def collate(samples):
+    canvas = torch.empty(len(samples), 3, 8, 8)
+    noise = torch.empty(3).normal_()
+    for canvas_of, sample in zip(canvas, samples):
+        canvas_of[:, :4] = sample
+    return canvas
+"""
+
+
+def test_memory_that_workers_make_may_be_what_their_batches_hold(tmp_path):
+    """Operations of workers are not recorded: a batch that is padded with what the memory held."""
+    program = Program(tmp_path, PADDED)
+    found = replace(program.difference(), phase="data", what="batch", in_workers=True, same_samples=True)
+    said = UninitializedMemory().recognise(found)
+    assert (said.strength, said.call_site) == (0.35, program.at("canvas = "))
+    for other in (dict(in_workers=False), dict(same_samples=False), dict(what="loss")):
+        assert UninitializedMemory().recognise(replace(found, **other)) is None
+    line = "    canvas = torch.empty(len(samples), 3, 8, 8)"
+    mended = program.mended("uninitialized-memory", site=said.call_site)
+    assert mended == f"-{line}\n+{line.replace('empty', 'zeros')}"

@@ -110,12 +110,31 @@ class UninitializedMemory(Setting):
             return Evidence(self.id, Strength.SEEN, text, origin.call_site or _find_next_origin(difference))
         if (origin is not None and origin.inputs_equal) or rows.is_explained(difference):
             return None
+        return self._of_arrays(difference) or self._of_workers(difference) or self._of_parameters(difference)
+
+    def _of_parameters(self, difference: Difference) -> Evidence | None:
+        if (difference.phase, difference.what) != ("setup", "parameters") or difference.gap is not None:
+            return None  # nor where somebody was seen to write there
+        text = "the parameters differ as they were made, and no generator that was drawn from does"
+        return Evidence(self.id, Strength.POSSIBLE, text)
+
+    def _of_workers(self, difference: Difference) -> Evidence | None:
+        """The operations of a DataLoader's workers are not recorded: what the code says of memory there."""
+        from samerun.sources.edits import unwritten_memory
+
+        if difference.what != "batch" or not difference.in_workers or not difference.same_samples:
+            return None
+        code = rows.read_code(difference.a)
+        sites = [] if code is None else unwritten_memory.list_sites(code)
+        if not sites:
+            return None
+        text = f"the same samples came from workers with other values, and {sites[0]} makes memory unwritten"
+        return Evidence(self.id, Strength.POSSIBLE, text, sites[0])
+
+    def _of_arrays(self, difference: Difference) -> Evidence | None:
         arrays = difference.a.rows("unwritten")
         if not arrays:
-            if (difference.phase, difference.what) != ("setup", "parameters") or difference.gap is not None:
-                return None  # nor where somebody was seen to write there
-            text = "the parameters differ as they were made, and no generator that was drawn from does"
-            return Evidence(self.id, Strength.POSSIBLE, text)
+            return None
         made = arrays[-1]
         text = f"{made.name} at {made.call_site} gives what the memory held before, and data differs after it"
         if made.name != "torch.empty":

@@ -71,7 +71,7 @@ order = nodes.order()
 )
 def test_what_a_set_holds(tmp_path: Path, nodes: str, found: str) -> None:
     noted = look(tmp_path, HOLDS.replace("NODES", nodes), "train.py:11")
-    assert noted == [f"train.py:11 {found}", "free"]
+    assert noted == [f"train.py:11 {found}", "traced" if found == "texts" else "free"]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_what_a_line_hashes(tmp_path: Path, line: str, found: str) -> None:
     def made(): return {{"a"}}
     {line}
     """
-    assert look(tmp_path, text, "train.py:5") == [f"train.py:5 {found}", "free"]
+    assert look(tmp_path, text, "train.py:5")[0] == f"train.py:5 {found}"
 
 
 def test_an_empty_set_says_nothing_yet(tmp_path: Path) -> None:
@@ -108,6 +108,27 @@ def test_an_empty_set_says_nothing_yet(tmp_path: Path) -> None:
     never = 1
     """
     assert look(tmp_path, text, "train.py:3,train.py:9") == ["train.py:3 texts", "traced"]
+
+
+def test_a_line_that_is_given_now_texts_and_now_objects(tmp_path: Path) -> None:
+    text = """\
+    def order(of):
+        return list(of)
+    order({"a", "b"})
+    order({1, 2})
+    order({object(), object()})
+    order({"c"})
+    """
+    assert look(tmp_path, text, "train.py:2") == ["train.py:2 texts", "train.py:2 other", "free"]
+
+
+def test_no_line_is_looked_at_for_ever(tmp_path: Path) -> None:
+    text = """\
+    for n in range(300):
+        names = {str(n)} if n < 250 else {object()}
+        order = list(names)
+    """
+    assert look(tmp_path, text, "train.py:3") == ["train.py:3 texts", "free"]
 
 
 def test_in_a_thread_too(tmp_path: Path) -> None:

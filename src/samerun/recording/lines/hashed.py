@@ -24,7 +24,7 @@ from samerun.recording.lines.statements import Statement, find_statements
 from samerun.runs.schema import OTHER, TEXTS
 from samerun.sources.source import Journal
 
-_MOST_TIMES = 200  # that one line is looked at until something is in what it goes through
+_MOST_TIMES = 200  # that one line is looked at
 _MOST_ELEMENTS = 1000  # of one container
 _DEEPEST = 4
 _PLAIN = (str, bytes, int, float, complex, bool)
@@ -58,11 +58,15 @@ _PASS_ON = frozenset(
         "zip",
     ]
 )
+_WITHIN = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})  # frames, before Python 3.12
 Trace = Callable[[FrameType, str, Any], Any]
 
 
 def watch(journal: Journal, sites: Collection[str]) -> None:
-    """Note what is hashed at these call sites, each once, and then follow nothing any more."""
+    """Note what is hashed at these call sites: texts the first time, anything else the first time too.
+
+    The lines are looked at a number of times each: a function may be given now one set, now another.
+    """
     watcher = _Watcher(journal, sites)
     threading.settrace(watcher.enter)
     sys.settrace(watcher.enter)
@@ -74,6 +78,8 @@ class _Watcher:
         self._left = dict.fromkeys(sites, _MOST_TIMES)
         self._files = {os.path.basename(site.rpartition(":")[0].partition("[")[0]) for site in sites}
         self._notebooks = any("[" in site for site in sites)
+        self._lines = {int(site.rpartition(":")[2]) for site in sites}
+        self._texts: set[str] = set()  # the sites where nothing else was seen so far
         self._statements: dict[str, dict[int, Statement]] = {}
 
     def enter(self, frame: FrameType, event: str, arg: Any) -> Trace | None:
@@ -81,11 +87,13 @@ class _Watcher:
         if not self._left:
             sys.settrace(None)
             return None
+        if frame.f_code.co_name in _WITHIN:
+            return None  # it was looked at in the frame around it, which has its names
         name = os.path.basename(frame.f_code.co_filename)
         return self._go_on if name in self._files or self._notebooks else None
 
     def _go_on(self, frame: FrameType, event: str, arg: Any) -> Trace | None:
-        if event == "line" and self._left:
+        if event == "line" and frame.f_lineno in self._lines and self._left:
             try:
                 self._look(frame)
             except Exception:  # a stranger's object, or another thread changes it: then it is not known
@@ -98,8 +106,14 @@ class _Watcher:
             return
         kinds = set(_classify_line(frame, self._find_statement(frame)))
         self._left[site] -= 1
-        if kinds or not self._left[site]:
-            self._journal.note("hashed", TEXTS if kinds == {TEXTS} else OTHER)
+        if OTHER in kinds or (not self._left[site] and site not in self._texts):
+            self._journal.note("hashed", OTHER)
+            del self._left[site]
+            return
+        if kinds and site not in self._texts:
+            self._texts.add(site)
+            self._journal.note("hashed", TEXTS)
+        if not self._left[site]:
             del self._left[site]
 
     def _find_statement(self, frame: FrameType) -> Statement | None:
@@ -125,23 +139,23 @@ def _classify_line(frame: FrameType, statement: Statement | None) -> Iterable[st
         value = find_value(frame, name)
         if name in called or (name in statement.writes and value is NOTHING):
             continue  # the variable of a comprehension
-        if value is not builtins and not isinstance(value, ModuleType):
+        if not issubclass(type(value), ModuleType):
             yield from _classify(value, 0)
 
 
 def _is_of_values(frame: FrameType, owner: str) -> bool:
     """Whether a method is one of a text or a container: it gives a part of what is in it."""
-    return bool(owner) and isinstance(find_value(frame, owner), (*_PLAIN, *_CONTAINERS))
+    return bool(owner) and issubclass(type(find_value(frame, owner)), (*_PLAIN, *_CONTAINERS))
 
 
 def _classify(value: Any, depth: int) -> Iterable[str]:
     """The kinds of what is hashed where this value is, or what it holds; none for an empty container."""
     kind = type(value)
-    if kind in _ALWAYS_ALIKE or kind.__hash__ in _BY_NAME:
+    if kind in _ALWAYS_ALIKE or type.__getattribute__(kind, "__hash__") in _BY_NAME:
         yield TEXTS
     elif kind in _CONTAINERS and depth < _DEEPEST:
-        parts = itertools.chain(value, value.values()) if kind is dict else value
-        for part in itertools.islice(parts, _MOST_ELEMENTS):
-            yield from _classify(part, depth + 1)
+        for parts in (value, value.values()) if kind is dict else (value,):
+            for part in itertools.islice(parts, _MOST_ELEMENTS):
+                yield from _classify(part, depth + 1)
     else:
         yield OTHER

@@ -44,6 +44,16 @@ def write_zeros(code: Code, site: str | None) -> list[Edit]:
     return [edit for place in places if not _is_written(*place) for edit in _make_zeros(*place)]
 
 
+def list_sites(code: Code) -> list[str]:
+    """The lines that make memory which is not written at once."""
+    return [
+        file.site(call.lineno)
+        for file in code.files
+        for call in file.every(ast.Call)
+        if is_empty(file, call) and not _is_written(file, call)
+    ]
+
+
 def is_empty(file: File, node: ast.expr) -> bool:
     """Whether a call gives memory that nothing has written."""
     if not isinstance(node, ast.Call):
