@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from samerun.recording.evidence_log import Journal
 from samerun.recording.opened_files import Files
 from samerun.runs.plan import Plan
-from samerun.runs.schema import STEADY
+from samerun.runs.schema import MAPPED, STEADY
 
 
 class Notes(Journal):
@@ -131,3 +132,37 @@ def test_a_file_that_is_only_added_to_is_not_read(tmp_path: Path) -> None:
     journal = Opened(tmp_path)
     exec(compile(script.read_text(), str(script), "exec"), {"opened": Files(journal).opened})
     assert journal.sizes == []
+
+
+class Threads(Journal):
+    """Keeps how many processes may share what is mapped."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(Plan(run=str(folder / "run")))
+        self.found: list[tuple[str, float | None]] = []
+
+    def note(self, what: str, name: str, *, value: float | None = None, **columns: Any) -> None:
+        if what == "threads":
+            self.found.append((name, value))
+
+
+@pytest.mark.parametrize(
+    ("ranks", "access", "noted"),
+    [
+        ("2", mmap.ACCESS_WRITE, [2.0]),
+        ("2", mmap.ACCESS_DEFAULT, [2.0]),
+        ("2", mmap.ACCESS_READ, []),
+        ("2", mmap.ACCESS_COPY, []),
+        ("1", mmap.ACCESS_WRITE, []),
+        ("many", mmap.ACCESS_WRITE, []),
+    ],
+)
+def test_a_file_that_ranks_map_to_write_to_is_memory_that_they_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ranks: str, access: int, noted: list[float]
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", ranks)
+    journal = Threads(tmp_path)
+    files = Files(journal)
+    files.mapped((3, 4096, access, 0))
+    files.mapped((-1, 4096, access, 0))  # memory without a file
+    assert journal.found == [(MAPPED, value) for value in noted]

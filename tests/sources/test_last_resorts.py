@@ -304,6 +304,13 @@ def test_processes_that_share_memory_and_nothing_else():
     assert "3 processes were alive that share memory" in threads.recognise(batch(a=shared, b=shared)).text
 
 
+def test_ranks_that_map_a_file_to_write_to_it():
+    mapped = side(row("threads", "mmap", value=2.0, call_site="table.py:11"))
+    found = threads.recognise(batch(a=mapped, b=mapped))
+    assert "2 processes were alive that map a file" in found.text
+    assert found.call_site == "table.py:11"
+
+
 @pytest.mark.parametrize(("workers", "named"), [(3, True), (1, False)])
 def test_the_threads_of_a_pool_are_noted(workers, named, observed):
     """The library starts them, and others that do none of the work."""

@@ -14,7 +14,7 @@ from samerun import callsite
 from samerun.answers import find_direct_site
 from samerun.callsite import show_path
 from samerun.interruption import is_the_scripts
-from samerun.runs.schema import ENTROPY_FILES, STEADY
+from samerun.runs.schema import ENTROPY_FILES, MAPPED, STEADY
 
 if TYPE_CHECKING:
     from samerun.recording.evidence_log import Journal
@@ -25,6 +25,7 @@ _UNNAMED = ("", ":memory:")  # databases that are no files
 _SYSTEM = ("/proc/", "/sys/")
 _STEADY = ("/sys/", "/proc/cpuinfo", "/proc/version")
 _PROCESS = re.compile(r"^/proc/(\d+|self)/")
+_READ_ONLY = (1, 3)  # mmap.ACCESS_READ and ACCESS_COPY
 _SKIPPED = (".pyc", ".so", ".pth")
 
 
@@ -60,6 +61,15 @@ class Files:
         if isinstance(arguments[0], (str, bytes, os.PathLike)) and os.fsdecode(arguments[0]) not in _UNNAMED:
             self.opened((arguments[0], "r", os.O_RDONLY))
             self.opened((arguments[0], "r+", os.O_RDWR))
+
+    def mapped(self, arguments: tuple[Any, ...]) -> None:
+        """Note what the audit event "mmap.__new__" tells: a descriptor, a length, the access, an offset.
+
+        A file that one of several processes maps to write to is memory that they may share.
+        """
+        alive = _count_processes()
+        if alive > 1 and arguments[0] >= 0 and arguments[2] not in _READ_ONLY:
+            self._journal.note("threads", MAPPED, value=float(alive), user_only=True)
 
     def _opened(self, file: Any, mode: str | None, flags: int) -> None:
         if isinstance(file, int):
@@ -140,6 +150,14 @@ def _appends(mode: str | None, flags: int) -> bool:
     return isinstance(flags, int) and bool(flags & os.O_APPEND)
 
 
+def _count_processes() -> int:
+    """How many ranks there are; 2 in a process that multiprocessing has started."""
+    ranks = os.environ.get("WORLD_SIZE", "")
+    multiprocessing = sys.modules.get("multiprocessing")
+    started = multiprocessing is not None and multiprocessing.parent_process() is not None
+    return max(int(ranks) if ranks.isdecimal() else 1, 1 + started)
+
+
 def _read_size(path: str) -> float:
     try:
         return float(os.path.getsize(path))
@@ -150,7 +168,7 @@ def _read_size(path: str) -> float:
 def observe(journal: Journal) -> None:
     """From here on, note what the process opens. An audit hook cannot be taken out again."""
     files = Files(journal)
-    opened, connected = files.opened, files.connected
+    opened, connected, mapped = files.opened, files.connected, files.mapped
 
     # Called for every audited event, and id() is one: a function costs a third of a bound method there.
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
@@ -158,5 +176,7 @@ def observe(journal: Journal) -> None:
             opened(arguments)
         elif event == "sqlite3.connect":
             connected(arguments)
+        elif event == "mmap.__new__":
+            mapped(arguments)
 
     sys.addaudithook(hook)

@@ -92,6 +92,9 @@ SEEDING = "seeding"  # the script is about to seed it
 SEEDED = "seeded"  # it has
 
 TRAINING = "training"  # name of a "threads": one more thread has begun to train
+MAPPED = (
+    "mmap"  # name of a "threads": a file is mapped to be written, as other processes may; value: how many
+)
 
 # What the roles of processes begin with that have no record of their own to compare.
 WORKER = "worker"  # of a DataLoader

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from samerun.editing.edit import Edit, NoEdit
 from samerun.interruption import is_the_scripts
 from samerun.runs.difference import Difference, Evidence, Row, Strength
+from samerun.runs.schema import MAPPED
 from samerun.sources.evidence import rows
 from samerun.sources.patching import attribute, imported
 from samerun.sources.patching.shared_queues import SharedQueues
@@ -135,8 +136,9 @@ class ThreadScheduling(Source):
             alive = f"{most:.0f} Python threads were alive, and {found.name} found nothing and did not wait"
         if found.detail == _SEVERAL:
             alive = f"{most:.0f} threads put into the queue that {found.name} takes from, as they come"
-        if found.name in (_SHARING, _GIVEN):
-            alive = f"{most:.0f} processes were alive that share memory"
+        if found.name in (_SHARING, _GIVEN, MAPPED):
+            shared = "map a file to write to it" if found.name == MAPPED else "share memory"
+            alive = f"{most:.0f} processes were alive that {shared}"
         text = f"{alive}, and nothing else that was recorded explains it"
         advice = _SHARED_ADVICE if found.name == _GIVEN else None
         return Evidence(self.id, Strength.FAIR, text, found.call_site, advice)
