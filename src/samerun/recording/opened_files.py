@@ -60,7 +60,7 @@ class Files:
         """Note a database of SQLite that is connected to: it is read, and may be written."""
         if isinstance(arguments[0], (str, bytes, os.PathLike)) and os.fsdecode(arguments[0]) not in _UNNAMED:
             self.opened((arguments[0], "r", os.O_RDONLY))
-            self.opened((arguments[0], "r+", os.O_RDWR))
+            self.opened((arguments[0], None, os.O_RDWR))
 
     def mapped(self, arguments: tuple[Any, ...]) -> None:
         """Note what the audit event "mmap.__new__" tells: a descriptor, a length, the access, an offset.
