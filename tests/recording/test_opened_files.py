@@ -12,16 +12,19 @@ import pytest
 from samerun.recording.evidence_log import Journal
 from samerun.recording.opened_files import Files
 from samerun.runs.plan import Plan
-from samerun.runs.schema import MAPPED, STEADY
+from samerun.runs.schema import STEADY
 
 
 class Notes(Journal):
-    def __init__(self, folder: Path) -> None:
+    """Keeps the values of one kind of evidence."""
+
+    def __init__(self, folder: Path, kind: str = "written") -> None:
         super().__init__(Plan(run=str(folder / "run")))
         self.values: list[float | None] = []
+        self._kind = kind
 
     def note(self, what: str, name: str, *, value: float | None = None, **columns: Any) -> None:
-        if what == "written":
+        if what == self._kind:
             self.values.append(value)
 
 
@@ -89,18 +92,6 @@ def test_what_a_library_reads_there_is_not(tmp_path: Path) -> None:
     assert not journal.rows
 
 
-class Opened(Journal):
-    """Keeps what was in the files that were read."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(Plan(run=str(folder / "run")))
-        self.sizes: list[float | None] = []
-
-    def note(self, what: str, name: str, *, value: float | None = None, **columns: Any) -> None:
-        if what == "opened":
-            self.sizes.append(value)
-
-
 @pytest.mark.parametrize(
     ("mode", "size", "read"),
     [
@@ -120,30 +111,18 @@ def test_a_file_that_is_read_and_written_has_what_was_in_it(
     path = tmp_path / "replay.jsonl"
     if size is not None:
         path.write_bytes(b"x" * size)
-    journal = Opened(tmp_path)
+    journal = Notes(tmp_path, "opened")
     Files(journal).opened((str(path), mode, 0))
-    assert journal.sizes == read
+    assert journal.values == read
 
 
 def test_a_file_that_is_only_added_to_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("old")
     script = tmp_path / "train.py"
     script.write_text(f"opened(({str(tmp_path / 'log.csv')!r}, 'a+', 0))\n")
-    journal = Opened(tmp_path)
+    journal = Notes(tmp_path, "opened")
     exec(compile(script.read_text(), str(script), "exec"), {"opened": Files(journal).opened})
-    assert journal.sizes == []
-
-
-class Threads(Journal):
-    """Keeps how many processes may share what is mapped."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(Plan(run=str(folder / "run")))
-        self.found: list[tuple[str, float | None]] = []
-
-    def note(self, what: str, name: str, *, value: float | None = None, **columns: Any) -> None:
-        if what == "threads":
-            self.found.append((name, value))
+    assert journal.values == []
 
 
 @pytest.mark.parametrize(
@@ -161,8 +140,11 @@ def test_a_file_that_ranks_map_to_write_to_is_memory_that_they_share(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ranks: str, access: int, noted: list[float]
 ) -> None:
     monkeypatch.setenv("WORLD_SIZE", ranks)
-    journal = Threads(tmp_path)
+    journal = Notes(tmp_path, "threads")
     files = Files(journal)
     files.mapped((3, 4096, access, 0))
     files.mapped((-1, 4096, access, 0))  # memory without a file
-    assert journal.found == [(MAPPED, value) for value in noted]
+    within = {"files": files, "__name__": "multiprocessing.heap"}
+    exec("def hook(): files.mapped((3, 4096, 0, 0))\nhook()", within)
+    exec("(lambda: files.mapped((3, 4096, 0, 0)))()", within)
+    assert journal.values == noted

@@ -228,6 +228,8 @@ def test_notes_who_counts_for_all_ranks():
         store = torch.distributed.HashStore()
         assert [store.add("next", 1) for _ in range(2)] == [1, 2]
         store.set("other", "1")
+        made = {"__name__": "torch.distributed.barrier", "store": store}
+        exec(compile("store.add('next', 1)", torch.__file__, "exec"), made)  # a library's own counter
 
     assert taken_by(use) == [("Store.add", "test_worker_arrival.py")]
 

@@ -65,8 +65,11 @@ class Files:
     def mapped(self, arguments: tuple[Any, ...]) -> None:
         """Note what the audit event "mmap.__new__" tells: a descriptor, a length, the access, an offset.
 
-        A file that one of several processes maps to write to is memory that they may share.
+        A file that one of several processes maps to write to is memory that they may share. Not where
+        multiprocessing does so, whose sharing is seen where a process is started.
         """
+        if sys._getframe(2).f_globals.get("__name__", "").startswith("multiprocessing."):
+            return
         alive = _count_processes()
         if alive > 1 and arguments[0] >= 0 and arguments[2] not in _READ_ONLY:
             self._journal.note("threads", MAPPED, value=float(alive), user_only=True)

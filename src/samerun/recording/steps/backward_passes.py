@@ -45,16 +45,16 @@ class Passes:
         is still to come.
         """
         recorder = self._recorder
-        if not self.count or recorder.cursor.in_worker or recorder.trainer == SEVERAL:
-            return  # gradients of another thread's model may be freed while they are read
+        if not self.count or recorder.cursor.in_worker:
+            return
         if differentiable and not _is_transformed(roots):
             return
         named = self._modules.parameters()
         gradients: Sequence[torch.Tensor | None]
         if inputs is None:
-            leaves = (
-                named if any(p.grad is not None for _, p in named) else _number_tensors(_find_leaves(roots))
-            )
+            # Another thread may free its gradients while they are read: then those of this pass alone are.
+            known = recorder.trainer != SEVERAL and any(p.grad is not None for _, p in named)
+            leaves = named if known else _number_tensors(_find_leaves(roots))
             gradients = [leaf.grad for _, leaf in leaves]
         else:
             given = list(walk_tensors(inputs))

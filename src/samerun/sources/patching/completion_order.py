@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sized
 from types import CodeType
 from typing import Any
 
-from samerun import wrapping
+from samerun import callsite, wrapping
 from samerun.sources.patching import row_order
 from samerun.sources.source import Journal, Undo
 from samerun.wrapping import Around
@@ -65,7 +65,7 @@ def note_uses(module: str, journal: Journal) -> Undo:
     if module == "torch.distributed":
         received = [wrapping.wrap_attribute(owner, name, note(name, _takes_from_any)) for name in _RECEIVE]
         counted = [
-            wrapping.wrap_attribute(owner.Store, name.rpartition(".")[2], note(name, _always))
+            wrapping.wrap_attribute(owner.Store, name.rpartition(".")[2], note(name, _by_the_user))
             for name in COUNTED
         ]
         return wrapping.undo_all([*received, *counted])
@@ -100,6 +100,11 @@ def keep_order(module: str) -> Undo:
 
 def _always(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return True
+
+
+def _by_the_user(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """torch counts by a store of its own where ranks wait for each other."""
+    return callsite.is_called_directly()
 
 
 def _has_callback(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
