@@ -34,6 +34,17 @@ LOOPS = {
             optimizer.zero_grad(); F.cross_entropy(model(x), y).backward(); optimizer.step()
         """,
     ),
+    "evaluated": (
+        3,
+        """
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(3):
+            optimizer.zero_grad(); F.cross_entropy(model(x), y).backward(); optimizer.step()
+            model.eval()
+            with torch.no_grad(): model(x)
+            model.train()
+        """,
+    ),
     "accumulation": (
         2,
         """
@@ -116,15 +127,18 @@ def recorded(tmp_path_factory):
     return record
 
 
-SELDOM = ("foreach", "fused", "accumulation")
-SLOW = [*((name, "steps") for name in SELDOM), ("scaler and bf16", "ops"), ("fused", "ops")]
+SELDOM = ("plain", "foreach", "fused", "accumulation")  # "evaluated" has all that "plain" has
+# test_backward_passes.py has a closure at tier ops in everyday
+SLOW = [
+    *((name, "steps") for name in SELDOM),
+    *((name, "ops") for name in ("scaler and bf16", "fused", "closure")),
+]
 
 
 @pytest.mark.parametrize(
     ("name", "tier"),
     [
         *((name, "steps") for name in LOOPS if name not in SELDOM),
-        ("closure", "ops"),
         *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW),
     ],
 )
@@ -152,24 +166,13 @@ def test_a_scaled_loss_is_shown_as_people_know_it(trainer, recorded):
 
 
 def test_gradients_are_named(trainer, recorded):
-    rows = trainer.rows(recorded("plain", "steps"), "names")
+    rows = trainer.rows(recorded("evaluated", "steps"), "names")
     names = next(json.loads(row.detail) for row in rows if row.name.startswith("gradients"))
     assert names == ["0.weight", "0.bias", "2.weight", "2.bias"]
 
 
-def test_evaluation_belongs_to_the_step_before_it(trainer):
-    trainer.script(
-        HEAD
-        + """
-optimizer = torch.optim.SGD(model.parameters(), 0.1)
-for _ in range(3):
-    optimizer.zero_grad(); F.cross_entropy(model(x), y).backward(); optimizer.step()
-    model.eval()
-    with torch.no_grad(): model(x)
-    model.train()
-"""
-    )
-    rows = trainer.rows(trainer.record("train.py"), "output")
+def test_evaluation_belongs_to_the_step_before_it(trainer, recorded):
+    rows = trainer.rows(recorded("evaluated", "steps"), "output")
     assert [(row.step, row.phase) for row in rows] == [
         (0, "forward"),
         (0, "evaluation"),
