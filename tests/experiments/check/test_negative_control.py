@@ -12,14 +12,14 @@ from torch import nn
 torch.manual_seed(0)
 torch.set_num_threads(1)
 model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 4))
-optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+def flip(gradient):
+    if step == 7: gradient.numpy().view("int32")[3, 5] ^= 1
+if "flip" in sys.argv: model[2].weight.register_hook(flip)
 for step in range(12):
     x, y = torch.randn(32, 8), torch.randint(4, (32,))
-    optimizer.zero_grad()
+    model.zero_grad()
     F.cross_entropy(model(x), y).backward()
-    if step == 7 and "flip" in sys.argv:
-        model[2].weight.grad.numpy().view("int32")[3, 5] ^= 1
-    optimizer.step()
+    for p in model.parameters(): p.data -= 0.1 * p.grad
 """
 
 
