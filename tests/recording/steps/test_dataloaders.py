@@ -5,10 +5,12 @@ Covers `loader_passes.py`.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 
 import pytest
+from trainer import Trainer
 
 SCRIPT = """
 import torch
@@ -29,6 +31,19 @@ if __name__ == "__main__":
 """
 
 
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """recorded(options): the run with a loader of these options, made once."""
+
+    @functools.cache
+    def record(options):
+        trainer = Trainer(tmp_path_factory.mktemp("loaded"))
+        trainer.script(SCRIPT.replace("OPTIONS", options))
+        return trainer.record("train.py")
+
+    return record
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -39,9 +54,8 @@ if __name__ == "__main__":
         "num_workers=2, in_order=False",
     ],
 )
-def test_batches_and_their_indices(trainer, output, options):
-    trainer.script(SCRIPT.replace("OPTIONS", f"shuffle=False, {options}"))
-    run = trainer.record("train.py")
+def test_batches_and_their_indices(trainer, recorded, output, options):
+    run = recorded(f"shuffle=False, {options}")
     assert run.manifest.outcome == "finished", output(run)
     batches, indices = trainer.rows(run, "batch"), trainer.rows(run, "indices")
     assert len(batches) == len(indices) == 6
@@ -62,10 +76,9 @@ def test_another_order_of_the_same_samples(trainer):
     assert len({row.digest for row in whole}) == len(whole)
 
 
-def test_one_changed_sample_changes_one_batch(trainer):
+def test_one_changed_sample_changes_one_batch(trainer, recorded):
     text = SCRIPT.replace("OPTIONS", "shuffle=False, num_workers=2")
-    trainer.script(text)
-    one = trainer.rows(trainer.record("train.py"), "batch")
+    one = trainer.rows(recorded("shuffle=False, num_workers=2"), "batch")
     trainer.script(text.replace("float(n * n)", "float(n * n) + (n == 5) * 2**-40"))
     same = trainer.rows(trainer.record("train.py"), "batch")
     assert [a.digest == b.digest for a, b in zip(one, same, strict=True)] == [True] * 6  # below float32
