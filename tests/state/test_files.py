@@ -213,42 +213,56 @@ def test_a_link_keeps_pointing_at_the_file(saved: Path, training: Training) -> N
     assert load(saved, **training.objects) == {"epoch": 4}
 
 
+# Each line that it is given is where a process of its own begins to count, until that is killed: a fork of
+# this one, as importing torch takes longer than all that is written.
 WRITER = """
-import sys, torch
+import os, sys, torch
 from samerun.state import save
 model = torch.nn.Linear(300, 300)
-count = int(sys.argv[2])
-while True:
-    torch.nn.init.constant_(model.weight, count)
-    save(sys.argv[1], model=model, count=count)
-    print(count, flush=True)
-    count += 1
+
+def write(count):
+    while True:
+        torch.nn.init.constant_(model.weight, count)
+        save(sys.argv[1], model=model, count=count)
+        print(count, flush=True)
+        count += 1
+
+for line in sys.stdin:
+    process = os.fork()
+    if process == 0:
+        write(int(line))
+    print("writer", process, flush=True)
+    os.waitpid(process, 0)
+    print("killed", flush=True)
 """
 
 
 def test_a_kill_at_any_moment_leaves_the_old_or_the_new_file_whole(path: Path) -> None:
     path.parent.mkdir()
     model, kills, count = nn.Linear(300, 300), 6, 0
-    for kill in range(kills):
-        writer = subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(path), str(count)],
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-        )
-        try:
-            assert writer.stdout is not None
-            said = int(writer.stdout.readline())  # it writes in a loop now
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    ) as writer:
+        assert writer.stdin is not None and writer.stdout is not None
+        for kill in range(kills):
+            writer.stdin.write(f"{count}\n")
+            writer.stdin.flush()
+            # The two of them say in any order who writes, and that it writes in a loop now.
+            lines = [writer.stdout.readline(), writer.stdout.readline()]
+            process = next(int(line.split()[1]) for line in lines if line.startswith("writer"))
             time.sleep(random.Random(kill).uniform(0, 0.05))
-            writer.send_signal(signal.SIGKILL)
-            said = max([said, *map(int, writer.stdout.read().split())])
-        finally:
-            writer.kill()
-            writer.wait()
-        values = load(path, model=model)
-        assert values["count"] in (said, said + 1)  # the last it had done, or the one it was at
-        assert model.weight.unique().tolist() == [values["count"]]
-        count = values["count"] + 1
+            os.kill(process, signal.SIGKILL)
+            lines += iter(writer.stdout.readline, "killed\n")
+            said = max(int(line) for line in lines if line.strip().isdigit())
+            values = load(path, model=model)
+            assert values["count"] in (said, said + 1)  # the last it had done, or the one it was at
+            assert model.weight.unique().tolist() == [values["count"]]
+            count = values["count"] + 1
+        writer.stdin.close()
     save(path, model=model)
     assert [each.name for each in path.parent.iterdir()] == [path.name]  # what the killed ones left is gone
 
