@@ -30,11 +30,59 @@ model(wholly).sum().backward()
 """
 
 
+READS = """
+import copy, torch
+weight = torch.nn.Parameter(torch.empty(3))
+kept = copy.deepcopy(weight)
+(weight * kept).sum().backward()
+"""
+IN_PLACE = """
+import torch
+kept = torch.empty(3)
+kept.mul_(0.9).add_(1)
+lists = [torch.empty(3)]
+torch._foreach_mul_(lists, 0.5)
+fine = torch.empty(3).zero_().add_(1)
+fine = torch.empty(3).normal_().mul_(2)
+fine = torch.empty(3).copy_(fine).neg_()
+"""
+OPTIMIZES = """
+import torch
+class Momentum(torch.optim.Optimizer):
+    @torch.no_grad()
+    def step(self, closure=None):
+        for p in self.param_groups[0]["params"]:
+            kept = torch.empty_like(p)
+            p.add_(kept.mul_(0.9).add_(p.grad), alpha=-0.01)
+weight = torch.nn.Parameter(torch.ones(3))
+optimizer = Momentum([weight], {})
+weight.sum().backward()
+optimizer.step()
+"""
+
+
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory):
+def all_rows(tmp_path_factory):
+    """Of one process: four scripts one after the other, as importing torch takes longer than all of them."""
     trainer = Trainer(tmp_path_factory.mktemp("memory"))
-    trainer.script(SCRIPT)
+    for name, script in {"one": SCRIPT, "reads": READS, "in_place": IN_PLACE, "optimizes": OPTIMIZES}.items():
+        trainer.script(script, f"{name}.py")
+    trainer.script("import one, reads, in_place, optimizes")
     return trainer.rows(trainer.record("train.py", tier="ops"))
+
+
+@pytest.fixture(scope="module")
+def rows(all_rows):
+    return [row for row in all_rows if (row.call_site or "").startswith("one.py:")]
+
+
+@pytest.fixture(scope="module")
+def read(all_rows):
+    """read(script): (operation, line, line that made it), where memory was read that nothing wrote."""
+    found = [row for row in all_rows if row.what == "operation" and row.flags & UNINITIALIZED]
+    return lambda name: [
+        (row.name, row.call_site, row.detail) for row in found if (row.call_site or "").startswith(name)
+    ]
 
 
 def test_what_a_file_held_is_an_input(rows):
@@ -45,7 +93,7 @@ def test_what_a_file_held_is_an_input(rows):
 
 def test_memory_that_is_written_in_part_is_told_with_its_line(rows):
     assert [(row.name, row.call_site) for row in rows if row.what == "unwritten"] == [
-        ("torch.empty", "train.py:7")
+        ("torch.empty", "one.py:7")
     ]
 
 
@@ -112,64 +160,20 @@ def test_tensors_without_storage_do_not_break_it_off(tmp_path, window):
     assert run.manifest.steps == 1
 
 
-def test_what_reads_unwritten_memory_says_which_line_made_it(tmp_path):
-    trainer = Trainer(tmp_path)
-    trainer.script(
-        """
-        import copy, torch
-        weight = torch.nn.Parameter(torch.empty(3))
-        kept = copy.deepcopy(weight)
-        (weight * kept).sum().backward()
-        """
-    )
-    rows = trainer.rows(trainer.record("train.py", tier="ops"), "operation")
-    read = [(row.name, row.call_site, row.detail) for row in rows if row.flags & UNINITIALIZED]
-    assert read[0] == ("aten.clone.default", "train.py:4", "train.py:3")
-    assert {detail for *_, detail in read} == {"train.py:3"}
+def test_what_reads_unwritten_memory_says_which_line_made_it(read):
+    assert read("reads")[0] == ("aten.clone.default", "reads.py:4", "reads.py:3")
+    assert {detail for *_, detail in read("reads")} == {"reads.py:3"}
 
 
-def test_an_operation_in_place_reads_what_it_computes_with_and_not_what_it_overwrites(tmp_path):
-    trainer = Trainer(tmp_path)
-    trainer.script(
-        """
-        import torch
-        kept = torch.empty(3)
-        kept.mul_(0.9).add_(1)
-        lists = [torch.empty(3)]
-        torch._foreach_mul_(lists, 0.5)
-        fine = torch.empty(3).zero_().add_(1)
-        fine = torch.empty(3).normal_().mul_(2)
-        fine = torch.empty(3).copy_(fine).neg_()
-        """
-    )
-    rows = trainer.rows(trainer.record("train.py", tier="ops"), "operation")
-    read = [(row.name, row.call_site, row.detail) for row in rows if row.flags & UNINITIALIZED]
-    assert read == [
-        ("aten.mul_.Tensor", "train.py:4", "train.py:3"),
-        ("aten._foreach_mul_.Scalar", "train.py:6", "train.py:5"),
+def test_an_operation_in_place_reads_what_it_computes_with_and_not_what_it_overwrites(read):
+    assert read("in_place") == [
+        ("aten.mul_.Tensor", "in_place.py:4", "in_place.py:3"),
+        ("aten._foreach_mul_.Scalar", "in_place.py:6", "in_place.py:5"),
     ]
 
 
-def test_the_line_that_made_it_may_be_in_an_optimizer_of_the_users(tmp_path):
-    trainer = Trainer(tmp_path)
-    trainer.script(
-        """
-        import torch
-        class Momentum(torch.optim.Optimizer):
-            @torch.no_grad()
-            def step(self, closure=None):
-                for p in self.param_groups[0]["params"]:
-                    kept = torch.empty_like(p)
-                    p.add_(kept.mul_(0.9).add_(p.grad), alpha=-0.01)
-        weight = torch.nn.Parameter(torch.ones(3))
-        optimizer = Momentum([weight], {})
-        weight.sum().backward()
-        optimizer.step()
-        """
-    )
-    rows = trainer.rows(trainer.record("train.py", tier="ops"), "operation")
-    read = [(row.name, row.call_site, row.detail) for row in rows if row.flags & UNINITIALIZED]
-    assert read == [("aten.mul_.Tensor", "train.py:12", "train.py:7")]
+def test_the_line_that_made_it_may_be_in_an_optimizer_of_the_users(read):
+    assert read("optimizes") == [("aten.mul_.Tensor", "optimizes.py:12", "optimizes.py:7")]
 
 
 def test_a_storage_that_went_is_let_go_and_what_was_known_of_it_with_it():
