@@ -42,6 +42,16 @@ for rank in "01":
 """
 
 
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Run]]:
+    """A folder, and two runs in it with nothing said of the hash seed."""
+    folder = tmp_path_factory.mktemp("hashes")
+    (folder / "show.py").write_text(SHOW)
+    with pytest.MonkeyPatch.context() as here:
+        here.delenv("PYTHONHASHSEED", raising=False)
+        return folder, [run(folder) for _ in range(2)]
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("PYTHONHASHSEED", raising=False)
@@ -59,8 +69,13 @@ def seen(recorded: Run) -> dict[str, Any]:
     return found
 
 
-def test_every_process_hashes_in_its_own_way_as_without_samerun(folder: Path) -> None:
-    one, other = seen(run(folder)), seen(run(folder))
+def hashed(recorded: Run) -> int:
+    """What `show.py child` tells."""
+    return int((recorded.path / "output.txt").read_text())
+
+
+def test_every_process_hashes_in_its_own_way_as_without_samerun(two: tuple[Path, list[Run]]) -> None:
+    one, other = map(seen, two[1])
     assert one["variable"] is None
     hashes = [value for each in (one, other) for value in (each["own"], *each["children"], each["shell"])]
     assert len(set(hashes)) == len(hashes)
@@ -68,8 +83,11 @@ def test_every_process_hashes_in_its_own_way_as_without_samerun(folder: Path) ->
     assert len(set(one["fixed"])) == 1
 
 
-def test_a_replay_hashes_as_the_recorded_run_did(folder: Path) -> None:
-    recorded = run(folder)
+def test_a_replay_hashes_as_the_recorded_run_did(
+    two: tuple[Path, list[Run]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
+    folder, (recorded, _) = two
     again = seen(run(folder, replay=Replay(str(recorded.path))))
     without = seen(run(folder, replay=Replay(str(recorded.path), without=("hash-seed",))))
     first = seen(recorded)
@@ -96,12 +114,12 @@ def test_what_the_user_or_a_control_fixes_stays(folder: Path) -> None:
     fixed = [seen(run(folder, env={"PYTHONHASHSEED": "7"})) for _ in range(2)]
     assert [each["variable"] for each in fixed] == ["7", "7"]
     assert fixed[0]["own"] == fixed[1]["own"] == fixed[0]["children"][0]
-    controlled = [run(folder, control=Control(seed=3)) for _ in range(2)]
-    assert seen(controlled[0])["own"] == seen(controlled[1])["own"]
+    controlled = [run(folder, sys.executable, "show.py", "child", control=Control(seed=3)) for _ in range(2)]
+    assert hashed(controlled[0]) == hashed(controlled[1])
     assert all(each.manifest.plan["hash_seed"] is None for each in controlled)
 
 
 def test_a_shell_gets_none(folder: Path) -> None:
-    recorded = [run(folder, "sh", "-c", f"{sys.executable} show.py") for _ in range(2)]
-    assert seen(recorded[0])["own"] != seen(recorded[1])["own"]
+    recorded = [run(folder, "sh", "-c", f"{sys.executable} show.py child") for _ in range(2)]
+    assert hashed(recorded[0]) != hashed(recorded[1])
     assert "PYTHONHASHSEED" not in os.environ
