@@ -11,10 +11,6 @@ from pathlib import Path
 import pytest
 from cli.command import samerun
 
-from samerun.launching.launch import LaunchRequest
-from samerun.launching.run import record
-from samerun.launching.workspace import Workspace
-from samerun.runs.plan import Plan
 from samerun.runs.store import Run, Store
 
 from .calling import ask
@@ -48,16 +44,31 @@ def _found(folder: Path, secret: str) -> list[str]:
     return [path.name for path in files if secret.encode() in path.read_bytes()]
 
 
-def test_runs_hold_no_secret_and_do_not_differ_by_it(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(_TRAIN)
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A folder with a run for each secret, by one who keeps new files from nobody; and what was said."""
+    folder = tmp_path_factory.mktemp("told")
+    (folder / "train.py").write_text(_TRAIN)
+    said = []
+    before = os.umask(0)
+    try:
+        for secret in _SECRETS:
+            done = samerun("run", "--", sys.executable, "train.py", *_words(secret), cwd=folder)
+            assert done.returncode == 0, done.stderr
+            said.append(done.stdout + done.stderr)
+    finally:
+        os.umask(before)
+    return folder, said
+
+
+def test_runs_hold_no_secret_and_do_not_differ_by_it(told: tuple[Path, list[str]]) -> None:
+    folder, said = told
     for secret in _SECRETS:
-        done = samerun("run", "--", sys.executable, "train.py", *_words(secret), cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
-        assert secret not in done.stdout + done.stderr
-        assert _found(tmp_path / ".samerun", secret) == []
-    answer = ask(tmp_path, "diff", "last~1", "last")
+        assert secret not in "".join(said)
+        assert _found(folder / ".samerun", secret) == []
+    answer = ask(folder, "diff", "last~1", "last")
     assert answer.code == 0 and answer.out.startswith("✓ same"), answer
-    assert "'***'" in ask(tmp_path, "runs", "show", "last").out
+    assert "'***'" in ask(folder, "runs", "show", "last").out
 
 
 def test_a_check_shows_no_secret(tmp_path: Path) -> None:
@@ -93,15 +104,8 @@ def test_what_an_older_samerun_kept_is_not_shown(folder: Path) -> None:
     assert not any(secret in (folder / "page.html").read_text() for secret in _SECRETS)
 
 
-def test_a_run_is_for_its_user_alone(tmp_path: Path) -> None:
-    before = os.umask(0)
-    try:
-        (tmp_path / "train.py").write_text(_TRAIN)
-        command = [sys.executable, "train.py", "--token", "s3cr3t"]
-        at = Workspace(tmp_path, Store(tmp_path / ".samerun"))
-        run = record(LaunchRequest(command), Plan(), at)
-    finally:
-        os.umask(before)
+def test_a_run_is_for_its_user_alone(told: tuple[Path, list[str]]) -> None:
+    run = Store(told[0] / ".samerun").list()[-1]
     assert run.outcome == "finished"
     assert run.path.stat().st_mode & 0o777 == 0o700
     files = {path.name: path.stat().st_mode & 0o777 for path in run.path.iterdir()}
