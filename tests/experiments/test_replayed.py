@@ -88,23 +88,29 @@ def recorded(folder: Path, script: str, replayed: Run | None = None) -> Run:
     return record(LaunchRequest(request.command), Plan(replay=replay), Workspace(folder, request.store))
 
 
-def repeat(folder: Path, script: str, *sources: str) -> tuple[str, str | None]:
-    run = recorded(folder, script)
+def repeat(folder: Path, script: str, run: Run, *sources: str) -> tuple[str, str | None]:
     trials = Trials(requested(folder, script))
     again = Recorded(run, Plan()).repeat(trials, "replaying", sources, 1)
     return again.verdict, again.reason
 
 
-def test_a_run_goes_on_as_the_one_whose_draws_it_is_given(tmp_path: Path) -> None:
-    assert repeat(tmp_path, UNSEEDED, "python-random", "torch-cpu") == ("same", None)
+@pytest.fixture(scope="module")
+def unseeded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, Run]:
+    folder = tmp_path_factory.mktemp("unseeded")
+    return folder, UNSEEDED, recorded(folder, UNSEEDED)
 
 
-def test_a_run_that_is_given_half_of_them_differs(tmp_path: Path) -> None:
-    assert repeat(tmp_path, UNSEEDED, "torch-cpu")[0] == "differs"
+def test_a_run_goes_on_as_the_one_whose_draws_it_is_given(unseeded: tuple[Path, str, Run]) -> None:
+    assert repeat(*unseeded, "python-random", "torch-cpu") == ("same", None)
+
+
+def test_a_run_that_is_given_half_of_them_differs(unseeded: tuple[Path, str, Run]) -> None:
+    assert repeat(*unseeded, "torch-cpu")[0] == "differs"
 
 
 def test_what_was_not_kept_is_not_taken_for_a_difference(tmp_path: Path) -> None:
-    verdict, reason = repeat(tmp_path, FROM_SECRET, "os-entropy")
+    run = recorded(tmp_path, FROM_SECRET)
+    verdict, reason = repeat(tmp_path, FROM_SECRET, run, "os-entropy")
     assert verdict == "unknown"
     assert reason is not None and "train.py:4" in reason and "is not kept" in reason
 
