@@ -60,6 +60,8 @@ def test_diagnose_tries_its_patch_on_copies_alone_and_finds_what_the_links_lead_
     tmp_path: Path, use: dict[str, str], temporary: Path
 ) -> None:
     work = project(tmp_path)
+    script = tmp_path / "outside" / "code" / "train.py"
+    script.write_text("import torch; torch.manual_seed(0)\n" + script.read_text())  # one cause is left
     before = seen(tmp_path)
     done = samerun("diagnose", *COMMAND, cwd=work, env=use)
     assert "Patch (the patched code was run 2 times: same)" in done.stdout, done.stdout + done.stderr
