@@ -24,8 +24,14 @@ from samerun.testing import assert_resumes_everywhere
 from .trainings import TRAININGS, Digits, Ema, Training, digits
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("name", TRAININGS)
+@pytest.mark.parametrize(
+    ("name", "workers"),
+    [
+        *((name, 0) for name in TRAININGS),
+        ("digits", 2),
+        *(pytest.param(name, 2, marks=pytest.mark.slow) for name in TRAININGS if name != "digits"),
+    ],
+)
 def test_a_training_that_keeps_everything(name: str, workers: int) -> None:
     """Two epochs of 4 steps of 2 batches, from each of the 9 interruption points: the same bits."""
     steps = 0
