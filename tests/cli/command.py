@@ -1,11 +1,16 @@
-"""Calls `samerun` as a user does: in a process of its own."""
+"""Calls `samerun` as a user does, in a process of its own; or in this one, where that is no difference."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import patch
+
+from samerun.cli.main import main
 
 
 def samerun(
@@ -19,3 +24,24 @@ def samerun(
         text=True,
         timeout=timeout,
     )
+
+
+def called(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """The same in this process, where neither its start nor its signals are what a test is about.
+
+    To start Python and import all that a verb needs takes as long as many a verb.
+    """
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    here = os.getcwd()
+    os.chdir(cwd)
+    try:
+        with (
+            patch.dict(os.environ, {"NO_COLOR": "1"}),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
+            code = main(words)
+    finally:
+        os.chdir(here)
+    said = [stream.buffer.getvalue().decode() for stream in (out, err)]
+    return subprocess.CompletedProcess([*words], code, *said)

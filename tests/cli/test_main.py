@@ -10,7 +10,7 @@ from samerun.cli import main as cli
 from samerun.cli.base import Verb
 from samerun.errors import RunNotFound, TraceError, UsageError
 
-from .command import samerun
+from .command import called, samerun
 
 _HEAVY = {"torch", "numpy", "pyarrow", "rich", "psutil", "xxhash"}
 _MEASURE = """
@@ -72,7 +72,7 @@ def test_the_help_of_a_verb_shows_an_example(verb: str, tmp_path: Path) -> None:
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(words: list[str], tmp_path: Path) -> None:
-    done = samerun(*words, cwd=tmp_path)
+    done = called(*words, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     assert done.stdout == ""
     lines = done.stderr.splitlines()

@@ -13,7 +13,7 @@ from report.diagnoses import a_case
 
 from samerun.experiments.diagnose.storage import save
 
-from .command import samerun
+from .command import called, samerun
 from .test_diff import recorded
 
 
@@ -29,14 +29,14 @@ def test_two_runs_are_held_against_each_other(tmp_path: Path) -> None:
 
 def test_equal_runs_are_the_same_in_the_report(tmp_path: Path) -> None:
     recorded(Script(), tmp_path, 3)
-    done = samerun("report", "last~2", "last~1", "last", "-o", "x.html", cwd=tmp_path)
+    done = called("report", "last~2", "last~1", "last", "-o", "x.html", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "3 runs gave the same bits" in (tmp_path / "x.html").read_text()
 
 
 def test_one_run_is_reported_alone(tmp_path: Path) -> None:
     recorded(Script(), tmp_path, 1)
-    done = samerun("report", "last", cwd=tmp_path)
+    done = called("report", "last", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "One run of 4 steps" in (tmp_path / "samerun-report.html").read_text()
 
@@ -44,7 +44,7 @@ def test_one_run_is_reported_alone(tmp_path: Path) -> None:
 def test_a_saved_diagnosis_is_shown(tmp_path: Path) -> None:
     (run,) = recorded(Script(), tmp_path, 1)
     save(a_case(tmp_path / "case").diagnosis, run)
-    done = samerun("report", str(run.path), cwd=tmp_path)
+    done = called("report", str(run.path), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     html = (tmp_path / "samerun-report.html").read_text()
     assert "3 causes: python-random, nondeterministic-kernels and threads" in html
@@ -53,7 +53,7 @@ def test_a_saved_diagnosis_is_shown(tmp_path: Path) -> None:
 def test_a_damaged_diagnosis_is_one_line(tmp_path: Path) -> None:
     (run,) = recorded(Script(), tmp_path, 1)
     (run.path / "diagnosis.json").write_text('{"schema": 1}')
-    done = samerun("report", "last", cwd=tmp_path)
+    done = called("report", "last", cwd=tmp_path)
     assert done.returncode == 3
     assert done.stderr.count("\n") == 1 and "diagnosis.json is damaged" in done.stderr
     assert not (tmp_path / "samerun-report.html").exists()
@@ -71,7 +71,7 @@ def test_a_damaged_diagnosis_is_one_line(tmp_path: Path) -> None:
 )
 def test_bad_input_is_wrong_usage(words: list[str], said: str, tmp_path: Path) -> None:
     recorded(Script(), tmp_path, 1)
-    done = samerun("report", *words, cwd=tmp_path)
+    done = called("report", *words, cwd=tmp_path)
     assert done.returncode == 2
     assert said in done.stderr and done.stderr.count("\n") == 1
 
@@ -79,7 +79,7 @@ def test_bad_input_is_wrong_usage(words: list[str], said: str, tmp_path: Path) -
 def test_diff_writes_both_files_and_keeps_its_exit_code(tmp_path: Path) -> None:
     a, b = recorded(Script(flips=frozenset({(2, 2, "gradients")})), tmp_path)
     words = ("diff", a.id, b.id, "--html", "x.html", "--junit", "x.xml", "--json", "x.json")
-    done = samerun(*words, cwd=tmp_path)
+    done = called(*words, cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     assert "2 runs diverge at step 2" in (tmp_path / "x.html").read_text()
     (suite,) = xml.fromstring((tmp_path / "x.xml").read_bytes())
@@ -89,7 +89,7 @@ def test_diff_writes_both_files_and_keeps_its_exit_code(tmp_path: Path) -> None:
 
 def test_check_refuses_files_that_cannot_be_written_before_it_runs(tmp_path: Path) -> None:
     for option in ("--html", "--junit"):
-        done = samerun("check", option, "no/x", "--", "touch", "ran", cwd=tmp_path)
+        done = called("check", option, "no/x", "--", "touch", "ran", cwd=tmp_path)
         assert done.returncode == 2 and option in done.stderr
     assert not (tmp_path / "ran").exists()
 
