@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
 import subprocess
@@ -18,6 +19,7 @@ from .training import TRAIN as REAL
 
 TRAIN = "import torch\nprint('trained', torch.__version__)\n"
 TRIES = "try:\n    import torch\nexcept ImportError:\n    print('trained without')\n"
+slow = functools.partial(pytest.param, marks=pytest.mark.slow)
 INSTALL = f"Install torch 2.6 or newer there: {sys.executable} -m pip install 'torch>=2.6'"
 
 
@@ -29,7 +31,7 @@ def started(verb: str, stand_in: str, folder: Path, text: str = TRAIN):
     return done, re.sub(r"\s+", " ", done.stdout)
 
 
-@pytest.mark.parametrize("put", [torches.missing, torches.old])
+@pytest.mark.parametrize("put", [torches.missing, slow(torches.old)])
 def test_what_is_about_runs_works(tmp_path: Path, put) -> None:
     a, b = recorded(Script(flips=frozenset({(2, 2, "gradients")})), tmp_path)
     env = {"PYTHONPATH": put(tmp_path)}
@@ -49,7 +51,10 @@ def test_what_is_about_runs_works(tmp_path: Path, put) -> None:
     assert "2 runs diverge at step 2" in (tmp_path / "samerun-report.html").read_text()
 
 
-@pytest.mark.parametrize("verb", ["check", "check --controlled", "diagnose", "vary", "cost"])
+# Each verb is tried every day in one of the three tests that follow, and in all of them when there is time.
+@pytest.mark.parametrize(
+    "verb", ["check", slow("check --controlled"), slow("diagnose"), "vary", slow("cost")]
+)
 def test_a_training_without_torch_is_unknown_and_says_so(tmp_path: Path, verb: str) -> None:
     done, said = started(verb, torches.missing(tmp_path), tmp_path)
     assert done.returncode == 3, done.stderr
@@ -58,7 +63,7 @@ def test_a_training_without_torch_is_unknown_and_says_so(tmp_path: Path, verb: s
     assert "No module named 'torch'" in said
 
 
-@pytest.mark.parametrize("verb", ["check", "cost"])
+@pytest.mark.parametrize("verb", [slow("check"), "cost"])
 def test_a_program_that_goes_on_without_torch_is_unknown_and_says_so(tmp_path: Path, verb: str) -> None:
     done, said = started(verb, torches.missing(tmp_path), tmp_path, TRIES)
     assert done.returncode == 3, done.stderr
@@ -68,7 +73,7 @@ def test_a_program_that_goes_on_without_torch_is_unknown_and_says_so(tmp_path: P
 RESUME = f"resume --kill-at 1 --resume-with '{sys.executable} train.py'"
 
 
-@pytest.mark.parametrize("verb", ["check", "diagnose", "vary", "cost", RESUME])
+@pytest.mark.parametrize("verb", [slow("check"), "diagnose", slow("vary"), slow("cost"), RESUME])
 def test_a_training_with_an_old_torch_runs_unrecorded_and_is_unknown(tmp_path: Path, verb: str) -> None:
     done, said = started(verb, torches.old(tmp_path), tmp_path)
     assert done.returncode == 3, done.stderr
