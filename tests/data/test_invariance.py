@@ -30,7 +30,9 @@ def grid(workers: tuple[int, ...], starts: tuple[str, ...]) -> Grid:
 
 
 NO_WORKERS: Grid = [{"num_workers": 0}]
-QUICK = [*NO_WORKERS, *grid((1, 2, 4), ("fork",)), *grid((2,), ("spawn",))[2:3]]
+# Of each number of workers those two that are most unlike each other.
+QUICK = [*NO_WORKERS, *(grid((count,), ("fork",))[at] for count in (1, 2, 4) for at in (0, 3))]
+QUICK += grid((2,), ("spawn",))[2:3]
 FULL = [*NO_WORKERS, *grid((1, 2, 4), ("fork", "spawn")), *grid((2,), ("forkserver",))]
 
 
