@@ -50,7 +50,10 @@ def test_every_operation_of_torchvision_has_cases():
     assert set(NAMES) == CASES.keys() == REFERENCES.keys()
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16], ids=str)
+HALF = pytest.param(torch.float16, marks=pytest.mark.slow)  # as bfloat16
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, HALF, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("name", NAMES)
 def test_right(name, dtype):
     errors = Errors()
@@ -97,7 +100,7 @@ def test_images_are_computed_a_few_at_a_time(monkeypatch):
         torch.testing.assert_close(mine, expected)
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf")], ids=str)
+@pytest.mark.parametrize("value", [float("nan"), pytest.param(float("inf"), marks=pytest.mark.slow)], ids=str)
 @pytest.mark.parametrize("name", [name for name in NAMES if "deform" not in name])
 def test_what_is_no_number_goes_where_it_was_read(name, value):
     """One bin of one region: nothing else is touched."""
