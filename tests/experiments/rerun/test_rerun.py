@@ -6,6 +6,7 @@ Covers `reasons.py`, `recorded.py`, `result.py` and `written_files.py`.
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,20 @@ import pytest
 from samerun.errors import RunError
 from samerun.runs.answers import SUFFIX
 from samerun.runs.plan import Control
+from samerun.runs.store import Run
 
 from .trainings import ALL, again, command, plain, recorded, run_once
 
 
 def sources(items) -> set[str]:
     return {item.source for item in items}
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
+    """A folder, and a run in it that several tests run again."""
+    folder = tmp_path_factory.mktemp("shared")
+    return folder, recorded(folder, plain("1"))
 
 
 def test_a_run_with_nothing_seeded_is_that_run_again_and_its_rerun_too(tmp_path: Path) -> None:
@@ -42,11 +51,15 @@ def test_a_run_with_nothing_seeded_is_that_run_again_and_its_rerun_too(tmp_path:
     assert text.split()[1] == "None", "the hash seed that a run is given is not seen"
 
 
-def test_another_learning_rate_differs_and_the_code_is_named_first(tmp_path: Path) -> None:
-    run = recorded(tmp_path, plain("1"))
-    script = tmp_path / "train.py"
-    script.write_text(script.read_text().replace("1e-3", "1.01e-3"))
-    result = again(run, tmp_path)
+def test_another_learning_rate_differs_and_the_code_is_named_first(shared: tuple[Path, Run]) -> None:
+    folder, run = shared
+    script = folder / "train.py"
+    text = script.read_text()
+    script.write_text(text.replace("1e-3", "1.01e-3"))
+    try:
+        result = again(run, folder)
+    finally:
+        script.write_text(text)
     assert result.verdict == "differs"
     assert sources(result.changed) == {"code"}
     assert result.compared.difference is not None
@@ -75,14 +88,14 @@ def test_a_seed_of_the_process_id_is_named_as_what_has_no_replay(tmp_path: Path)
     assert unreplayed.uses == (("os.getpid", "train.py:4"),)
 
 
-def test_a_source_that_is_left_out_makes_it_another_run(tmp_path: Path) -> None:
-    run = recorded(tmp_path, plain("1"))
-    result = again(run, tmp_path, without=("torch-cpu",))
+def test_a_source_that_is_left_out_makes_it_another_run(shared: tuple[Path, Run]) -> None:
+    folder, run = shared
+    result = again(run, folder, without=("torch-cpu",))
     assert result.verdict == "differs"
     assert "torch-cpu" not in result.given and "python-random" in result.given
     (unreplayed,) = result.unreplayed
     assert (unreplayed.source, unreplayed.why) == ("torch-cpu", "left out by --only or --except")
-    result = again(run, tmp_path, only=("torch-cpu",))
+    result = again(run, folder, only=("torch-cpu",))
     assert (result.verdict, result.given) == ("same", ("torch-cpu",))
 
 
@@ -205,11 +218,14 @@ def test_workers_that_are_no_forks_of_the_training_are_given_their_own(tmp_path:
     assert (result.verdict, result.parted) == ("same", ()), result
 
 
-def test_a_run_that_kept_nothing_is_refused_before_anything_is_started(tmp_path: Path) -> None:
+def test_a_run_that_kept_nothing_is_refused_before_anything_is_started(
+    tmp_path: Path, shared: tuple[Path, Run]
+) -> None:
     run = recorded(tmp_path, plain("1"), tier="none")
     with pytest.raises(RunError, match="kept nothing of what its sources gave"):
         again(run, tmp_path)
-    run = recorded(tmp_path, plain("1"))
+    run = Run(run.path.with_name(shared[1].id))
+    shutil.copytree(shared[1].path, run.path)
     (path,) = run.path.glob(f"*{SUFFIX}")
     whole = path.read_bytes()
     path.write_bytes(whole[:4] + b"\xc1" + whole[5:])
