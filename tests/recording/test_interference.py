@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 
@@ -26,33 +27,35 @@ COMMANDS = {
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
-    """The weights of each example trained without samerun."""
-    weights = {}
-    for name, options in COMMANDS.items():
+    """plain(name): the weights of this example trained without samerun, made once."""
+
+    @functools.cache
+    def train(name):
         folder = tmp_path_factory.mktemp(name)
         (folder / "seeded.py").write_text(SEEDED)
         command = [
             sys.executable,
             "seeded.py",
             str(EXAMPLES / f"{name}.py"),
-            *options,
+            *COMMANDS[name],
             "--save",
             "weights.pt",
         ]
         subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=120)
-        weights[name] = torch.load(folder / "weights.pt")
-    return weights
+        return torch.load(folder / "weights.pt")
+
+    return train
 
 
 @pytest.mark.parametrize(
     ("name", "tier"),
     [
-        ("digits_cnn", "steps"),
+        ("scatter_gnn", "steps"),
         ("tiny_gpt", "ops"),
-        ("scatter_gnn", "ops"),
-        pytest.param("digits_cnn", "ops", marks=pytest.mark.slow),
+        # A training with workers, test_ledger.py has in everyday.
+        *(pytest.param("digits_cnn", tier, marks=pytest.mark.slow) for tier in ("steps", "ops")),
+        pytest.param("scatter_gnn", "ops", marks=pytest.mark.slow),
         pytest.param("tiny_gpt", "steps", marks=pytest.mark.slow),
-        pytest.param("scatter_gnn", "steps", marks=pytest.mark.slow),
     ],
 )
 def test_recording_moves_no_bit(trainer: Trainer, output, plain, name, tier):
@@ -62,9 +65,9 @@ def test_recording_moves_no_bit(trainer: Trainer, output, plain, name, tier):
     assert run.manifest.outcome == "finished", output(run)
     assert trainer.rows(run, "operation" if tier == "ops" else "parameters")
     weights = torch.load(trainer.folder / "weights.pt")
-    assert weights.keys() == plain[name].keys()
+    assert weights.keys() == plain(name).keys()
     for key, value in weights.items():
-        assert value.numpy().tobytes() == plain[name][key].numpy().tobytes(), key
+        assert value.numpy().tobytes() == plain(name)[key].numpy().tobytes(), key
 
 
 # Counts every torch function that a function mode of the script's own sees.
