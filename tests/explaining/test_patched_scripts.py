@@ -20,8 +20,6 @@ from samerun.runs.store import Store
 from .faulty import DIGEST, FAULTS, Faulty
 
 _RUNS = 4  # at most, until two differ
-QUICK = ["labels of an enumeration"]
-NAMES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in FAULTS]
 
 
 def noted(program: Program, faulty: Faulty, item: tuple[str, str, str]) -> Row | tuple[Row, Row]:
@@ -61,8 +59,9 @@ def ran(faulty: Faulty, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow  # cli/test_diagnose.py applies a patch in everyday, sources/test_mend_*.py look at each
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FAULTS)
 def test_differs_without_the_patch_and_never_with_it(tmp_path: Path, name: str) -> None:
     faulty = FAULTS[name]
     made = made_for(faulty, tmp_path)

@@ -149,6 +149,7 @@ class TestTheAugmentationsOfTwoRanks:
             assert set(order(zero[workers])).isdisjoint(order(one[workers]))
             assert draws(zero[workers]) == draws(one[workers])
 
+    @pytest.mark.slow  # data/test_invariance.py has two ranks in everyday
     def test_samerun(self, tmp_path: Path) -> None:
         zero, one = on_two_ranks("peers.rank_samerun", tmp_path)
         alone = by_sample(DataLoader(Augmented(), batch_size=BATCH, shuffle=True, seed=0))
