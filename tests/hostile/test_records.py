@@ -78,19 +78,13 @@ OPS = "run3", "run4"  # which hold the records of steps too
 AT_STEPS = ("step", "loss", "phase", "kind", "digest")  # where what the operations say is missed
 
 
+def at_steps(how: str) -> Any:
+    marks = [] if any(word in how for word in AT_STEPS) else [pytest.mark.slow]
+    return pytest.param(how, ("run1", "run2"), marks=marks, id=f"{how}-steps")
+
+
 @pytest.mark.parametrize(
-    "how, runs",
-    [
-        *((how, OPS) for how in ODD),
-        *(
-            pytest.param(
-                how,
-                ("run1", "run2"),
-                marks=[] if any(word in how for word in AT_STEPS) else pytest.mark.slow,
-            )
-            for how in ODD
-        ),
-    ],
+    "how, runs", [*(pytest.param(how, OPS, id=f"{how}-ops") for how in ODD), *map(at_steps, ODD)]
 )
 def test_records_that_are_odd(folder: Path, how: str, runs: tuple[str, str]) -> None:
     a, b = (f"runs/{run}" for run in runs)
