@@ -13,7 +13,7 @@ import pytest
 
 import samerun as package
 
-from .command import samerun
+from .command import called, samerun
 from .training import TRAIN
 
 PACKAGE = f'File "{Path(package.__file__).parent}'  # a line of a traceback of ours
@@ -65,7 +65,7 @@ def test_a_command_that_cannot_be_started(
     (folder / "folder").mkdir()
     (folder / "nonsense").write_bytes(b"\x7fELF nonsense")
     (folder / "nonsense").chmod(0o755)
-    done = samerun(verb, "--", *words, cwd=folder)
+    done = called(verb, "--", *words, cwd=folder)
     assert (done.returncode, done.stdout) == (2, "")
     assert reason in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -112,7 +112,7 @@ def test_modules_called_and_no_optimizer_step(folder: Path) -> None:
     ],
 )
 def test_a_command_that_hides_from_the_recorder(folder: Path, command: tuple[str, ...], reason: str) -> None:
-    done = samerun("check", "--", *command, cwd=folder)
+    done = called("check", "--", *command, cwd=folder)
     assert done.returncode == 3
     assert reason in said(done.stdout)
 
@@ -122,7 +122,7 @@ def test_a_command_that_hides_from_the_recorder(folder: Path, command: tuple[str
 
 def test_a_recorder_that_failed_is_never_part_of_same(folder: Path) -> None:
     assert samerun("run", "--", sys.executable, "train.py", "recorder", cwd=folder).returncode == 0
-    done = samerun("diff", "last", "last", cwd=folder)
+    done = called("diff", "last", "last", cwd=folder)
     assert done.returncode == 3
     reason = "? unknown — the recording of rank0 broke off at step 1 (optimizer): ValueError: planted"
     assert said(done.stdout).startswith(reason)
@@ -133,7 +133,7 @@ def test_a_full_disk_ends_the_recording_and_not_the_training(folder: Path) -> No
     assert done.returncode == 0
     assert [line.split(":")[0] for line in done.stdout.splitlines()] == [f"step {n}" for n in range(4)]
     assert "the record is not whole" in done.stderr
-    done = samerun("diff", "last", "last", cwd=folder)
+    done = called("diff", "last", "last", cwd=folder)
     assert done.returncode == 3
     assert said(done.stdout).startswith("? unknown — the recording of a process broke off, and the disk was")
 
@@ -164,7 +164,7 @@ def test_a_folder_that_cannot_be_written_moves_the_runs_and_says_so(folder: Path
     assert f"/.samerun/runs cannot be written (Not a directory); runs are kept in {kept}" in done.stderr
     (run,) = kept.iterdir()
     assert f"recorded as {run}" in done.stderr
-    assert samerun("runs", "show", str(run), cwd=folder).returncode == 0
+    assert called("runs", "show", str(run), cwd=folder).returncode == 0
 
 
 def test_no_place_at_all_is_told_before_the_start(folder: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .command import samerun
+from .command import called, samerun
 
 # Without an optimizer, whose first use has torch import its compiler, which takes a second.
 TRAIN = """\
@@ -79,7 +79,7 @@ def test_a_result_alone_that_differs_is_found_at_its_line_and_its_cause_is_confi
 ) -> None:
     script = SCORED.format(train=TRAIN.format(seed="random.seed(0)"), report=report)
     (tmp_path / "train.py").write_text(script)
-    done = samerun("check", "--json", "out.json", "--", sys.executable, "train.py", cwd=tmp_path)
+    done = called("check", "--json", "out.json", "--", sys.executable, "train.py", cwd=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
     result = json.loads((tmp_path / "out.json").read_text())
     first, (cause, *_) = result["first_difference"], result["causes"]
@@ -136,14 +136,14 @@ def test_the_fix_it_names_makes_the_runs_the_same(tmp_path: Path) -> None:
 
 
 def test_a_command_without_torch_is_unknown(tmp_path: Path) -> None:
-    done = samerun("check", "--", sys.executable, "-c", "print(1)", cwd=tmp_path)
+    done = called("check", "--", sys.executable, "-c", "print(1)", cwd=tmp_path)
     assert done.returncode == 3
     assert "torch was never imported" in done.stdout
     assert "what the runs printed is the same" in done.stdout
 
 
 def test_a_command_that_fails_is_unknown_with_its_last_lines(tmp_path: Path) -> None:
-    done = samerun("check", "--", sys.executable, "-c", "raise ValueError('no data')", cwd=tmp_path)
+    done = called("check", "--", sys.executable, "-c", "raise ValueError('no data')", cwd=tmp_path)
     assert done.returncode == 3
     assert "failed in every run: exit code 1" in done.stdout.replace("\n", " ")
     assert "ValueError: no data" in done.stdout

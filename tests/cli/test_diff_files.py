@@ -18,7 +18,7 @@ from experiments.scripts import Script
 from surface.described import KEPT, keys
 from surface.schemas import validate
 
-from .command import samerun
+from .command import called, samerun
 from .test_diff import recorded
 
 
@@ -68,7 +68,7 @@ def test_files_that_differ_are_exit_1_with_what_differs(files: Path) -> None:
 def test_long_lists_are_cut_in_the_text_alone(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", **{f"w{n}": np.zeros(1) for n in range(30)})
     np.savez(tmp_path / "b.npz", **{f"w{n}": np.ones(1) for n in range(30)})
-    done = samerun("diff", "a.npz", "b.npz", "--json", "-", cwd=tmp_path)
+    done = called("diff", "a.npz", "b.npz", "--json", "-", cwd=tmp_path)
     assert len(json.loads(done.stdout)["differences"]) == 30
     assert "… and 10 more" in done.stderr
 
@@ -82,21 +82,21 @@ def test_what_is_no_pair_of_files_is_wrong_usage(files: Path) -> None:
         (["a.pt", "b.pt", "--html", "x.html"], "--html shows runs, and these are files"),
         (["a.pt", "b.pt", "--junit", "x.xml"], "--junit shows runs, and these are files"),
     ]:
-        done = samerun("diff", *words, cwd=files)
+        done = called("diff", *words, cwd=files)
         assert (done.returncode, done.stdout) == (2, "")
         assert said in done.stderr
 
 
 def test_code_is_exit_3_with_its_name(tmp_path: Path) -> None:
     torch.save({"model": torch.nn.Linear(1, 1)}, tmp_path / "a.pt")
-    done = samerun("diff", "a.pt", "a.pt", cwd=tmp_path)
+    done = called("diff", "a.pt", "a.pt", cwd=tmp_path)
     assert done.returncode == 3
     assert "torch.nn.modules.linear.Linear" in done.stderr and "may run it" in done.stderr
 
 
 def test_nothing_to_compare_is_exit_3(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz")
-    done = samerun("diff", "a.npz", "a.npz", cwd=tmp_path)
+    done = called("diff", "a.npz", "a.npz", cwd=tmp_path)
     assert done.returncode == 3
     assert done.stdout == "? unknown — there is nothing in them to compare\n"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .command import samerun
+from .command import called, samerun
 
 TRAIN = """\
 import torch
@@ -83,11 +83,11 @@ def unchanged(project: Path):
 
 def test_a_refactoring_is_the_same_and_one_character_differs_at_its_line(unchanged: Path) -> None:
     (unchanged / "train.py").write_text(REFACTORED)
-    done = samerun("verify", cwd=unchanged)
+    done = called("verify", cwd=unchanged)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("✓ same bits — 4 steps: ") and "code: train.py:1: " in done.stdout
     (unchanged / "train.py").write_text(TRAIN.replace("rate = 0.1", "rate = 0.2"))
-    done = samerun("verify", "--no-confirm", "--json", "result.json", cwd=unchanged)
+    done = called("verify", "--no-confirm", "--json", "result.json", cwd=unchanged)
     assert done.returncode == 1, done.stdout + done.stderr
     result = json.loads((unchanged / "result.json").read_text())
     (changed,) = result["changed"]
@@ -133,18 +133,18 @@ def test_static_imports_no_torch(project: Path) -> None:
 
 def test_an_input_that_changed_is_stale_with_exit_code_4(unchanged: Path) -> None:
     (unchanged / "data.txt").write_text("1\n" * 8)
-    done = samerun("verify", cwd=unchanged)
+    done = called("verify", cwd=unchanged)
     assert done.returncode == 4 and done.stdout.startswith("! stale — inputs are not those"), done.stderr
 
 
 def test_another_command_is_stale(project: Path) -> None:
-    done = samerun("verify", *COMMAND, "--lr", "0.2", cwd=project)
+    done = called("verify", *COMMAND, "--lr", "0.2", cwd=project)
     assert done.returncode == 4 and "the command is not the locked one" in done.stdout
 
 
 def test_a_lock_that_is_there_is_not_overwritten(project: Path) -> None:
     before = (project / "samerun.lock").read_text()
-    done = samerun("lock", *COMMAND, cwd=project)
+    done = called("lock", *COMMAND, cwd=project)
     assert done.returncode == 2 and "samerun lock --update" in done.stderr
     assert (project / "samerun.lock").read_text() == before
 
@@ -158,12 +158,12 @@ def test_the_file_names_nothing_of_this_machine(project: Path) -> None:
 
 
 def test_without_a_lock_it_says_how_to_make_one(tmp_path: Path) -> None:
-    done = samerun("verify", cwd=tmp_path)
+    done = called("verify", cwd=tmp_path)
     assert done.returncode == 2 and "samerun lock -- python train.py" in done.stderr
 
 
 @pytest.mark.parametrize("option", [("--data", "/elsewhere/data"), ("--token", "hf_abcdefghijkl12345")])
 def test_a_command_of_one_machine_or_a_secret_is_refused(tmp_path: Path, option: tuple[str, ...]) -> None:
-    done = samerun("lock", *COMMAND, *option, cwd=tmp_path)
+    done = called("lock", *COMMAND, *option, cwd=tmp_path)
     assert done.returncode == 2 and "samerun" in done.stderr
     assert not (tmp_path / ".samerun").exists()

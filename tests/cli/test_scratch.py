@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .command import samerun
+from .command import called, samerun
 
 TRAIN = """\
 import os, sys, torch
@@ -42,7 +42,7 @@ if "data" in sys.argv:
 def checked(folder: Path, *words: str):
     (folder / "train.py").write_text(TRAIN)
     (folder / "data.txt").write_text("1.0")
-    done = samerun("check", "--json", "out.json", *words, cwd=folder)
+    done = called("check", "--json", "out.json", *words, cwd=folder)
     return done, json.loads((folder / "out.json").read_text())
 
 

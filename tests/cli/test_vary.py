@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from .command import samerun
+from .command import called, samerun
 from .training import TRAIN
 
 
@@ -31,7 +31,7 @@ from .training import TRAIN
     ],
 )
 def test_a_wrong_request_is_one_line_and_exit_code_2(words: list[str], said: str, tmp_path: Path) -> None:
-    done = samerun(*words, cwd=tmp_path)
+    done = called(*words, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     assert said in done.stderr
     assert "Traceback" not in done.stderr
@@ -39,7 +39,7 @@ def test_a_wrong_request_is_one_line_and_exit_code_2(words: list[str], said: str
 
 def test_a_command_that_fails_is_unknown(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text("raise ValueError('no data')\n")
-    done = samerun("vary", "--factors", "hostname", "--", sys.executable, "bad.py", cwd=tmp_path)
+    done = called("vary", "--factors", "hostname", "--", sys.executable, "bad.py", cwd=tmp_path)
     assert done.returncode == 3
     assert "the command failed in every run" in done.stdout
     assert "ValueError: no data" in done.stdout

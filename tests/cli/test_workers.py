@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .command import samerun
+from .command import called, samerun
 
 TRAIN = """\
 import random, sys, torch
@@ -39,7 +39,7 @@ if __name__ == "__main__":
 def test_workers_are_the_same_under_control(tmp_path: Path, start: str) -> None:
     (tmp_path / "train.py").write_text(TRAIN)
     command = [sys.executable, "train.py", start, "unseeded"]
-    done = samerun("check", "--controlled", "--", *command, cwd=tmp_path)
+    done = called("check", "--controlled", "--", *command, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "✓ same — 2 runs, 2 steps, 1 rank: every batch" in done.stdout
 
@@ -50,6 +50,6 @@ def test_workers_differ_without(tmp_path: Path, start: str) -> None:
     for _ in range(2):
         command = [sys.executable, "train.py", start, "unseeded"]
         samerun("run", "--mode", "off", "--", *command, cwd=tmp_path)
-    done = samerun("diff", "last~1", "last", cwd=tmp_path)
+    done = called("diff", "last~1", "last", cwd=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "batch" in done.stdout

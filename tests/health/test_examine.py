@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli.command import samerun
+from cli.command import called, samerun
 from trainer import Trainer
 
 from samerun.health.examine import examine
@@ -104,7 +104,7 @@ def test_check_says_it_beside_the_verdict_same(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(HEAD + scripts.EVERY_EPOCH)
     words = ("check", "--json", "out.json", "--junit", "out.xml", "--html", "out.html", "--")
     words += (sys.executable, "train.py")
-    done = samerun(*words, cwd=tmp_path)
+    done = called(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "✓ same" in done.stdout
     result = json.loads((tmp_path / "out.json").read_text())
