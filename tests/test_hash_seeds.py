@@ -110,10 +110,10 @@ def test_a_rank_does_not_see_what_it_was_given_either(folder: Path) -> None:
     assert hashes[2] == hashes[0]
 
 
-def test_what_the_user_or_a_control_fixes_stays(folder: Path) -> None:
-    fixed = [seen(run(folder, env={"PYTHONHASHSEED": "7"})) for _ in range(2)]
-    assert [each["variable"] for each in fixed] == ["7", "7"]
-    assert fixed[0]["own"] == fixed[1]["own"] == fixed[0]["children"][0]
+def test_what_the_user_or_a_control_fixes_stays(folder: Path, two: tuple[Path, list[Run]]) -> None:
+    fixed = seen(run(folder, env={"PYTHONHASHSEED": "7"}))
+    assert fixed["variable"] == "7"
+    assert fixed["own"] == fixed["children"][0] == seen(two[1][0])["fixed"][0]
     controlled = [run(folder, sys.executable, "show.py", "child", control=Control(seed=3)) for _ in range(2)]
     assert hashed(controlled[0]) == hashed(controlled[1])
     assert all(each.manifest.plan["hash_seed"] is None for each in controlled)

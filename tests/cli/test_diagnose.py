@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .command import samerun
+from .command import called, samerun
 
 TRAIN = """\
 import random
@@ -45,7 +45,7 @@ def test_both_causes_are_found_and_the_patch_mends_the_script(tmp_path: Path) ->
     assert [item["difference"]["step"] for item in result["found"]] == [0, 2]
     assert result["complete"] and result["patch"]["verified"]
     subprocess.run(["git", "apply", "fix.patch"], cwd=tmp_path, check=True)
-    again = samerun("check", "--", sys.executable, "train.py", cwd=tmp_path)
+    again = called("check", "--", sys.executable, "train.py", cwd=tmp_path)
     assert again.returncode == 0, again.stdout + again.stderr
 
 
