@@ -87,6 +87,19 @@ class Answers:
         finally:
             self._asking.now = within
 
+    def recall(self, source: str, name: str) -> Any:
+        """What a replayed run had of what a process has from its start; None where it had nothing."""
+        if not self.gives(source) or self._recorded is None:
+            return None
+        value = self._recorded.take((lineage.get_place(), source, name, ""))
+        return None if value is _MISSING else value
+
+    def keep(self, source: str, name: str, value: Any, *, given: bool = False) -> None:
+        """Keep what this process has from its start; `given`: a replay put that in the place of its own."""
+        if given:
+            self._report(source, "", "", "", "given")
+        self._write(Answer(lineage.get_place(), source, name, "", value))
+
     def gives(self, source: str) -> bool:
         """Whether this process is a replay of what the source gave."""
         return self._recorded is not None and self._holds(source)

@@ -17,6 +17,8 @@ from samerun.runs.store import Run
 from samerun.sources.catalogue import find_sources
 from samerun.sources.source import Kind
 
+_NAMES_FILES = (Kind.WORLD, Kind.PROVENANCE)
+
 
 @dataclass(frozen=True)
 class Recorded:
@@ -78,7 +80,7 @@ class Recorded:
         not whole then, and proves nothing.
         """
         at = at or trials.request.workspace
-        if at.copy is None and any(find_sources()[id_].kind is Kind.WORLD for id_ in sources):
+        if at.copy is None and any(find_sources()[id_].kind in _NAMES_FILES for id_ in sources):
             at = replace(at, fresh=True)
         runs = [self.run]
         if self.plan.stop_after is None and self.run.outcome == "stopped":  # the others are whole

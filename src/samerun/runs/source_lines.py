@@ -11,6 +11,9 @@ from samerun.runs import notebook, untrusted
 
 _SITE = re.compile(r"(?P<path>[^\0]{1,4096}):(?P<line>[0-9]{1,9})", re.ASCII | re.DOTALL)
 _CODE = {".py", ".pyw"}
+_SHELL = {".sh", ".bash", ".zsh", ".ksh"}
+_MAKEFILES = {"Makefile", "makefile", "GNUmakefile"}
+_STARTS_SHELL = re.compile(r"#!.*\b(ba|z|k|da)?sh\b")
 MOST_BYTES = 4 << 20  # beyond that a file is data
 
 
@@ -38,7 +41,7 @@ def read_source(site: str | None, folder: str) -> tuple[list[str], int] | None:
     except (OSError, RuntimeError, ValueError):  # no such file; links in a circle; a null character
         return None
     if cell is None:
-        is_code = path.suffix in _CODE or _starts_python(lines)
+        is_code = path.suffix in _CODE or _starts_python(lines) or is_shell_script(path, "\n".join(lines[:1]))
     else:
         is_code = path.suffix == notebook.SUFFIX
     return (lines, at[1]) if is_code and 1 <= at[1] <= len(lines) else None
@@ -63,6 +66,11 @@ def _read_lines(path: Path, cell: int | None, *, follow: bool = False) -> list[s
         return untrusted.read_text(path, MOST_BYTES, errors="replace", follow=follow).splitlines()
     cells = notebook.read_cells(path, follow=follow)
     return next((item.source.splitlines() for item in cells if item.number == cell), [])
+
+
+def is_shell_script(path: Path, text: str) -> bool:
+    """Whether a file is a shell script or a Makefile, by its name or its first line."""
+    return path.suffix in _SHELL or path.name in _MAKEFILES or _STARTS_SHELL.match(text) is not None
 
 
 def _starts_python(lines: list[str]) -> bool:

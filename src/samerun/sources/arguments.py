@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from samerun.runs.difference import Difference, Evidence, Strength
-from samerun.sources.source import Kind, Source
+import sys
+
+from samerun.answers import Answers
+from samerun.runs.difference import Difference, Evidence, Row, Strength
+from samerun.runs.secrets_in_text import HIDDEN, hide_secrets
+from samerun.sources.evidence import rows
+from samerun.sources.source import Kind, Source, Undo
+
+_NAME = "sys.argv"
 
 
 class Arguments(Source):
@@ -30,18 +37,60 @@ class Arguments(Source):
 
     def _seeded(self, difference: Difference) -> Evidence | None:
         """One command, whose program was given other arguments, by a shell script for example: a seed."""
-        from samerun.sources.edits import outside_values, system_values
+        from samerun.sources.edits import outside_values, shell_scripts, system_values
 
-        if difference.a.argv == difference.b.argv:
+        a, b = difference.a.argv, difference.b.argv
+        if a == b:
             return None
         found = system_values.find_seed_site(
             difference, lambda code, *at: outside_values.reads_arguments(*at)
         )
-        if found is None:
+        given = {part for word in a for part in word.split("=")} - set(b)
+        seed, site = found or _find_given(difference, given)
+        if seed is None:
             return None
-        seed, site = found
-        text = f"{seed.name} got another seed in each run, at {seed.call_site}, from arguments at {site}"
-        given = {part for word in difference.a.argv for part in word.split("=")} - set(difference.b.argv)
-        is_given = seed.value is not None and f"{seed.value:.0f}" in given
-        strength = Strength.SEEN if is_given else Strength.PLAUSIBLE
+        text = f"{seed.name} got another seed in each run, at {seed.call_site}, from arguments"
+        if found is not None:
+            text = f"{text} at {site}"
+        value = _write(seed)
+        script = shell_scripts.find_argument(difference, value)
+        if script is not None:
+            text, site = f"{text}: {script.site} gives it {script.read}", script.site
+        strength = Strength.SEEN if value in given or script is not None else Strength.PLAUSIBLE
         return Evidence(self.id, strength, text, site, "pass the same --seed")
+
+    def replay(self, answers: Answers) -> Undo | None:
+        """Keep the arguments of this program; in a replay, put those of the recorded run in their place.
+
+        Paths stay: what a script names anew in each run (`mktemp -d`) is there in that run alone. So do
+        secrets, which are not kept.
+        """
+        now = sys.argv[1:]
+        had = answers.recall(self.id, _NAME)
+        words = now
+        if had is not None and len(had) != len(now):
+            answers.part(
+                self.id, _NAME, "", f"it has {len(now)} arguments, and the recorded run had {len(had)}"
+            )
+        elif had is not None:
+            words = [then if _can_be_given(then, word) else word for then, word in zip(had, now, strict=True)]
+        if words != now:
+            sys.argv[1:] = words
+        answers.keep(self.id, _NAME, list(hide_secrets(("", *words))[1:]), given=words != now)
+        return None
+
+
+def _can_be_given(then: str, word: str) -> bool:
+    return HIDDEN not in then and not any(mark in text for text in (then, word) for mark in "/\\")
+
+
+def _find_given(difference: Difference, given: set[str]) -> tuple[Row | None, str | None]:
+    """The first seed that differs and is one of the words that only run A was given, and its line."""
+    seeds = rows.list_differing(difference, "seed")
+    seed = next((row for row in seeds if _write(row) in given), None)
+    return seed, None if seed is None else seed.call_site
+
+
+def _write(seed: Row) -> str | None:
+    """A seed as it stands on a command line."""
+    return None if seed.value is None else f"{seed.value:.0f}"

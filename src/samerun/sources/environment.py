@@ -9,7 +9,7 @@ from typing import Any
 
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.provenance import select_environment
-from samerun.sources.evidence import settings_diff
+from samerun.sources.evidence import rows, settings_diff
 from samerun.sources.source import Kind, Source
 
 
@@ -30,7 +30,7 @@ class Environment(Source):
     def recognise(self, difference: Difference) -> Evidence | None:
         """One that was set otherwise; the variables of other sources are left to them."""
         from samerun.sources.catalogue import find_sources
-        from samerun.sources.edits import outside_values, system_values
+        from samerun.sources.edits import outside_values, shell_scripts, system_values
 
         elsewhere = {name for source in find_sources().values() for name in source.variables}
         a, b = (
@@ -50,4 +50,10 @@ class Environment(Source):
         text = (
             f"{seed.name} was given another seed in each run, at {seed.call_site}, from a variable at {site}"
         )
+        code = rows.read_code(difference.a)
+        for name in outside_values.list_variables(code, site) if code is not None else ():
+            script = shell_scripts.find_variable(difference, name)
+            if script is not None:
+                text, site = f"{text}: {script.site} sets {name} to {script.read}", script.site
+                break
         return Evidence(self.id, Strength.STRONG, text, site)

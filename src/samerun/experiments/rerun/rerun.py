@@ -18,6 +18,7 @@ from samerun.launching.launch import LaunchRequest
 from samerun.launching.workspace import Workspace
 from samerun.runs.plan import Plan, Replay
 from samerun.runs.store import Run, Store
+from samerun.sources.arguments import Arguments
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,10 @@ def rerun(request: RerunRequest, runner: Runner | None = None) -> RerunResult:
 
     Raises what `read_plan` and `Runner.run` raise.
     """
-    replayed = Replay(str(request.run.path.resolve()), request.only, request.without)
+    without = request.without
+    if list(request.command) != list(request.run.manifest.command):  # its own arguments hold
+        without = (*without, Arguments.id)
+    replayed = Replay(str(request.run.path.resolve()), request.only, without)
     before = read_plan(request.run)
     plan = Plan(
         tier=before.tier,

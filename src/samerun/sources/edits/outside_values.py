@@ -19,13 +19,26 @@ def reads_arguments(file: File, node: ast.expr) -> bool:
 
 def reads_environment(file: File, node: ast.expr, but: Collection[str] = ()) -> bool:
     """Reads an environment variable, other than these."""
+    name = _get_variable(file, node)
+    return name is not None and not (isinstance(name, ast.Constant) and name.value in but)
+
+
+def list_variables(code: Code, site: str) -> list[str]:
+    """The names of the environment variables that a line reads."""
+    file, found = code.expressions(site)
+    names = (
+        _get_variable(file, part) for node in found for part in ast.walk(node) if isinstance(part, ast.expr)
+    )
+    return [str(name.value) for name in names if isinstance(name, ast.Constant)]
+
+
+def _get_variable(file: File, node: ast.expr) -> ast.expr | None:
+    """What names the variable, where this reads one."""
     if isinstance(node, ast.Subscript) and file.dotted(node.value) == "os.environ":
-        name: ast.expr | None = node.slice
-    elif isinstance(node, ast.Call) and file.called(node) in ("os.getenv", "os.environ.get"):
-        name = node.args[0] if node.args else None
-    else:
-        return False
-    return not (isinstance(name, ast.Constant) and name.value in but)
+        return node.slice
+    if isinstance(node, ast.Call) and file.called(node) in ("os.getenv", "os.environ.get"):
+        return node.args[0] if node.args else None
+    return None
 
 
 def is_given_from_outside(code: Code, file: File, found: ast.expr) -> bool:

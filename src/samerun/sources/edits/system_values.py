@@ -65,9 +65,8 @@ def find_use(
     """
     sites = _index_sites(code, reads)
     for place in _find_computed_with(code, difference):
-        for file, node in find_behind(code, place, _READ[evidence]):
-            site = sites.get(_locate(code, file.site(node.lineno)))
-            if site is not None:
+        for found in find_behind(code, place, _READ[evidence]):
+            if (site := _find_read(code, found, sites)) is not None:
                 return site, place[0].said(place[1])
     return None
 
@@ -75,6 +74,16 @@ def find_use(
 def _index_sites(code: Code, reads: Sequence[Row]) -> dict[str, str]:
     """The lines of the rows, by the same with a whole path: a file outside of the folder has two names."""
     return {_locate(code, row.call_site): row.call_site for row in reads if row.call_site is not None}
+
+
+def _find_read(code: Code, place: Place, sites: dict[str, str]) -> str | None:
+    """The one of these lines that reads what this expression is; of `status.st_mtime`, what made `status`."""
+    file, node = place
+    places = [place]
+    if isinstance(node, ast.Attribute):
+        places += find_behind(code, (file, node.value), lambda _, item: isinstance(item, ast.Call))
+    lines = (sites.get(_locate(code, other.site(item.lineno))) for other, item in places)
+    return next(filter(None, lines), None)
 
 
 def _locate(code: Code, site: str) -> str:
@@ -101,10 +110,9 @@ def find_seed_parts(code: Code, evidence: str, reads: Sequence[Row], seed: Row) 
         if argument is None:
             continue
         for other, node in find_behind(code, (file, argument), run_dependent_calls.is_run_dependent):
-            site = other.site(node.lineno)
             if not _READ[evidence](other, node):
-                parts.others.append(site)
-            elif (read := sites.get(_locate(code, site))) is not None:
+                parts.others.append(other.site(node.lineno))
+            elif (read := _find_read(code, (other, node), sites)) is not None:
                 parts.reads.append(read)
     return parts
 
