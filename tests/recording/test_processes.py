@@ -125,13 +125,16 @@ def test_two_programs_of_one_shell_script(trainer, output):
     trainer.script(MODEL, "model.py")
     trainer.script("from model import *\ntrain(nn.Linear(3, 1), 0)\n", "one.py")
     trainer.script("from model import *\ntrain(nn.Linear(3, 1), 1, steps=3)\n", "two.py")
-    (trainer.folder / "all.sh").write_text(f"{sys.executable} one.py && {sys.executable} two.py\n")
+    script = f"{sys.executable} one.py && export TAG=7 && {sys.executable} two.py\n"
+    (trainer.folder / "all.sh").write_text(script)
     run = trainer.record(shutil.which("bash"), "all.sh")
     assert run.manifest.outcome == "finished", output(run)
     first, second = stems(run)
     assert first == "rank0"
     assert len(trainer.rows(run, "gradients", first)) == 2
     assert len(trainer.rows(run, "gradients", second)) == 3
+    set_by_script = [set(run.traces()[stem].meta["variables"]) for stem in (first, second)]
+    assert set_by_script[1] - set_by_script[0] == {"TAG"}
 
 
 def test_two_threads_in_the_middle_of_a_step(trainer, output):

@@ -13,10 +13,11 @@ import pytest
 from samerun.answers import Answers
 from samerun.explaining.explain import explain
 from samerun.runs.answers import read_all_answers
-from samerun.runs.difference import Difference, Side
+from samerun.runs.difference import Difference, Row, Side
 from samerun.runs.source_lines import read_source
 from samerun.sources.arguments import Arguments
 from samerun.sources.edits.shell_scripts import find_argument, find_variable
+from samerun.sources.environment import Environment
 
 from .mending import Program, differing
 
@@ -126,9 +127,32 @@ def test_the_cause_of_a_seed_has_the_line_of_the_script(tmp_path, seed, script, 
     program = Program(tmp_path, SEEDED.format(seed=seed), argv=("bash", "run.sh"))
     given = differing("seed", "torch.manual_seed", program.at("manual_seed"), value=4711.0)
     found = program.difference(given, rng_first={"torch-cpu": 0}, drawn=frozenset({"torch-cpu"}))
-    found = replace(found, a=replace(found.a, argv=A), b=replace(found.b, argv=B))
+    if source == "arguments":
+        found = replace(found, a=replace(found.a, argv=A), b=replace(found.b, argv=B))
     best = explain(found)[0][0]
     assert (best.source, best.call_site) == (source, line)
+
+
+@pytest.mark.parametrize(
+    ("code", "conf", "line"),
+    [
+        ("print('STAMP')\n", "", "run.sh:2"),
+        ("open('conf.ini')\n", "[run]\nname = ${STAMP}\n", "run.sh:2"),
+        ("open('conf.ini')\n", "[run]\nname = ${TIMESTAMP}\n", None),
+    ],
+)
+def test_a_variable_that_the_script_sets_anew_is_a_cause_where_the_code_or_a_file_names_it(
+    tmp_path, code, conf, line
+):
+    (tmp_path / "run.sh").write_text("A=1\nexport STAMP=$(date +%s)\npython train.py\n")
+    (tmp_path / "conf.ini").write_text(conf)
+    program = Program(tmp_path, code, argv=("bash", "run.sh"))
+    found = program.difference(Row(0, "setup", "opened", "open", detail="conf.ini"))
+    a, b = ({"STAMP": digest, "SHLVL": "2"} for digest in ("00000001", "00000002"))
+    changed = replace(found, a=replace(found.a, variables=a), b=replace(found.b, variables=b))
+    best = Environment().recognise(changed)
+    assert (best and best.call_site) == line
+    assert Environment().recognise(replace(changed, b=replace(changed.b, variables=a))) is None
 
 
 def test_a_seed_that_is_a_word_of_the_command_line_is_an_argument_however_it_gets_there(tmp_path):

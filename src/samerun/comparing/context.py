@@ -249,7 +249,11 @@ def build_side(run: Run, traces: Sequence[Trace], step: int, before: int = 0, co
         evidence = evidence[:half] + evidence[-half:]
     argv = traces[0].meta.get("argv") if traces else None
     words = tuple(map(str, argv)) if isinstance(argv, list) else ()
-    return Side(run.manifest.to_dict(), settings, tuple(evidence), words)
+    variables = traces[0].meta.get("variables") if traces else None
+    given = (
+        {str(name): str(value) for name, value in variables.items()} if isinstance(variables, dict) else {}
+    )
+    return Side(run.manifest.to_dict(), settings, tuple(evidence), words, given)
 
 
 def _collect_settings(rows: Iterable[Row]) -> dict[str, Mapping[str, Any]]:

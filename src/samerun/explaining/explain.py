@@ -8,7 +8,9 @@ from dataclasses import replace
 from samerun.explaining.cause import Cause, make_cause
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.sources.catalogue import find_sources
-from samerun.sources.source import Source
+from samerun.sources.edits.field_factories import find_factory
+from samerun.sources.evidence.rows import read_code
+from samerun.sources.source import Kind, Source
 
 
 def explain(
@@ -23,7 +25,7 @@ def explain(
     notes: list[str] = []
     for source in find_sources().values() if sources is None else sources:
         try:
-            evidence = source.recognise(difference)
+            evidence = _find_field(difference, source, source.recognise(difference))
         except Exception as error:
             notes.append(f"{source.id} could not read what was recorded ({type(error).__name__}: {error})")
             continue
@@ -32,6 +34,19 @@ def explain(
     site = difference.call_site
     found.sort(key=lambda item: (-item.strength, site is None or item.call_site != site, item.source))
     return found, notes
+
+
+def _find_field(difference: Difference, source: Source, evidence: Evidence | None) -> Evidence | None:
+    """The same, at the field whose `default_factory` is called where an object of its class is made."""
+    if evidence is None or source.gives is None or source.kind not in (Kind.WORLD, Kind.RNG):
+        return evidence
+    code = read_code(difference.a)
+    if code is None:
+        return evidence
+    site = find_factory(code, evidence.call_site, source.gives)
+    if site is None:
+        return evidence
+    return replace(evidence, text=f"{evidence.text} (by a field made at {site})", call_site=site)
 
 
 def leave_out(difference: Difference, generators: Collection[str]) -> Difference:

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from samerun import lineage, torch_version, wrapping
+from samerun import lineage, set_variables, torch_version, wrapping
 from samerun.errors import SamerunError, TorchNeeded, UsageError
 from samerun.import_hook import ImportHook
 from samerun.interruption import is_the_scripts
@@ -86,6 +86,7 @@ class _Process:
             self._sealed = seal(self._plan.root, self._plan.run)
         if self._plan.tier != "none":
             self._try("the record of evidence", self._open_journal, broken=True)
+            self._try("the variables that were set", set_variables.remember)
         self._try("the catalogue of sources", self._find_sources, broken=True)
         watched = {name for source in self._sources for name in _list_modules(source) if name}
         if self._plan.control is not None or self._plan.vary or self._plan.tier != "none":

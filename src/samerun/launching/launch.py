@@ -16,7 +16,7 @@ from typing import Literal
 
 import psutil
 
-from samerun import lineage
+from samerun import lineage, set_variables
 from samerun.launching.command import cannot_start, check_command, is_python
 from samerun.launching.interrupts import Interrupts
 from samerun.launching.notebook import build_command, is_notebook
@@ -133,6 +133,7 @@ def build_child_environment(plan: Plan, cwd: Path, env: Mapping[str, str]) -> di
     environ["PYTHONPATH"] = os.pathsep.join([_INJECT, *others])
     environ[INJECTED] = _INJECT
     environ["PWD"] = str(cwd)
+    environ[set_variables.VARIABLE] = set_variables.describe_all(environ)
     environ[VARIABLE] = plan.to_json()
     return environ
 

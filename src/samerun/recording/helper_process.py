@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from samerun import set_variables
 from samerun.ranks.identity import rank
 from samerun.recording import process_identity
 from samerun.recording.evidence_log import Journal
@@ -64,6 +65,7 @@ def _build_meta(journal: Journal, stem: str, role: str) -> dict[str, Any]:
         "pair": process_identity.pair(rank(), stem, role, ""),
         "world_size": 1,
         "argv": hide_secrets(sys.orig_argv),
+        "variables": set_variables.get_set(),
         "python": sys.version.split()[0],
         "torch": None,
     }

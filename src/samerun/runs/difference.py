@@ -39,13 +39,15 @@ class Side:
 
     `settings` maps a source id to what it describes of itself (the latest before the difference);
     `evidence` holds the rows of EVIDENCE up to the difference, of every process of that rank,
-    workers included. `argv` is the command line of the process where they part, interpreter first.
+    workers included. `argv` is the command line of the process where they part, interpreter first, and
+    `variables` maps each variable that was set between the start of the command and its own to a digest.
     """
 
     manifest: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     evidence: tuple[Row, ...] = ()
     argv: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     def rows(self, what: str, name: str | None = None) -> list[Row]:
         """The evidence of one kind, and of one name where given, in order."""

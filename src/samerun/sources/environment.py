@@ -14,7 +14,7 @@ from samerun.sources.source import Kind, Source
 
 
 class Environment(Source):
-    """The variables of the allow-list; no other is looked at, so that no secret is kept."""
+    """The variables of the allow-list, and the names of those that a script sets: no other value is kept."""
 
     id = "environment"
     gives = re.compile(r"os\.(getenv|environ.*)|os\._Environ.*")
@@ -30,7 +30,6 @@ class Environment(Source):
     def recognise(self, difference: Difference) -> Evidence | None:
         """One that was set otherwise; the variables of other sources are left to them."""
         from samerun.sources.catalogue import find_sources
-        from samerun.sources.edits import outside_values, shell_scripts, system_values
 
         elsewhere = {name for source in find_sources().values() for name in source.variables}
         a, b = (
@@ -41,6 +40,12 @@ class Environment(Source):
         if changed is not None:
             return Evidence(self.id, Strength.STRONG, changed)
         equal = {name for name in a if name in b}  # they would have been said to differ
+        return self._seeded(difference, equal) or self._set_by_script(difference, elsewhere)
+
+    def _seeded(self, difference: Difference, equal: set[str]) -> Evidence | None:
+        """A seed that differs is made of a variable that is not among those `equal` in both runs."""
+        from samerun.sources.edits import outside_values, shell_scripts, system_values
+
         found = system_values.find_seed_site(
             difference, lambda code, file, node: outside_values.reads_environment(file, node, equal)
         )
@@ -57,3 +62,21 @@ class Environment(Source):
                 text, site = f"{text}: {script.site} sets {name} to {script.read}", script.site
                 break
         return Evidence(self.id, Strength.STRONG, text, site)
+
+    def _set_by_script(self, difference: Difference, elsewhere: set[str]) -> Evidence | None:
+        """The command sets a variable to another value in each run, and the code or a file names it."""
+        from samerun.sources.edits import outside_values, shell_scripts
+
+        a, b = difference.a.variables, difference.b.variables
+        for name in a:
+            if name in elsewhere or a[name] == b.get(name, a[name]):
+                continue
+            place = outside_values.find_name(difference, name)
+            script = shell_scripts.find_variable(difference, name)
+            if place is None:
+                continue
+            by = "" if script is None else f" by {script.site}, from {script.read}"
+            text = f"{name} was set to another value in each run{by}, and {place} names it"
+            strength = Strength.FAIR if rows.find_first_differing(difference, "seed") else Strength.PLAUSIBLE
+            return Evidence(self.id, strength, text, place if script is None else script.site)
+        return None

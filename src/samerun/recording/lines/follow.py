@@ -33,7 +33,7 @@ from samerun.wrapping import passes_for_its_caller
 
 _MOST_EVENTS = 400_000  # of one process; what comes later is not followed
 _MOST_TIMES = 2_000  # that one statement is looked at
-_MOST_S = 60.0  # spent here by one process
+_MOST_S = 20.0  # spent here by one process
 NOTHING = object()
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType)
 _clock = time.perf_counter  # taken now: a script may replace it

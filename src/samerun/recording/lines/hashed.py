@@ -15,7 +15,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
-from types import FrameType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from samerun import callsite
@@ -81,16 +81,25 @@ class _Watcher:
         self._lines = {int(site.rpartition(":")[2]) for site in sites}
         self._texts: set[str] = set()  # the sites where nothing else was seen so far
         self._statements: dict[str, dict[int, Statement]] = {}
+        self._codes: dict[int, tuple[CodeType, bool]] = {}  # by identity: to hash one takes long
 
     def enter(self, frame: FrameType, event: str, arg: Any) -> Trace | None:
         """The trace function of a thread: follows calls of functions in the files that hold a site."""
         if not self._left:
             sys.settrace(None)
             return None
-        if frame.f_code.co_name in _WITHIN:
-            return None  # it was looked at in the frame around it, which has its names
-        name = os.path.basename(frame.f_code.co_filename)
-        return self._go_on if name in self._files or self._notebooks else None
+        code = frame.f_code
+        known = self._codes.get(id(code))
+        if known is None:
+            known = self._codes[id(code)] = code, self._holds_site(code)
+        return self._go_on if known[1] else None
+
+    def _holds_site(self, code: CodeType) -> bool:
+        """Whether the lines of a function may be one of the sites: each line that is followed costs time."""
+        if code.co_name in _WITHIN:
+            return False  # it was looked at in the frame around it, which has its names
+        known = self._notebooks or os.path.basename(code.co_filename) in self._files
+        return known and any(line in self._lines for _, _, line in code.co_lines())
 
     def _go_on(self, frame: FrameType, event: str, arg: Any) -> Trace | None:
         if event == "line" and frame.f_lineno in self._lines and self._left:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from samerun import digest
+from samerun import digest, set_variables
 from samerun.digest.unobserved import hide_from_python
 from samerun.interruption import is_the_scripts
 from samerun.ranks import identity as ranks
@@ -188,6 +188,7 @@ class TraceSink:
             ),
             "world_size": self._rank[1],
             "argv": hide_secrets(sys.orig_argv),
+            "variables": set_variables.get_set(),
             "python": sys.version.split()[0],
             "torch": torch.__version__,
         }

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection
+from pathlib import Path
 
 from samerun.editing.data_flow import find_behind, find_given
 from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
+from samerun.runs import untrusted
+from samerun.runs.difference import Difference
+from samerun.sources.evidence import rows
+
+_MOST_BYTES = 256 << 10  # of a file of settings
 
 
 def reads_arguments(file: File, node: ast.expr) -> bool:
@@ -30,6 +37,26 @@ def list_variables(code: Code, site: str) -> list[str]:
         _get_variable(file, part) for node in found for part in ast.walk(node) if isinstance(part, ast.expr)
     )
     return [str(name.value) for name in names if isinstance(name, ast.Constant)]
+
+
+def find_name(difference: Difference, name: str) -> str | None:
+    """The first line of the user's code, or else of a file that it read, which names a variable."""
+    code = rows.read_code(difference.a)
+    for file in code.files if code is not None else ():
+        for node in file.every(ast.Constant):
+            if node.value == name:
+                return file.site(node.lineno)
+    word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+    folder = str(difference.a.manifest.get("cwd") or "")
+    for path in dict.fromkeys(row.detail for row in difference.a.rows("opened") if row.detail):
+        try:
+            text = untrusted.read_text(Path(folder, path), _MOST_BYTES, errors="replace")
+        except OSError:
+            continue
+        found = word.search(text)
+        if found is not None:
+            return f"{path}:{text.count(chr(10), 0, found.start()) + 1}"
+    return None
 
 
 def _get_variable(file: File, node: ast.expr) -> ast.expr | None:
