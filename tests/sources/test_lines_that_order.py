@@ -263,3 +263,31 @@ def test_a_file_that_another_program_made_of_a_set(tmp_path, before, helper, str
     drew = [differing("entropy", "os.urandom", "prepare.py:9", process=process)] if before == "drawn" else []
     found = seen(program, wrote, read, *drew)[0]
     assert told(found) == (None if strength is None else (strength, "prepare.py:3"))
+
+
+@pytest.mark.parametrize(
+    ("phase", "what", "strength"),
+    [
+        ("data", "batch", 0.7),
+        ("evaluation", "input", 0.7),
+        ("forward", "input", 0.7),
+        ("forward", "output", None),
+    ],
+)
+def test_what_a_model_is_given_is_data_in_whatever_phase(
+    tmp_path: Path, phase: str, what: str, strength: float | None
+) -> None:
+    program = Program(
+        tmp_path,
+        """
+        class Item:
+            pass
+
+        pool = set(Item() for _ in range(9))
+
+        def choose():
+            return [item for item in pool][:4]
+        """,
+    )
+    _, address = seen(program, phase=phase, what=what)
+    assert told(address) == (strength and (strength, program.at("for item in pool")))

@@ -120,7 +120,7 @@ class HashSeed(Source):
             return Evidence(
                 self.id, Strength.STRONG, f"{said}, and {loop.site} iterates over a set", loop.site
             )
-        if difference.phase not in ("setup", "data") and difference.kind not in ("order", "flow"):
+        if difference.kind not in ("order", "flow") and not rows.is_of_data(difference):
             return None
         if seen is None:
             return Evidence(self.id, Strength.PLAUSIBLE, said, difference.call_site)

@@ -58,7 +58,7 @@ class MemoryAddress(Source):
             loop = seen.order(("object", "unknown"), difference.call_site, at)
             if loop is not None:
                 return self._gone_through(loop.site, loop.kind, seen)
-        if difference.kind not in ("order", "flow") and difference.phase not in ("setup", "data"):
+        if difference.kind not in ("order", "flow") and not rows.is_of_data(difference):
             return None
         site = None if seen is None else seen.first(("object",), seen.objects)
         if seen is not None and site is not None:

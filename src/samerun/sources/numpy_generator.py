@@ -38,7 +38,9 @@ class NumpyGenerator(Source):
     """
 
     id = "numpy-generator"
-    gives = re.compile(r"numpy\.random\.(default_rng|RandomState|Generator|SeedSequence|_generator|bit_generator).*")
+    gives = re.compile(
+        r"numpy\.random\.(default_rng|RandomState|Generator|SeedSequence|_generator|bit_generator).*"
+    )
     summary = "a NumPy generator made without a seed starts from the operating system's entropy"
     advice = "rng = np.random.default_rng(0)"
     kind = Kind.RNG

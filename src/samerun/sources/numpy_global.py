@@ -34,7 +34,9 @@ class NumpyGlobal(Rng):
     """`np.random.rand()`, `np.random.shuffle()` and their like, unseeded."""
 
     id = "numpy-global"
-    gives = re.compile(r"numpy\.random\.(?!default_rng|RandomState|Generator|SeedSequence|_generator|bit_generator).*")
+    gives = re.compile(
+        r"numpy\.random\.(?!default_rng|RandomState|Generator|SeedSequence|_generator|bit_generator).*"
+    )
     summary = "NumPy's global functions (np.random.rand, …) draw from a generator that no one seeded"
     advice = "import numpy as np; np.random.seed(0)"
     hooks_into = "numpy.random"

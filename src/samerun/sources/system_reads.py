@@ -91,7 +91,7 @@ class SystemReads(World):
 
     def _read_before(self, difference: Difference) -> Evidence | None:
         """The last value read before data differs that nothing explains."""
-        if difference.phase not in ("setup", "data"):
+        if not rows.is_of_data(difference):
             return None
         origin, seed = difference.origin, rows.find_first_differing(difference, "seed")
         reads = self.reads(difference)

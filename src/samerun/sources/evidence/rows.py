@@ -152,6 +152,11 @@ def has_rng_difference(difference: Difference) -> bool:
     return any(difference.rng_first.get(id_, never) < never for id_ in difference.drawn)
 
 
+def is_of_data(difference: Difference) -> bool:
+    """Whether what differs comes before a model computes: the setup, a batch, what a model is given first."""
+    return difference.phase in ("setup", "data") or difference.what in ("batch", "input")
+
+
 def is_explained(difference: Difference) -> bool:
     """Whether a generator, a file or a folder differed first.
 
