@@ -48,11 +48,12 @@ def read(run: Run) -> RecordedRun:
 def pair(a: list[Trace], b: list[Trace]) -> tuple[list[tuple[Trace, Trace]], list[Trace], list[Trace]]:
     """(traces of the same process of both runs, those that only a has, those that only b has).
 
-    A process is known by its rank, its role and its command line. Names of files depend on which process
-    came first, and command lines may differ between runs, so what is left over is paired by less.
+    A process is known by its rank, its role, its command line and its place in the tree of processes. Names
+    of files depend on which process came first; command lines may differ between runs (a port), and places
+    where a shell starts several at once, so what is left over is paired by less.
     """
     pairs: list[tuple[Trace, Trace]] = []
-    for key in (_read_program, _read_role):
+    for key in (_read_whole, _read_program, _read_placed_role, _read_role):
         found, a, b = _pair_by(key, a, b)
         pairs += found
     return sorted(pairs, key=lambda both: (both[0].rank, both[0].stem)), a, b
@@ -78,6 +79,14 @@ def _read_identity(trace: Trace) -> list[str]:
     text = trace.meta.get("pair")
     parts = text.split("|") if isinstance(text, str) else []
     return parts if len(parts) == 4 else [str(trace.rank), trace.stem, "", "0"]
+
+
+def _read_whole(trace: Trace) -> Hashable:
+    return _read_program(trace), repr(trace.meta.get("place"))
+
+
+def _read_placed_role(trace: Trace) -> Hashable:
+    return _read_role(trace), repr(trace.meta.get("place"))
 
 
 def _read_program(trace: Trace) -> Hashable:

@@ -40,7 +40,7 @@ class Trials:
         plan = self.request.limit(plan)
         plan = replace(plan, replay=plan.replay or self.given)
         at = at or self.request.workspace
-        launch = replace(self.request.launch, timeout=self._timeout(at))
+        launch = replace(self.request.launch, timeout=self._timeout(at, plan))
         runs = []
         for number in range(1, count + 1):
             run = self._runner.run(
@@ -76,9 +76,10 @@ class Trials:
         chosen = next((item for item in comparisons if item.verdict == "unknown"), comparisons[0])
         return require_living(chosen, self.plain)
 
-    def _timeout(self, at: Workspace) -> float | None:
-        """That of the request; else a multiple of a run's time, for edited code: it may wait for ever."""
-        edited = at.copy is not None and not at.fresh
+    def _timeout(self, at: Workspace, plan: Plan) -> float | None:
+        """That of the request; else a multiple of a run's time, where we changed it: it may wait for ever."""
+        edited = (at.copy is not None and not at.fresh) or plan.replay is not None or bool(plan.given)
+        edited = edited or plan.control != self.request.control
         whole = [run.duration_s for run in self.recorded.values() if run.outcome == "finished"]
         if self.request.timeout is not None or not edited or not whole:
             return self.request.timeout

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from samerun import set_variables
+from samerun import lineage, set_variables
 from samerun.ranks.identity import rank
 from samerun.recording import process_identity
 from samerun.recording.evidence_log import Journal
@@ -64,6 +64,7 @@ def _build_meta(journal: Journal, stem: str, role: str) -> dict[str, Any]:
         "role": role,
         "pair": process_identity.pair(rank(), stem, role, ""),
         "world_size": 1,
+        "place": lineage.get_place(),
         "argv": hide_secrets(sys.orig_argv),
         "variables": set_variables.get_set(),
         "python": sys.version.split()[0],

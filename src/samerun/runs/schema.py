@@ -18,7 +18,8 @@ A trace is an Arrow IPC stream. Each row is one record:
 | parts     | binary               | the digests of a group's tensors, 16 bytes each; "rng": its whole state |
 
 The schema's metadata carries `samerun` (a JSON object: schema version, digest algorithms, role, rank,
-world_size, argv, digests of the variables that were set before it started, python and torch versions).
+world_size, place in the tree of processes, argv, digests of the variables that were set before it started,
+python and torch versions).
 """
 
 from __future__ import annotations

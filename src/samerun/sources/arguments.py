@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
+from samerun import lineage
 from samerun.answers import Answers
 from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.secrets_in_text import HIDDEN, hide_secrets
@@ -63,8 +65,11 @@ class Arguments(Source):
         """Keep the arguments of this program; in a replay, put those of the recorded run in their place.
 
         Paths stay: what a script names anew in each run (`mktemp -d`) is there in that run alone. So do
-        secrets, which are not kept.
+        secrets, which are not kept, and all that a program of Python under samerun passes on: that is made of
+        what it has from other sources, or is true of this run alone (a port that is free now).
         """
+        if lineage.find_parent_path(os.getppid()) is not None:
+            return None
         now = sys.argv[1:]
         had = answers.recall(self.id, _NAME)
         words = now

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from samerun import digest, set_variables
+from samerun import digest, lineage, set_variables
 from samerun.digest.unobserved import hide_from_python
 from samerun.interruption import is_the_scripts
 from samerun.ranks import identity as ranks
@@ -187,6 +187,7 @@ class TraceSink:
                 self._rank[0], self.stem, process_identity.find_role(), process_identity.digest_argv()
             ),
             "world_size": self._rank[1],
+            "place": lineage.get_place(),
             "argv": hide_secrets(sys.orig_argv),
             "variables": set_variables.get_set(),
             "python": sys.version.split()[0],
