@@ -78,6 +78,33 @@ def test_a_file_that_was_left_is_not_the_reason_where_nothing_is_seeded(tmp_path
     assert confirmed == ["torch-cpu"]
 
 
+CACHED = """\
+import os, torch
+import numpy as np
+torch.manual_seed(0)
+torch.set_num_threads(1)
+if not os.path.exists("cache.pt"):
+    torch.save(torch.randn(64, 8, generator=torch.Generator().manual_seed(1)).abs(), "cache.pt")
+x = torch.load("cache.pt")
+x = x[np.random.permutation(64)[:32].copy()]
+model = torch.nn.Linear(8, 1)
+for step in range(2):
+    loss = model(x).pow(2).mean()
+    loss.backward()
+    for p in model.parameters():
+        p.data, p.grad = p.data - 0.1 * p.grad, None
+"""
+
+
+def test_a_cache_that_holds_the_same_is_not_the_reason(tmp_path: Path) -> None:
+    """Run 1 alone makes it, and so parts first; the training parts without it too."""
+    (tmp_path / "train.py").write_text(CACHED)
+    samerun("check", "--json", "out.json", "--", sys.executable, "train.py", cwd=tmp_path)
+    result = json.loads((tmp_path / "out.json").read_text())
+    (cause,) = result["causes"]
+    assert (cause["source"], cause["confirmed"], cause["call_site"]) == ("numpy-global", True, "train.py:8")
+
+
 def test_with_scratch_each_run_begins_without_it(tmp_path: Path) -> None:
     done, _ = checked(tmp_path, "--scratch", "--", sys.executable, "train.py", "resume")
     assert done.returncode == 0, done.stdout + done.stderr

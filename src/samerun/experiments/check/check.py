@@ -153,7 +153,8 @@ def _differs(
     first = Explained(difference)
     pair = runs[0].id, runs[parted + 1].id
     partings = tuple(item.difference for item in comparisons if item.difference is not None)
-    left = _explain_left_behind(trials, first, before, closely=holds_first(runs[0]))
+    counts = _pass_setup(first, (runs[0], runs[parted + 1]))
+    left = _explain_left_behind(trials, first, counts, before, closely=holds_first(runs[0]))
     if left is not None:
         closer, findings = Zoom(first, pair, True, None, None), left
     else:
@@ -177,11 +178,12 @@ def _differs(
 
 
 def _explain_left_behind(
-    trials: Trials, explained: Explained, before: frozenset[Path] | None, *, closely: bool
+    trials: Trials, explained: Explained, counts: Explained, before: frozenset[Path] | None, *, closely: bool
 ) -> Findings | None:
     """What runs, each without the files that are new since `before`, say of what one left for the other.
 
-    Nothing where a race may be the reason as well: runs of it can agree by luck.
+    They must not part where the training does, in `counts`: a cache that the second run reads may hold what
+    the first one made. Nothing where a race may be the reason as well: runs of it can agree by luck.
     """
     first, evidence = explained.difference, explained.evidence
     best = find_left_behind(explained)
@@ -195,15 +197,16 @@ def _explain_left_behind(
         def trial(sources: tuple[str, ...], count: int) -> Comparison:
             # As the runs that parted were recorded: places at tier ops are not those at tier steps.
             plan = plan_first(trials.request.plan) if closely else trials.request.plan
-            plan = replace(plan, stop_after=stop_after(first))
+            plan = replace(plan, stop_after=stop_after(counts.difference))
             return trials.compare(
                 f"starting each from the same files: {' + '.join(sources)}",
                 count,
                 plan,
                 trials.request.workspace.each_from(start),
+                setup=counts is explained,
             )
 
-        findings = confirm(first, evidence, trial, lambda source: source == best.source)
+        findings = confirm(counts.difference, evidence, trial, lambda source: source == best.source)
     if not any(cause.confirmed for cause in findings.causes):
         return None
     known = {item.source for item in (*findings.causes, *findings.suspects)}
