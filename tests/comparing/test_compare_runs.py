@@ -404,6 +404,24 @@ def test_runs_of_other_command_lines_are_compared_all_the_same(build: Builder) -
     assert compare(one, build(changed, meta={"pair": "0||bbbb|0"})).verdict == "differs"
 
 
+@pytest.mark.parametrize(("flipped", "verdict"), [(False, "same"), (True, "differs")])
+def test_programs_whose_command_lines_hold_a_port_are_known_by_their_places(
+    build: Builder, flipped: bool, verdict: str
+) -> None:
+    """Which of them comes first, and so what their traces are called, is another in each run."""
+    other_rows = [record(0, "forward", "loss", "backward", digest=d("other")), end(1)]
+    changed = training()
+    if flipped:
+        flip(changed[find(changed, "loss", 2)])
+    one, other = build(), build()
+    for run, port, order in ((one, "aa", (0, 1)), (other, "bb", (1, 0))):
+        rows = (changed if run is other else training(), other_rows)
+        for ordinal, child in enumerate(order):
+            meta = {"rank": 0, "pair": f"0||{port}{child}|{ordinal}", "place": ["program", "python", child]}
+            write(run.path, f"rank0.{port}{child}.{ordinal}", rows[child], meta, True)
+    assert compare(one, other).verdict == verdict
+
+
 def test_each_run_against_the_first(build: Builder) -> None:
     late, early = training(), training()
     flip(late[find(late, "gradients", 1)])
