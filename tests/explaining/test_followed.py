@@ -84,6 +84,14 @@ def test_what_gave_the_object_that_is_read_is_named_where_that_was_made(tmp_path
     assert [(item.source, item.call_site) for item in found.evidence] == [("system-reads", "train.py:5")]
 
 
+def test_what_a_function_of_the_file_reads_is_named_at_the_line_that_reads_it(tmp_path: Path) -> None:
+    text = "def info(path='/proc/meminfo'):\n    return open(path).read()\ndef f():\n    return 1\nx = {}()\n"
+    for name, sources in (("info", [("system-reads", "train.py:1")]), ("f", [])):
+        (tmp_path / "train.py").write_text(text.format(name))
+        found = explain_origins([Node(make_place(line=5), 0.0, made=UNEQUAL)], str(tmp_path))
+        assert [(item.source, item.call_site) for item in found.evidence] == sources
+
+
 def test_a_line_that_goes_through_a_set_and_one_that_reads_an_attribute_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("x = entry.st_mtime\n")
     loop = Node(make_place(loops=("set",)), 0.0, made=UNEQUAL)

@@ -314,6 +314,10 @@ def test_a_read_before_data_that_nothing_explains_is_a_slight_hint(tmp_path):
     equal_state = dict(what="operation", origin=origin("aten::normal_", draws=True, generator_differs=False))
     made = system.recognise(program.difference(read, **rng, **equal_state))  # of another size, say
     assert made.call_site == program.at("number = ")
+    enters = dict(what="operation", phase="optimizer", origin=origin("aten::addcdiv_", inputs_equal=False))
+    assert system.recognise(program.difference(read, **enters)).strength == 0.3
+    made_there = dict(enters, origin=origin("aten::addcdiv_"))
+    assert system.recognise(program.difference(read, **made_there)) is None
 
 
 def test_a_script_outside_of_the_working_directory(tmp_path):

@@ -2,6 +2,8 @@
 
 import asyncio
 import inspect
+import selectors
+import socket
 import sys
 from concurrent import futures
 from multiprocessing import Pipe, connection
@@ -18,7 +20,7 @@ from samerun.runs.plan import Control, Plan
 from samerun.sources.patching import completion_order
 from samerun.sources.worker_arrival import WorkerArrival
 
-from .differences import batch, row, side
+from .differences import ONE, TWO, batch, row, side
 
 
 class Waiting(Dataset):
@@ -186,6 +188,17 @@ def _wait_for_pipes(count):
     connection.wait([here for here, _ in pipes], 5)
 
 
+def _select(count):
+    pipes = [socket.socketpair() for _ in range(count)]
+    with selectors.DefaultSelector() as selector:
+        for here, there in pipes:
+            there.send(b"1")
+            selector.register(here, selectors.EVENT_READ)
+        selector.select(5)
+    for here, there in pipes:
+        here.close(), there.close()
+
+
 def _receive(**of):
     """Without a group it raises, which is as good: it was asked."""
     with pytest.raises(ValueError):
@@ -214,6 +227,8 @@ def _futures_wait(*args, **kwargs):
         (lambda: _call_back(), []),
         (lambda: _wait_for_pipes(2), ["connection.wait"]),
         (lambda: _wait_for_pipes(1), []),
+        (lambda: _select(2), ["selector.select"]),
+        (lambda: _select(1), []),
         (lambda: _receive(), ["recv"]),
         (lambda: _receive(src=0), []),
         (lambda: _receive(group_src=0), []),
@@ -295,3 +310,14 @@ def test_rows_of_a_polars_frame_keep_their_order_under_control(observed):
     found = WorkerArrival().recognise(batch(a=side(site), b=side(site)))
     assert (found.call_site, found.beyond_control) == ("train.py:3", False)
     assert "maintain_order=True" in found.advice
+
+
+@pytest.mark.parametrize(("digest", "strength"), [(TWO, 0.7), (ONE, None)])
+def test_files_that_threads_read_in_another_order_are_the_same_files(digest, strength):
+    """Another content of one of them is another reason."""
+    taken = row("arrival", "as_completed", call_site="train.py:8")
+    files = [row("opened", "open", detail=name, digest=held) for name, held in (("1", ONE), ("2", TWO))]
+    a = side(taken, *files)
+    b = side(taken, row("opened", "open", detail="2", digest=digest), files[0])
+    found = WorkerArrival().recognise(batch(a=a, b=b))
+    assert (found and found.strength) == strength

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from samerun.comparing.lines.differences import RETURNED, Node
 from samerun.comparing.lines.reading import Place
+from samerun.editing.edit import NoEdit
+from samerun.editing.index import index
+from samerun.editing.source_file import get_last_name
+from samerun.editing.user_program import read_file
 from samerun.runs.difference import Evidence, Strength
 from samerun.runs.followed import Value, is_number, is_reordered
-from samerun.runs.source_lines import read_line
+from samerun.runs.source_lines import parse_site, read_line
 from samerun.sources.base.system_value import World
 from samerun.sources.catalogue import find_sources
 from samerun.sources.hash_seed import HashSeed
@@ -51,7 +56,7 @@ def _explain(node: Node, folder: str) -> list[Evidence]:
         text = f"`{reordered}` holds the same in both runs, and gives it in another order"
         return [Evidence(HashSeed.id, Strength.STRONG, text, node.place.site)]
     for place in (node.place, *node.written_at):
-        found = _list_called(place) or _list_read(place, folder)
+        found = _list_called(place) or _list_read(place.site, folder) or _list_read_within(place.site, folder)
         if found:
             text = _describe(node)
             if place is not node.place:
@@ -74,14 +79,29 @@ def _list_called(place: Place) -> list[tuple[str, str]]:
     ]
 
 
-def _list_read(place: Place, folder: str) -> list[tuple[str, str]]:
+def _list_read(site: str, folder: str) -> list[tuple[str, str]]:
     """The same by its text alone, for what is no call: an attribute, a variable of the environment."""
-    text = read_line(place.site, folder)
+    text = read_line(site, folder)
     return [
-        (id_, place.site)
+        (id_, site)
         for id_, source in find_sources().items()
         if isinstance(source, World) and source.words.search(text)
     ]
+
+
+def _list_read_within(site: str, folder: str) -> list[tuple[str, str]]:
+    """The same of the functions of its file that a line calls: what they read, they may have got in parts."""
+    at = parse_site(site)
+    try:
+        file = None if at is None else read_file(Path(folder), at[0])
+    except NoEdit:
+        return []
+    if at is None or file is None:
+        return []
+    called = {get_last_name(call) for call in file.calls(at[1])}
+    functions = [item for name in called for item in index(file).functions[name]]
+    lines = [n for item in functions for n in range(item.lineno, (item.end_lineno or item.lineno) + 1)]
+    return next(filter(None, (_list_read(file.site(line), folder) for line in lines)), [])
 
 
 def _describe(node: Node) -> str:

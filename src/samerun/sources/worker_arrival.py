@@ -98,7 +98,9 @@ class WorkerArrival(Source):
             return None
         if (seeded := self._seeded(difference, taken)) is not None:
             return seeded
-        if any(rows.find_first_differing(difference, what) for what in ("seed", "opened", "listing")):
+        if any(rows.find_first_differing(difference, what) for what in ("seed", "listing")):
+            return None
+        if rows.has_changed_file(difference):
             return None
         site = taken[-1].call_site
         text = f"results are taken as they happen to be ready, by {taken[-1].name} at {site}"

@@ -111,6 +111,8 @@ def _read_process(data: bytes) -> Process:
             codes[number] = shown, name, tuple(arguments)
         elif kind == "statement":
             code, line, shown_line, reads, writes, calls, loops = event
+            if code not in codes:
+                continue
             named = tuple(Called(*call) for call in calls)
             file, function, _ = codes[code]
             places[code, line] = Place(
@@ -118,10 +120,14 @@ def _read_process(data: bytes) -> Process:
             )
         elif kind == "call":
             number, above, code, given = event
+            if code not in codes:  # of a thread that was ended while it wrote
+                continue
             frame = frames[number] = Frame(*codes[code], given)
             (process.roots if above not in frames else frames[above].ahead).append(frame)
         elif kind == "did":
             number, code, line, time, before, after, drawn, *returned = event
+            if number not in frames or (code, line) not in places:
+                continue
             frame = frames[number]
             states = None if drawn is None else {id_: (one[0], one[1]) for id_, one in drawn.items()}
             given = returned[0] if returned else None

@@ -133,10 +133,10 @@ class _Follower:
         code = frame.f_code
         self._kept.append(code)
         followed = callsite.is_the_users(frame) and not passes_for_its_caller(code)
-        met = _Code(frame, len(self._codes)) if followed else None
-        self._codes[id(code)] = met
+        met = _Code(frame, next(self._numbers)) if followed else None
         if met is not None:
-            self.write(met.describe())
+            self.write(met.describe())  # before another thread can write a call of it
+        self._codes[id(code)] = met
         return met
 
     def _find_caller(self, frame: FrameType) -> int | None:

@@ -172,6 +172,12 @@ def is_explained(difference: Difference) -> bool:
     )
 
 
+def has_changed_file(difference: Difference) -> bool:
+    """Whether a file that both runs read held something else in each: in whatever order they read them."""
+    a, b = ({row.detail: row.digest for row in side.rows("opened")} for side in (difference.a, difference.b))
+    return any(digest != b[path] for path, digest in a.items() if path in b)
+
+
 def list_differing(difference: Difference, what: str, names: Collection[str] | None = None) -> list[Row]:
     """Run A's rows (of these names) whose digest or value is another in run B, one for each line of code."""
     found: dict[tuple[str | None, str | None], Row] = {}

@@ -4,6 +4,7 @@ https://docs.python.org/3/library/concurrent.futures.html#concurrent.futures.as_
 https://docs.python.org/3/library/asyncio-task.html#asyncio.as_completed
 https://docs.python.org/3/library/multiprocessing.html#multiprocessing.pool.Pool.imap_unordered
 https://docs.python.org/3/library/multiprocessing.html#multiprocessing.connection.wait
+https://docs.python.org/3/library/selectors.html#selectors.BaseSelector.select
 https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.recv
 https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.Store.add
 """
@@ -28,6 +29,7 @@ MODULES = {  # and what they have for it
     "asyncio": "as_completed",
     "multiprocessing.pool": "Pool",
     "multiprocessing.connection": "wait",
+    "selectors": "DefaultSelector",
     "torch.distributed": "recv",
     row_order.MODULE: "LazyFrame",
 }
@@ -62,6 +64,8 @@ def note_uses(module: str, journal: Journal) -> Undo:
         )
     if module == "multiprocessing.connection":
         return wrapping.wrap_attribute(owner, "wait", note("connection.wait", _has_several))
+    if module == "selectors":
+        return wrapping.wrap_attribute(owner.DefaultSelector, "select", note("selector.select", _selects))
     if module == "torch.distributed":
         received = [wrapping.wrap_attribute(owner, name, note(name, _takes_from_any)) for name in _RECEIVE]
         counted = [
@@ -79,7 +83,7 @@ def note_uses(module: str, journal: Journal) -> Undo:
 
 def keep_order(module: str) -> Undo:
     """Hand results over as they were asked for, by what `ORDERED` names."""
-    if module in ("multiprocessing.connection", "torch.distributed"):
+    if module in ("multiprocessing.connection", "selectors", "torch.distributed"):
         return lambda: None
     if module == row_order.MODULE:
         return row_order.keep_rows()
@@ -114,6 +118,11 @@ def _has_callback(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 def _has_several(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     waited = wrapping.Parameter("object_list", 0).of(args, kwargs, ())
     return isinstance(waited, Sized) and len(waited) > 1
+
+
+def _selects(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a line of the user's asks which of several connections is ready; asyncio always does."""
+    return callsite.is_called_directly() and len(wrapping.SELF.of(args, kwargs).get_map()) > 1
 
 
 def _takes_from_any(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
