@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -98,6 +98,25 @@ def _split(data: bytes) -> Iterator[list[Any]]:
         at = end
 
 
+def _close(frames: Iterable[Frame]) -> None:
+    """Keep the calls of statements in the midst of which the process was ended."""
+    for frame in frames:
+        if frame.ahead and frame.did:  # the process was ended in the midst of a statement
+            frame.did.append(Did(frame.did[-1].place, calls=frame.ahead))
+            frame.ahead = []
+
+
+def _add_did(
+    frame: Frame, place: Place, time: float, before: Any, after: Any, drawn: Any, *returned: Any
+) -> None:
+    """A statement that was done; what it called stands ahead of it."""
+    states = None if drawn is None else {id_: (one[0], one[1]) for id_, one in drawn.items()}
+    given = returned[0] if returned else None
+    frame.did.append(Did(place, time, before, after, states, given, frame.ahead))
+    frame.ahead = []
+    frame.ended = bool(returned)
+
+
 def _read_process(data: bytes) -> Process:
     process = Process((), [])
     codes: dict[int, tuple[str, str, tuple[str, ...]]] = {}
@@ -125,18 +144,8 @@ def _read_process(data: bytes) -> Process:
             frame = frames[number] = Frame(*codes[code], given)
             (process.roots if above not in frames else frames[above].ahead).append(frame)
         elif kind == "did":
-            number, code, line, time, before, after, drawn, *returned = event
-            if number not in frames or (code, line) not in places:
-                continue
-            frame = frames[number]
-            states = None if drawn is None else {id_: (one[0], one[1]) for id_, one in drawn.items()}
-            given = returned[0] if returned else None
-            did = Did(places[code, line], time, before, after, states, given, frame.ahead)
-            frame.ahead = []
-            frame.did.append(did)
-            frame.ended = bool(returned)
-    for frame in frames.values():
-        if frame.ahead and frame.did:  # the process was ended in the midst of a statement
-            frame.did.append(Did(frame.did[-1].place, calls=frame.ahead))
-            frame.ahead = []
+            number, code, line, *did = event
+            if number in frames and (code, line) in places:
+                _add_did(frames[number], places[code, line], *did)
+    _close(frames.values())
     return process
