@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from samerun.comparing.pairing import read
+from samerun.comparing.pairing import RecordedRun, read
 from samerun.comparing.without_effect import trained_alike
 from samerun.runs.schema import TRAINING
 
-from .build import Builder, Record, d, find, flip, group, record, training
+from .build import Builder, Record, d, find, flip, group, record, training, write
 
 SEEN = ["loss", "gradients", "parameters", "buffers", "optimizer", "output", "saved"]
 
@@ -123,3 +123,31 @@ def test_the_numbers_of_names_follow_the_threads(build: Builder) -> None:
         if row["what"] == "parameters":
             row["name"] = f"{row['name']}#1"
     assert alike(build, one, other)
+
+
+def of_processes(build: Builder, *trainings: list[Record], name: str = "ForkProcess") -> RecordedRun:
+    run = build()
+    for number, rows in enumerate(trainings, start=1):
+        role = f"{name}-{number}"
+        write(run.path, f"rank0.{role}", rows, {"rank": 0, "role": role, "pair": f"0|{role}||0"}, True)
+    return read(run)
+
+
+@pytest.mark.parametrize("name", ["ForkProcess", "SpawnPoolWorker", "Client"])
+def test_which_process_of_a_pool_trains_what_does_not_count(build: Builder, name: str) -> None:
+    """What a user calls a process says what it is for."""
+    other = training()
+    flip(other[find(other, "loss", 1)])
+    one = of_processes(build, training(), other, name=name)
+    assert trained_alike(one, of_processes(build, other, training(), name=name)) == (name != "Client")
+
+
+@pytest.mark.parametrize("what", SEEN)
+def test_one_bit_of_what_a_pool_trains_counts(build: Builder, what: str) -> None:
+    other, changed = training(), training()
+    flip(other[find(other, "loss", 1)])
+    flip(changed[find(changed, what, 2, {"output": "evaluation", "parameters": "optimizer"}.get(what))])
+    one = of_processes(build, training(), other)
+    assert not trained_alike(one, of_processes(build, other, changed))
+    assert not trained_alike(one, of_processes(build, other, other))
+    assert not trained_alike(one, of_processes(build, other))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 _MADE = frozenset(["loss", "gradients", "parameters", "buffers", "optimizer", "saved"])
 _COLUMNS = ("phase", "what", "name")
 _EVALUATION = frozenset(["evaluation"])
+_OF_A_POOL = re.compile(r"(Fork|Spawn|ForkServer)(Process|PoolWorker)-\d+")  # as multiprocessing names them
 
 
 def trained_alike(a: RecordedRun, b: RecordedRun) -> bool:
@@ -33,15 +36,30 @@ def trained_alike(a: RecordedRun, b: RecordedRun) -> bool:
     """
     if any(run.unreadable or explain_broken(run.run.path) for run in (a, b)):
         return False
-    pairs, only_a, only_b = pair(a.compared, b.compared)
-    if only_a or only_b or not any(_count_updates(one) for one, _ in pairs):
+    if not any(map(_count_updates, a.compared)):
         return False
-    return all(_process_trained_alike(TracePair(one, other)) for one, other in pairs)
+    pairs, only_a, only_b = pair(a.compared, b.compared)
+    left = [both for both in pairs if not _process_trained_alike(TracePair(*both))]
+    apart = [*only_a, *only_b, *(trace for both in left for trace in both)]
+    return not apart or (all(map(_is_of_a_pool, apart)) and _pools_trained_alike(a, b))
 
 
 def train_in_threads(recorded: RecordedRun) -> bool:
     """Whether several threads of one process made steps: whose is next is another one's in each run."""
     return any(map(_trains_in_threads, recorded.compared))
+
+
+def train_in_pool(recorded: RecordedRun) -> bool:
+    """Whether processes of a pool made steps: which of them gets a task is another one in each run."""
+    return any(_is_of_a_pool(trace) and _count_updates(trace) for trace in recorded.compared)
+
+
+def describe_order_of_processes() -> str:
+    """What to report of such runs, where each training is equal."""
+    return (
+        "processes of a pool train: which of them gets a task is another one in each run, and all that they "
+        "make is equal"
+    )
 
 
 def describe_order_of_threads() -> str:
@@ -94,7 +112,7 @@ def _process_trained_alike(paired: TracePair) -> bool:
     if ends[0] != ends[1] or not all(inputs):
         return False
     if all(map(_trains_in_threads, traces)):
-        return _made_the_same(*traces)
+        return _made_the_same(*([trace] for trace in traces))
     (a, beside_a), (b, beside_b) = map(_select, traces)
     if compare_beside(paired, beside_a, beside_b).divergence is not None:
         return False
@@ -112,18 +130,38 @@ def _trains_in_threads(trace: Trace) -> bool:
     return bool((trace.is_one_of("what", {"threads"}) & trace.is_one_of("name", {TRAINING})).any())
 
 
-def _made_the_same(a: Trace, b: Trace) -> bool:
-    """Whether all that two traces made is equal, in whatever order: that of threads which train is a race.
+def _is_of_a_pool(trace: Trace) -> bool:
+    """Whether a process has the name that a pool, or nobody, gave it."""
+    role = trace.meta.get("role")
+    return isinstance(role, str) and _OF_A_POOL.fullmatch(role) is not None
+
+
+def _pools_trained_alike(a: RecordedRun, b: RecordedRun) -> bool:
+    pools = [[trace for trace in run.compared if _is_of_a_pool(trace)] for run in (a, b)]
+    if any(find_reach(trace, None, False).why != "ended" for pool in pools for trace in pool):
+        return False
+    ranks = {trace.rank for pool in pools for trace in pool}
+    return all(_made_the_same(*([t for t in pool if t.rank == rank] for pool in pools)) for rank in ranks)
+
+
+def _made_the_same(a: Sequence[Trace], b: Sequence[Trace]) -> bool:
+    """Whether all that these traces made is equal, in whatever order: of threads or processes that race.
 
     Not the numbers of names ("SGD#1"), which count in the order of the first use, nor the weights before the
     first step, which are written once: they show in the losses.
     """
-    made: list[Counter[tuple[str, str, bytes | None]]] = []
-    for trace in (a, b):
-        before = trace.is_one_of("what", {"parameters"}) & trace.is_one_of("phase", {"setup"})
-        rows = trace.rows(trace.is_one_of("what", _MADE | {"output"}) & ~before)
-        made.append(Counter((row.what, (row.name or "").partition("#")[0], row.digest) for row in rows))
+    made: list[Counter[tuple[str, str, bytes | None]]] = [Counter(), Counter()]
+    for counts, traces in zip(made, (a, b), strict=True):
+        for trace in traces:
+            before = trace.is_one_of("what", {"parameters"}) & trace.is_one_of("phase", {"setup"})
+            rows = trace.rows(trace.is_one_of("what", _MADE | {"output"}) & ~before)
+            counts.update((row.what, _get_plain_name(row), row.digest) for row in rows)
     return made[0] == made[1] and all(digest is not None for *_, digest in made[0])
+
+
+def _get_plain_name(row: Row) -> str:
+    """Of a file none: it may be named by its process."""
+    return "" if row.what == "saved" else (row.name or "").partition("#")[0]
 
 
 def _are_read(paired: TracePair, positions: Ints) -> bool:

@@ -12,9 +12,11 @@ from samerun.comparing.result_difference import describe_result
 from samerun.comparing.unexplained_inputs import describe_unexplained
 from samerun.comparing.without_effect import (
     count_made,
+    describe_order_of_processes,
     describe_order_of_threads,
     describe_without_effect,
     find_row,
+    train_in_pool,
     train_in_threads,
     trained_alike,
 )
@@ -82,11 +84,12 @@ def _leave_out_without_effect(a: Run, b: Run, comparison: Comparison, first: Dif
         return comparison
     if find_result_difference(a, b) is not None:
         return comparison
-    said = (
-        describe_order_of_threads()
-        if train_in_threads(recorded)
-        else describe_without_effect(first, first.call_site or _find_site(recorded, first))
-    )
+    if train_in_threads(recorded):
+        said = describe_order_of_threads()
+    elif train_in_pool(recorded):
+        said = describe_order_of_processes()
+    else:
+        said = describe_without_effect(first, first.call_site or _find_site(recorded, first))
     notes = (said, *_list_left_out(a, b))
     return replace(count_made(comparison), verdict="same", difference=None, notes=notes)
 
