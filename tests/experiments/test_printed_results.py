@@ -78,6 +78,18 @@ def test_lines_may_come_in_another_order_and_by_progress_bars(tmp_path: Path) ->
     assert find_differing_results(printed(tmp_path, one, other)) is None
 
 
+BAR = "Epoch [1/3]: [{}/10]  {}0%|###   , loss={} [00:0{}<00:02]\r"
+
+
+@pytest.mark.parametrize(("last", "differ"), [("0.51", False), ("0.52", True)])
+def test_of_a_progress_bar_the_end_counts_and_not_what_it_was_when_it_was_shown(
+    tmp_path: Path, last: str, differ: bool
+) -> None:
+    one = BAR.format(5, 5, "1.61", 1) + BAR.format(10, 10, "0.61", 2) + BAR.format(10, 10, "0.51", 2)
+    other = BAR.format(6, 6, "1.58", 2) + BAR.format(10, 10, last, 3)
+    assert (find_differing_results(printed(tmp_path, other, one)) is not None) == differ
+
+
 def test_the_third_run_counts_and_a_lost_output_does_not(tmp_path: Path) -> None:
     runs = printed(tmp_path, "loss 1.5", "loss 1.5", "loss 1.25")
     assert find_differing_results(runs) == ("loss 1.5", "loss 1.25")

@@ -5,11 +5,13 @@ Covers `edits/shell_scripts.py`, and what `arguments.py` and `environment.py` ma
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import replace
 
 import pytest
 
+from samerun import lineage, set_variables
 from samerun.answers import Answers
 from samerun.explaining.explain import explain
 from samerun.runs.answers import read_all_answers
@@ -198,3 +200,35 @@ def test_equal_arguments_are_not_given_and_another_number_of_them_parts(tmp_path
     assert {answer.what for answer in read_all_answers(tmp_path / "b")} == {"kept"}
     assert start(tmp_path / "c", ["--seed"], tmp_path / "a") == ["--seed"]
     assert "parted" in {answer.what for answer in read_all_answers(tmp_path / "c")}
+
+
+def give(folder, monkeypatch, given, replayed=None):
+    """The variables of a program that a script started with these, and what is kept of them."""
+    folder.mkdir()
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(set_variables, "_set", dict.fromkeys(given, "00000000"))
+    answers = Answers(str(folder), replayed and str(replayed), lambda source: True)
+    Environment().replay(answers)
+    answers.flush()
+    return {name: os.environ[name] for name in given}
+
+
+def test_a_replay_gives_the_numbers_that_a_script_set_and_nothing_that_must_be_true_now(
+    tmp_path, monkeypatch
+):
+    then = {"SEED": "11", "MASTER_PORT": "1", "NAME": "run-a", "OMP_NUM_THREADS": "1"}
+    now = {"SEED": "12", "MASTER_PORT": "2", "NAME": "run-b", "OMP_NUM_THREADS": "2"}
+    assert give(tmp_path / "a", monkeypatch, then) == then
+    assert give(tmp_path / "b", monkeypatch, now, tmp_path / "a") == {**now, "SEED": "11"}
+    kept = [(answer.name, answer.value) for answer in read_all_answers(tmp_path / "a")]
+    assert kept == [("SEED", "11")]
+    assert "given" in {answer.what for answer in read_all_answers(tmp_path / "b")}
+
+
+def test_what_a_program_of_python_passes_on_is_not_given(tmp_path, monkeypatch):
+    give(tmp_path / "a", monkeypatch, {"SEED": "11"})
+    start(tmp_path / "c", ["--port", "1"])
+    monkeypatch.setattr(lineage, "find_parent_path", lambda number: ())
+    assert give(tmp_path / "b", monkeypatch, {"SEED": "12"}, tmp_path / "a") == {"SEED": "12"}
+    assert start(tmp_path / "d", ["--port", "2"], tmp_path / "c") == ["--port", "2"]

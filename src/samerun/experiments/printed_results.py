@@ -40,6 +40,9 @@ _UNIT = re.compile(
 _MEASURE = re.compile(r"(?<![\w.])\d[\d.,:]*(?:[mun]?s|sec|min|h|[kKMGT]i?B|fps|it)(?:/\w+)?\b")
 _WORD = re.compile(r"[a-z][\w@/.-]*")
 _PART = re.compile(r"[a-z]+\d?")
+# A bar is shown as time allows: how far it was, and with it the loss that it shows, is another one each time.
+_WHOLE = re.compile(r"(?<!\d)100%\|")
+_LEFT = re.compile(r"(?:\d+:)?\d+:\d\d<(?:\?|[\d:]+)")  # how long it took and will take, in a bar of tqdm
 _PROGRESS = re.compile(r"\d+%\|| \d[\d.]*(?:it/s|s/it)|\beta\b", re.IGNORECASE)
 _WORDS_OF_RUNS = "run name id session experiment host hostname user device version path file dir"
 _ABOUT_RUN = frozenset(_WORDS_OF_RUNS.split())
@@ -226,12 +229,16 @@ class _Judge:
             left = by_words.get(_leave_out_values(line))
             if not left:
                 alone.append(line)
+            elif _PROGRESS.search(line):
+                if _WHOLE.search(line) and all(self._has_another_result(line, each) for each in left):
+                    return Printed(line, left[0])
             elif self._has_another_result(line, other := left.pop(0)):
                 return Printed(line, other)
         return self._compare_texts(alone, [line for left in by_words.values() for line in left])
 
     def _has_another_result(self, one: str, other: str) -> bool:
         whole = one
+        one, other = _LEFT.sub("", one), _LEFT.sub("", other)
         if CLOCK.search(one):
             one, other = CLOCK.sub("", one), CLOCK.sub("", other)
         pairs = zip(_NUMBER.finditer(one), _NUMBER.finditer(other), strict=False)

@@ -7,14 +7,19 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from samerun import lineage, set_variables
+from samerun.answers import Answers
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.provenance import select_environment
 from samerun.sources.evidence import rows, settings_diff
-from samerun.sources.source import Kind, Source
+from samerun.sources.source import Kind, Source, Undo
+
+_NUMBER = re.compile(r"[-+]?\d{1,20}(\.\d{1,20})?")
+_NOW = re.compile(r"PORT|PID|ADDR|HOST|JOB|(^|_)FD", re.IGNORECASE)
 
 
 class Environment(Source):
-    """The variables of the allow-list, and the names of those that a script sets: no other value is kept."""
+    """The variables of the allow-list, and those that a script sets to numbers; no other value is kept."""
 
     id = "environment"
     gives = re.compile(r"os\.(getenv|environ.*)|os\._Environ.*")
@@ -23,15 +28,33 @@ class Environment(Source):
     kind = Kind.PROVENANCE
     controllable = False
 
+    def replay(self, answers: Answers) -> Undo | None:
+        """Keep the numbers that a script of the command set; in a replay, give those of the recorded run.
+
+        As of arguments: not what a program of Python under samerun passes on. Nor a port, a process or an
+        address, which must be one that is there now.
+        """
+        if lineage.find_parent_path(os.getppid()) is not None:
+            return None
+        others = _list_variables_of_others()
+        for name in set_variables.get_set():
+            now = os.environ.get(name, "")
+            if name in others or _NOW.search(name) or not _NUMBER.fullmatch(now):
+                continue
+            had = answers.recall(self.id, name)
+            value = had if isinstance(had, str) else now
+            if value != now:
+                os.environ[name] = value
+            answers.keep(self.id, name, value, given=value != now)
+        return None
+
     def describe(self) -> Mapping[str, Any]:
         """Those that are set."""
         return select_environment(os.environ)
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """One that was set otherwise; the variables of other sources are left to them."""
-        from samerun.sources.catalogue import find_sources
-
-        elsewhere = {name for source in find_sources().values() for name in source.variables}
+        elsewhere = _list_variables_of_others()
         a, b = (
             side.settings.get(self.id) or side.manifest.get("environment") or {}
             for side in (difference.a, difference.b)
@@ -80,3 +103,10 @@ class Environment(Source):
             strength = Strength.FAIR if rows.find_first_differing(difference, "seed") else Strength.PLAUSIBLE
             return Evidence(self.id, strength, text, place if script is None else script.site)
         return None
+
+
+def _list_variables_of_others() -> set[str]:
+    """Those that other sources take care of."""
+    from samerun.sources.catalogue import find_sources
+
+    return {name for source in find_sources().values() for name in source.variables}

@@ -19,6 +19,7 @@ from samerun.launching.workspace import Workspace
 from samerun.runs.plan import Plan, Replay
 from samerun.runs.store import Run, Store
 from samerun.sources.arguments import Arguments
+from samerun.sources.environment import Environment
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def rerun(request: RerunRequest, runner: Runner | None = None) -> RerunResult:
     """
     without = request.without
     if list(request.command) != list(request.run.manifest.command):  # its own arguments hold
-        without = (*without, Arguments.id)
+        without = (*without, Arguments.id, Environment.id)
     replayed = Replay(str(request.run.path.resolve()), request.only, without)
     before = read_plan(request.run)
     plan = Plan(
