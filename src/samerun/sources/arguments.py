@@ -13,6 +13,7 @@ from samerun.sources.evidence import rows
 from samerun.sources.source import Kind, Source, Undo
 
 _NAME = "sys.argv"
+_DIGITS = 3
 
 
 class Arguments(Source):
@@ -90,9 +91,13 @@ def _can_be_given(then: str, word: str) -> bool:
 
 
 def _find_given(difference: Difference, given: set[str]) -> tuple[Row | None, str | None]:
-    """The first seed that differs and is one of the words that only run A was given, and its line."""
+    """The first seed that differs and is one of the words that only run A was given, and its line.
+
+    Of one with few digits that may be chance.
+    """
     seeds = rows.list_differing(difference, "seed")
-    seed = next((row for row in seeds if _write(row) in given), None)
+    words = {word for word in given if len(word) >= _DIGITS}
+    seed = next((row for row in seeds if _write(row) in words), None)
     return seed, None if seed is None else seed.call_site
 
 

@@ -122,7 +122,9 @@ def _has_several(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 def _selects(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether a line of the user's asks which of several connections is ready; asyncio always does."""
-    return callsite.is_called_directly() and len(wrapping.SELF.of(args, kwargs).get_map()) > 1
+    selector = wrapping.SELF.of(args, kwargs, None)
+    known = isinstance(selector, sys.modules["selectors"].BaseSelector)
+    return known and callsite.is_called_directly() and len(selector.get_map() or ()) > 1
 
 
 def _takes_from_any(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
