@@ -151,3 +151,21 @@ def test_one_bit_of_what_a_pool_trains_counts(build: Builder, what: str) -> None
     assert not trained_alike(one, of_processes(build, other, changed))
     assert not trained_alike(one, of_processes(build, other, other))
     assert not trained_alike(one, of_processes(build, other))
+
+
+def test_files_of_a_pool_are_known_by_their_names_but_for_the_number_of_a_process(build: Builder) -> None:
+    def save(name: str, content: str) -> list[Record]:
+        made = training()
+        made.insert(find(made, "saved", 1), record(1, "optimizer", "saved", name, digest=d(content)))
+        return made
+
+    one = of_processes(build, save("0-21509.pt", "a"), save("1-21510.pt", "b"))
+    assert trained_alike(one, of_processes(build, save("1-31509.pt", "b"), save("0-31510.pt", "a")))
+    assert not trained_alike(one, of_processes(build, save("0-31509.pt", "b"), save("1-31510.pt", "a")))
+
+
+def test_a_pool_of_which_no_model_input_was_recorded_proves_nothing(build: Builder) -> None:
+    other = training()
+    flip(other[find(other, "loss", 1)])
+    seen = [[row for row in rows if row["what"] != "input"] for rows in (training(), other)]
+    assert not trained_alike(of_processes(build, *seen), of_processes(build, *reversed(seen)))

@@ -86,8 +86,13 @@ def test_of_a_progress_bar_the_end_counts_and_not_what_it_was_when_it_was_shown(
     tmp_path: Path, last: str, differ: bool
 ) -> None:
     one = BAR.format(5, 5, "1.61", 1) + BAR.format(10, 10, "0.61", 2) + BAR.format(10, 10, "0.51", 2)
-    other = BAR.format(6, 6, "1.58", 2) + BAR.format(10, 10, last, 3)
+    other = BAR.format(6, 6, "1.58", 2) + 2 * BAR.format(10, 10, last, 3)
     assert (find_differing_results(printed(tmp_path, other, one)) is not None) == differ
+
+
+@pytest.mark.parametrize("line", ["step 10 loss {} eta 0:01", "loss {} 3.2it/s", "37%|##| 37/100 loss={}"])
+def test_a_result_beside_a_time_that_is_left_counts(tmp_path: Path, line: str) -> None:
+    assert find_differing_results(printed(tmp_path, line.format("0.51"), line.format("0.52"))) is not None
 
 
 def test_the_third_run_counts_and_a_lost_output_does_not(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _MADE = frozenset(["loss", "gradients", "parameters", "buffers", "optimizer", "saved"])
 _COLUMNS = ("phase", "what", "name")
 _EVALUATION = frozenset(["evaluation"])
+_PROCESS = re.compile(r"\d{4,}")
 _OF_A_POOL = re.compile(r"(Fork|Spawn|ForkServer)(Process|PoolWorker)-\d+")  # as multiprocessing names them
 
 
@@ -138,8 +139,9 @@ def _is_of_a_pool(trace: Trace) -> bool:
 
 def _pools_trained_alike(a: RecordedRun, b: RecordedRun) -> bool:
     pools = [[trace for trace in run.compared if _is_of_a_pool(trace)] for run in (a, b)]
-    if any(find_reach(trace, None, False).why != "ended" for pool in pools for trace in pool):
-        return False
+    for trace in (trace for pool in pools for trace in pool):
+        if find_reach(trace, None, False).why != "ended" or not trace.is_one_of("what", {"input"}).any():
+            return False
     ranks = {trace.rank for pool in pools for trace in pool}
     return all(_made_the_same(*([t for t in pool if t.rank == rank] for pool in pools)) for rank in ranks)
 
@@ -160,8 +162,8 @@ def _made_the_same(a: Sequence[Trace], b: Sequence[Trace]) -> bool:
 
 
 def _get_plain_name(row: Row) -> str:
-    """Of a file none: it may be named by its process."""
-    return "" if row.what == "saved" else (row.name or "").partition("#")[0]
+    """Of a file without the number of a process in it; small numbers stay, and so do names that have none."""
+    return _PROCESS.sub("", row.name or "") if row.what == "saved" else (row.name or "").partition("#")[0]
 
 
 def _are_read(paired: TracePair, positions: Ints) -> bool:

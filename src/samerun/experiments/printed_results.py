@@ -40,8 +40,7 @@ _UNIT = re.compile(
 _MEASURE = re.compile(r"(?<![\w.])\d[\d.,:]*(?:[mun]?s|sec|min|h|[kKMGT]i?B|fps|it)(?:/\w+)?\b")
 _WORD = re.compile(r"[a-z][\w@/.-]*")
 _PART = re.compile(r"[a-z]+\d?")
-# A bar is shown as time allows: how far it was, and with it the loss that it shows, is another one each time.
-_WHOLE = re.compile(r"(?<!\d)100%\|")
+_BAR = re.compile(r"\d+%\|")
 _LEFT = re.compile(r"(?:\d+:)?\d+:\d\d<(?:\?|[\d:]+)")  # how long it took and will take, in a bar of tqdm
 _PROGRESS = re.compile(r"\d+%\|| \d[\d.]*(?:it/s|s/it)|\beta\b", re.IGNORECASE)
 _WORDS_OF_RUNS = "run name id session experiment host hostname user device version path file dir"
@@ -142,7 +141,14 @@ def _read_text(run: Run) -> str | None:
         text = untrusted.read_end(run.path / "output.txt", _MOST_BYTES).decode("utf-8", "replace")
     except OSError:
         return None
-    return text.replace("\r", "\n")
+    return "\n".join(map(_leave_out_overwritten, text.split("\n")))
+
+
+def _leave_out_overwritten(line: str) -> str:
+    """A line with the last state of its progress bar alone: as time allows it is written over before."""
+    parts = [part for part in line.split("\r") if part.strip()]
+    overwritten = [at for at, part in enumerate(parts) if _BAR.search(part)][:-1]
+    return "\n".join(part for at, part in enumerate(parts) if at not in overwritten)
 
 
 def _leave_out_ignored(line: str, ignored: IgnoredNames, left_out: dict[LeftOut, None]) -> str:
@@ -229,9 +235,6 @@ class _Judge:
             left = by_words.get(_leave_out_values(line))
             if not left:
                 alone.append(line)
-            elif _PROGRESS.search(line):
-                if _WHOLE.search(line) and all(self._has_another_result(line, each) for each in left):
-                    return Printed(line, left[0])
             elif self._has_another_result(line, other := left.pop(0)):
                 return Printed(line, other)
         return self._compare_texts(alone, [line for left in by_words.values() for line in left])
