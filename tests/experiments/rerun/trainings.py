@@ -16,8 +16,9 @@ from samerun.runs.store import Run, Store
 
 STEP = """
     loss = (model(x) * scale).pow(2).mean()
+    optimizer.zero_grad()
     loss.backward()
-    for p in model.parameters(): p.data, p.grad = p.data - 1e-3 * p.grad, None
+    optimizer.step()
 """
 # Nothing is seeded, and everything matters: initial weights, dropout, orders, workers, clock, uuids, sets.
 ALL = f"""\
@@ -38,6 +39,7 @@ def main():
     scale += uuid.uuid4().int % 89 / 100 + int.from_bytes(os.urandom(4), "big") % 83 / 100
     scale += np.random.default_rng().random() + random.Random().random()
     model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Dropout(0.3), torch.nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     for epoch in range(2):
         for x in DataLoader(Data(), 8, shuffle=True, num_workers=2):
             x = x.float()
