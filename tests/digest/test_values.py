@@ -315,3 +315,14 @@ def test_images_by_mode_size_and_content(monkeypatch):
     ]
     assert len({digest_value(image) for image in images}) == len(images)
     assert digest_value(Image()) == digest_value(Image())
+
+
+def test_a_path_in_a_copy_of_the_folder_has_the_digest_of_the_original(monkeypatch):
+    monkeypatch.setattr(module, "_copied_root", b"")
+    one, other = "/tmp/copy-1/home/me/a.png", "/tmp/copy-1/home/me/b.png"
+    assert digest_value(one) != digest_value("/home/me/a.png")
+    module.digest_as_in_original("/tmp/copy-1/")
+    for kind in (str, pathlib.Path, lambda path: [{"file": path}]):
+        assert digest_value(kind(one)) == digest_value(kind("/home/me/a.png"))
+        assert digest_value(kind(one)) != digest_value(kind(other))
+    assert digest_value("/tmp/copy-2/home") != digest_value("/home")

@@ -28,6 +28,9 @@ _Handler = Callable[[Any, _Memo, int], bytes]
 _MAX_HANDLERS = 4096  # types made in a loop must not grow this without end
 _handlers: dict[type, _Handler] = {}
 
+# What stands for `/` in a copy of the user's folder (`digest_as_in_original`); empty: this is no copy.
+_copied_root = b""
+
 # Types whose str() shows the value and nothing else.
 _SHOWN = frozenset(
     {
@@ -77,6 +80,15 @@ def digest_value(obj: object) -> bytes:
         ) from error
 
 
+def digest_as_in_original(root: str) -> None:
+    """From now on texts and paths in a copy have the original's digests; `root` stands for `/` there.
+
+    A batch that names its files would differ between a run in a copy of the folder and one in the folder.
+    """
+    global _copied_root
+    _copied_root = root.rstrip("/").encode("utf-8", "surrogateescape")
+
+
 def name_type(cls: type) -> str:
     """The qualified name of a type, such as "torch.nn.parameter.Parameter"."""
     return f"{cls.__module__}.{cls.__qualname__}"
@@ -116,7 +128,7 @@ def _make_handler(cls: type) -> _Handler:
         names = [field.name for field in dataclasses.fields(cls)]
         return _handle_container(name, lambda obj: [x for n in names for x in (n, getattr(obj, n, None))])
     if name in _SHOWN:
-        return _handle_leaf(name, lambda obj: str(obj).encode("utf-8", "surrogatepass"))
+        return _handle_leaf(name, lambda obj: _get_text_bytes(str(obj)))
     for base, handle in _BY_BASE.items():
         if issubclass(cls, base):
             return handle(name)
@@ -183,6 +195,11 @@ def _get_image_bytes(image: Any) -> bytes:
     return _frame_parts(image.mode, str(image.size), image.tobytes(), palette)
 
 
+def _get_text_bytes(text: str) -> bytes:
+    raw = str.encode(text, "utf-8", "surrogatepass")
+    return raw.replace(_copied_root, b"") if _copied_root else raw
+
+
 def _get_int_bytes(obj: int) -> bytes:
     return int.to_bytes(obj, int.bit_length(obj) // 8 + 1, "little", signed=True)
 
@@ -201,7 +218,7 @@ _BY_BASE: dict[type, Callable[[str], _Handler]] = {
     int: lambda name: _handle_leaf(name, _get_int_bytes),
     float: lambda name: _handle_leaf(name, lambda obj: struct.pack("<d", obj)),
     complex: lambda name: _handle_leaf(name, lambda obj: struct.pack("<dd", obj.real, obj.imag)),
-    str: lambda name: _handle_leaf(name, lambda obj: str.encode(obj, "utf-8", "surrogatepass")),
+    str: lambda name: _handle_leaf(name, _get_text_bytes),
     bytes: lambda name: _handle_leaf(name, lambda obj: obj),
     bytearray: lambda name: _handle_leaf(name, lambda obj: obj),
     memoryview: lambda name: _handle_leaf(name, _view_bytes),

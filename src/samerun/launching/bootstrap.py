@@ -81,9 +81,11 @@ class _Process:
 
     def begin(self) -> None:
         if self._plan.root is not None:
+            from samerun.digest.values import digest_as_in_original
             from samerun.recording.sealed_copy import seal
 
             self._sealed = seal(self._plan.root, self._plan.run)
+            digest_as_in_original(self._plan.root)
         if self._plan.tier != "none":
             self._try("the record of evidence", self._open_journal, broken=True)
             self._try("the variables that were set", set_variables.remember)

@@ -33,10 +33,9 @@ def look_past(
     if not sources or proof.recorded is None:
         return None
     held = replace(proof, held=(*proof.held, *sources))
-    if findings.then is not None and is_not_after(findings.then, first):
-        if not _is_needless(held, first):
-            return None
-        return replace(closer, explained=Explained(findings.then)), held
+    then = findings.then
+    if then is not None and is_not_after(then, first) and _is_needless(held, first):
+        return replace(closer, explained=Explained(then)), held
     return _look_at_training(held, first, pair)
 
 

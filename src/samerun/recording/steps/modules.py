@@ -20,7 +20,7 @@ from torch import nn
 from samerun.interruption import is_the_scripts
 from samerun.recording import dynamo_skip
 from samerun.recording.by_identity import ByIdentity
-from samerun.recording.recorder import Recorder
+from samerun.recording.recorder import SEVERAL, Recorder
 from samerun.recording.trace.pending_record import PendingRecord
 from samerun.recording.trace.tensor_digests import describe_shape, walk_tensors
 from samerun.wrapping import dress, hide_frames, replace
@@ -46,6 +46,8 @@ class Modules:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.roots: ByIdentity[nn.Module, str] = ByIdentity()
+        # Whether only threads beside the training call it, to evaluate a copy, say: when they do is chance.
+        self._beside: ByIdentity[nn.Module, bool] = ByIdentity()
         self._paths: ByIdentity[nn.Module, str] = ByIdentity()
         self._buffered: ByIdentity[nn.Module, set[str]] = ByIdentity()  # names of those in `_buffers`
         self._buffers: list[tuple[weakref.ref[nn.Module], str, str]] = []
@@ -78,10 +80,12 @@ class Modules:
         return names
 
     def parameters(self) -> list[tuple[str, torch.Tensor]]:
-        """The parameters of every root module seen that are trained, by name, each once."""
+        """The parameters of every root module of the training that are trained, by name, each once."""
         names = self.parameter_names()
         found: dict[int, tuple[str, torch.Tensor]] = {}
         for root in self.roots:
+            if self._beside[root]:
+                continue
             for _, parameter in _list_named(root, "named_parameters"):
                 if parameter.requires_grad:
                     found.setdefault(id(parameter), (names[id(parameter)], parameter))
@@ -160,7 +164,7 @@ class Modules:
 
     # --- calls -------------------------------------------------------------------------------------
 
-    def _meet(self, root: nn.Module) -> None:
+    def _meet(self, root: nn.Module, beside: bool) -> None:
         """A root module called for the first time: learn its names, write its parameters as they are."""
         kind = type(root).__name__
         taken = set(self.roots.values())
@@ -169,18 +173,13 @@ class Modules:
             if kind not in taken
             else next(k for n in range(1, 10**6) if (k := f"{kind}#{n}") not in taken)
         )
+        self._beside[root] = beside  # first: the training's thread may go through the roots just now
         self.roots[root] = label
         for name, module in _list_named(root, "named_modules"):
             if module not in self._paths:
                 self._paths[module] = f"{label}.{name}" if name else label
-            known = self._buffered.get(module)
-            if known is None:
-                known = self._buffered[module] = set()
-            for key in _get_buffers(module).keys():  # noqa: SIM118  # a scripted module's are no dict
-                if key not in known:
-                    known.add(key)
-                    path = f"{label}.{name}.{key}" if name else f"{label}.{key}"
-                    self._buffers.append((weakref.ref(module), key, path))
+        if not beside:
+            self._list_buffers(root)
         cursor = self.recorder.cursor
         phase, cursor.phase = cursor.phase, "setup"
         try:
@@ -193,11 +192,27 @@ class Modules:
         finally:
             cursor.phase = phase
 
+    def _list_buffers(self, root: nn.Module) -> None:
+        label = self.roots[root]
+        for name, module in _list_named(root, "named_modules"):
+            known = self._buffered.get(module)
+            if known is None:
+                known = self._buffered[module] = set()
+            for key in _get_buffers(module).keys():  # noqa: SIM118  # a scripted module's are no dict
+                if key not in known:
+                    known.add(key)
+                    path = f"{label}.{name}.{key}" if name else f"{label}.{key}"
+                    self._buffers.append((weakref.ref(module), key, path))
+
     def enter(self, root: nn.Module, arguments: tuple[Any, ...]) -> None:
         """A root module is called."""
         recorder, cursor = self.recorder, self.recorder.cursor
+        beside = recorder.trainer not in (None, SEVERAL, threading.get_ident())
         if root not in self.roots:
-            self._meet(root)
+            self._meet(root, beside)
+        elif not beside and self._beside[root]:  # the training calls what was met beside it
+            self._beside[root] = False
+            self._list_buffers(root)
         recorder.begin()
         self.running.phase = cursor.phase
         if cursor.phase == "forward":
