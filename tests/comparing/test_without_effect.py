@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from samerun.comparing.pairing import RecordedRun, read
-from samerun.comparing.without_effect import trained_alike
+from samerun.comparing.without_effect import shares_tasks, trained_alike
 from samerun.runs.schema import TRAINING
 
 from .build import Builder, Record, d, find, flip, group, record, training, write
@@ -125,8 +125,10 @@ def test_the_numbers_of_names_follow_the_threads(build: Builder) -> None:
     assert alike(build, one, other)
 
 
-def of_processes(build: Builder, *trainings: list[Record], name: str = "ForkProcess") -> RecordedRun:
-    run = build()
+def of_processes(
+    build: Builder, *trainings: list[Record], name: str = "ForkProcess", parent: list[Record] | None = None
+) -> RecordedRun:
+    run = build() if parent is None else build(parent)
     for number, rows in enumerate(trainings, start=1):
         role = f"{name}-{number}"
         write(run.path, f"rank0.{role}", rows, {"rank": 0, "role": role, "pair": f"0|{role}||0"}, True)
@@ -151,6 +153,26 @@ def test_one_bit_of_what_a_pool_trains_counts(build: Builder, what: str) -> None
     assert not trained_alike(one, of_processes(build, other, changed))
     assert not trained_alike(one, of_processes(build, other, other))
     assert not trained_alike(one, of_processes(build, other))
+
+
+def test_what_started_a_pool_need_not_train_and_what_it_saves_counts(build: Builder) -> None:
+    def parent(content: str) -> list[Record]:
+        rows = [row for row in training(0) if row["what"] != "input"]
+        return [*rows[:-1], record(0, "setup", "saved", "soup.pt", digest=d(content)), rows[-1]]
+
+    other = training()
+    flip(other[find(other, "loss", 1)])
+    one = of_processes(build, training(), other, parent=parent("all"))
+    assert trained_alike(one, of_processes(build, other, training(), parent=parent("all")))
+    assert not trained_alike(one, of_processes(build, other, training(), parent=parent("others")))
+    assert not trained_alike(one, of_processes(build, other, training()))
+
+
+def test_a_process_shares_tasks_with_others_of_its_pool_that_train(build: Builder) -> None:
+    run = of_processes(build, training(), training(), training(0), parent=training())
+    assert shares_tasks(run, "rank0.ForkProcess-1")
+    assert not any(shares_tasks(run, process) for process in ("rank0", "rank0.ForkProcess-3", "gone"))
+    assert not shares_tasks(of_processes(build, training()), "rank0.ForkProcess-1")
 
 
 def test_files_of_a_pool_are_known_by_their_names_but_for_the_number_of_a_process(build: Builder) -> None:

@@ -55,6 +55,13 @@ def train_in_pool(recorded: RecordedRun) -> bool:
     return any(_is_of_a_pool(trace) and _count_updates(trace) for trace in recorded.compared)
 
 
+def shares_tasks(recorded: RecordedRun, process: str) -> bool:
+    """Whether this process is one of several of a pool that train: what is its task is chance."""
+    pool = [trace for trace in recorded.compared if _is_of_a_pool(trace) and _count_updates(trace)]
+    ranks = [trace.rank for trace in pool if trace.stem == process]
+    return any(trace.rank in ranks and trace.stem != process for trace in pool)
+
+
 def describe_order_of_processes() -> str:
     """What to report of such runs, where each training is equal."""
     return (
@@ -110,7 +117,8 @@ def _process_trained_alike(paired: TracePair) -> bool:
         return False
     ends = [[row.name for row in trace.rows(trace.is_one_of("what", {"end"}))] for trace in traces]
     inputs = [bool(trace.is_one_of("what", {"input"}).any()) for trace in traces]
-    if ends[0] != ends[1] or not all(inputs):
+    trains = any(map(_count_updates, traces))  # the one that starts a pool, say, does not
+    if ends[0] != ends[1] or (trains and not all(inputs)):
         return False
     if all(map(_trains_in_threads, traces)):
         return _made_the_same(*([trace] for trace in traces))

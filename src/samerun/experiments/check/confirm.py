@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from samerun.comparing.compare_runs import compare_all
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.comparing.pairing import read
+from samerun.comparing.without_effect import shares_tasks
 from samerun.controls import is_contradicted
 from samerun.experiments.replayed import Recorded
 from samerun.experiments.trials import Trials
@@ -90,8 +91,10 @@ def confirm_found(explained: Explained, found: Sequence[Evidence], proof: Proof)
 
 
 def _prepare(explained: Explained, proof: Proof) -> tuple[_Trial, bool]:
-    """How to try sources, and whether to the end: so where runs race."""
-    to_the_end = is_race((explained.difference, *proof.partings), explained.evidence)
+    """How to try sources, and whether to the end: so where runs race, or processes of a pool share tasks."""
+    difference, runs = explained.difference, proof.trials.recorded.values()
+    to_the_end = is_race((difference, *proof.partings), explained.evidence)
+    to_the_end = to_the_end or any(shares_tasks(read(run), difference.process) for run in runs)
     if to_the_end:
         whole = replace(proof.plan, stop_after=None)
         recorded = proof.recorded and replace(proof.recorded, plan=whole)
