@@ -3,6 +3,8 @@
 Covers `input_data.py` and `resume_state.py`.
 """
 
+import pytest
+
 from samerun.sources.input_data import InputData
 from samerun.sources.resume_state import ResumeState
 from samerun.sources.torch_cpu import TorchCpu
@@ -70,6 +72,21 @@ def test_a_checkpoint_that_both_found_and_the_first_run_replaced():
     a = side(opened("last.pt"), written("last.pt"))
     assert resume.recognise(batch(a=a, b=side(opened("last.pt", TWO)))).strength == 1.0
     assert resume.recognise(batch(a=a, b=side(opened("last.pt")))) is None
+
+
+@pytest.mark.parametrize(
+    ("read_by_a", "named"),
+    [
+        ([opened("cache", ONE)], "state"),  # A made it, and read it as B did
+        ([opened("cache", TWO)], "cache"),
+        ([], "cache"),  # what A had of it was not seen
+        ([opened("cache", ONE), opened("state", TWO)], "cache"),  # there is no other
+    ],
+)
+def test_a_cache_that_the_first_run_read_as_the_second_comes_after_what_only_that_read(read_by_a, named):
+    a = side(written("cache"), written("state"), *read_by_a)
+    found = resume.recognise(batch(a=a, b=side(opened("cache", ONE), opened("state", TWO))))
+    assert f"read {named}," in found.text
 
 
 def test_a_file_that_says_how_many_values_are_drawn():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from samerun.runs.difference import Difference, Evidence, Row, Side, Strength
 from samerun.sources.evidence import rows
 from samerun.sources.evidence.rows import is_in_helper
@@ -27,13 +29,10 @@ class ResumeState(Source):
         if origin is not None and origin.inputs_equal and not origin.draws_other_size:
             return _recognise_counted(difference) if origin.draws else None
         a, b = _list_found(difference.a), _list_found(difference.b)
-        left = {row.detail for row in difference.a.rows("written") if not is_in_helper(row)}
-        for path, row in b.items():
-            same = path in a and (a[path].digest, a[path].value) == (row.digest, row.value)
-            if path in left and not same:
-                return Evidence(
-                    self.id, Strength.SEEN, f"run B read {path}, which run A had written", row.call_site
-                )
+        path = _find_left(difference, a, b)
+        if path is not None:
+            text = f"run B read {path}, which run A had written"
+            return Evidence(self.id, Strength.SEEN, text, b[path].call_site)
         counted = _recognise_counted(difference)
         if counted is not None:
             return counted
@@ -45,6 +44,21 @@ class ResumeState(Source):
                 strength = Strength.STRONG if a.keys() <= b.keys() else Strength.LAST_RESORT
                 return Evidence(self.id, strength, f"run B read {path}, and run A did not", row.call_site)
         return None
+
+
+def _find_left(difference: Difference, a: Mapping[str, Row], b: Mapping[str, Row]) -> str | None:
+    """The first file that run A left for B, but one that A itself read as B found it, if there is another.
+
+    Such a cache gave both runs the same, though A drew, perhaps, what it needed to make it.
+    """
+    written = {row.detail for row in difference.a.rows("written") if not is_in_helper(row)}
+    read = {(row.detail, row.digest, row.value) for row in difference.a.rows("opened") if row.digest}
+    left = [
+        path
+        for path, row in b.items()
+        if path in written and (path not in a or (a[path].digest, a[path].value) != (row.digest, row.value))
+    ]
+    return min(left, key=lambda path: (path, b[path].digest, b[path].value) in read, default=None)
 
 
 def _recognise_counted(difference: Difference) -> Evidence | None:
