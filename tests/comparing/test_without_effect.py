@@ -173,6 +173,8 @@ def test_a_process_shares_tasks_with_others_of_its_pool_that_train(build: Builde
     assert shares_tasks(run, "rank0.ForkProcess-1")
     assert not any(shares_tasks(run, process) for process in ("rank0", "rank0.ForkProcess-3", "gone"))
     assert not shares_tasks(of_processes(build, training()), "rank0.ForkProcess-1")
+    assert shares_tasks(read(build(in_threads())), "rank0")
+    assert not shares_tasks(read(build(training())), "rank0")
 
 
 def test_files_of_a_pool_are_known_by_their_names_but_for_the_number_of_a_process(build: Builder) -> None:

@@ -56,7 +56,9 @@ def train_in_pool(recorded: RecordedRun) -> bool:
 
 
 def shares_tasks(recorded: RecordedRun, process: str) -> bool:
-    """Whether this process is one of several of a pool that train: what is its task is chance."""
+    """Whether several threads of this process train, or processes of its pool: their order is chance."""
+    if any(trace.stem == process and _trains_in_threads(trace) for trace in recorded.compared):
+        return True
     pool = [trace for trace in recorded.compared if _is_of_a_pool(trace) and _count_updates(trace)]
     ranks = [trace.rank for trace in pool if trace.stem == process]
     return any(trace.rank in ranks and trace.stem != process for trace in pool)

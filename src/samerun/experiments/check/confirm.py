@@ -91,7 +91,7 @@ def confirm_found(explained: Explained, found: Sequence[Evidence], proof: Proof)
 
 
 def _prepare(explained: Explained, proof: Proof) -> tuple[_Trial, bool]:
-    """How to try sources, and whether to the end: so where runs race, or processes of a pool share tasks."""
+    """How to try sources, and whether to the end: so where runs race, or threads or processes share tasks."""
     difference, runs = explained.difference, proof.trials.recorded.values()
     to_the_end = is_race((difference, *proof.partings), explained.evidence)
     to_the_end = to_the_end or any(shares_tasks(read(run), difference.process) for run in runs)
