@@ -124,6 +124,21 @@ def test_a_generator_of_the_scripts_own(build: Builder) -> None:
     assert "torch-cpu" in found.drawn
 
 
+def test_a_generator_of_its_own_in_equal_states_says_nothing_of_the_shared_one(build: Builder) -> None:
+    """The shared one differs, since nobody has seeded it yet, and is not drawn from."""
+
+    def rows(text: str, own: str) -> list[Record]:
+        these = [row for row in training() if row["what"] != "rng"]
+        at = find(these, "loss", 1)
+        these.insert(at, record(1, "forward", "rng", "torch-cpu:generator", digest=d(own)))
+        these.insert(0, record(0, "setup", "rng", "torch-cpu", digest=d(text)))
+        flip(these[find(these, "loss", 1)]) if text == "b" else None
+        return these
+
+    assert difference(build, rows("a", "own"), rows("b", "own")).drawn == frozenset()
+    assert difference(build, rows("a", "own"), rows("b", "other")).drawn == {"torch-cpu"}
+
+
 def test_a_state_written_only_after_the_setup(build: Builder) -> None:
     changed = training()
     flip(changed[find(changed, "parameters", 0, "setup")])

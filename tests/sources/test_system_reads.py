@@ -320,6 +320,24 @@ def test_a_read_before_data_that_nothing_explains_is_a_slight_hint(tmp_path):
     assert system.recognise(program.difference(read, **made_there)) is None
 
 
+def test_what_a_database_drew_comes_before_a_value_that_was_read_later(tmp_path):
+    program = Program(tmp_path, "rows = db.execute(query)\nload = answer.read()\n")
+    drew = row("system", "sqlite3.Connection.execute", call_site=program.at("execute"))
+    read = differing("system", "http.client.HTTPResponse.read", program.at("read"))
+    found = system.recognise(program.difference(drew, read, phase="data", what="batch"))
+    assert (found.strength, found.call_site) == (0.4, program.at("execute"))
+
+
+def test_a_clock_that_was_read_before_data_is_tried_where_nothing_else_is(tmp_path):
+    program = Program(tmp_path, "began = time.perf_counter()\nmeter.add(began)\n")
+    read = row("clock", "time.perf_counter", call_site=program.at("perf_counter"))
+    found = Clock().recognise(program.difference(read, phase="data", what="batch"))
+    assert (found.strength, found.call_site) == (0.1, program.at("perf_counter"))
+    rng = dict(rng_first={"python-random": 0}, drawn=frozenset({"python-random"}))
+    assert Clock().recognise(program.difference(read, phase="data", what="batch", **rng)) is None
+    assert Clock().recognise(program.difference(read, phase="backward", what="gradients")) is None
+
+
 def test_a_script_outside_of_the_working_directory(tmp_path):
     program = Program(tmp_path, SEEDED.format(number="os.cpu_count()", seed="number", scale="number"))
     site = str(tmp_path / program.at("number = "))

@@ -108,6 +108,7 @@ def find_generators(
     a = _States.of(paired.a, divergence.at_a(), step)
     b = _States.of(paired.b, divergence.at_b(), step)
     first: dict[str, int] = {}
+    equal: set[str] = set()  # generators of the script's own: their use says nothing of the shared one
     for name in sorted(a.by_step.keys() & b.by_step.keys()):
         one, other = a.by_step[name], b.by_step[name]
         now_a: list[_State] = []
@@ -118,9 +119,12 @@ def find_generators(
                 source = name.split(OWN)[0]
                 first[source] = min(at, first.get(source, at))
                 break
+        else:
+            equal.update([name] if OWN in name else [])
     # A generator that the script seeds with another seed each time has fed whatever comes after.
     otherwise = {name for name in a.seeded.keys() & b.seeded.keys() if a.seeded[name] != b.seeded[name]}
-    return first, frozenset(name.split(OWN)[0] for name in a.drawn | b.drawn | otherwise)
+    drawn = (a.drawn | b.drawn) - equal
+    return first, frozenset(name.split(OWN)[0] for name in drawn | otherwise)
 
 
 @dataclass(frozen=True)

@@ -160,7 +160,8 @@ class Clock(World):
             or min(earlier, default=difference.step) < difference.step
         ):
             found = super().recognise(difference)
-            return found or self._interrupted(difference, timers) or self._measured(difference)
+            found = found or self._interrupted(difference, timers) or self._measured(difference)
+            return found or self._read_before(difference)
         last = timers[-1]
         text = f"{last.name} at {last.call_site} sets a time limit, and the runs took different branches"
         advice = "end the training after a number of steps instead of a time"
@@ -182,6 +183,15 @@ class Clock(World):
         )
         advice = "keep times out of what the training does: choose by a number that is the same each time"
         return Evidence(self.id, Strength.PLAUSIBLE, text, reads[-1].call_site, advice)
+
+    def _read_before(self, difference: Difference) -> Evidence | None:
+        """It was read before data differed: how long steps take may choose the batches, say."""
+        reads = self.reads(difference)
+        if not reads or not rows.is_of_data(difference) or self._is_explained(difference):
+            return None
+        last = reads[-1]
+        text = f"{last.name} was read at {last.call_site or 'an unknown line'} before the data differed"
+        return Evidence(self.id, Strength.REMOTE, text, last.call_site)
 
     @staticmethod
     def _is_explained(difference: Difference) -> bool:

@@ -18,7 +18,15 @@ from samerun.sources.base.system_value import World
 from samerun.sources.evidence import rows
 from samerun.sources.patching import attribute
 from samerun.sources.patching.replayed_calls import name_call
-from samerun.sources.patching.system_calls import CALLS, MODULES, NOTHING, UNKNOWN, Call, pack
+from samerun.sources.patching.system_calls import (
+    CALLS,
+    DRAWS_OF_ITS_OWN,
+    MODULES,
+    NOTHING,
+    UNKNOWN,
+    Call,
+    pack,
+)
 from samerun.sources.source import Journal, Undo
 from samerun.wrapping import Around
 
@@ -90,7 +98,7 @@ class SystemReads(World):
         return None
 
     def _read_before(self, difference: Difference) -> Evidence | None:
-        """The last value read before data differs that nothing explains."""
+        """The last value read before data differs that nothing explains; what a database drew, if it did."""
         origin, seed = difference.origin, rows.find_first_differing(difference, "seed")
         enters = origin is not None and not origin.inputs_equal  # no operation of torch made what differs
         if not (enters or rows.is_of_data(difference)):
@@ -99,6 +107,10 @@ class SystemReads(World):
         kernel = origin is not None and origin.inputs_equal and not origin.draws
         if not reads or seed or kernel or rows.has_rng_difference(difference):
             return None
+        drawn = [row for row in reads if (row.name or "").startswith(DRAWS_OF_ITS_OWN)]
+        if drawn:
+            text = f"{drawn[-1].name} drew random numbers at {drawn[-1].call_site} before the data differed"
+            return Evidence(self.id, Strength.PLAUSIBLE, text, drawn[-1].call_site)
         last = reads[-1]
         text = f"{last.name} was read at {last.call_site or 'an unknown line'} before the data differed"
         return Evidence(self.id, Strength.SLIGHT, text, last.call_site)

@@ -123,6 +123,18 @@ def test_a_source_that_does_not_mend_it_is_ruled_out(tmp_path: Path) -> None:
     assert [cause.source for cause in result.suspects] == ["python-random"]
 
 
+def test_what_came_earlier_once_is_proved_by_runs_that_agree_to_the_end(tmp_path: Path) -> None:
+    """How long a step took chose the batches: the closer look at an earlier step, which is rare, saw nothing."""
+    script = Script(steps=8, from_step={"python-random": 5}, sooner={4: 3})
+    script.bystanders = ("python-random",)
+    result = checked(script, tmp_path)
+    assert where(result)[0] == 2
+    assert confirmed(result) == ["python-random"]
+    assert any("and not so in further runs" in note for note in result.notes)
+    trials = [call for call in script.calls if call["control"] is not None]
+    assert trials and all(call["stop_after"] is None for call in trials)
+
+
 def test_a_rare_difference_is_still_a_difference_and_nothing_is_confirmed_by_luck(tmp_path: Path) -> None:
     script = Script(flips=frozenset({(2, 1, "gradients")}))
     result = checked(script, tmp_path)

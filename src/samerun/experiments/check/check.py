@@ -246,7 +246,7 @@ def _confirm(
         recorded = Recorded(trials.recorded[closer.pair[0]], plan)
         beyond = find_beyond(trials, closer)
         other = None if second is None else Recorded(second, plan)
-        proof = Proof(trials, plan, partings, recorded, beyond=beyond, second=other)
+        proof = Proof(trials, plan, partings, recorded, rare=closer.rare, beyond=beyond, second=other)
     findings = explain_and_confirm(closer.explained, proof)
     passed: list[str] = []  # what differs before that and reaches nothing
     while proof is not None and (past := look_past(closer, findings, proof, first.difference, pair)):

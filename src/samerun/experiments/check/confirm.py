@@ -36,6 +36,7 @@ class Proof:
     partings: tuple[Difference, ...] = ()  # the first differences of other runs of the same command
     recorded: Recorded | None = None  # the first of the runs that parted; None: it cannot be replayed
     held: tuple[str, ...] = ()  # differ, and have no effect: each further run is held in these as well
+    rare: bool = False  # most runs part later: a trial is the whole run
     setup: bool = True  # whether runs that differ in operations of the setup differ
     # Two runs alone have differed, so any trial of what is rare, or of what the first run left behind, would
     # agree: what points to the reason is tried and no more, by giving it what the first run had. Where that
@@ -94,7 +95,7 @@ def _prepare(explained: Explained, proof: Proof) -> tuple[_Trial, bool]:
     """How to try sources, and whether to the end: so where runs race, or threads or processes share tasks."""
     difference, runs = explained.difference, proof.trials.recorded.values()
     to_the_end = is_race((difference, *proof.partings), explained.evidence)
-    to_the_end = to_the_end or any(shares_tasks(read(run), difference.process) for run in runs)
+    to_the_end = to_the_end or proof.rare or any(shares_tasks(read(run), difference.process) for run in runs)
     if to_the_end:
         whole = replace(proof.plan, stop_after=None)
         recorded = proof.recorded and replace(proof.recorded, plan=whole)

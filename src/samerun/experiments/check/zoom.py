@@ -32,6 +32,7 @@ class Zoom:
     window: tuple[int, int] | None  # the steps that the further runs hold at tier ops
     stop_after: int | None
     note: str | None = None
+    rare: bool = False  # most runs diverge later: further ones prove something where they agree to the end
 
     @property
     def difference(self) -> Difference:
@@ -55,9 +56,14 @@ def look_closer(
     """
     first = latest = explained.difference
     note: str | None = None
+    before: tuple[tuple[int, int], int | None] | None = None
     for _ in range(_MOVES):
         recorded = choose_window(latest), stop_after(latest)
         found, parted = _part(trials, latest, control, at)
+        if (found is None or parted is None) and before is not None:
+            # Earlier than most runs part: those recorded before, at a later step, did all the same.
+            note = f"recorded again they diverged at step {latest.step} already, and not so in further runs"
+            return Zoom(explained, pair, True, before[0], before[1], note, rare=True)
         if found is None or parted is None:
             rare = (
                 f"the difference at step {latest.step} did not come back in {_MOST_RUNS} further runs: "
@@ -67,6 +73,7 @@ def look_closer(
         latest, pair, explained = found, parted, Explained(_keep_helpers(found, first))
         if found.step >= recorded[0][0] or is_enough(explained):
             break
+        before = recorded
     else:
         note = "every new pair of runs diverged earlier than the last"
     if latest.step != first.step and note is None:

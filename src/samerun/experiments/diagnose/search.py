@@ -119,7 +119,7 @@ class Search:
         evidence, notes = closer.explained.evidence, closer.explained.notes
         if best_only:
             evidence = evidence[:1]
-        to_the_end = is_race((*self._partings, closer.difference), evidence)
+        to_the_end = closer.rare or is_race((*self._partings, closer.difference), evidence)
         attempts = Candidates(self._settled, closer, evidence, certain=certain, to_the_end=to_the_end)
         findings = attempts.patched() or confirm(
             closer.difference,

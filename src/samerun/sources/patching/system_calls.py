@@ -124,6 +124,7 @@ def _or_nothing(take: Callable[[Any, Any], Any]) -> Callable[[tuple[Any, ...], A
 
 
 _PORT = "an address or a port must be one that is there now"
+DRAWS_OF_ITS_OWN = "sqlite3."  # of which only statements that draw are noted
 _DRAWN = "what a database draws is its own"
 
 
