@@ -35,7 +35,7 @@ class Followed(NamedTuple):
 def explain_origins(origins: Sequence[Node], folder: str) -> Followed:
     """The sources that give what these statements call for; a note where none of the catalogue does."""
     evidence: list[Evidence] = []
-    notes: list[str] = []
+    notes: dict[str, str] = {}  # by the line: it may have given several values
     plain = bool(origins)
     for node in origins[:_MOST]:
         found = _explain(node, folder)
@@ -43,8 +43,8 @@ def explain_origins(origins: Sequence[Node], folder: str) -> Followed:
         plain = plain and len(found) == 1 and bool(_list_called(node.place))
         if not found:
             said = f"{_describe(node)}, at {node.place.site}"
-            notes.append(f"{said}; no source of the catalogue is known to give it")
-    return Followed(tuple(evidence), tuple(notes), plain)
+            notes.setdefault(node.place.site, f"{said}; no source of the catalogue is known to give it")
+    return Followed(tuple(evidence), tuple(notes.values()), plain)
 
 
 def _explain(node: Node, folder: str) -> list[Evidence]:
