@@ -276,6 +276,15 @@ def test_threads_are_not_blamed_when_something_else_explains_it():
     assert threads.recognise(batch(a=a, b=b)) is None
 
 
+def test_threads_that_read_equal_files_in_another_order_may_be_the_reason():
+    one, other, changed = (
+        row("opened", detail=path, digest=d) for path, d in (("a", ONE), ("b", TWO), ("a", TWO))
+    )
+    found = threads.recognise(batch(a=alive(4.0, one, other), b=alive(4.0, other)))
+    assert found.strength == 0.5
+    assert threads.recognise(batch(a=alive(4.0, one, other), b=alive(4.0, other, changed))) is None
+
+
 def _hold(count, start):
     """So many processes at once, and their ends."""
     context = multiprocessing.get_context("fork")

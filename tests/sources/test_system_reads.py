@@ -328,14 +328,15 @@ def test_what_a_database_drew_comes_before_a_value_that_was_read_later(tmp_path)
     assert (found.strength, found.call_site) == (0.4, program.at("execute"))
 
 
-def test_a_clock_that_was_read_before_data_is_tried_where_nothing_else_is(tmp_path):
+def test_a_clock_that_was_read_before_other_samples_is_tried_where_nothing_else_is(tmp_path):
     program = Program(tmp_path, "began = time.perf_counter()\nmeter.add(began)\n")
     read = row("clock", "time.perf_counter", call_site=program.at("perf_counter"))
-    found = Clock().recognise(program.difference(read, phase="data", what="batch"))
+    at = dict(phase="data", what="batch", indices_equal=False)
+    found = Clock().recognise(program.difference(read, **at))
     assert (found.strength, found.call_site) == (0.1, program.at("perf_counter"))
     rng = dict(rng_first={"python-random": 0}, drawn=frozenset({"python-random"}))
-    assert Clock().recognise(program.difference(read, phase="data", what="batch", **rng)) is None
-    assert Clock().recognise(program.difference(read, phase="backward", what="gradients")) is None
+    assert Clock().recognise(program.difference(read, **at, **rng)) is None
+    assert Clock().recognise(program.difference(read, phase="data", what="batch")) is None
 
 
 def test_a_script_outside_of_the_working_directory(tmp_path):

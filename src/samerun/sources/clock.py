@@ -185,12 +185,13 @@ class Clock(World):
         return Evidence(self.id, Strength.PLAUSIBLE, text, reads[-1].call_site, advice)
 
     def _read_before(self, difference: Difference) -> Evidence | None:
-        """It was read before data differed: how long steps take may choose the batches, say."""
+        """It was read before other samples were chosen, by how long steps take, say; nothing else explains it."""
         reads = self.reads(difference)
-        if not reads or not rows.is_of_data(difference) or self._is_explained(difference):
+        if not reads or difference.indices_equal is not False or self._is_explained(difference):
             return None
         last = reads[-1]
-        text = f"{last.name} was read at {last.call_site or 'an unknown line'} before the data differed"
+        at = last.call_site or "an unknown line"
+        text = f"{last.name} was read at {at} before other samples were chosen"
         return Evidence(self.id, Strength.REMOTE, text, last.call_site)
 
     @staticmethod

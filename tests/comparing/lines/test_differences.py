@@ -88,6 +88,24 @@ def test_a_generator_that_nobody_seeded_is_where_that_begins(tmp_path: Path) -> 
     assert (node.place.line, node.unseeded) == (3, ("python-random",))
 
 
+def test_a_function_that_seeds_before_it_draws_begins_no_difference(tmp_path: Path) -> None:
+    """Its generator differs before the call, since nobody had seeded it, and no longer after it."""
+    nodes = compare(
+        tmp_path,
+        """\
+        import os, random
+        def pretrain():
+            random.seed(5)
+            return random.random()
+        start = pretrain()
+        name = os.environ["UNEQUAL"]
+        loss = int(name) * start + random.random()
+        """,
+    )
+    assert list_origins(nodes, 7) == [6]
+    assert 5 not in [node.place.line for node in nodes]
+
+
 def test_a_value_that_came_through_a_pipe_leads_into_the_other_process(tmp_path: Path) -> None:
     nodes = compare(
         tmp_path,

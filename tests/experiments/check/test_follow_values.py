@@ -123,6 +123,17 @@ def test_a_run_that_goes_on_as_run_a_proves_the_line(
     assert [cause.confirmed for cause in follow(folder, [a, b, a], Findings()).causes] == [False]
 
 
+def test_what_was_read_of_files_that_are_equal_is_not_their_doing(
+    runs: tuple[Path, list[Run]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, (a, b) = runs
+    evidence = Evidence("input-data", Strength.STRONG, "", "train.py:6")
+    monkeypatch.setattr(module, "explain_origins", lambda *_: Followed((evidence,), ()))
+    assert not follow(folder, [a, b, b], Findings()).causes
+    monkeypatch.setattr(module, "has_changed_file", lambda _: True)
+    assert [cause.source for cause in follow(folder, [a, b, b], Findings()).causes] == ["input-data"]
+
+
 def test_beside_a_race_as_many_runs_must_agree_as_for_any_cause(
     runs: tuple[Path, list[Run]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -157,7 +157,8 @@ class _Walk:
         after += now
         known = {item.values for item in read}
         made = [item for item in after if item.values not in known]
-        if not read and not made and not left:
+        seeded_within = len(before) == len(read)  # and all that it leaves is equal
+        if not made and not left and seeded_within:
             return None
         comes_from: list[tuple[Differing | None, Node]] = [(None, node) for node in left]
         comes_from += self._find_makers((*read, *made))

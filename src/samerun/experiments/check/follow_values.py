@@ -24,6 +24,8 @@ from samerun.launching.workspace import Workspace
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control, Given, Plan
 from samerun.runs.store import Run
+from samerun.sources.evidence.rows import has_changed_file
+from samerun.sources.input_data import InputData
 
 _MOST_RUNS = 3  # chance can make the first two agree
 
@@ -62,6 +64,8 @@ def follow_values(
     if confirmed:
         return replace(findings, causes=_add_lines(findings.causes, evidence))
     ruled_out = {cause.source for cause in findings.ruled_out}
+    if not has_changed_file(closer.difference):
+        ruled_out.add(InputData.id)  # other bytes of equal files: something chose another file, or place
     found = [item for item in evidence if item.source not in ruled_out]
     if was_seen:
         return replace(findings, causes=_put_seen_first(findings.causes, found), notes=findings.notes + notes)
