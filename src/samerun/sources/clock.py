@@ -185,7 +185,7 @@ class Clock(World):
         return Evidence(self.id, Strength.PLAUSIBLE, text, reads[-1].call_site, advice)
 
     def _read_before(self, difference: Difference) -> Evidence | None:
-        """It was read before other samples were chosen, by how long steps take, say; nothing else explains it."""
+        """It was read before other samples were chosen, by how long a step takes, say."""
         reads = self.reads(difference)
         if not reads or difference.indices_equal is not False or self._is_explained(difference):
             return None

@@ -124,7 +124,7 @@ def test_a_source_that_does_not_mend_it_is_ruled_out(tmp_path: Path) -> None:
 
 
 def test_what_came_earlier_once_is_proved_by_runs_that_agree_to_the_end(tmp_path: Path) -> None:
-    """How long a step took chose the batches: at an earlier step, which is rare, the closer look saw nothing."""
+    """How long a step took chose the batches, say: the closer look at the earlier step saw nothing."""
     script = Script(steps=8, from_step={"python-random": 5}, sooner={4: 3})
     script.bystanders = ("python-random",)
     result = checked(script, tmp_path)
