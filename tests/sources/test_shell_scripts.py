@@ -106,6 +106,38 @@ def test_the_line_is_shown(tmp_path):
     assert read_source("notes.txt:1", str(tmp_path)) is None
 
 
+PARTS = 'sort -R "$1" > "$2/all.tmp"\nhead -5 "$2/all.tmp" | sort > "$2/fit.txt"\n'
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "line"),
+    [
+        ("shuf data/all.txt > data/fit.txt\npython train.py\n", "", "run.sh:1"),
+        ("shuf -o data/fit.txt data/all.txt\n", "", "run.sh:1"),
+        ("N=$RANDOM\npython train.py\nhead -$N all.txt >data/fit.txt\n", "", "run.sh:1"),
+        (
+            "python train.py\n",
+            "subprocess.run(['sh', 'tools/parts.sh', 'all.txt', 'data'])\n",
+            "tools/parts.sh:1",
+        ),
+        ("sort all.txt > data/fit.txt\nshuf all.txt > other.txt\n", "", None),
+        ("shuf all.txt > fit.txt.bak\ncp data/fit.txt kept.txt\n", "", None),
+    ],
+)
+def test_a_file_that_a_script_makes_anew_is_the_doing_of_its_line(tmp_path, script, code, line):
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "parts.sh").write_text(PARTS)
+    (tmp_path / "run.sh").write_text(script)
+    program = Program(tmp_path, code + "open('data/fit.txt')\n", argv=("bash", "run.sh"))
+    read = differing("opened", "open", program.at("open"), detail="data/fit.txt")
+    found = program.difference(read, phase="data", what="batch")
+    best = explain(found)[0][0]
+    source = "input-data" if line is None else "system-reads"
+    assert (best.source, best.call_site) == (source, line or program.at("open"))
+    refused = program.refused(source, read, site=best.call_site, phase="data", what="batch")
+    assert (line or "keep the data fixed") in refused
+
+
 SEEDED = """
 import argparse, os
 import torch

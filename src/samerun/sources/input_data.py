@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from samerun.runs.difference import Difference, Evidence, Row, Side, Strength
 from samerun.sources.evidence import rows
 from samerun.sources.source import Kind, Source
+
+if TYPE_CHECKING:
+    from samerun.sources.edits.shell_scripts import Given
+
+_SCRIPT = re.compile(r"[\"']([\w./-]+\.(?:ba|z)?sh)[\"']")  # as the code names one that it starts
 
 
 class InputData(Source):
@@ -29,7 +35,7 @@ class InputData(Source):
         if origin is not None and origin.inputs_equal:
             return None
         found = find_changed_file(difference)
-        if found is not None:
+        if found is not None and find_script(difference, found) is None:
             text = f"{found.detail} had other content in the other run"
             return Evidence(self.id, Strength.SEEN, text, found.call_site)
         for a, b in rows.match_pairs(difference, "listing"):
@@ -49,6 +55,16 @@ def find_changed_file(difference: Difference) -> Row | None:
         if other is not None and path not in made and (row.digest, row.value) != (other.digest, other.value):
             return row
     return None
+
+
+def find_script(difference: Difference, changed: Row) -> Given | None:
+    """The line of a shell script that writes this file, another one in each run; None: nobody is known to."""
+    from samerun.sources.edits.shell_scripts import find_file
+
+    code = rows.read_code(difference.a)
+    files = () if code is None else code.files
+    started = dict.fromkeys(name for file in files for name in _SCRIPT.findall(file.text))
+    return find_file(difference, changed.detail or "", tuple(started))
 
 
 def _list_first_opened(side: Side) -> dict[str, Row]:

@@ -16,6 +16,7 @@ from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.schema import STEADY
 from samerun.sources.base.system_value import World
 from samerun.sources.evidence import rows
+from samerun.sources.input_data import find_changed_file, find_script
 from samerun.sources.patching import attribute
 from samerun.sources.patching.replayed_calls import name_call
 from samerun.sources.patching.system_calls import (
@@ -71,7 +72,20 @@ class SystemReads(World):
         found = super().recognise(difference)
         if found is not None and found.strength >= Strength.SEEN:
             return found
+        if (made := self._written_by_script(difference)) is not None:
+            return made
         return self._named_at_random(difference) or found or self._read_before(difference)
+
+    def _written_by_script(self, difference: Difference) -> Evidence | None:
+        """A file that differs is written by a shell script, which makes it anew in each run."""
+        origin = difference.origin
+        changed = None if origin is not None and origin.inputs_equal else find_changed_file(difference)
+        given = None if changed is None else find_script(difference, changed)
+        if changed is None or given is None:
+            return None
+        text = f"{changed.detail}, which {changed.call_site} reads, is made of {given.read} at {given.site}"
+        advice = "let the script write the same file each time: from a fixed seed, or in a fixed order"
+        return Evidence(self.id, Strength.SEEN, text, given.site, advice, beyond_control=True)
 
     def _used(self, difference: Difference, reads: Sequence[Row]) -> Evidence | None:
         """What goes into what differs; a temporary folder's name goes into paths, and seldom further."""

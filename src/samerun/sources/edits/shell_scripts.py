@@ -21,6 +21,7 @@ _READS = re.compile(
 _PIECE = r"\"(?:\\.|[^\"\\])*\"|'[^']*'|`[^`]*`|\$\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|[^\s;&|\"'`()]"
 _VALUE = rf"(?:{_PIECE})+"
 _NAMES = re.compile(r"\$[{(]?([A-Za-z_]\w*)")
+_FILES = re.compile(r"[\w./-]*\w\.\w+")
 _JOINED = "\v"  # a continued line: white space, and counted as the end of a line still
 _ENDS = re.compile(r"[\n\v]")
 _COMMENT = re.compile(r"(?m)(?:^|(?<=\s))#.*$")
@@ -70,6 +71,27 @@ def find_variable(difference: Difference, name: str) -> Given | None:
     return _find_variable(_read_scripts(difference), name, _DEEPEST)
 
 
+def find_file(difference: Difference, path: str, started: Sequence[str] = ()) -> Given | None:
+    """The same of what a script writes into a file; `started`: scripts that the code itself may start."""
+    return _find_written(_read_scripts(difference, started), PurePath(path).name, _DEEPEST)
+
+
+def _find_written(scripts: Sequence[_Script], name: str, depth: int) -> Given | None:
+    """The read in a line that writes a file of this name, or the files that the line reads."""
+    for script in scripts:
+        for match in re.finditer(rf"(?m)^.*(?<![\w.-]){re.escape(name)}(?![\w.-]).*$", script.text):
+            line = match[0]
+            if not re.search(rf"(>|\s-o\s?|\s--output[= ])\s*[^\s;&|<>]*{re.escape(name)}", line):
+                continue
+            if (found := _find_read(scripts, script, match.span(), depth)) is not None:
+                return found
+            others = {PurePath(other).name for other in _FILES.findall(line)} - {name}
+            for other in sorted(others) if depth else ():
+                if (found := _find_written(scripts, other, depth - 1)) is not None:
+                    return found
+    return None
+
+
 def _list_options(a: Sequence[str], b: Sequence[str], value: str | None) -> list[str]:
     """The options that were given another value, the one that was given `value` first; none by position."""
     found: list[tuple[bool, str]] = []
@@ -83,13 +105,13 @@ def _list_options(a: Sequence[str], b: Sequence[str], value: str | None) -> list
     return [option for _, option in sorted(found, key=lambda item: item[0])]
 
 
-def _read_scripts(difference: Difference) -> list[_Script]:
-    """The scripts that the command starts, and those that they name."""
+def _read_scripts(difference: Difference, more: Sequence[str] = ()) -> list[_Script]:
+    """The scripts that the command starts, `more`, and those that they name."""
     manifest = difference.a.manifest
     command, folder = [str(word) for word in manifest.get("command") or ()], str(manifest.get("cwd") or "")
     if command and PurePath(command[0]).name in ("make", "gmake"):
         command = ["Makefile", "makefile", "GNUmakefile"]
-    waiting, found = command[:_MOST_WORDS], list[_Script]()
+    waiting, found = [*command[:_MOST_WORDS], *more], list[_Script]()
     while waiting and folder and len(found) < _MOST_SCRIPTS:
         path = PurePath(waiting.pop(0)).as_posix()
         text = _read_script(Path(folder, path)) if path not in {script.path for script in found} else None
