@@ -160,6 +160,13 @@ class ThreadScheduling(Source):
         return edits
 
 
+def _is_explained(difference: Difference) -> bool:
+    """Whether a generator, a seed, a folder or a file differs: the order of files may be the threads' doing."""
+    if rows.has_rng_difference(difference) or rows.has_changed_file(difference):
+        return True
+    return any(rows.find_first_differing(difference, what) for what in ("seed", "listing"))
+
+
 def _find_sharing(difference: Difference) -> Row | None:
     """Where a process was started that is given weights which another one writes; they differ as they come.
 
