@@ -122,13 +122,7 @@ class ThreadScheduling(Source):
         taken = {row.detail: row for row in reversed(difference.a.rows("threads"))}
         found = taken.get(_NOT_READY) or taken.get(_SEVERAL) or found
         most = 0.0 if found is None else found.value or 0.0
-        if found is None or most <= 1 or rows.has_rng_difference(difference):
-            return None
-        if any(rows.find_first_differing(difference, what) for what in ("seed", "listing")):
-            return None
-        if rows.has_changed_file(
-            difference
-        ):  # that they were read in another order may be the threads' doing
+        if found is None or most <= 1 or _is_explained(difference):
             return None
         alive = f"{most:.0f} Python threads were alive"
         if (found.name or "").endswith(_TAKEN):
@@ -161,7 +155,7 @@ class ThreadScheduling(Source):
 
 
 def _is_explained(difference: Difference) -> bool:
-    """Whether a generator, a seed, a folder or a file differs: the order of files may be the threads' doing."""
+    """Whether a seed, a generator or a file differs; the order of files may be the threads' doing."""
     if rows.has_rng_difference(difference) or rows.has_changed_file(difference):
         return True
     return any(rows.find_first_differing(difference, what) for what in ("seed", "listing"))
