@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from comparing.build import Builder, Record, d, find, flip, record, training
+from comparing.build import Builder, Record, d, find, flip, record, training, write
 
 from samerun.comparing.compare_runs import compare_whole
 from samerun.comparing.comparison import Comparison
@@ -60,6 +60,21 @@ def test_it_counts_where_one_bit_of_the_training_differs(tmp_path: Path, what: s
 def test_it_counts_in_runs_that_were_stopped(tmp_path: Path) -> None:
     runs = [made(tmp_path, preview(text), outcome="stopped") for text in ("one", "two")]
     assert weighed(*runs).verdict == "differs"
+
+
+def test_a_process_of_a_pool_may_end_earlier_where_another_does_its_tasks(tmp_path: Path) -> None:
+    def pooled(*trainings: list[Record]) -> Run:
+        run = made(tmp_path, [row for row in training(0) if row["what"] != "input"])
+        for number, rows in enumerate(trainings, start=1):
+            role = f"SpawnProcess-{number}"
+            write(run.path, f"rank0.{role}", rows, {"rank": 0, "role": role, "pair": f"0|{role}||0"}, True)
+        return run
+
+    one = pooled(training(6), training(3))
+    found = weighed(one, pooled(training(3), training(6)))
+    assert found.verdict == "same" and "which of them gets a task" in found.notes[0]
+    less = weighed(one, pooled(training(3), training(5)))
+    assert less.difference is not None and less.difference.kind == "ended"
 
 
 def test_equal_runs_with_another_result_differ_and_with_other_times_do_not(tmp_path: Path) -> None:
