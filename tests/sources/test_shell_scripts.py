@@ -122,6 +122,7 @@ PARTS = 'sort -R "$1" > "$2/all.tmp"\nhead -5 "$2/all.tmp" | sort > "$2/fit.txt"
         ),
         ("sort all.txt > data/fit.txt\nshuf all.txt > other.txt\n", "", None),
         ("shuf all.txt > fit.txt.bak\ncp data/fit.txt kept.txt\n", "", None),
+        ("shuf data/fit.txt > kept.txt\nshuf all.txt > unfit.txt\n", "", None),
     ],
 )
 def test_a_file_that_a_script_makes_anew_is_the_doing_of_its_line(tmp_path, script, code, line):

@@ -80,9 +80,8 @@ def _weigh(a: Run, b: Run, comparison: Comparison) -> Comparison:
 
 def _leave_out_without_effect(a: Run, b: Run, comparison: Comparison, first: Difference) -> Comparison:
     recorded = read(a)
-    shorter = first.kind == "ended" and not train_in_pool(
-        recorded
-    )  # one process of a pool does what another did
+    # One process of a pool does what another did, and ends later.
+    shorter = first.kind == "ended" and not train_in_pool(recorded)
     if shorter or find_unread((a, b)) is not None or not trained_alike(recorded, read(b)):
         return comparison
     if find_result_difference(a, b) is not None:

@@ -78,11 +78,10 @@ def find_file(difference: Difference, path: str, started: Sequence[str] = ()) ->
 
 def _find_written(scripts: Sequence[_Script], name: str, depth: int) -> Given | None:
     """The read in a line that writes a file of this name, or the files that the line reads."""
+    into = rf"(>|\s-o\s?|\s--output[= ])\s*([^\s;&|<>]*[^\w.\s;&|<>-])?{re.escape(name)}(?![\w.-])"
     for script in scripts:
-        for match in re.finditer(rf"(?m)^.*(?<![\w.-]){re.escape(name)}(?![\w.-]).*$", script.text):
+        for match in re.finditer(rf"(?m)^.*{into}.*$", script.text):
             line = match[0]
-            if not re.search(rf"(>|\s-o\s?|\s--output[= ])\s*[^\s;&|<>]*{re.escape(name)}", line):
-                continue
             if (found := _find_read(scripts, script, match.span(), depth)) is not None:
                 return found
             others = {PurePath(other).name for other in _FILES.findall(line)} - {name}
