@@ -66,6 +66,36 @@ def test_when_a_thread_saves_and_evaluates_is_no_difference(trainer, output, whe
     assert phases == {"setup", "optimizer"}
 
 
+ONE_AFTER_THE_OTHER = """
+import threading
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+
+def train(steps):
+    net = nn.Sequential(nn.Linear(4, 2), nn.BatchNorm1d(2))
+    opt = torch.optim.SGD(net.parameters(), 0.1)
+    for _ in range(steps):
+        opt.zero_grad()
+        net(torch.randn(8, 4)).square().mean().backward()
+        opt.step()
+    return net
+
+first = train(1)  # stays alive
+thread = threading.Thread(target=train, args=(1,))
+thread.start()
+thread.join()
+"""
+
+
+def test_a_model_that_another_thread_trains_later_counts_from_its_first_step(trainer, output):
+    trainer.script(ONE_AFTER_THE_OTHER)
+    run = trainer.record("train.py")
+    *_, last = [row for row in trainer.rows(run, "names") if row.name == "buffers:buffers"]
+    assert "Sequential#1.1.running_mean" in last.detail, output(run)
+
+
 CLIENTS = """
 import sys, threading
 import torch

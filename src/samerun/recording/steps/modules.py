@@ -46,7 +46,7 @@ class Modules:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.roots: ByIdentity[nn.Module, str] = ByIdentity()
-        # Whether only threads beside the training call it, to evaluate a copy, say: when they do is chance.
+        # Whether only threads beside the training call it, to evaluate a copy: when they do is chance.
         self._beside: ByIdentity[nn.Module, bool] = ByIdentity()
         self._paths: ByIdentity[nn.Module, str] = ByIdentity()
         self._buffered: ByIdentity[nn.Module, set[str]] = ByIdentity()  # names of those in `_buffers`
@@ -207,7 +207,8 @@ class Modules:
     def enter(self, root: nn.Module, arguments: tuple[Any, ...]) -> None:
         """A root module is called."""
         recorder, cursor = self.recorder, self.recorder.cursor
-        beside = recorder.trainer not in (None, SEVERAL, threading.get_ident())
+        other = recorder.trainer not in (None, SEVERAL, threading.get_ident())
+        beside = other and not torch.is_grad_enabled()  # else this thread may train as well
         if root not in self.roots:
             self._meet(root, beside)
         elif not beside and self._beside[root]:  # the training calls what was met beside it
