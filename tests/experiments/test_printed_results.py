@@ -32,6 +32,7 @@ def printed(folder: Path, *texts: str) -> list[Run]:
         "test/f1-score .... {}",
         "acc@1 {}",
         "ci {} took 1.25",
+        "mean reward {} m/s",
         "2026-11-24 12:00:01,250 INFO rmse = {}",
     ],
 )
@@ -58,6 +59,14 @@ def test_lines_without_their_epoch_are_paired_in_their_order_however_long_each_t
     [
         "took {} s",
         "elapsed time: {}",
+        "step 800 loss 0.5 return -1.25 SPS {}",
+        "SPS: {}",
+        "loss 0.5 | {} tok/sec",
+        "loss 0.5, {} images/sec",
+        "loss 0.5 norm 1.5 tok/s {}",
+        "loss 0.5 mfu {}%",
+        "acc 0.5 tokens_per_sec={}",
+        "steps/s: {}",
         "mean time per step {}",
         "loss computed in {} ms",
         "score speed {} it/s",

@@ -29,12 +29,18 @@ _NAMES = (
 )
 _OTHER_NAMES = (
     "time runtime took elapsed eta sec secs second seconds min minutes hours duration latency speed "
-    "throughput fps ms date pid port memory mem size id"
+    "throughput fps sps tps qps mfu flops gflops tflops ms date pid port memory mem size id"
 )
 _RESULTS, _OTHERS = frozenset(_NAMES.split()), frozenset(_OTHER_NAMES.split())
 _STATISTICS = frozenset(["mean", "std", "ci", "median", "var", "variance"])  # of times as well
+_THINGS = (  # whose number in a second is a speed; not metres, which a policy may be judged by
+    r"(?:it|iter|step|batch|sample|example|ex|item|seq|sequence|sent|sentence|word|tok|token|im|img|image|frame"
+    r"|clip|req|request|episode|update|graph|node|edge|point|row|record)s?"
+)
 _UNIT = re.compile(
-    r"\s*(?:s|ms|us|ns|sec\w*|min\w*|h|hours?|it/s|s/it|[kKMGT]i?B|bytes|samples/s|fps)\b|\s*/s"
+    r"\s*(?:s|ms|us|ns|sec\w*|min\w*|h|hours?|s/it|[kKMGT]i?B|bytes|[fst]ps|"
+    + _THINGS
+    + r"/s(?:ec\w*)?)\b|\s*/s"
 )
 # A measure with its unit: no number by the pattern above, and none of a result.
 _MEASURE = re.compile(r"(?<![\w.])\d[\d.,:]*(?:[mun]?s|sec|min|h|[kKMGT]i?B|fps|it)(?:/\w+)?\b")
