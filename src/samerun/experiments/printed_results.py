@@ -29,7 +29,7 @@ _NAMES = (
 )
 _OTHER_NAMES = (
     "time runtime took elapsed eta sec secs second seconds min minutes hours duration latency speed "
-    "throughput fps sps tps qps mfu flops gflops tflops ms date pid port memory mem size id"
+    "throughput fps sps tps qps mfu tflops ms date pid port memory mem size id"
 )
 _RESULTS, _OTHERS = frozenset(_NAMES.split()), frozenset(_OTHER_NAMES.split())
 _STATISTICS = frozenset(["mean", "std", "ci", "median", "var", "variance"])  # of times as well
