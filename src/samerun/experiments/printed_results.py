@@ -28,7 +28,7 @@ _NAMES = (
     "reward return correlation likelihood logit prob probability prediction metric"
 )
 _OTHER_NAMES = (
-    "time runtime took elapsed eta sec secs second seconds min minutes hours duration latency speed "
+    "time runtime took elapsed eta sec secs second seconds minutes hours duration latency speed "
     "throughput fps sps tps qps mfu tflops ms date pid port memory mem size id"
 )
 _RESULTS, _OTHERS = frozenset(_NAMES.split()), frozenset(_OTHER_NAMES.split())
@@ -327,15 +327,17 @@ def _is_count(line: str, one: re.Match[str], other: re.Match[str]) -> bool:
 
 
 def _classify(line: str, number: re.Match[str]) -> str:
-    """What the last words before a number, and a unit after it, say it is."""
+    """What a number is: by a unit after it, its own words, or those before another number that it follows."""
     if _UNIT.match(line, number.end()):
         return "other"
-    before = _MEASURE.sub("", line[: number.start()]).lower()
-    words = _WORD.findall(before)[-2:]
-    parts = {part for word in words for part in _PART.findall(word)}
-    if parts & _OTHERS:
-        return "other"
-    return _name_kind(parts)
+    before = _MEASURE.sub("0", line[: number.start()]).lower()
+    own = _classify_words(re.split(_NUMBER, before)[-1])
+    return _classify_words(before) if own == "unknown" else own
+
+
+def _classify_words(text: str) -> str:
+    parts = {part for word in _WORD.findall(text)[-2:] for part in _PART.findall(word)}
+    return "other" if parts & _OTHERS else _name_kind(parts)
 
 
 def _name_kind(parts: set[str]) -> str:
