@@ -64,6 +64,8 @@ def test_options_before_the_command_are_ours() -> None:
         ("check --mode fast -- a", "invalid choice: 'fast'"),
         ("check --timeout nan -- a", "'nan' is not a number of seconds"),
         ("check --jsn f -- a", "unrecognized arguments: --jsn"),
+        ("check --stpes 3 -- a", "--stpes; did you mean --steps?;"),
+        ("help chek", "did you mean 'check'?"),
         ("check -- -n 3 python t.py", "options of samerun go before --"),
         ("-- python t.py", "for example: samerun check -- python t.py"),
         ("chek -- python t.py", "did you mean 'check'?"),
@@ -78,6 +80,14 @@ def test_a_mistake_says_what_it_is_and_what_to_do(line: str, said: str) -> None:
         parse(line.split(), find_verbs())
     assert said in str(error.value)
     assert "samerun" in str(error.value)
+
+
+@pytest.mark.parametrize(("line", "usage"), [("help", "samerun VERB"), ("help diff", "samerun diff")])
+def test_help_is_what_the_option_shows(line: str, usage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse(line.split(), find_verbs())
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: {usage}")
 
 
 def test_an_empty_command_is_refused() -> None:

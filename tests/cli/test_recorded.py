@@ -42,6 +42,8 @@ def test_another_seed_gives_others(recorded: Path) -> None:
     done = called("diff", "last~1", "last", cwd=recorded)
     assert done.returncode == 1
     assert "run A was made with mode strict and seed 1, run B with mode strict and seed 2" in done.stdout
+    assert "make both runs under the same control, such as samerun run --seed 1" in done.stdout
+    assert ".seed(" not in done.stdout and "manual_seed(" not in done.stdout  # no edit of the code mends it
 
 
 def test_a_run_is_the_same_as_itself(recorded: Path) -> None:

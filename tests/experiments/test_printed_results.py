@@ -175,7 +175,13 @@ def test_a_line_of_another_step_is_another_line(tmp_path: Path, word: str) -> No
 
 def test_what_is_left_out_is_said(tmp_path: Path) -> None:
     said = describe_left_out(printed(tmp_path, "took 1.25 s\nloss 1", "took 1.5 s\nloss 1"))
-    assert said is not None and "1 line differs" in said and "'took 1.25 s'" in said
+    assert said is not None and "1 line differs" in said
+    assert said.endswith("such as '1.25' and '1.5' in 'took 1.25 s'")
+
+
+def test_a_line_that_the_other_run_has_not_is_said_whole(tmp_path: Path) -> None:
+    said = describe_left_out(printed(tmp_path, "saved in /tmp/a1\nloss 1", "loss 1"))
+    assert said is not None and said.endswith("such as 'saved in /tmp/a1'")
 
 
 def test_equal_lines_leave_nothing_to_say(tmp_path: Path) -> None:

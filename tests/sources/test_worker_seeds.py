@@ -340,6 +340,13 @@ def test_steps_back_when_the_main_generator_differs():
     assert source.recognise(batch(**given)).strength == 0.7  # nobody drew from it
 
 
+def test_another_generator_of_the_main_process_may_have_made_the_samples():
+    given = dict(indices_equal=True, in_workers=True, rng_first={"python-random": 0})
+    found = source.recognise(batch(drawn=frozenset({"python-random"}), **given))
+    assert found.strength == 0.3
+    assert "python-random of the main process, which differs" in found.text
+
+
 def test_sees_a_worker_that_seeds_itself():
     def seeded(digest, process="rank0.worker0"):
         return side(row("seed", "random.seed", call_site="train.py:3", digest=digest, process=process))

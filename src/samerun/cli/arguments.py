@@ -35,7 +35,19 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise the mistake, with what to do next."""
-        raise UsageError(f"{message}; for example: {self.example} (more: {self.prog} --help)")
+        near = self._find_nearest(message)
+        meant = f"; did you mean {near}?" if near else ""
+        raise UsageError(f"{message}{meant}; for example: {self.example} (more: {self.prog} --help)")
+
+    def _find_nearest(self, message: str) -> str | None:
+        """The option most like the first that is not known, where the mistake is such a one."""
+        from difflib import get_close_matches
+
+        _, _, words = message.partition("unrecognized arguments: ")
+        if not words.startswith("--"):
+            return None
+        known = [name for action in self._actions for name in action.option_strings]
+        return next(iter(get_close_matches(words.split()[0].partition("=")[0], known, n=1)), None)
 
 
 def find_verbs() -> dict[str, Verb]:
@@ -57,6 +69,8 @@ def parse(words: Sequence[str], verbs: dict[str, Verb]) -> tuple[Verb, argparse.
     top = _build_top_parser(verbs)
     if not words:
         raise UsageError(FIRST)
+    if words[0] == "help":  # as git has it
+        words = [*words[1:2], "--help"]
     head = words[0]
     if head.startswith("-") and head != "--":
         top.parse_args(words)  # --help and the like end here; the rest is a mistake

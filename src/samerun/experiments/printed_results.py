@@ -9,6 +9,7 @@ retries.
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import re
 from collections import Counter, deque
 from collections.abc import Collection, Sequence
@@ -102,22 +103,33 @@ def describe_left_out(runs: Sequence[Run]) -> str | None:
     """What of the lines that runs print differs, where none of it is a result; None where all are equal."""
     first, *others = [_read_lines(run) for run in runs]
     found = Counter[str]()
+    example = ""
     for lines in others:
-        if first is not None and lines is not None:
+        if first is not None and lines is not None and first - lines:
             found |= first - lines
+            example = example or _show_difference(next(iter(first - lines)), lines - first)
     if not found:
         return None
-    example = next(iter(found))
-    shown = example if len(example) <= _SHOWN else f"{example[:_SHOWN]}…"
     count = sum(found.values())
     lines_ = "1 line differs" if count == 1 else f"{count} lines differ"
     return (
         f"of what the runs print, {lines_} in what is not taken for a result (times, speeds, sizes, paths, "
-        f"ids, progress, numbers of which it is not known what they are), such as {shown!r}"
+        f"ids, progress, numbers of which it is not known what they are), such as {example}"
     )
 
 
 _SHOWN = 80  # characters of a line
+
+
+def _show_difference(line: str, others: Collection[str]) -> str:
+    """The first word of a line that the line most alike has otherwise; the line where none is alike."""
+    shown = repr(line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…")
+    for other in difflib.get_close_matches(line, others, n=1):
+        ones, twos = line.split(), other.split()
+        pairs = [pair for pair in zip(ones, twos, strict=False) if pair[0] != pair[1]]
+        if len(ones) == len(twos) > 1 and pairs:
+            return f"{pairs[0][0]!r} and {pairs[0][1]!r} in {shown}"
+    return shown
 
 
 def list_ignored_results(run: Run) -> list[LeftOut]:

@@ -61,7 +61,12 @@ class WorkerSeeds(Source):
         if any(id_ in difference.drawn for id_ in before if id_.startswith("torch-")):
             text = "workers take their seeds from the main process's torch generator, which differs"
             return Evidence(self.id, Strength.LAST_RESORT, text, difference.call_site)
-        text = "workers made other batches of the same samples, and the main process's generators agree"
+        text = "workers made other batches of the same samples"
+        other = next((id_ for id_ in before if id_ in difference.drawn), None)
+        if other is not None:  # the dataset may have been made from it
+            text = f"{text}, though {other} of the main process, which differs, may be the reason as well"
+            return Evidence(self.id, Strength.SLIGHT, text, difference.call_site)
+        text = f"{text}, and the main process's generators agree"
         return Evidence(self.id, Strength.STRONG, text, difference.call_site)
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:

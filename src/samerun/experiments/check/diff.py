@@ -14,9 +14,12 @@ from samerun.experiments.check.judge import find_first_parting, judge_recorded
 from samerun.experiments.check.result import CheckResult
 from samerun.experiments.living import list_losses
 from samerun.experiments.what_counts import weigh
+from samerun.explaining.cause import Cause, Findings
 from samerun.explaining.explained import Explained
 from samerun.runs.manifest import Manifest
+from samerun.runs.plan import Control
 from samerun.runs.store import Run, Store
+from samerun.sources.catalogue import find_sources
 
 _NONE = (None, "off")  # modes that control nothing
 
@@ -58,7 +61,10 @@ def _differs(
     difference = comparison.difference
     assert difference is not None
     findings = explain_and_confirm(Explained(difference), None)
-    notes = (*result.notes, _compare_controls(a.manifest, b.manifest), failure, *findings.notes)
+    controls = _compare_controls(a.manifest, b.manifest)
+    if controls is not None:
+        findings = _blame_controls(findings, a.manifest, b.manifest, controls)
+    notes = (*result.notes, controls, failure, *findings.notes)
     return replace(
         result,
         verdict="differs",
@@ -80,6 +86,33 @@ def _compare_controls(a: Manifest, b: Manifest) -> str | None:
     """What is to be said when the runs were not made under the same control."""
     one, other = _describe_control(a), _describe_control(b)
     return None if one == other else f"run A was made with {one}, run B with {other}"
+
+
+def _blame_controls(findings: Findings, a: Manifest, b: Manifest, controls: str) -> Findings:
+    """The reason and the fix of the sources that samerun itself gave other values in these runs.
+
+    Where the best cause is one of them, what was not controlled otherwise is no other explanation.
+    """
+    control_a, control_b = (_read_control(manifest) for manifest in (a, b))
+    seed = next(item.seed for item in (a, b) if item.mode not in _NONE)
+    fix = f"make both runs under the same control, such as samerun run --seed {seed}"
+
+    def is_blamed(cause: Cause) -> bool:
+        source = find_sources()[cause.source]
+        return source.is_controlled_by(control_a) or source.is_controlled_by(control_b)
+
+    def blame(causes: Sequence[Cause]) -> tuple[Cause, ...]:
+        return tuple(replace(item, evidence=controls, advice=fix) if is_blamed(item) else item for item in causes)
+
+    causes = findings.causes
+    if causes and is_blamed(causes[0]):
+        causes = tuple(item for item in causes if is_blamed(item))
+    return replace(findings, causes=blame(causes), suspects=blame(findings.suspects))
+
+
+def _read_control(manifest: Manifest) -> Control | None:
+    control = manifest.plan.get("control")
+    return Control.from_json(control) if control is not None else None
 
 
 def _describe_control(manifest: Manifest) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dis
+import functools
+from collections import defaultdict
 from collections.abc import Callable
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from samerun import callsite
@@ -55,8 +58,21 @@ def zero() -> Undo:
 
 
 def _is_named(frame: FrameType | None, name: str) -> bool:
-    """Whether the code that calls names it: compiled functions of NumPy fill what they ask for."""
-    return frame is not None and name in frame.f_code.co_names
+    """Whether the line that calls names it: compiled functions of NumPy fill what they ask for."""
+    if frame is None or name not in frame.f_code.co_names:
+        return False
+    return name in _list_names(frame.f_code).get(frame.f_lineno, ())
+
+
+@functools.lru_cache(maxsize=256)
+def _list_names(code: CodeType) -> dict[int, set[str]]:
+    """The names that each line of the code loads."""
+    named = defaultdict[int, set[str]](set)
+    lines = {offset: line for start, end, line in code.co_lines() if line for offset in range(start, end)}
+    for instruction in dis.get_instructions(code):
+        if instruction.offset in lines and isinstance(instruction.argval, str):
+            named[lines[instruction.offset]].add(instruction.argval)
+    return named
 
 
 def _wrap_functions(around: Callable[[str], Around]) -> Undo:
