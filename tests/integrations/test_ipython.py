@@ -43,7 +43,7 @@ def test_the_generators_of_a_kernel_are_seeded(shell: Any) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("%samerun", "'nothing' is not known here"),
+        ("%samerun", "%samerun seed 42 "),
         ("%samerun sed 4", "'sed 4' is not known here"),
         ("%samerun seed x", "'x' is not a seed"),
         ("%samerun seed '", "No closing quotation"),

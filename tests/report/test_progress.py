@@ -11,7 +11,7 @@ from samerun.report.progress import Progress, _format_duration
 def played(terminal: bool) -> tuple[str, Progress]:
     file = io.StringIO()
     console = Console(file=file, force_terminal=terminal, width=100, highlight=False, markup=False)
-    with Progress(console) as progress:
+    with Progress(console, now=lambda: 100.0) as progress:
         progress.stage("recording")
         progress.run_started(1, 2, None)
         progress.progress(3, 0.5, 1.0)
@@ -74,6 +74,18 @@ def test_a_first_result_is_printed_once_into_a_pipe_and_stands_above_the_live_li
 def test_a_terminal_sees_the_step_of_how_many() -> None:
     text, _ = played(terminal=True)
     assert "recording: run 2 of 2: step 45 of 90, 6.0 s" in text
+
+
+def test_the_time_goes_on_while_a_run_says_nothing() -> None:
+    now, file = [100.0], io.StringIO()
+    console = Console(file=file, force_terminal=True, width=100, highlight=False, markup=False)
+    with Progress(console, now=lambda: now[0]) as progress:
+        progress.stage("recording")
+        progress.run_started(1, 2, None)
+        now[0] = 112.5
+        assert progress._live is not None
+        progress._live.refresh()
+    assert "recording: run 1 of 2: starting, 12.5 s; Ctrl-C stops" in file.getvalue()
 
 
 def test_durations_are_for_people() -> None:

@@ -68,8 +68,12 @@ class ExperimentVerb(Verb):
 
     def kept(self, request: Any, runs: Mapping[str, str]) -> str:
         """What there is on disk after Ctrl-C; `runs`: id to outcome."""
+        if not runs:
+            return "no run was recorded"
         listed = ", ".join(f"{run} ({outcome})" for run, outcome in runs.items())
-        return f"runs kept in {request.store.runs}: {listed}" if runs else "no run was recorded"
+        whole = [run for run, outcome in runs.items() if outcome == "finished"][:2]
+        known = f"; what the first two say: samerun diff {' '.join(whole)}" if len(whole) > 1 else ""
+        return f"runs kept in {request.store.runs}: {listed}{known}"
 
     def show(self, result: Any, options: argparse.Namespace, console: Console) -> None:
         """Print the result as text."""

@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ def load_ipython_extension(shell: Any) -> None:
             else:
                 _check(list_cells(shell.history_manager.input_hist_raw, cell), shlex.split(line), print)
         except (UsageError, ValueError) as error:
-            print(f"samerun: {error}\n{_USAGE}")
+            print(f"samerun: {error}\n{_USAGE}" if line or cell is not None else _USAGE)
 
     shell.register_magic_function(samerun, "line_cell", "samerun")
 
@@ -61,11 +62,14 @@ def _do(shell: Any, words: Sequence[str]) -> None:
 
         if not words[1].isdecimal():
             raise UsageError(f"{words[1]!r} is not a seed; give an integer such as 42")
-        seed_everything(int(words[1]))
+        with warnings.catch_warnings(record=True) as said:
+            seed_everything(int(words[1]))
+        for warning in said:  # with the file and line of a package it would look like a fault
+            print(f"samerun: {warning.message}")
     elif words[:1] == ["report"]:
         _show_report(words[1:] or ["last"])
     else:
-        raise UsageError(f"{' '.join(words) or 'nothing'!r} is not known here")
+        raise UsageError(f"{' '.join(words)!r} is not known here")
 
 
 def _check(cells: Sequence[str], options: Sequence[str], say: Callable[[str], None]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import sys
+import time
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any
@@ -28,7 +29,10 @@ class Progress(Listener):
     """
 
     def __init__(
-        self, to: Console | None = None, interim: Callable[[Any], Iterable[Line]] | None = None
+        self,
+        to: Console | None = None,
+        interim: Callable[[Any], Iterable[Line]] | None = None,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.runs: dict[str, str] = {}
         self._console = make_console(sys.stderr) if to is None else to
@@ -36,7 +40,10 @@ class Progress(Listener):
         self._live: Live | None = None
         self._above: Sequence[Text] = ()
         self._stage = ""
+        self._now = now  # in seconds
         self._run = ""
+        self._done = ""  # how far it is
+        self._began = 0.0
         self._steps: int | None = None
         self._seconds: list[float] = []  # of each run
         self._ahead = 0  # runs that were announced, and are to come
@@ -45,7 +52,9 @@ class Progress(Listener):
 
     def __enter__(self) -> Progress:
         if self._console.is_terminal:
-            self._live = Live(Text(), console=self._console, transient=True, refresh_per_second=8)
+            self._live = Live(
+                get_renderable=self._draw, console=self._console, transient=True, refresh_per_second=8
+            )
             self._live.start()
         return self
 
@@ -79,13 +88,13 @@ class Progress(Listener):
         self._run = f"{self._stage}: run {number} of {of}"
         self._steps = steps
         self._left = self._ahead or of - number + 1
-        self._update("starting", 0.0)
+        self._done, self._began = "starting", self._now()
 
     def progress(self, step: int, loss: float | None, elapsed: float) -> None:
-        """Refresh the line."""
+        """Keep what the line says."""
         of = f" of {self._steps}" if self._steps else ""
         seen = "" if loss is None else f", loss {loss:.6g}"
-        self._update(f"step {step}{of}{seen}, {_format_duration(elapsed)}", elapsed)
+        self._done, self._began = f"step {step}{of}{seen}", self._now() - elapsed
 
     def run_ended(self, run: str, steps: int, outcome: str, elapsed: float) -> None:
         """Leave a line that says how the run ended."""
@@ -110,15 +119,16 @@ class Progress(Listener):
         """The seconds of a run, as far as known."""
         return statistics.median(self._seconds) if self._seconds else 0.0
 
-    def _update(self, text: str, elapsed: float) -> None:
-        if self._live is None:
-            return
-        left = ""
+    def _draw(self) -> Group:
+        """The live part: what is above it, and how long the run takes, which goes on where it says nothing."""
+        if not self._run:
+            return Group(*self._above)
+        left, elapsed = "", self._now() - self._began
         if each := self._typical():
             seconds = _format_duration(max(self._left * each - elapsed, 0.0))
             left = f"; about {seconds} left" + ("" if self._ahead else " in this part")
-        line = Text(f"{clean(self._run)}: {clean(text)}{left}; {_STOP}", no_wrap=True, overflow="ellipsis")
-        self._live.update(Group(*self._above, line))
+        said = f"{clean(self._run)}: {clean(self._done)}, {_format_duration(elapsed)}{left}; {_STOP}"
+        return Group(*self._above, Text(said, no_wrap=True, overflow="ellipsis"))
 
     def _say(self, text: str) -> None:
         self._print(style_text(text, "dim"))

@@ -243,6 +243,7 @@ def test_what_a_command_that_always_fails_computed_is_no_result(tmp_path: Path) 
     assert (result.verdict, result.difference, result.causes) == ("unknown", None, ())
     assert result.reason == "the command failed in every run: exit code 1 after 3 steps"
     assert result.output == ("starting", "Traceback", "ValueError: no data")
+    assert not any("first visible" in note for note in result.notes)
 
 
 def test_a_timeout_is_unknown_and_says_what_to_do(tmp_path: Path) -> None:

@@ -33,6 +33,8 @@ def test_what_is_saved_is_read_back(brings: str, run: Run, tmp_path: Path) -> No
     assert back.check.losses == diagnosis.check.losses
     assert back.found[0].growth == diagnosis.found[0].growth
     assert back.check.folder == "/there"  # where the run was made, by its manifest
+    assert diagnosis.patch is not None
+    assert (run.path / "fix.patch").read_text() == diagnosis.patch.diff != ""
     changed = replace(diagnosis, recorded=diagnosis.recorded + 1)
     assert back.to_json() != changed.to_json()
 

@@ -112,7 +112,7 @@ def test_a_version_that_git_lacks_is_said(folder: Path) -> None:
     shutil.rmtree(folder / ".git")
     result = verified(training(), folder)
     assert list_confirmed(result) == []
-    assert any(note.startswith("git does not have the code as it was locked") for note in result.notes)
+    assert any(note.endswith("git does not have it as it was locked") for note in result.notes)
 
 
 def test_a_copy_is_never_written_through_a_link(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import shlex
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -114,6 +115,15 @@ def test_the_patch_file_is_named_where_there_is_one() -> None:
     assert "written to fix.patch" in shown(WHOLE, "fix.patch")
     assert "patch -p1 < fix.patch" in shown(WHOLE, "fix.patch")
     assert "samerun diagnose --patch fix.patch -- python train.py" in shown(WHOLE)
+
+
+def test_the_patch_that_was_kept_is_applied_without_another_diagnosis(tmp_path: Path) -> None:
+    kept = tmp_path / SAME.runs[0] / "fix.patch"
+    kept.parent.mkdir()
+    kept.write_text("")
+    assert WHOLE.check.runs[0] == SAME.runs[0]
+    text = shown(replace(WHOLE, check=replace(WHOLE.check, place=str(tmp_path))))
+    assert f"patch -p1 < {kept}" in text.replace("\n", "") and "--patch" not in text
 
 
 def test_a_healed_difference_is_told_apart_from_one_that_lives() -> None:

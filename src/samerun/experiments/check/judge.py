@@ -27,7 +27,10 @@ def judge_recorded(
 ) -> CheckResult:
     """The verdict on runs that do not part, from what is recorded: never `same` by default."""
     if failure := run_outcome.explain_failure(runs, parted=False):
-        return replace(result, reason=failure, output=run_outcome.read_last_lines(runs))
+        # In what runs differ that all failed is not what is wrong with them.
+        differ = {note for item in comparisons if item.difference is not None for note in item.notes}
+        notes = tuple(note for note in result.notes if note not in differ)
+        return replace(result, reason=failure, output=run_outcome.read_last_lines(runs), notes=notes)
     unknown = next((item for item in comparisons if item.verdict != "same"), None)
     if unknown is not None:
         return replace(result, reason=unknown.reason)

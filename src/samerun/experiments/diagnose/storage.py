@@ -14,13 +14,20 @@ from samerun.runs.schema import SCHEMA
 from samerun.runs.store import Run
 
 FILE = "diagnosis.json"
+PATCH = "fix.patch"
 _MOST_BYTES = 128 << 20  # it has the losses of each step of each run
 
 
 def save(diagnosis: Diagnosis, run: Run) -> Path:
-    """Write it into the folder of this run, and return the file. Raises OSError."""
-    path = run.path / FILE
+    """Write it into the folder of this run, its patch beside it, and return its file. Raises OSError."""
     text = json.dumps(diagnosis.to_json(), indent=2, allow_nan=False) + "\n"
+    patch = diagnosis.patch
+    if patch is not None and patch.diff:
+        _write(run.path / PATCH, patch.diff)
+    return _write(run.path / FILE, text)
+
+
+def _write(path: Path, text: str) -> Path:
     path.touch(0o600)
     path.write_text(text, encoding="utf-8", errors="backslashreplace")
     return path

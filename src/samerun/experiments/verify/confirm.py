@@ -100,7 +100,8 @@ class _PutBack:
         ]
         notes = result.notes
         if self._code is None:
-            notes = (*notes, "git does not have the code as it was locked, so it could not be put back")
+            untried = "whether the code that changed is the reason was not tried"
+            notes = (*notes, f"{untried}: git does not have it as it was locked")
         if not code and not others:
             return replace(result, notes=notes)
         needed: Sequence[Changed] = []

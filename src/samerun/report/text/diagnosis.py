@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
 from samerun.comparing.growth import Growth
+from samerun.experiments.check.result import CheckResult
 from samerun.experiments.diagnose.result import Diagnosis, FirstDifference, Proof
+from samerun.experiments.diagnose.storage import PATCH
 from samerun.explaining.cause import Cause
 from samerun.explaining.patch import Patch
 from samerun.report.safe_text import HangingLine, Line, put, style_text
@@ -89,7 +92,7 @@ def _format_found(number: int, found: FirstDifference, folder: str) -> list[Line
     for cause in found.causes:
         lines += _format_cause(cause, alone=len(found.causes) == 1)
     if found.proof is not None:
-        lines.append(_format_labelled("proof", _describe_proof(found.proof)))
+        lines.append(_format_labelled("proof", _describe_proof(found.proof, found.difference.step)))
     lines += first_difference.describe(found.difference, folder, None)
     if found.alone is not None:
         first, *ways = alone.describe_probe(found.alone)
@@ -116,11 +119,13 @@ def _format_cause(cause: Cause, *, alone: bool) -> list[Line]:
     return lines
 
 
-def _describe_proof(proof: Proof) -> str:
+def _describe_proof(proof: Proof, step: int) -> str:
     also = [id_ for id_ in proof.controlled]
     how = f"with {' and '.join(also)} controlled, {len(proof.runs)} further runs agree"
     if proof.agree_until is None:
         return f"{how} to their end ({proof.steps} step{'' if proof.steps == 1 else 's'})"
+    if proof.agree_until == step:
+        return f"{how} there, and diverge later in that step"
     return f"{how} there, and diverge at step {proof.agree_until}"
 
 
@@ -179,10 +184,11 @@ def _list_next(diagnosis: Diagnosis, patch_file: str | None) -> list[Text]:
     command = shlex.join(check.command)
     steps: list[tuple[str, str]] = []
     if diagnosis.patch is not None and diagnosis.patch.diff:
-        if patch_file in (None, "-"):
+        file = _find_kept_patch(check) if patch_file in (None, "-") else patch_file
+        if file is None:
             steps.append((f"samerun diagnose --patch fix.patch -- {command}", "keep the patch in a file"))
         else:
-            steps.append((f"patch -p1 < {patch_file}", "fix the script"))
+            steps.append((f"patch -p1 < {shlex.quote(file)}", "fix the script"))
     controls = _write_controls(diagnosis)
     if controls is not None:
         steps.append((f"samerun run {controls}-- {command}", "repeatable without an edit"))
@@ -194,6 +200,12 @@ def _list_next(diagnosis: Diagnosis, patch_file: str | None) -> list[Text]:
     where = f" in {check.place}" if check.place else ""
     lines.append(style_text(f"{diagnosis.recorded} runs recorded{where}", "dim"))
     return lines
+
+
+def _find_kept_patch(check: CheckResult) -> str | None:
+    """The file in which the diagnosis keeps its patch, as long as it is there."""
+    path = Path(check.place, check.runs[0], PATCH)
+    return str(path) if path.is_file() else None
 
 
 def _write_controls(diagnosis: Diagnosis) -> str | None:

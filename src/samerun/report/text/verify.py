@@ -140,8 +140,8 @@ def _list_notes(result: VerifyResult) -> list[str]:
 def _put_list(console: Console, head: str, lines: list[str]) -> None:
     if not lines:
         return
-    more = [f"and {len(lines) - _MOST} more"] if len(lines) > _MOST else []
-    rows: list[Line] = [HangingLine(Text("  "), style_text(line)) for line in (*lines[:_MOST], *more)]
+    shown = lines if len(lines) <= _MOST + 1 else [*lines[:_MOST], f"and {len(lines) - _MOST} more"]
+    rows: list[Line] = [HangingLine(Text("  "), style_text(line)) for line in shown]
     put(console, [Text(), Text(head, style="bold"), *rows])
 
 
