@@ -25,6 +25,14 @@ def test_a_command_killed_by_a_signal_exits_as_in_a_shell(tmp_path: Path) -> Non
     assert samerun("run", "--", sys.executable, "-c", code, cwd=tmp_path).returncode == 137
 
 
+@pytest.mark.parametrize("torch", ["", "import torch; "])
+def test_a_child_that_ctrl_c_ends_ends_by_its_signal(torch: str, tmp_path: Path) -> None:
+    """A shell's loop, and a launcher, stop by it."""
+    child = [sys.executable, "-c", f"{torch}raise KeyboardInterrupt"]
+    code = f"import subprocess; print(subprocess.run({child!r}, stderr=subprocess.DEVNULL).returncode)"
+    assert samerun("run", "--", sys.executable, "-c", code, cwd=tmp_path).stdout == f"{-signal.SIGINT}\n"
+
+
 def test_the_commands_output_is_shown_and_kept_and_ours_is_apart(tmp_path: Path) -> None:
     done = samerun("run", "--", sys.executable, "-c", "print('hello')", cwd=tmp_path)
     assert done.stdout == "hello\n"

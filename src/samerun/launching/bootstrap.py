@@ -281,6 +281,7 @@ class _Process:
             )
         if self._journal is not None and "torch" not in sys.modules:
             self._try("telling of a program that does not train", functools.partial(_leave, self._journal))
+        _keep_interrupt()
 
     def _follow_processes(self) -> None:
         needed: dict[str, str] = {}  # when a controlled process starts
@@ -300,6 +301,17 @@ class _Process:
             return original(*args, **kwargs)
 
         wrapping.wrap_attribute(os, "_exit", leave)
+
+
+def _keep_interrupt() -> None:
+    """Let a process that an uncaught KeyboardInterrupt ends end by SIGINT, as a shell's loop needs it.
+
+    CPython forgets it when a text is executed afterwards, as a dataclass that is imported does
+    (`run_eval_code_obj` in Python/pythonrun.c), and sees it again when one raises it.
+    """
+    if getattr(sys, "last_type", None) is KeyboardInterrupt:
+        with contextlib.suppress(KeyboardInterrupt):
+            exec("raise KeyboardInterrupt")
 
 
 def _leave(journal: Journal) -> None:

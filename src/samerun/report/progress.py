@@ -120,7 +120,7 @@ class Progress(Listener):
         return statistics.median(self._seconds) if self._seconds else 0.0
 
     def _draw(self) -> Group:
-        """The live part: what is above it, and how long the run takes, which goes on where it says nothing."""
+        """The live part: what is above it, and how long the run takes, also while it says nothing."""
         if not self._run:
             return Group(*self._above)
         left, elapsed = "", self._now() - self._began

@@ -102,7 +102,10 @@ def _blame_controls(findings: Findings, a: Manifest, b: Manifest, controls: str)
         return source.is_controlled_by(control_a) or source.is_controlled_by(control_b)
 
     def blame(causes: Sequence[Cause]) -> tuple[Cause, ...]:
-        return tuple(replace(item, evidence=controls, advice=fix) if is_blamed(item) else item for item in causes)
+        blamed = (
+            replace(item, evidence=controls, advice=fix) if is_blamed(item) else item for item in causes
+        )
+        return tuple(blamed)
 
     causes = findings.causes
     if causes and is_blamed(causes[0]):
