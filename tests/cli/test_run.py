@@ -40,6 +40,32 @@ def test_the_commands_output_is_shown_and_kept_and_ours_is_apart(tmp_path: Path)
     assert (run.path / "output.txt").read_text() == "hello\n"
 
 
+_TWO_STREAMS = """
+import os
+for i in range(300):
+    os.write(1, b"out %d\\n" % i)
+    os.write(2, b"err %d\\n" % i)
+os.write(1, b"an end ")
+os.write(2, b"without a line's\\n")
+"""
+
+
+def test_what_goes_to_standard_error_does_not_come_into_a_file_of_results(tmp_path: Path) -> None:
+    done = samerun("run", "--", sys.executable, "-c", _TWO_STREAMS, cwd=tmp_path)
+    assert done.stdout == "".join(f"out {i}\n" for i in range(300)) + "an end "
+    assert done.stderr.startswith("".join(f"err {i}\n" for i in range(300)) + "without a line's\n")
+    (run,) = Store(tmp_path / ".samerun").list()
+    kept = (run.path / "output.txt").read_text().splitlines()
+    assert sorted(kept) == sorted([*done.stdout.splitlines(), *done.stderr.splitlines()[:301]])
+
+
+def test_in_one_place_they_come_in_the_order_in_which_they_were_written(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "samerun.cli", "run", "--", sys.executable, "-c", _TWO_STREAMS]
+    done = subprocess.run(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    both = "".join(f"out {i}\nerr {i}\n" for i in range(300)) + "an end without a line's\n"
+    assert done.stdout.startswith(both)
+
+
 def test_a_command_that_hangs_is_ended_by_the_timeout(tmp_path: Path) -> None:
     code = "import threading; threading.Event().wait()"
     done = samerun("run", "--timeout", "1", "--", sys.executable, "-c", code, cwd=tmp_path)

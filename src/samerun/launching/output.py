@@ -1,4 +1,4 @@
-"""Keeps what a command prints: one thread that always drains the pipe, whatever becomes of the file."""
+"""Keeps what a command prints: one thread that always drains its pipes, whatever becomes of the file."""
 
 from __future__ import annotations
 
@@ -6,22 +6,40 @@ import os
 import select
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 _CHUNK = 1 << 16
+_STREAMS = ("stdout", "stderr")
+
+
+def is_told_apart() -> bool:
+    """Whether our standard error goes elsewhere than our standard output, as in `command > results.txt`.
+
+    Where they go to one place, one pipe keeps the order in which a command writes to them.
+    """
+    try:
+        out, error = os.fstat(1), os.fstat(2)
+    except OSError:  # one is closed
+        return False
+    return (out.st_dev, out.st_ino) != (error.st_dev, error.st_ino)
 
 
 class Output:
-    """Copies the pipe `source` to the file `path`, and to our standard output with `tee`.
+    """Copies the pipes `sources` to the file `path`; with `tee` to our standard output and error as well.
 
+    They are of what the command has as its standard output and, where it is one of its own, standard error.
+    The file has whole lines of each.
     When the file cannot be written (a full disk), what follows is dropped and the pipe is still drained:
     the command must not block or die of it. `lost` then says why.
     """
 
-    def __init__(self, source: int, path: Path, *, tee: bool) -> None:
+    def __init__(self, sources: Sequence[IO[bytes]], path: Path, *, tee: bool) -> None:
         self.lost: str | None = None
-        self._source = source
-        self._tee = tee
+        self._open = {source.fileno(): name for source, name in zip(sources, _STREAMS, strict=False)}
+        self._begun = dict.fromkeys(self._open, b"")  # of each pipe the line that has no end yet
+        self._shown = set(_STREAMS) if tee else set()
         self._closing = threading.Event()
         self._file: int | None = None
         try:
@@ -32,7 +50,7 @@ class Output:
         self._thread.start()
 
     def close(self) -> None:
-        """Take what is still in the pipe, then stop, even if some process keeps the other end open."""
+        """Take what is still in the pipes, then stop, even if some process keeps the other end open."""
         self._closing.set()
         self._thread.join()
         if self._file is not None:
@@ -40,16 +58,27 @@ class Output:
             self._file = None
 
     def _drain(self) -> None:
-        while True:
-            ready, _, _ = select.select([self._source], [], [], 0.05)
-            if ready:
-                data = os.read(self._source, _CHUNK)
+        while self._open:
+            ready, _, _ = select.select(list(self._open), [], [], 0.05)
+            for source in ready:
+                data = os.read(source, _CHUNK)
+                self._keep(self._take_lines(source, data))
+                self._show(data, self._open[source])
                 if not data:
-                    return
-                self._keep(data)
-                self._show(data)
-            elif self._closing.is_set():
-                return
+                    del self._open[source]
+            if not ready and self._closing.is_set():
+                break
+        for begun in self._begun.values():
+            self._keep(begun)
+
+    def _take_lines(self, source: int, data: bytes) -> bytes:
+        """What is to be kept now: with another pipe, whole lines, and what is left at the end."""
+        if len(self._begun) == 1:
+            return data
+        data = self._begun[source] + data
+        whole = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1 if len(data) < _CHUNK else len(data)
+        self._begun[source] = data[whole:]
+        return data[:whole]
 
     def _keep(self, data: bytes) -> None:
         if self.lost is not None or self._file is None:
@@ -60,15 +89,16 @@ class Output:
         except OSError as error:
             self.lost = error.strerror
 
-    def _show(self, data: bytes) -> None:
-        if not self._tee:
+    def _show(self, data: bytes, name: str) -> None:
+        if name not in self._shown:
             return
+        stream = getattr(sys, name)
         try:
-            raw = getattr(sys.stdout, "buffer", None)
-            if raw is None:  # standard output was replaced by something that takes text
-                sys.stdout.write(data.decode("utf-8", "replace"))
+            raw = getattr(stream, "buffer", None)
+            if raw is None:  # it was replaced by something that takes text
+                stream.write(data.decode("utf-8", "replace"))
             else:
                 raw.write(data)
-            sys.stdout.flush()
+            stream.flush()
         except (OSError, ValueError):  # nobody reads us any more
-            self._tee = False
+            self._shown.discard(name)
