@@ -249,3 +249,33 @@ def test_which_of_two_models_is_called_first_is_no_difference(restored: bool, tm
     assert back.comparison.verdict == ("same" if restored else "differs")
     assert where(back) == (None if restored else (10, "optimizer", "buffers"))
     assert [lack.what for lack in back.lacks] == ([] if restored else ["averaged weights"])
+
+
+# A checkpoint as each epoch ends, without the generator that shuffles: seeded again, it begins anew.
+EACH_EPOCH = """\
+import sys, torch
+from torch.utils.data import DataLoader, TensorDataset
+torch.manual_seed(42)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+loader = DataLoader(TensorDataset(torch.rand(32, 4)), batch_size=8, shuffle=True)
+begin = 0
+if "resume" in sys.argv:
+    kept = torch.load("last.pt", weights_only=True)
+    begin = kept["epoch"] + 1
+    model.load_state_dict(kept["model"])
+for epoch in range(begin, 3):
+    for (x,) in loader:
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+    torch.save({"model": model.state_dict(), "epoch": epoch}, "last.pt")
+"""
+
+
+def test_an_order_that_is_had_twice_is_no_lost_position_of_the_loader(tmp_path: Path) -> None:
+    back = Series.of(tmp_path, EACH_EPOCH, 6).resumed("resume", tmp_path)
+    assert where(back) == (4, "data", "batch")
+    assert [lack.what for lack in back.lacks] == ["sample order"]
+    assert "step 0: both begin an epoch" in back.lacks[0].evidence
+    assert "the state of torch-cpu was not the whole run's" in back.lacks[0].evidence

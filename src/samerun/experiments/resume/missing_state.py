@@ -79,10 +79,13 @@ def _order(case: Case) -> list[Lack]:
     step = case.difference.step
     begins = ", where an epoch begins" if EpochStarts(case.whole).number(step) == 1 else ""
     text = f"the order of the samples at step {step}{begins} is one that the whole run never had"
-    if generators := case.generators():
-        text += f"; the state of {_list_names(generators)} was not the whole run's"
-    order = Lack(advice.ORDER, text, advice.ORDER_ADVICE)
+    order = Lack(advice.ORDER, _name_generators(text, case), advice.ORDER_ADVICE)
     return [order] if position is None else [position, order]
+
+
+def _name_generators(text: str, case: Case) -> str:
+    generators = case.generators()
+    return f"{text}; the state of {_list_names(generators)} was not the whole run's" if generators else text
 
 
 def _explain_forward(case: Case) -> list[Lack]:
@@ -282,8 +285,11 @@ def _explain_elsewhere(case: Case, what: str) -> Lack | None:
     found = case.found_elsewhere(what)
     if found is None:
         return None
-    step = case.difference.step
+    step, whole = case.difference.step, EpochStarts(case.whole)
     text = f"what it used at step {step} is what the whole run used at step {found}"
+    if whole.number(step) == whole.number(found) == 1:
+        text = f"{text}: both begin an epoch, and it had the order of another one"
+        return Lack(advice.ORDER, _name_generators(text, case), advice.ORDER_ADVICE)
     return Lack(advice.POSITION, text, advice.POSITION_ADVICE)
 
 
