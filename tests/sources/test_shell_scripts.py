@@ -36,6 +36,10 @@ def difference_of(folder, files, command=("bash", "run.sh"), a=A, b=B):
     return Difference(0, "setup", "parameters", a=sides[0], b=sides[1])
 
 
+def given(difference, value):
+    return find_argument(difference, difference.a.argv, difference.b.argv, value)
+
+
 @pytest.mark.parametrize(
     ("text", "line", "read"),
     [
@@ -58,7 +62,7 @@ def difference_of(folder, files, command=("bash", "run.sh"), a=A, b=B):
     ],
 )
 def test_the_line_that_reads_what_an_option_is_given(tmp_path, text, line, read):
-    found = find_argument(difference_of(tmp_path, {"run.sh": text}), "4711")
+    found = given(difference_of(tmp_path, {"run.sh": text}), "4711")
     assert (found and found.site) == (line and f"run.sh:{line}")
     assert read is None or found.read == read
 
@@ -67,22 +71,22 @@ def test_the_option_that_was_given_the_seed_is_looked_for_first(tmp_path):
     script = "OUT=$(mktemp -d)\nSEED=$RANDOM\npython train.py --out $OUT --seed $SEED\n"
     a, b = (("python", "train.py", "--out", f"/tmp/{n}", "--seed", n) for n in ("4711", "815"))
     difference = difference_of(tmp_path, {"run.sh": script}, a=a, b=b)
-    assert find_argument(difference, "4711").site == "run.sh:2"
-    assert find_argument(difference, None).site == "run.sh:1"
+    assert given(difference, "4711").site == "run.sh:2"
+    assert given(difference, None).site == "run.sh:1"
 
 
 def test_an_argument_by_position_is_what_the_program_is_started_with(tmp_path):
     a, b = (("python", "train.py", n) for n in ("4711", "815"))
     script = "NAME=$(date +%s)\nmkdir $NAME\nseed=${1:-$RANDOM}\npython train.py $seed\n"
-    assert find_argument(difference_of(tmp_path, {"run.sh": script}, a=a, b=b), None).site == "run.sh:3"
+    assert given(difference_of(tmp_path, {"run.sh": script}, a=a, b=b), None).site == "run.sh:3"
 
 
 def test_scripts_that_a_script_names_and_makefiles_are_read(tmp_path):
     files = {"go.sh": ". conf/env.sh\npython train.py --seed $RUN\n", "conf/env.sh": "X=1\nRUN=$$\n"}
-    assert find_argument(difference_of(tmp_path, files, ("sh", "go.sh")), None).site == "conf/env.sh:2"
+    assert given(difference_of(tmp_path, files, ("sh", "go.sh")), None).site == "conf/env.sh:2"
     makefile = {"Makefile": "SEED = 5\n\ntrain:\n\tpython train.py --seed $$RANDOM\n"}
-    assert find_argument(difference_of(tmp_path, makefile, ("make", "train")), None).site == "Makefile:4"
-    assert find_argument(difference_of(tmp_path, {}, ("python", "-m", "launch")), None) is None
+    assert given(difference_of(tmp_path, makefile, ("make", "train")), None).site == "Makefile:4"
+    assert given(difference_of(tmp_path, {}, ("python", "-m", "launch")), None) is None
 
 
 def test_what_a_variable_of_the_environment_is_set_to(tmp_path):
@@ -94,9 +98,9 @@ def test_what_a_variable_of_the_environment_is_set_to(tmp_path):
 def test_no_link_is_followed_and_only_scripts_are_read(tmp_path):
     (tmp_path / "secret").write_text("#!/bin/sh\npython train.py --seed $RANDOM\n")
     (tmp_path / "run.sh").symlink_to(tmp_path / "secret")
-    assert find_argument(difference_of(tmp_path, {}), None) is None
+    assert given(difference_of(tmp_path, {}), None) is None
     text = "python train.py --seed $RANDOM\n"
-    assert find_argument(difference_of(tmp_path, {"notes.txt": text}, ("cat", "notes.txt")), None) is None
+    assert given(difference_of(tmp_path, {"notes.txt": text}, ("cat", "notes.txt")), None) is None
 
 
 def test_the_line_is_shown(tmp_path):

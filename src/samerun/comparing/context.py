@@ -12,7 +12,7 @@ from samerun.comparing.alignment import Divergence, TracePair
 from samerun.runs.details import parse_detail
 from samerun.runs.difference import Row, Side
 from samerun.runs.reading import Trace
-from samerun.runs.schema import DRAWS, EVIDENCE
+from samerun.runs.schema import DRAWS, EVIDENCE, HELPER
 from samerun.runs.store import Run
 from samerun.sources.catalogue import find_sources
 
@@ -251,13 +251,18 @@ def build_side(run: Run, traces: Sequence[Trace], step: int, before: int = 0, co
     if len(evidence) > _MOST_EVIDENCE:
         half = _MOST_EVIDENCE // 2
         evidence = evidence[:half] + evidence[-half:]
-    argv = traces[0].meta.get("argv") if traces else None
-    words = tuple(map(str, argv)) if isinstance(argv, list) else ()
+    words = _read_argv(traces[0]) if traces else ()
+    programs = {trace.stem: _read_argv(trace) for trace in traces if f".{HELPER}" in trace.stem}
     variables = traces[0].meta.get("variables") if traces else None
     given = (
         {str(name): str(value) for name, value in variables.items()} if isinstance(variables, dict) else {}
     )
-    return Side(run.manifest.to_dict(), settings, tuple(evidence), words, given)
+    return Side(run.manifest.to_dict(), settings, tuple(evidence), words, given, programs)
+
+
+def _read_argv(trace: Trace) -> tuple[str, ...]:
+    argv = trace.meta.get("argv")
+    return tuple(map(str, argv)) if isinstance(argv, list) else ()
 
 
 def _collect_settings(rows: Iterable[Row]) -> dict[str, Mapping[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from samerun.comparing.compare_process import ProcessComparison
 from samerun.comparing.context import Samples, build_side, find_generators, find_samples
 from samerun.comparing.external_writes import find_gap
+from samerun.comparing.helper_programs import align
 from samerun.comparing.later_differences import find_further
 from samerun.comparing.pairing import RecordedRun
 from samerun.runs.details import parse_detail
@@ -40,6 +41,7 @@ def describe(found: ProcessComparison, runs: tuple[RecordedRun, RecordedRun]) ->
             runs, (paired.a, paired.b), (divergence.at_a(), divergence.at_b()), strict=True
         )
     ]
+    sides[1] = align(*sides)
     more: tuple[LaterDifference, ...] = ()
     propagated = 0
     if found.window is not None and not found.ended:
@@ -165,6 +167,7 @@ def describe_lone(trace: Trace, runs: tuple[RecordedRun, RecordedRun]) -> Differ
     at = int(np.flatnonzero(trace.is_one_of("what", set(COMPARED)))[0])
     row = trace.row(at)
     sides = [build_side(run.run, run.of_rank(trace.rank), row.step) for run in runs]
+    sides[1] = align(*sides)
     return Difference(
         step=row.step,
         phase=row.phase if row.phase in PHASES else "end",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from samerun.comparing.alignment import Divergence, TracePair
 from samerun.comparing.context import build_side, find_generators
+from samerun.comparing.helper_programs import align
 from samerun.comparing.pairing import RecordedRun, pair
 from samerun.runs.difference import Difference
 
@@ -39,5 +40,5 @@ def describe_result(
         rng_first={id_: min(step, last) for id_, step in first.items()},
         drawn=drawn,
         a=a,
-        b=b,
+        b=align(a, b),
     )

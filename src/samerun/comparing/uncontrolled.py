@@ -11,6 +11,7 @@ from samerun.runs.plan import Control
 from samerun.runs.reading import Trace
 from samerun.runs.schema import STEADY, UNINITIALIZED
 from samerun.sources.catalogue import find_sources
+from samerun.sources.evidence.rows import is_in_helper
 from samerun.sources.resume_state import ResumeState
 from samerun.sources.source import Kind
 
@@ -36,6 +37,8 @@ def list_uncontrolled(recorded: RecordedRun) -> list[SourceUse]:
             if source.evidence == "unwritten"
             else list_rows(recorded, source.evidence)
         )
+        if source.kind is Kind.ORDER:  # in a program that does not train, what it writes counts
+            some = (row for row in some if not is_in_helper(row))
         uses = tuple(dict.fromkeys((row.name or "", row.call_site) for row in some if row.detail != STEADY))
         if uses and is_controlled(recorded, source.id):
             uses = tuple(use for use in uses if source.is_beyond_control(use[0]))

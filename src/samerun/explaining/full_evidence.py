@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from samerun.comparing.context import build_side
+from samerun.comparing.helper_programs import align
 from samerun.errors import SamerunError
 from samerun.runs.difference import Difference, Row, Side
 from samerun.runs.store import Run
@@ -26,7 +27,7 @@ class _Recorded(NamedTuple):
 def read_whole(difference: Difference) -> Difference:
     """The difference with the evidence of its whole runs: lines that run later may need the same edit."""
     a, b = (_read_whole_side(item, difference.rank) for item in (difference.a, difference.b))
-    return replace(difference, a=a, b=b)
+    return replace(difference, a=a, b=align(a, b))
 
 
 def read_argv(difference: Difference) -> tuple[str, ...]:

@@ -20,8 +20,8 @@ from samerun.runs.secrets_in_text import hide_secrets
 from samerun.runs.trace import TraceWriter
 
 _REPORTED = frozenset(
-    {"draw", "seed", "unseeded", "entropy", "clock", "identity", "address", "system", "listing", "written"}
-)
+    ["draw", "seed", "unseeded", "entropy", "clock", "identity", "address", "system", "listing"]
+).union(["written", "arrival", "threads", "shared"])
 _MOST = 2000  # rows
 
 

@@ -41,6 +41,7 @@ class Side:
     `evidence` holds the rows of EVIDENCE up to the difference, of every process of that rank,
     workers included. `argv` is the command line of the process where they part, interpreter first, and
     `variables` maps each variable that was set between the start of the command and its own to a digest.
+    `programs` maps the names of those that the command ran and that do not train to their command lines.
     """
 
     manifest: Mapping[str, Any] = field(default_factory=dict)
@@ -48,6 +49,7 @@ class Side:
     evidence: tuple[Row, ...] = ()
     argv: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
+    programs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def rows(self, what: str, name: str | None = None) -> list[Row]:
         """The evidence of one kind, and of one name where given, in order."""

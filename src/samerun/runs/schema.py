@@ -73,6 +73,7 @@ EVIDENCE = (
     "arrival",  # results of a pool taken as they are ready; name is the function
     "unwritten",  # what holds what was in memory: an array of the user's; a tensor, once written in part
     "threads",  # value: how many Python threads are alive; of the name TRAINING: none
+    "shared",  # memory made that processes share, or a process begun beside another; name is the function
     "stopped",  # the plan's stop_after was reached
     "window",  # tier ops begins (name "open") or ends (name "close")
     "gap",  # tier ops: memory was written past torch: name is the operation that met it, detail who made it

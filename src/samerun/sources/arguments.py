@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 
 from samerun import lineage
 from samerun.answers import Answers
@@ -40,11 +41,15 @@ class Arguments(Source):
 
     def _seeded(self, difference: Difference) -> Evidence | None:
         """One command, whose program was given other arguments, by a shell script for example: a seed."""
+        a, b = difference.a, difference.b
+        both = [(a.argv, b.argv), *((a.programs[name], b.programs.get(name, ())) for name in a.programs)]
+        changed = [pair for pair in both if pair[0] != pair[1] and all(pair)]
+        found = (self._given(difference, *pair) for pair in changed)
+        return next((item for item in found if item is not None), None)
+
+    def _given(self, difference: Difference, a: Sequence[str], b: Sequence[str]) -> Evidence | None:
         from samerun.sources.edits import outside_values, shell_scripts, system_values
 
-        a, b = difference.a.argv, difference.b.argv
-        if a == b:
-            return None
         found = system_values.find_seed_site(
             difference, lambda code, *at: outside_values.reads_arguments(*at)
         )
@@ -56,7 +61,7 @@ class Arguments(Source):
         if found is not None:
             text = f"{text} at {site}"
         value = _write(seed)
-        script = shell_scripts.find_argument(difference, value)
+        script = shell_scripts.find_argument(difference, a, b, value)
         if script is not None:
             text, site = f"{text}: {script.site} gives it {script.read}", script.site
         strength = Strength.SEEN if value in given or script is not None else Strength.PLAUSIBLE

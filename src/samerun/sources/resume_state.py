@@ -49,14 +49,17 @@ class ResumeState(Source):
 def _find_left(difference: Difference, a: Mapping[str, Row], b: Mapping[str, Row]) -> str | None:
     """The first file that run A left for B, but one that A itself read as B found it, if there is another.
 
-    Such a cache gave both runs the same, though A drew, perhaps, what it needed to make it.
+    Such a cache gave both runs the same, though A drew, perhaps, what it needed to make it. A file that each
+    run made before, by a program that does not train, was not left.
     """
     written = {row.detail for row in difference.a.rows("written") if not is_in_helper(row)}
     read = {(row.detail, row.digest, row.value) for row in difference.a.rows("opened") if row.digest}
+    anew = rows.list_made_by_helpers(difference) & a.keys()
     left = [
         path
         for path, row in b.items()
-        if path in written and (path not in a or (a[path].digest, a[path].value) != (row.digest, row.value))
+        if path in written - anew
+        and (path not in a or (a[path].digest, a[path].value) != (row.digest, row.value))
     ]
     return min(left, key=lambda path: (path, b[path].digest, b[path].value) in read, default=None)
 

@@ -18,10 +18,11 @@ from samerun.interruption import is_the_scripts
 from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.schema import MAPPED
 from samerun.sources.evidence import rows
-from samerun.sources.patching import attribute, imported
+from samerun.sources.evidence.rows import is_in_helper
+from samerun.sources.patching import attribute, dataloader_args, imported
 from samerun.sources.patching.shared_queues import SharedQueues
 from samerun.sources.source import Journal, Kind, Settings, Source, Undo, Variant
-from samerun.wrapping import SELF, undo_all, wrap_attribute
+from samerun.wrapping import SELF, Around, undo_all, wrap_attribute
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
@@ -38,6 +39,11 @@ _SHARED = (
     "multiprocessing.sharedctypes",
     "multiprocessing.shared_memory",
 )  # imported by whoever shares memory
+_MAKES_SHARED = {  # what makes memory that processes share, or an object that one of them keeps for all
+    "multiprocessing.sharedctypes": ("Value", "Array", "RawValue", "RawArray"),
+    "multiprocessing.shared_memory": ("SharedMemory.__init__",),
+    "multiprocessing.managers": ("SyncManager.__init__",),
+}
 # Whose threads and queues decide nothing: progress bars, logs of metrics, debuggers. And torch's own loader,
 # which puts batches into their order, or leaves it to worker-arrival to say that it does not.
 _BARS = "tqdm rich alive_progress"
@@ -70,6 +76,7 @@ class ThreadScheduling(Source):
         "multiprocessing.process",
         "multiprocessing.pool",
         "asyncio",
+        *_MAKES_SHARED,
     )
 
     def __init__(self) -> None:
@@ -85,6 +92,7 @@ class ThreadScheduling(Source):
             ("multiprocessing.process", "BaseProcess", _note_processes),
             ("multiprocessing.pool", "ThreadPool", _note_thread_pools),
             ("asyncio", "to_thread", _note_tasks_in_threads),
+            *((module, _top(names[0]), _note_shared(module)) for module, names in _MAKES_SHARED.items()),
         ):
             if module not in self._observed and imported.has(module, holds):
                 self._observed.add(module)
@@ -118,16 +126,19 @@ class ThreadScheduling(Source):
             return Evidence(
                 self.id, Strength.SEEN, text, sharing.call_site, _SHARED_ADVICE, beyond_control=True
             )
-        found = max(difference.a.rows("threads"), key=lambda row: row.value or 0, default=None)
-        taken = {row.detail: row for row in reversed(difference.a.rows("threads"))}
+        threads = rows.list_racing(difference, "threads")
+        found = max(threads, key=lambda row: row.value or 0, default=None)
+        taken = {row.detail: row for row in reversed(threads)}
         found = taken.get(_NOT_READY) or taken.get(_SEVERAL) or found
         most = 0.0 if found is None else found.value or 0.0
         if found is None or most <= 1 or _is_explained(difference):
-            return None
+            return self._sharing(difference)
         alive = f"{most:.0f} Python threads were alive"
         if (found.name or "").endswith(_TAKEN):
             alive = f"{most:.0f} processes were alive where {found.name} takes what they send as it comes"
-        if difference.a.rows("arrival"):  # the order in which results are taken is another source's
+        if rows.list_racing(
+            difference, "arrival"
+        ):  # the order in which results are taken is another source's
             text = f"{alive}, which may share more than the order in which their results are taken"
             return Evidence(self.id, Strength.LAST_RESORT, text, found.call_site)
         if found.detail == _NOT_READY:
@@ -140,6 +151,25 @@ class ThreadScheduling(Source):
         text = f"{alive}, and nothing else that was recorded explains it"
         advice = _SHARED_ADVICE if found.name == _GIVEN else None
         return Evidence(self.id, Strength.FAIR, text, found.call_site, advice)
+
+    def _sharing(self, difference: Difference) -> Evidence | None:
+        """What several processes may change, or write, each when it comes to it."""
+        if _is_explained(difference):
+            return None
+        shared = rows.list_racing(difference, "shared")
+        if (made := rows.find_made_by_helper(difference)) is not None:
+            begun = next((row for row in shared if is_in_helper(row) and row.name == _SHARING), None)
+            if begun is None:
+                return None
+            text = f"several processes were alive, and may write {made.detail}, each as it comes"
+            return Evidence(self.id, Strength.FAIR, text, begun.call_site, beyond_control=True)
+        held = next((row for row in shared if row.name != _SHARING), None)
+        several = max(dataloader_args.read_worker_counts(difference.a.settings), default=0) > 1
+        if held is None or not several or not difference.in_workers or difference.indices_equal is not True:
+            return None
+        text = f"several workers may change what {held.name} at {held.call_site} holds, each as it comes"
+        advice = "let a sample depend on its index and the epoch, and not on what other workers did before"
+        return Evidence(self.id, Strength.FAIR, text, held.call_site, advice, beyond_control=True)
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Results as they were asked for; one thread at a time where they share something."""
@@ -248,9 +278,37 @@ def _note_processes(journal: Journal) -> Undo:
 
             alive = len(multiprocessing.active_children()) + 1
             journal.note("threads", _GIVEN if given else _SHARING, value=alive, user_only=True)
+        elif "torch" not in sys.modules and sys.modules["multiprocessing"].active_children():
+            journal.note("shared", _SHARING, user_only=True)  # of a program that makes files, perhaps
         return original(*args, **kwargs)
 
     return wrap_attribute(sys.modules["multiprocessing.process"].BaseProcess, "start", start)
+
+
+def _note_shared(module: str) -> Callable[[Journal], Undo]:
+    """Each line that makes what processes can share."""
+
+    def note(journal: Journal, name: str) -> Around:
+        def make(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if not _stands_by(sys._getframe(2)):
+                journal.note("shared", f"multiprocessing.{name.removesuffix('.__init__')}", user_only=True)
+            return original(*args, **kwargs)
+
+        return make
+
+    def watch(journal: Journal) -> Undo:
+        owner = sys.modules[module]
+        undos = []
+        for name in _MAKES_SHARED[module]:
+            of, _, method = name.rpartition(".")
+            undos.append(wrap_attribute(getattr(owner, of) if of else owner, method, note(journal, name)))
+        return undo_all(undos)
+
+    return watch
+
+
+def _top(name: str) -> str:
+    return name.partition(".")[0]
 
 
 def _gives_shared(process: Any) -> bool:

@@ -93,7 +93,8 @@ class WorkerArrival(Source):
 
     def _pool(self, difference: Difference) -> Evidence | None:
         origin = difference.origin
-        taken = [row for row in difference.a.rows("arrival") if row.name != completion_order.LOADER]
+        arrived = rows.list_racing(difference, "arrival")
+        taken = [row for row in arrived if row.name != completion_order.LOADER]
         if not taken or (origin is not None and (origin.inputs_equal or origin.draws)):
             return None
         if (seeded := self._seeded(difference, taken)) is not None:

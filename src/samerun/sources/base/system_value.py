@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 _FEEDS = re.compile(r"seed|default_rng|RandomState|(?-i:Random\()|Generator|shuffle", re.IGNORECASE)
 
 
+# A line that takes the time for itself alone, or tells it.
+_MEASURES = re.compile(r"^\s*\w+\s*=\s*[\w.]+\(\)\s*$|\bprint\(|\blog\w*\.")
+
+
 class World(Source):
     """A value that the operating system gives, another one in each run."""
 
@@ -125,6 +129,8 @@ class World(Source):
         used = self._used(difference, reads)
         if used is not None:
             return used
+        if (made := self._making(difference, reads)) is not None:
+            return made
         last = self.branching(difference) or reads[-1]
         said = f"{last.name} was read at {last.call_site or 'an unknown line'} before the difference"
         if difference.kind in ("flow", "ended"):
@@ -132,6 +138,19 @@ class World(Source):
                 self.id, Strength.PLAUSIBLE, f"{said}, and the runs took different branches", last.call_site
             )
         return Evidence(self.id, self.unexplained, said, last.call_site) if self.unexplained else None
+
+    def _making(self, difference: Difference, reads: Sequence[Row]) -> Evidence | None:
+        """A program that does not train reads it, and makes a file that differs."""
+        made = rows.find_made_by_helper(difference)
+        there = [row for row in reads if made is not None and row.process == made.process]
+        if made is None or not there:
+            return None
+        timing = [
+            row for row in there if _MEASURES.search(rows.read_source_line(difference.a, row.call_site))
+        ]
+        read = next((row for row in reversed(there) if row not in timing), there[-1])
+        text = f"{read.name} was read at {read.call_site} by the program that makes {made.detail}"
+        return Evidence(self.id, Strength.POSSIBLE, f"{text}, which differs", read.call_site)
 
     def _used(self, difference: Difference, reads: Sequence[Row]) -> Evidence | None:
         from samerun.sources.edits import system_values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from samerun.editing.data_flow import find_behind, find_given
@@ -12,6 +12,7 @@ from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
 from samerun.runs import untrusted
 from samerun.runs.difference import Difference
+from samerun.runs.source_lines import parse_site
 from samerun.sources.evidence import rows
 
 _MOST_BYTES = 256 << 10  # of a file of settings
@@ -41,8 +42,7 @@ def list_variables(code: Code, site: str) -> list[str]:
 
 def find_name(difference: Difference, name: str) -> str | None:
     """The first line of the user's code, or else of a file that it read, which names a variable."""
-    code = rows.read_code(difference.a)
-    for file in code.files if code is not None else ():
+    for file in _list_files(difference):
         for node in file.every(ast.Constant):
             if node.value == name:
                 return file.site(node.lineno)
@@ -57,6 +57,15 @@ def find_name(difference: Difference, name: str) -> str | None:
         if found is not None:
             return f"{path}:{text.count(chr(10), 0, found.start()) + 1}"
     return None
+
+
+def _list_files(difference: Difference) -> Iterator[File]:
+    """The user's code that ran, and that of programs beside the training, as far as their rows name it."""
+    of_helpers = (parse_site(row.call_site) for row in difference.a.evidence if rows.is_in_helper(row))
+    beside = dict.fromkeys(at[0] for at in of_helpers if at is not None)
+    for files in (None, beside):
+        code = rows.read_code(difference.a, files)
+        yield from code.files if code is not None else ()
 
 
 def _get_variable(file: File, node: ast.expr) -> ast.expr | None:

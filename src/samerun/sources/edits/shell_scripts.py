@@ -46,22 +46,25 @@ class _Script(NamedTuple):
         return f"{self.path}:{len(_ENDS.findall(self.text, 0, offset)) + 1}"
 
 
-def find_argument(difference: Difference, value: str | None) -> Given | None:
+def find_argument(
+    difference: Difference, a: Sequence[str], b: Sequence[str], value: str | None
+) -> Given | None:
     """The line of the command's script that reads what it passes as an argument, another one in each run.
 
-    `value` is what run A was given, where that is known. None where no script of the command reads it.
+    `a` and `b` are the command lines of a program in both runs, `value` what it was given in run A, where
+    that is known. None where no script of the command reads it.
     """
     scripts = _read_scripts(difference)
     if not scripts:
         return None
-    options = _list_options(difference.a.argv, difference.b.argv, value)
+    options = _list_options(a, b, value)
     for option in options:
         found = _find_at(scripts, rf"(?<!\S){re.escape(option)}(?:=|\s+)({_VALUE})")
         if found is not None:
             return found
     if options:
         return None
-    program = next((word for word in difference.a.argv[1:] if not word.startswith("-")), "")
+    program = next((word for word in a[1:] if not word.startswith("-")), "")
     name = re.escape(PurePath(program).name)
     return _find_at(scripts, rf"{name}\S*(?=\s)([^\n;&|]*)") if name else None
 

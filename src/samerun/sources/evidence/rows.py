@@ -108,6 +108,13 @@ def find_made_by_helper(difference: Difference) -> Row | None:
     return next(made, None)
 
 
+def list_racing(difference: Difference, what: str) -> list[Row]:
+    """Run A's rows of what races; of a program that does not train, where such a one made what differs."""
+    found = difference.a.rows(what)
+    made = find_made_by_helper(difference)
+    return [row for row in found if made is not None or not is_in_helper(row)]
+
+
 def count_lines_before(row: Row, seed: Row) -> int:
     """How many lines a read stands before a seeding in the same file and process; very many elsewhere."""
     read, at = parse_site(row.call_site), parse_site(seed.call_site)
@@ -173,9 +180,22 @@ def is_explained(difference: Difference) -> bool:
 
 
 def has_changed_file(difference: Difference) -> bool:
-    """Whether a file that both runs read held something else in each: in whatever order they read them."""
+    """Whether a file that both runs read held something else in each: in whatever order they read them.
+
+    Not one that a program that does not train made in each of them: the reason is to be found there.
+    """
     a, b = ({row.detail: row.digest for row in side.rows("opened")} for side in (difference.a, difference.b))
-    return any(digest != b[path] for path, digest in a.items() if path in b)
+    made = list_made_by_helpers(difference)
+    return any(digest != b[path] for path, digest in a.items() if path in b and path not in made)
+
+
+def list_made_by_helpers(difference: Difference) -> set[str | None]:
+    """The files that programs that do not train wrote in both runs."""
+    made = [
+        {row.detail for row in side.rows("written") if is_in_helper(row)}
+        for side in (difference.a, difference.b)
+    ]
+    return made[0] & made[1]
 
 
 def list_differing(difference: Difference, what: str, names: Collection[str] | None = None) -> list[Row]:
