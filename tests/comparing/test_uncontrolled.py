@@ -27,6 +27,12 @@ def test_each_use_once_with_its_line(tmp_path: Path) -> None:
     assert (used.source, used.uses) == ("worker-arrival", (("as_completed", "train.py:4"),))
 
 
+def test_the_races_of_a_program_that_does_not_train_are_not_the_trainings(tmp_path: Path) -> None:
+    stamp = record(0, "setup", "clock", "time.time", call_site="prepare.py:2")
+    made = read(Builder(tmp_path)(training(), traces={"rank0.helper-12345678": [ARRIVAL, stamp]}))
+    assert [used.source for used in list_uncontrolled(made)] == ["clock"]
+
+
 def test_memory_that_nothing_wrote(tmp_path: Path) -> None:
     row = operation(0, "aten::empty", "x", flags=UNINITIALIZED, call_site="train.py:5")
     (used,) = list_uncontrolled(recorded(tmp_path, row))

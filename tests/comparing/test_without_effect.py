@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from samerun.comparing.pairing import RecordedRun, read
-from samerun.comparing.without_effect import shares_tasks, trained_alike
+from samerun.comparing.without_effect import finds, shares_tasks, trained_alike
 from samerun.runs.schema import TRAINING
 
 from .build import Builder, Record, d, find, flip, group, record, training, write
@@ -193,3 +195,26 @@ def test_a_pool_of_which_no_model_input_was_recorded_proves_nothing(build: Build
     flip(other[find(other, "loss", 1)])
     seen = [[row for row in rows if row["what"] != "input"] for rows in (training(), other)]
     assert not trained_alike(of_processes(build, *seen), of_processes(build, *reversed(seen)))
+
+
+def recorded(build: Builder, *rows: Record) -> RecordedRun:
+    return read(build([*rows, *training()]))
+
+
+def file(what: str, path: str) -> Record:
+    return record(0, "setup", what, "open", detail=path, call_site="train.py:3")
+
+
+def test_what_a_run_reads_that_the_other_wrote(tmp_path: Path) -> None:
+    build = Builder(tmp_path)
+    left = recorded(build, file("written", "cache.pt"), file("written", "log"))
+    found = finds(recorded(build, file("opened", "data"), file("opened", "cache.pt")), left)
+    assert found is not None
+    assert (found.detail, found.call_site) == ("cache.pt", "train.py:3")
+
+
+def test_not_what_it_wrote_itself_and_not_what_nobody_wrote(tmp_path: Path) -> None:
+    build = Builder(tmp_path)
+    left = recorded(build, file("written", "cache.pt"))
+    assert finds(recorded(build, file("written", "cache.pt"), file("opened", "cache.pt")), left) is None
+    assert finds(recorded(build, file("opened", "data")), left) is None

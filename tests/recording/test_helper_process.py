@@ -233,3 +233,27 @@ def test_a_database_is_a_file_that_is_read_and_written(trainer):
     assert found == [["written"], ["opened", "written"]]
     evidence = ResumeState().recognise(compare(*runs).difference)
     assert evidence is not None and evidence.call_site == "train.py:4"
+
+
+GATHER = """
+import json, multiprocessing, os, time
+
+def make(n):
+    time.sleep(int.from_bytes(os.urandom(1), "big") / 10000)
+    return [n / 16, 1.0, n % 3, n % 5]
+
+if __name__ == "__main__":
+    with multiprocessing.Pool(3) as pool:
+        rows = list(pool.imap_unordered(make, range(16)))
+    json.dump(rows, open("rows.json", "w"))
+"""
+
+
+@pytest.mark.slow
+def test_results_that_it_took_as_they_came_are_the_reason(trainer):
+    trainer.script(GATHER, "prepare.py")
+    trainer.script(TRAIN.replace('np.load("data.npz")["x"]', '__import__("json").load(open("rows.json"))'))
+    difference = compare(*(trainer.record("train.py", tier="ops") for _ in range(2))).difference
+    assert difference is not None
+    found = find_sources()["worker-arrival"].recognise(difference)
+    assert found is not None and found.call_site == "prepare.py:10"

@@ -52,7 +52,7 @@ def test_the_catalogue_imports_neither_torch_nor_numpy():
 # Ids that are ordinary words as well: where they stand for something else. None has a hyphen.
 WORDS = {
     "runs/schema.py": {"clock", "threads"},  # words of the trace
-    "recording/helper_process.py": {"clock"},  # the same one
+    "recording/helper_process.py": {"clock", "threads"},  # the same ones
     "recording/opened_files.py": {"threads"},
     "recording/steps/training.py": {"threads"},
     "comparing/without_effect.py": {"threads"},

@@ -122,6 +122,11 @@ def test_a_file_that_a_helping_program_makes_is_a_consequence():
     assert resume.recognise(batch(a=a, b=b)) is None  # though run A wrote what run B read
     left = side(opened(), written())
     assert resume.recognise(batch(a=left, b=b)).strength == 1.0
+    # a database is opened to be written as well
+    a, b = side(opened(), written(), made), side(opened(digest=TWO), written(), made)
+    assert resume.recognise(batch(a=a, b=b)) is None
+    unmade = side(opened(digest=TWO), written())
+    assert resume.recognise(batch(a=a, b=unmade)).strength == 1.0
 
 
 def test_a_seed_made_of_how_many_runs_there_were():

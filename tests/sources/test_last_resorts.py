@@ -24,6 +24,7 @@ from samerun.sources.evidence.rows import find_first_differing
 from samerun.sources.memory_address import MemoryAddress
 from samerun.sources.thread_scheduling import ThreadScheduling
 from samerun.sources.uninitialized_memory import UninitializedMemory
+from samerun.sources.worker_arrival import WorkerArrival
 
 from .differences import ONE, TWO, batch, operation, origin, row, side
 
@@ -415,3 +416,63 @@ def test_weights_that_several_processes_train_are_a_race(columns, seeded, is_nam
     named = found is not None and found.strength is Strength.SEEN and found.beyond_control
     assert named is is_named
     assert UninitializedMemory().recognise(replace(difference, gap=Gap("parameters", None))) is None
+
+
+HELPER = "rank0.helper-12345678"
+
+
+def made_by_a_helper(*rows, digest=ONE):
+    written = row("written", "open", detail="rows.json", process=HELPER)
+    return side(row("opened", "open", detail="rows.json", digest=digest), written, *rows)
+
+
+@pytest.mark.parametrize(
+    ("racing", "site"),
+    [
+        (row("shared", "multiprocessing.Process.start", call_site="prepare.py:12", process=HELPER), 12),
+        (row("threads", "start", value=4.0, call_site="prepare.py:7", process=HELPER), 7),
+        (row("shared", "multiprocessing.Value", call_site="prepare.py:3", process=HELPER), None),
+        (row("shared", "multiprocessing.Process.start", call_site="main.py:9"), None),  # not of the helper
+    ],
+)
+def test_what_races_in_a_program_that_makes_a_file(racing, site):
+    a, b = made_by_a_helper(racing), made_by_a_helper(racing, digest=TWO)
+    found = threads.recognise(batch(a=a, b=b))
+    assert (found and found.call_site) == (site and f"prepare.py:{site}")
+    assert threads.recognise(batch(a=a, b=a)) is None  # the file is the same: it explains nothing
+
+
+def test_results_that_a_helping_program_takes_as_they_come():
+    taken = row("arrival", "as_completed", call_site="prepare.py:9", process=HELPER)
+    a, b = made_by_a_helper(taken), made_by_a_helper(taken, digest=TWO)
+    found = WorkerArrival().recognise(batch(a=a, b=b))
+    assert (found.strength, found.call_site) == (0.7, "prepare.py:9")
+    assert WorkerArrival().recognise(batch(a=a, b=a)) is None
+
+
+@pytest.mark.parametrize(
+    ("workers", "columns", "found"),
+    [
+        (2, {}, True),
+        (1, {}, False),
+        (2, {"indices_equal": False}, False),  # other samples
+        (2, {"in_workers": False}, False),
+        (2, {"rng_first": {"torch-cpu": 0}, "drawn": frozenset({"torch-cpu"})}, False),
+    ],
+)
+def test_workers_that_share_memory(workers, columns, found):
+    held = row("shared", "multiprocessing.Value", call_site="data.py:4")
+    both = side(held, settings={"worker-count": {"workers": [workers]}})
+    given = {"indices_equal": True, "in_workers": True, **columns}
+    evidence = threads.recognise(batch(a=both, b=both, **given))
+    assert (evidence is not None) == found
+    if found:
+        assert (evidence.call_site, evidence.beyond_control) == ("data.py:4", True)
+
+
+def test_memory_that_processes_share_is_noted_where_it_is_made(observed):
+    notes = observed(threads)
+    multiprocessing.Value("l", 0)
+    multiprocessing.get_context("spawn").RawArray("d", 3)
+    noted = [note.name for note in notes.of("shared")]
+    assert noted == ["multiprocessing.Value", "multiprocessing.RawArray"]

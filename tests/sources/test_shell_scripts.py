@@ -14,7 +14,7 @@ import pytest
 from samerun import lineage, set_variables
 from samerun.answers import Answers
 from samerun.explaining.explain import explain
-from samerun.runs.answers import read_all_answers
+from samerun.runs.answers import Answer, encode, read_all_answers
 from samerun.runs.difference import Difference, Row, Side
 from samerun.runs.source_lines import read_source
 from samerun.sources.arguments import Arguments
@@ -269,3 +269,54 @@ def test_what_a_program_of_python_passes_on_is_not_given(tmp_path, monkeypatch):
     monkeypatch.setattr(lineage, "find_parent_path", lambda number: ())
     assert give(tmp_path / "b", monkeypatch, {"SEED": "12"}, tmp_path / "a") == {"SEED": "12"}
     assert start(tmp_path / "d", ["--port", "2"], tmp_path / "c") == ["--port", "2"]
+
+
+def test_an_argument_of_a_program_that_makes_the_data(tmp_path):
+    text = "#!/bin/bash\npython prepare.py --seed $RANDOM\npython train.py\n"
+    same = ("python", "train.py")
+    difference = difference_of(tmp_path, {"run.sh": text}, a=same, b=same)
+
+    def run(side, seed):
+        seeded = Row(
+            0,
+            "setup",
+            "seed",
+            "random.Random",
+            call_site="prepare.py:3",
+            digest=seed.encode(),
+            value=float(seed),
+        )
+        programs = {"rank0.helper-1": ("python", "prepare.py", "--seed", seed)}
+        return replace(side, programs=programs, evidence=(replace(seeded, process="rank0.helper-1"),))
+
+    def recognised(a, b):
+        return Arguments().recognise(replace(difference, a=run(difference.a, a), b=run(difference.b, b)))
+
+    found = recognised("4711", "815")
+    assert (found.strength, found.call_site) == (1.0, "run.sh:2")
+    assert recognised("4711", "4711") is None
+
+
+def test_a_text_that_a_script_set_is_never_given_to_another_run(tmp_path):
+    """Its value was not kept, so a replay would refute what it cannot try."""
+    files = {
+        "run.sh": "export NAME=run-$(date +%s)\npython train.py\n",
+        "train.py": "import os\nos.environ['NAME']\n",
+    }
+    difference = difference_of(tmp_path, files, a=("python", "train.py"), b=("python", "train.py"))
+    run = tmp_path / "run"
+    run.mkdir()
+    difference.a.manifest["plan"] = {"run": str(run)}
+
+    def recognised():
+        sides = [
+            replace(side, variables={"NAME": text}, settings={"code": {"train.py": ""}})
+            for side, text in ((difference.a, "aa"), (difference.b, "bb"))
+        ]
+        return Environment().recognise(replace(difference, a=sides[0], b=sides[1]))
+
+    found = recognised()
+    assert (found.call_site, found.beyond_control) == ("run.sh:1", True)
+    kept = Answer((), "environment", "NAME", "", "17")
+    (run / "0123456789abcdef.answers").write_bytes(encode(kept))
+    assert recognised().beyond_control is False

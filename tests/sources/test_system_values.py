@@ -637,3 +637,21 @@ def test_a_timer_before_another_way_is_its_doing_and_beyond_its_control(tmp_path
     drawn = dict(drawn=frozenset({"torch-cpu"}), step=3, kind="ended")
     assert clock.recognise(batch(a=timed, b=timed, rng_first={"torch-cpu": 3}, **drawn)).beyond_control
     assert clock.recognise(batch(a=timed, b=timed, rng_first={"torch-cpu": 0}, **drawn)) is None
+
+
+def test_what_a_program_reads_that_makes_a_file_which_differs(tmp_path):
+    code = "import time\nbegun = time.time()\nkeep = int(time.time()) % 7\nprint(time.time() - begun)\n"
+    (tmp_path / "prepare.py").write_text(code)
+
+    def run(digest, process="rank0.helper-12345678"):
+        read = [
+            row("clock", "time.time", call_site=f"prepare.py:{line}", process=process) for line in (2, 3, 4)
+        ]
+        made = row("written", "open", detail="rows.json", process="rank0.helper-12345678")
+        return side(row("opened", detail="rows.json", digest=digest), made, *read, cwd=str(tmp_path))
+
+    found = clock.recognise(batch(a=run(ONE), b=run(TWO)))
+    assert (found.strength, found.call_site) == (0.35, "prepare.py:3")
+    assert clock.recognise(batch(a=run(ONE), b=run(ONE))) is None  # what it makes is the same
+    other = {"process": "rank0.helper-87654321"}
+    assert clock.recognise(batch(a=run(ONE, **other), b=run(TWO, **other))) is None  # another program

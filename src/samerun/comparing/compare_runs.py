@@ -13,9 +13,9 @@ from samerun.comparing.compare_process import ProcessComparison, compare_process
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.comparing.difference import describe, describe_lone
 from samerun.comparing.extent import find_reach, has_stopped
-from samerun.comparing.leftover_files import finds
 from samerun.comparing.pairing import RecordedRun, pair, read
 from samerun.comparing.unexplained_inputs import describe_unexplained
+from samerun.comparing.without_effect import finds
 from samerun.runs.difference import Difference
 from samerun.runs.ignored import describe_left_out
 from samerun.runs.reading import Trace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -85,6 +85,14 @@ def describe_without_effect(first: Difference, site: str | None) -> str:
         f"{what} differs{at} (step {first.step}, {first.phase}), without effect on any loss, gradient, "
         "weight, evaluation or result"
     )
+
+
+def finds(recorded: RecordedRun, left: RecordedRun) -> Row | None:
+    """Where a run first read a file that the other run wrote and itself did not, None where it never did."""
+    there = {row.detail for row in _list_rows(left, "written")} - {
+        row.detail for row in _list_rows(recorded, "written")
+    }
+    return next((row for row in _list_rows(recorded, "opened") if row.detail in there), None)
 
 
 def find_row(recorded: RecordedRun, difference: Difference) -> tuple[Row, Row | None] | None:
@@ -169,6 +177,11 @@ def _made_the_same(a: Sequence[Trace], b: Sequence[Trace]) -> bool:
             rows = trace.rows(trace.is_one_of("what", _MADE | {"output"}) & ~before)
             counts.update((row.what, _get_plain_name(row), row.digest) for row in rows)
     return made[0] == made[1] and all(digest is not None for *_, digest in made[0])
+
+
+def _list_rows(recorded: RecordedRun, what: str) -> Iterator[Row]:
+    for trace in (*recorded.compared, *recorded.other):
+        yield from trace.rows(trace.is_one_of("what", {what}))
 
 
 def _get_plain_name(row: Row) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from samerun import lineage, set_variables
 from samerun.answers import Answers
+from samerun.errors import RunError
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.provenance import select_environment
 from samerun.sources.evidence import rows, settings_diff
@@ -79,12 +81,15 @@ class Environment(Source):
             f"{seed.name} was given another seed in each run, at {seed.call_site}, from a variable at {site}"
         )
         code = rows.read_code(difference.a)
-        for name in outside_values.list_variables(code, site) if code is not None else ():
+        names = outside_values.list_variables(code, site) if code is not None else []
+        of_script = [name for name in names if name in difference.a.variables]
+        beyond = bool(of_script) and not all(_is_kept(difference, name) for name in of_script)
+        for name in names:
             script = shell_scripts.find_variable(difference, name)
             if script is not None:
                 text, site = f"{text}: {script.site} sets {name} to {script.read}", script.site
                 break
-        return Evidence(self.id, Strength.STRONG, text, site)
+        return Evidence(self.id, Strength.STRONG, text, site, beyond_control=beyond)
 
     def _set_by_script(self, difference: Difference, elsewhere: set[str]) -> Evidence | None:
         """The command sets a variable to another value in each run, and the code or a file names it."""
@@ -101,8 +106,23 @@ class Environment(Source):
             by = "" if script is None else f" by {script.site}, from {script.read}"
             text = f"{name} was set to another value in each run{by}, and {place} names it"
             strength = Strength.FAIR if rows.find_first_differing(difference, "seed") else Strength.PLAUSIBLE
-            return Evidence(self.id, strength, text, place if script is None else script.site)
+            site = place if script is None else script.site
+            return Evidence(self.id, strength, text, site, beyond_control=not _is_kept(difference, name))
         return None
+
+
+def _is_kept(difference: Difference, name: str) -> bool:
+    """Whether its value is there, for all that is known, to be given to another run: no text is."""
+    from samerun.runs.answers import read_all_answers
+
+    run = (difference.a.manifest.get("plan") or {}).get("run")
+    if not isinstance(run, str):
+        return True
+    try:
+        answers = read_all_answers(Path(run))
+        return any((answer.source, answer.name) == (Environment.id, name) for answer in answers)
+    except RunError:
+        return False
 
 
 def _list_variables_of_others() -> set[str]:

@@ -39,10 +39,12 @@ _SHARED = (
     "multiprocessing.sharedctypes",
     "multiprocessing.shared_memory",
 )  # imported by whoever shares memory
-_MAKES_SHARED = {  # what makes memory that processes share, or an object that one of them keeps for all
-    "multiprocessing.sharedctypes": ("Value", "Array", "RawValue", "RawArray"),
+_OF_CONTEXT = ("Value", "Array", "RawValue", "RawArray", "Manager")
+# What makes memory that processes share, or objects that one of them keeps for all.
+_MAKES_SHARED = {
+    "multiprocessing": _OF_CONTEXT,  # methods of the usual context, bound as they were
+    "multiprocessing.context": tuple(f"BaseContext.{name}" for name in _OF_CONTEXT),
     "multiprocessing.shared_memory": ("SharedMemory.__init__",),
-    "multiprocessing.managers": ("SyncManager.__init__",),
 }
 # Whose threads and queues decide nothing: progress bars, logs of metrics, debuggers. And torch's own loader,
 # which puts batches into their order, or leaves it to worker-arrival to say that it does not.
@@ -291,7 +293,8 @@ def _note_shared(module: str) -> Callable[[Journal], Undo]:
     def note(journal: Journal, name: str) -> Around:
         def make(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if not _stands_by(sys._getframe(2)):
-                journal.note("shared", f"multiprocessing.{name.removesuffix('.__init__')}", user_only=True)
+                made = name.removesuffix(".__init__").removeprefix("BaseContext.")
+                journal.note("shared", f"multiprocessing.{made}", user_only=True)
             return original(*args, **kwargs)
 
         return make
