@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import itertools
 import re
 from collections import Counter, deque
 from collections.abc import Collection, Sequence
@@ -119,12 +120,13 @@ def describe_left_out(runs: Sequence[Run]) -> str | None:
 
 
 _SHOWN = 80  # characters of a line
+_MOST_ALIKE = 100  # lines among which the one most alike is looked for: each takes a while
 
 
 def _show_difference(line: str, others: Collection[str]) -> str:
     """The first word of a line that the line most alike has otherwise; the line where none is alike."""
     shown = repr(line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…")
-    for other in difflib.get_close_matches(line, others, n=1):
+    for other in difflib.get_close_matches(line, list(itertools.islice(others, _MOST_ALIKE)), n=1):
         ones, twos = line.split(), other.split()
         pairs = [pair for pair in zip(ones, twos, strict=False) if pair[0] != pair[1]]
         if len(ones) == len(twos) > 1 and pairs:

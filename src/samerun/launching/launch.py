@@ -20,7 +20,7 @@ from samerun import lineage, set_variables
 from samerun.launching.command import cannot_start, check_command, is_python
 from samerun.launching.interrupts import Interrupts
 from samerun.launching.notebook import build_command, is_notebook
-from samerun.launching.output import Output, is_told_apart
+from samerun.launching.output import Output, is_stderr_apart
 from samerun.launching.process_tree import Tree, adopt_orphans
 from samerun.launching.progress_files import Follower, Progress
 from samerun.launching.watcher import Matter, watcher
@@ -88,7 +88,7 @@ def launch(request: LaunchRequest, plan: Plan, cwd: Path) -> Outcome:
                 env=environ,
                 stdin=None if request.tee else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE if request.tee and is_told_apart() else subprocess.STDOUT,
+                stderr=subprocess.PIPE if request.tee and is_stderr_apart() else subprocess.STDOUT,
                 bufsize=0,
                 start_new_session=True,
             )

@@ -14,7 +14,7 @@ _CHUNK = 1 << 16
 _STREAMS = ("stdout", "stderr")
 
 
-def is_told_apart() -> bool:
+def is_stderr_apart() -> bool:
     """Whether our standard error goes elsewhere than our standard output, as in `command > results.txt`.
 
     Where they go to one place, one pipe keeps the order in which a command writes to them.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _FEEDS = re.compile(r"seed|default_rng|RandomState|(?-i:Random\()|Generator|shuffle", re.IGNORECASE)
 
 
-# A line that takes the time for itself alone, or tells it.
+# A line that keeps what it reads for itself, as where a measurement begins, or prints it.
 _MEASURES = re.compile(r"^\s*\w+\s*=\s*[\w.]+\(\)\s*$|\bprint\(|\blog\w*\.")
 
 
