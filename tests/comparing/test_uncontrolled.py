@@ -6,6 +6,8 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from samerun.comparing.pairing import RecordedRun, read
 from samerun.comparing.uncontrolled import find_left_files, is_controlled, list_uncontrolled
 from samerun.runs.plan import Control
@@ -44,6 +46,13 @@ def test_what_is_controlled_is_not_named(tmp_path: Path) -> None:
     assert is_controlled(made, "worker-arrival")
     assert not is_controlled(made, "clock")
     assert list_uncontrolled(made) == []
+
+
+@pytest.mark.parametrize("control", [{}, {"mode": "strict"}, "strict", [1]])
+def test_a_control_that_was_damaged_is_none(control: Any, tmp_path: Path) -> None:
+    made = read(Builder(tmp_path)([ARRIVAL, *training()], plan={"control": control}))
+    assert not is_controlled(made, "worker-arrival")
+    assert [used.source for used in list_uncontrolled(made)] == ["worker-arrival"]
 
 
 def test_what_its_control_leaves_alone_is_named_all_the_same(tmp_path: Path) -> None:

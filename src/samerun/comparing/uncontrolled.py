@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from samerun.comparing.pairing import RecordedRun
 from samerun.runs.difference import Row
+from samerun.runs.manifest import Manifest
 from samerun.runs.plan import Control
 from samerun.runs.reading import Trace
 from samerun.runs.schema import STEADY, UNINITIALIZED
@@ -66,8 +67,16 @@ def find_left_files(recorded: RecordedRun) -> SourceUse | None:
 
 def is_controlled(recorded: RecordedRun, id_: str) -> bool:
     """Whether the run was made with the source controlled."""
-    control = recorded.run.manifest.plan.get("control")
-    return control is not None and find_sources()[id_].is_controlled_by(Control.from_json(control))
+    return find_sources()[id_].is_controlled_by(read_control(recorded.run.manifest))
+
+
+def read_control(manifest: Manifest) -> Control | None:
+    """What a run was controlled with; None where that is nothing, or is not known any more."""
+    control = manifest.plan.get("control")
+    try:
+        return None if control is None else Control.from_json(control)
+    except (KeyError, TypeError, AttributeError):  # it was damaged
+        return None
 
 
 def list_unwritten(recorded: RecordedRun) -> Iterator[Row]:

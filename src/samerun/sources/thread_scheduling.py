@@ -138,9 +138,8 @@ class ThreadScheduling(Source):
         alive = f"{most:.0f} Python threads were alive"
         if (found.name or "").endswith(_TAKEN):
             alive = f"{most:.0f} processes were alive where {found.name} takes what they send as it comes"
-        if rows.list_racing(
-            difference, "arrival"
-        ):  # the order in which results are taken is another source's
+        arrived = rows.list_racing(difference, "arrival")
+        if arrived:  # the order in which results are taken is another source's
             text = f"{alive}, which may share more than the order in which their results are taken"
             return Evidence(self.id, Strength.LAST_RESORT, text, found.call_site)
         if found.detail == _NOT_READY:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from samerun.comparing.compare_runs import compare_all, compare_whole
 from samerun.comparing.comparison import Comparison, list_left_out
 from samerun.comparing.in_play import list_ids
+from samerun.comparing.uncontrolled import read_control
 from samerun.experiments import run_outcome, scope
 from samerun.experiments.check.confirm import explain_and_confirm
 from samerun.experiments.check.judge import find_first_parting, judge_recorded
@@ -17,7 +18,6 @@ from samerun.experiments.what_counts import weigh
 from samerun.explaining.cause import Cause, Findings
 from samerun.explaining.explained import Explained
 from samerun.runs.manifest import Manifest
-from samerun.runs.plan import Control
 from samerun.runs.store import Run, Store
 from samerun.sources.catalogue import find_sources
 
@@ -93,7 +93,7 @@ def _blame_controls(findings: Findings, a: Manifest, b: Manifest, controls: str)
 
     Where the best cause is one of them, what was not controlled otherwise is no other explanation.
     """
-    control_a, control_b = (_read_control(manifest) for manifest in (a, b))
+    control_a, control_b = (read_control(manifest) for manifest in (a, b))
     seed = next(item.seed for item in (a, b) if item.mode not in _NONE)
     fix = f"make both runs under the same control, such as samerun run --seed {seed}"
 
@@ -111,11 +111,6 @@ def _blame_controls(findings: Findings, a: Manifest, b: Manifest, controls: str)
     if causes and is_blamed(causes[0]):
         causes = tuple(item for item in causes if is_blamed(item))
     return replace(findings, causes=blame(causes), suspects=blame(findings.suspects))
-
-
-def _read_control(manifest: Manifest) -> Control | None:
-    control = manifest.plan.get("control")
-    return Control.from_json(control) if control is not None else None
 
 
 def _describe_control(manifest: Manifest) -> str:
