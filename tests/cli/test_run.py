@@ -50,6 +50,22 @@ os.write(2, b"without a line's\\n")
 """
 
 
+def test_a_child_that_showed_ctrl_c_and_went_on_ends_as_ever(tmp_path: Path) -> None:
+    (tmp_path / "prompt.py").write_text(
+        "import code, sys\n"
+        "interrupted = compile('raise KeyboardInterrupt', '<console>', 'exec')\n"
+        "code.InteractiveInterpreter().runcode(interrupted)\n"
+        "print(sys.last_type.__name__)\n"
+    )
+    code = (
+        "import subprocess, sys\n"
+        "done = subprocess.run([sys.executable, 'prompt.py'], capture_output=True, text=True)\n"
+        "print(done.returncode, done.stdout)"
+    )
+    done = samerun("run", "--", sys.executable, "-c", code, cwd=tmp_path)
+    assert done.stdout.split() == ["0", "KeyboardInterrupt"]
+
+
 def test_what_goes_to_standard_error_does_not_come_into_a_file_of_results(tmp_path: Path) -> None:
     done = samerun("run", "--", sys.executable, "-c", _TWO_STREAMS, cwd=tmp_path)
     assert done.stdout == "".join(f"out {i}\n" for i in range(300)) + "an end "

@@ -307,9 +307,12 @@ def _keep_interrupt() -> None:
     """Let a process that an uncaught KeyboardInterrupt ends end by SIGINT, as a shell's loop needs it.
 
     CPython forgets it when a text is executed afterwards, as a dataclass that is imported does
-    (`run_eval_code_obj` in Python/pythonrun.c), and sees it again when one raises it.
+    (`run_eval_code_obj` in Python/pythonrun.c), and sees it again when one raises it. One that a prompt
+    or IPython caught, and showed, has their frames around it.
     """
-    if getattr(sys, "last_type", None) is KeyboardInterrupt:
+    seen = getattr(sys, "last_traceback", None)
+    ended = seen is not None and seen.tb_frame.f_back is None and not hasattr(sys, "ps1")
+    if ended and getattr(sys, "last_type", None) is KeyboardInterrupt:
         with contextlib.suppress(KeyboardInterrupt):
             exec("raise KeyboardInterrupt")
 
