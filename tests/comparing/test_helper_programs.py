@@ -32,8 +32,11 @@ def paths(side: Side) -> list[str | None]:
     ],
 )
 def test_a_file_whose_path_is_new_in_each_run_is_the_same_one(one: str, other: str) -> None:
-    a, b = Side(evidence=(row("written", one),)), Side(evidence=(row("opened", other),))
-    assert paths(align(a, b)) == [one]
+    a, b = (Side(evidence=(row("written", path), row("opened", path))) for path in (one, other))
+    assert paths(align(a, b)) == [one, one]
+    # A file that was there before is another one: a shard that was chosen, say.
+    a, b = (Side(evidence=(row("opened", path),)) for path in (one, other))
+    assert paths(align(a, b)) == [other]
 
 
 @pytest.mark.parametrize(
@@ -46,13 +49,13 @@ def test_a_file_whose_path_is_new_in_each_run_is_the_same_one(one: str, other: s
     ],
 )
 def test_other_files_are_others(ours: list[str], theirs: list[str]) -> None:
-    a, b = (Side(evidence=tuple(row("opened", path) for path in some)) for some in (ours, theirs))
+    a, b = (Side(evidence=tuple(row("written", path) for path in some)) for some in (ours, theirs))
     assert paths(align(a, b)) == theirs
 
 
 def test_what_is_no_path_stays() -> None:
     a = Side(evidence=(row("written", "/tmp/tmpabcd1234/a"), row("state", "tmpabcd1234")))
-    b = Side(evidence=(row("opened", "/tmp/tmpijkl5678/a"), row("state", "/tmp/tmpijkl5678/a")))
+    b = Side(evidence=(row("written", "/tmp/tmpijkl5678/a"), row("state", "/tmp/tmpijkl5678/a")))
     assert paths(align(a, b)) == ["/tmp/tmpabcd1234/a", "/tmp/tmpijkl5678/a"]
 
 

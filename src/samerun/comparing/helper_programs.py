@@ -22,10 +22,10 @@ def align(a: Side, b: Side) -> Side:
     """Run B, with run A's names for those of its programs, and of files in folders that are new in each run.
 
     A program is named by its command line, which may hold a number of the run's own. Of several that are
-    alike none is renamed.
+    alike none is renamed, nor is a file that its run did not write: it may be another one that was chosen.
     """
     programs = _match(a.programs, b.programs, lambda name, side: _describe_program(side[name]))
-    ours, theirs = _list_paths(a.evidence), _list_paths(b.evidence)
+    ours, theirs = _list_written(a.evidence), _list_written(b.evidence)
     paths = _match(ours, theirs, lambda path, _: tuple(_NEW.sub("*", part) for part in PurePath(path).parts))
     if not programs and not paths:
         return b
@@ -60,5 +60,5 @@ def _describe_program(argv: tuple[str, ...]) -> tuple[str, ...]:
     return words[:2] if words[:1] in (("-m",), ("-c",)) else words[:1]
 
 
-def _list_paths(evidence: Iterable[Row]) -> dict[str, tuple[str, ...]]:
-    return {row.detail: () for row in evidence if row.what in _PATHS and row.detail}
+def _list_written(evidence: Iterable[Row]) -> dict[str, tuple[str, ...]]:
+    return {row.detail: () for row in evidence if row.what == "written" and row.detail}
