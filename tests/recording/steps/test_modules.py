@@ -177,19 +177,21 @@ for _ in range(3):
 
 
 def test_a_thread_may_begin_with_the_call_of_a_module(trainer, output):
-    """No frame is below it then."""
+    """No frame is below it then. It ends before the script does: else python itself may abort (before 3.14)."""
     trainer.script(
         HEAD
         + """
-import _thread, sys, threading
+import _thread, sys, threading, time
 done, failed = threading.Event(), []
 sys.unraisablehook = lambda seen: failed.append(seen.exc_value)
 class Tells(nn.Linear):
     def forward(self, x):
         done.set()
         return super().forward(x)
+before = _thread._count()
 _thread.start_new_thread(Tells(4, 2), (x,))
 assert done.wait(60), failed
+while _thread._count() > before: time.sleep(0.01)
 """
     )
     run = trainer.record("train.py")
