@@ -96,6 +96,7 @@ for step in range(2):
 """
 
 
+@pytest.mark.slow
 def test_a_cache_that_holds_the_same_is_not_the_reason(tmp_path: Path) -> None:
     """Run 1 alone makes it, and so parts first; the training parts without it too."""
     (tmp_path / "train.py").write_text(CACHED)

@@ -80,8 +80,15 @@ def of_an_iterable(workers: int) -> DataLoader:
     return DataLoader(Records(), 4, seed=0, num_workers=workers, collate_fn=failing)
 
 
-@pytest.mark.parametrize("make", [of_a_map, of_an_iterable])
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize(
+    ("make", "workers"),
+    [
+        (of_a_map, 0),
+        (of_an_iterable, 0),
+        (of_a_map, 2),
+        pytest.param(of_an_iterable, 2, marks=pytest.mark.slow),
+    ],
+)
 def test_a_skipped_batch_is_neither_repeated_nor_lost(make: Any, workers: int) -> None:
     whole = received(iter(make(workers)))
     assert len(whole) == (18 if make is of_an_iterable and workers else 9)  # each worker has all of it

@@ -108,6 +108,7 @@ def test_a_run_that_is_given_half_of_them_differs(unseeded: tuple[Path, str, Run
     assert repeat(*unseeded, "torch-cpu")[0] == "differs"
 
 
+@pytest.mark.slow
 def test_what_was_not_kept_is_not_taken_for_a_difference(tmp_path: Path) -> None:
     run = recorded(tmp_path, FROM_SECRET)
     verdict, reason = repeat(tmp_path, FROM_SECRET, run, "os-entropy")
@@ -120,6 +121,7 @@ def test_an_unseeded_generator_is_confirmed_by_a_replay(tmp_path: Path) -> None:
     assert confirmed(checked(tmp_path, UNSEEDED)) == {"torch-cpu": True}
 
 
+@pytest.mark.slow
 def test_a_time_made_a_tensor_before_the_training_hides_no_cause(tmp_path: Path) -> None:
     result = checked(tmp_path, STAMPED)
     assert confirmed(result) == {"python-random": True}

@@ -227,7 +227,8 @@ print("good")
 """
 
 
-@pytest.mark.parametrize("when", [pytest.param("early", marks=pytest.mark.slow), "late"])
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["early", "late"])
 def test_torchvision_is_imported_before_or_after(when, tmp_path):
     """And its detour in Python is taken only where samerun is not in place, or has no kernel."""
     for name, text in LIBRARY.items():

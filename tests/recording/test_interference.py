@@ -95,6 +95,7 @@ print("seen", Count.seen)
 """
 
 
+@pytest.mark.slow
 def test_a_function_mode_sees_what_it_sees_without_the_recorder(trainer: Trainer, output):
     path = trainer.script(COUNTED)
     plain = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=120, check=True)

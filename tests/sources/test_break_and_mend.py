@@ -97,6 +97,7 @@ def test_an_edited_module_is_recognised(trainer, output):
     assert causes(*recorded, output)[:1] == ["code"]
 
 
+@pytest.mark.slow
 def test_another_version_of_a_package_is_recognised(trainer, output):
     recorded = []
     for version in ("1.0", "1.1"):

@@ -99,6 +99,7 @@ def follow(
     return found
 
 
+@pytest.mark.slow
 def test_the_line_that_no_source_saw_is_a_note_with_its_values(runs: tuple[Path, list[Run]]) -> None:
     folder, recorded = runs
     found = follow(folder, [*recorded, recorded[1]], Findings())

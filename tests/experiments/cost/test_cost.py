@@ -74,6 +74,7 @@ def test_one_that_ends_early_does_not_keep_the_other(trainer: Trainer) -> None:
     assert (len(step_seconds(a.path)), len(step_seconds(b.path))) == (2, 5)
 
 
+@pytest.mark.slow
 def test_one_that_fails_at_once_does_not_keep_the_other(trainer: Trainer) -> None:
     trainer.script(TOY)
     bad = replace(timed(trainer), request=LaunchRequest((sys.executable, "-c", "raise SystemExit(3)")))

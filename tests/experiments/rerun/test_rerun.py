@@ -109,6 +109,7 @@ def test_a_loop_with_a_time_limit_makes_the_same_steps(tmp_path: Path) -> None:
     assert "clock" in result.given
 
 
+@pytest.mark.slow
 def test_an_unseeded_pool_of_processes_draws_the_same(tmp_path: Path) -> None:
     draw = "random.random() + np.random.default_rng().random() + os.urandom(1)[0]"
     before = f"""
@@ -164,6 +165,7 @@ def test_what_was_cut_off_is_given_as_far_as_it_was_kept(tmp_path: Path) -> None
     assert "did not ask for it, or not so often" in parting.why
 
 
+@pytest.mark.slow
 def test_it_runs_in_a_copy_without_what_the_recorded_run_wrote(tmp_path: Path) -> None:
     (tmp_path / "kept.txt").write_text("2")
     before = """

@@ -242,7 +242,8 @@ RESTORED = EVALUATES_FIRST.replace('"n": n + 1}', '"n": n + 1, "average": averag
 )
 
 
-@pytest.mark.parametrize("restored", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("restored", [False, True])
 def test_which_of_two_models_is_called_first_is_no_difference(restored: bool, tmp_path: Path) -> None:
     series = Series.of(tmp_path, RESTORED if restored else EVALUATES_FIRST, 10)
     back = series.resumed("resume", tmp_path)
@@ -273,6 +274,7 @@ for epoch in range(begin, 3):
 """
 
 
+@pytest.mark.slow
 def test_an_order_that_is_had_twice_is_no_lost_position_of_the_loader(tmp_path: Path) -> None:
     back = Series.of(tmp_path, EACH_EPOCH, 6).resumed("resume", tmp_path)
     assert where(back) == (4, "data", "batch")

@@ -75,9 +75,8 @@ def operations(seen):
     return aot_autograd(fw_compiler=forward, bw_compiler=backward)
 
 
-@pytest.mark.parametrize(
-    "scores", [pytest.param(1 << 28, marks=pytest.mark.slow), 20 * B * H * S], ids=["whole", "stretches"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("scores", [1 << 28, 20 * B * H * S], ids=["whole", "stretches"])
 def test_they_are_right_and_none_is_left_to_the_template(installed, monkeypatch, scores):
     monkeypatch.setattr(flex_attention, "_SCORES", scores)
     seen: set[str] = set()

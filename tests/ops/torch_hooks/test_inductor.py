@@ -49,6 +49,7 @@ def test_a_scan_is_never_split(ir, monkeypatch, splits, fallback):
     assert seen[-1] == ("hint", splits)
 
 
+@pytest.mark.slow
 def test_a_scan_on_the_cpu_is_compiled_as_ever(ir):
     x = torch.rand(5000)
 

@@ -82,9 +82,10 @@ def whole(compiled: Trainer) -> tuple[Run, str]:
     return run, said(compiled)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "window",
-    [None, pytest.param((2, 2), marks=pytest.mark.slow)],
+    [None, (2, 2)],
     ids=["every step", "a window after it was compiled"],
 )
 def test_it_computes_the_bits_and_makes_the_graphs_of_a_plain_run(compiled, whole, output, plain, window):

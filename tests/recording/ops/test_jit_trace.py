@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 from trainer import Trainer
 
 SCRIPT = """
@@ -39,6 +40,7 @@ def said(trainer: Trainer) -> str:
     return (trainer.folder / "said.txt").read_text()
 
 
+@pytest.mark.slow
 def test_graphs_and_results_are_those_of_a_plain_run(trainer: Trainer, output):
     script = trainer.script(SCRIPT, "traced.py")
     subprocess.run([sys.executable, str(script)], cwd=trainer.folder, check=True, timeout=120)

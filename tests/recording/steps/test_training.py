@@ -127,7 +127,13 @@ def recorded(tmp_path_factory):
     return record
 
 
-SELDOM = ("plain", "foreach", "fused", "accumulation")  # "evaluated" has all that "plain" has
+SELDOM = (
+    "plain",
+    "foreach",
+    "fused",
+    "accumulation",
+    "wrapped optimizer",
+)  # "evaluated" has all that "plain" has
 # test_backward_passes.py has a closure at tier ops in everyday
 SLOW = [
     *((name, "steps") for name in SELDOM),
@@ -235,6 +241,7 @@ for _ in range(2):
     assert compare(one, other).verdict == "unknown"
 
 
+@pytest.mark.slow
 def test_steps_go_on_after_one_of_another_optimizer_raised(trainer, output):
     raised = """
     class Refuses(torch.optim.SGD):
