@@ -1,7 +1,7 @@
-"""Errors that the script raises while code of ours runs in its process.
+"""Errors that the script raises: while code of ours runs in its process, and those that end it.
 
-The handler of a signal raises them (a time limit by SIGALRM), or another thread raises them in this one.
-See docs/decisions/0012.
+The former, the handler of a signal raises (a time limit by SIGALRM), or another thread raises them in this
+one. See docs/decisions/0012.
 """
 
 from __future__ import annotations
@@ -27,6 +27,18 @@ def is_the_scripts(error: BaseException) -> bool:
     if trace is None or not _is_ours(trace.tb_frame) or raised in _RAISED_BY_US:
         return False
     return not str(trace.tb_frame.f_globals.get("__name__")).startswith(_CALLS_OTHERS)
+
+
+def ended_by() -> type[BaseException] | None:
+    """The type of the error that nobody caught and that ends this process; None where it ends by itself.
+
+    For an atexit function: Python keeps there what it showed last (`sys.last_type`). An error that a prompt
+    or IPython caught, and showed, has their frames around it.
+    """
+    seen = getattr(sys, "last_traceback", None)
+    if seen is None or seen.tb_frame.f_back is not None or hasattr(sys, "ps1"):
+        return None
+    return getattr(sys, "last_type", None)
 
 
 def _was_given(handler: FrameType, interrupted: FrameType) -> bool:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from samerun import lineage, set_variables, torch_version, wrapping
 from samerun.errors import SamerunError, TorchNeeded, UsageError
 from samerun.import_hook import ImportHook
-from samerun.interruption import is_the_scripts
+from samerun.interruption import ended_by, is_the_scripts
 from samerun.launching.marker_files import PYTHON_SEEN, TORCH_SEEN, mark, name_marker
 from samerun.recording import start as start_recording
 from samerun.runs.plan import Plan
@@ -307,12 +307,9 @@ def _keep_interrupt() -> None:
     """Let a process that an uncaught KeyboardInterrupt ends end by SIGINT, as a shell's loop needs it.
 
     CPython forgets it when a text is executed afterwards, as a dataclass that is imported does
-    (`run_eval_code_obj` in Python/pythonrun.c), and sees it again when one raises it. One that a prompt
-    or IPython caught, and showed, has their frames around it.
+    (`run_eval_code_obj` in Python/pythonrun.c), and sees it again when one raises it.
     """
-    seen = getattr(sys, "last_traceback", None)
-    ended = seen is not None and seen.tb_frame.f_back is None and not hasattr(sys, "ps1")
-    if ended and getattr(sys, "last_type", None) is KeyboardInterrupt:
+    if ended_by() is KeyboardInterrupt:
         with contextlib.suppress(KeyboardInterrupt):
             exec("raise KeyboardInterrupt")
 

@@ -6,15 +6,15 @@ import atexit
 import functools
 import json
 import os
-import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import torch
 
-from samerun import answers, callsite, digest, wrapping
+from samerun import answers, callsite, digest
 from samerun.digest.unobserved import hide_from_python
+from samerun.interruption import ended_by
 from samerun.recording.evidence_log import Journal
 from samerun.recording.rng_states import RngStates
 from samerun.recording.step_cursor import StepCursor
@@ -54,10 +54,8 @@ class Recorder:
         self.completes: Callable[[], None] | None = None  # ends a step whose backward pass is over
         self._settled = False  # whether step 0's settings were written
         self._progressed = _clock()
-        self._raised: str | None = None
         atexit.register(self.finish)
         os.register_at_fork(after_in_child=self.forked)
-        wrapping.wrap_attribute(sys, "excepthook", self._on_exception)
 
     def guard(self, hook: Callable[_P, _R]) -> Callable[_P, _R | None]:
         """The hook, made unable to hurt the training: its own errors end the recording instead."""
@@ -128,7 +126,9 @@ class Recorder:
         sink.write_rank()
         if not cursor.in_worker:
             steps = digest.digest_bytes(str(cursor.step).encode())
-            sink.write(PendingRecord("end", self._raised or "finished", digest=steps))
+            raised = ended_by()
+            end = "finished" if raised is None else f"raised {raised.__name__}"
+            sink.write(PendingRecord("end", end, digest=steps))
         sink.close()
 
     def gaps(self, met: Sequence[ExternalWrite]) -> None:
@@ -218,13 +218,6 @@ class Recorder:
             os._exit(0)
         while True:
             _sleep(3600)
-
-    def _on_exception(
-        self, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        if args and isinstance(args[0], type):
-            self._raised = f"raised {args[0].__name__}"
-        return original(*args, **kwargs)
 
     def forked(self) -> None:
         """This is a child, which has a trace of its own."""

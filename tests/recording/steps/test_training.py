@@ -259,12 +259,15 @@ def test_steps_go_on_after_one_of_another_optimizer_raised(trainer, output):
     assert len(stepped) == len(set(stepped)) == 3
 
 
-@pytest.mark.slow
-def test_a_script_that_raises_says_so(trainer, output):
-    trainer.script(HEAD + textwrap.dedent(LOOPS["plain"][1]) + "\nraise KeyError('gone')\n")
+@pytest.mark.parametrize(
+    "hook", [pytest.param("", marks=pytest.mark.slow), "sys.excepthook = lambda *seen: print(repr(seen[1]))"]
+)
+def test_a_script_that_raises_says_so(trainer, output, hook):
+    before = "\nimport sys\nassert sys.excepthook is sys.__excepthook__\n"
+    trainer.script(HEAD + textwrap.dedent(LOOPS["plain"][1]) + before + hook + "\nraise KeyError('gone')\n")
     run = trainer.record("train.py")
     assert run.manifest.outcome == "failed"
-    assert "KeyError: 'gone'" in output(run)
+    assert ("KeyError('gone')" if hook else "KeyError: 'gone'") in output(run)
     (end,) = trainer.rows(run, "end")
     assert end.name == "raised KeyError"
 
