@@ -47,9 +47,22 @@ _DYNAMIC = "<dynamic-code>"
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 _own: dict[str, bool] = {}
+_folder: str | None = None
 _kinds: dict[str, int] = {}
 _names: dict[str, str] = {}
 _skipped: dict[str, int] = {}  # lines that stand above a file's first, where it is shown
+
+
+def find_caller(depth: int = 1) -> FrameType | None:
+    """The frame that called the one that asks (1), or one further below.
+
+    None where there is none: a thread began with the call, or one that is no Python thread made it, as those
+    of torch.distributed.rpc do.
+    """
+    try:
+        return sys._getframe(depth + 1)
+    except ValueError:
+        return None
 
 
 def find_user_frame(depth: int = 1) -> FrameType | None:
@@ -57,7 +70,11 @@ def find_user_frame(depth: int = 1) -> FrameType | None:
 
     None when the call came from the standard library's machinery or from no code of the user's at all.
     """
-    frame: FrameType | None = sys._getframe(depth)
+    frame: FrameType | None
+    try:
+        frame = sys._getframe(depth)
+    except ValueError:  # as in find_caller
+        return None
     kinds = _kinds
     while frame is not None:
         # The code of a frame is asked for last: each time tells all audit hooks.
@@ -101,8 +118,10 @@ def acts_for_itself(frame: FrameType) -> bool:
     return kind == _END and _kinds.get(frame.f_globals.get("__file__", "")) != _THROUGH
 
 
-def is_samerun(frame: FrameType) -> bool:
+def is_samerun(frame: FrameType | None) -> bool:
     """Whether a frame is samerun acting for itself: recording, launching, …, not a source at work."""
+    if frame is None:
+        return False
     name = frame.f_code.co_filename
     own = _own.get(name)
     if own is None:
@@ -111,7 +130,7 @@ def is_samerun(frame: FrameType) -> bool:
 
 
 def call_site(frame: FrameType) -> str:
-    """`path.py:line`: relative to the working directory, or to site-packages for an installed program."""
+    """`path.py:line`: relative to the folder of the run, or to site-packages for an installed program."""
     name = _find_file(frame)
     shown = _names.get(name)
     if shown is None:
@@ -244,12 +263,26 @@ def _shorten_path(name: str) -> str:
 
 
 def show_path(path: str) -> str:
-    """An absolute path, relative to the working directory where it lies in it.
+    """An absolute path, relative to the folder of the run where it lies in it.
 
-    What was copied from outside of the working directory is shown as the file that it is a copy of.
+    What was copied from outside of that folder is shown as the file that it is a copy of.
     """
     try:
-        here = os.path.join(os.getcwd(), "")
+        here = os.path.join(find_folder(), "")
     except OSError:  # the folder was removed
         return path
     return path[len(here) :] if path.startswith(here) else _COPIED.sub("", path)
+
+
+def show_from(folder: str) -> None:
+    """Show paths relative to this folder: a program may be started in another one, or change to it."""
+    global _folder
+    _folder = os.path.realpath(folder)
+
+
+def find_folder() -> str:
+    """The folder that paths are relative to: the run's, or the working directory where no run is known.
+
+    Raises OSError where that was removed.
+    """
+    return _folder or os.getcwd()

@@ -143,7 +143,10 @@ def call_as_caller(original: Any) -> Any:
         return original
 
     def called(*args: Any, **kwargs: Any) -> Any:
-        frame = sys._getframe(1)
+        try:
+            frame = sys._getframe(1)
+        except ValueError:  # a thread begins with the call
+            return original(*args, **kwargs)
         while frame.f_code.co_filename.endswith(_PASSED_OVER) and frame.f_back is not None:
             frame = frame.f_back
         here = frame.f_code.co_filename, frame.f_code.co_name, frame.f_lineno

@@ -53,6 +53,16 @@ def test_an_evaluation_may_precede_the_step_that_it_has_the_number_of() -> None:
     assert judge(earlier, first) == "still"
 
 
+@pytest.mark.parametrize(
+    ("process", "outcome"), [("rank0.Process-1", "mended"), ("rank0", "still"), ("rank1", "still")]
+)
+def test_what_differs_in_a_process_that_another_started_is_later(process: str, outcome: str) -> None:
+    """Such as what a worker draws for itself, where the first weights differ no longer."""
+    first = Difference(step=0, phase="setup", what="operation", place=7)
+    found = Difference(step=0, phase="setup", what="operation", place=2, process=process)
+    assert judge(Comparison("differs", Scope(("a", "b")), difference=found), first) == outcome
+
+
 def test_an_operation_is_where_it_shows_or_before() -> None:
     batch = Difference(step=3, phase="data", what="batch")
     made = Difference(step=3, phase="forward", what="operation", shows=(3, "data"))

@@ -5,6 +5,7 @@ Covers `process_identity.py`, `recorder.py`, `rng_states.py` and `start.py`.
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from samerun.comparing.compare_runs import compare
+from samerun.runs.source_lines import read_source
+from samerun.runs.written import load_written
 
 MODEL = """
 import torch, torch.nn.functional as F
@@ -135,6 +138,79 @@ def test_two_programs_of_one_shell_script(trainer, output):
     assert len(trainer.rows(run, "gradients", second)) == 3
     set_by_script = [set(run.traces()[stem].meta["variables"]) for stem in (first, second)]
     assert set_by_script[1] - set_by_script[0] == {"TAG"}
+
+
+IN_A_FOLDER = """
+import json, os, torch
+order = list({"cat", "dog", "eel", "fox", "gnu"})
+os.makedirs("out", exist_ok=True)
+os.chdir("out")
+torch.manual_seed(0)
+model = torch.nn.Linear(2, 1)
+model(torch.ones(1, 2)).sum().backward()
+for p in model.parameters(): p.data.add_(p.grad, alpha=-0.1)
+model.zero_grad()
+with open("metrics.json", "w") as file: json.dump({"first": order[0], "accuracy": os.urandom(4)[0]}, file)
+torch.save(model.state_dict(), "model.pt")
+"""
+
+
+def test_a_program_that_is_started_in_a_folder_is_shown_from_that_of_the_run(trainer, output):
+    """So are the files that it writes, also after it changed to another one: all can be found again."""
+    (trainer.folder / "code").mkdir()
+    trainer.script(IN_A_FOLDER, "code/train.py")
+    (trainer.folder / "run.sh").write_text(f"cd code && {sys.executable} train.py\n")
+    runs = [trainer.record(shutil.which("bash"), "run.sh") for _ in range(2)]
+    assert runs[0].manifest.outcome == "finished", output(runs[0])
+    (seeded,) = trainer.rows(runs[0], "seed")
+    assert seeded.call_site == "code/train.py:6"
+    assert read_source(seeded.call_site, runs[0].manifest.cwd)[0][5] == "torch.manual_seed(0)"
+    written = {row.detail for row in trainer.rows(runs[0], "written")}
+    assert {"code/out/metrics.json", "code/out/model.pt"} <= written
+    kept = [load_written(run.path)["code/out/metrics.json"] for run in runs]
+    assert kept[0].site == "code/train.py:11"
+    assert kept[0].values != kept[1].values
+    (code,) = [json.loads(row.detail) for row in trainer.rows(runs[0], "setting") if row.name == "code"]
+    assert set(code) == {"code/train.py"}
+
+
+BEGIN_THREADS = """
+import _thread, asyncio, glob, json, mmap, multiprocessing.pool, os, queue, random, sys, threading, time, uuid
+import numpy as np, torch
+torch.manual_seed(0)
+failed = []
+sys.unraisablehook = lambda seen: failed.append(repr(seen.exc_value))
+full, pool = queue.Queue(), multiprocessing.pool.ThreadPool(1)
+full.put(1)
+torch.save(torch.ones(1), "a.pt")
+file = open("some.bin", "wb+"); file.write(b"0" * 4096); file.flush()
+begun = [
+    (time.time,), (os.urandom, 4), (os.listdir, "."), (os.scandir, "."), (glob.glob, "*"), (os.getpid,),
+    (uuid.uuid4,), (random.random,), (random.Random,), (np.random.rand,), (np.random.default_rng,),
+    (torch.rand, 3), (torch.manual_seed, 0), (torch.empty, 3), (np.empty, 3), (hash, "a"), (open, "some.bin"),
+    (full.get,), (pool.map, str, [1]), (threading.Thread(target=time.time).start,), (time.perf_counter,),
+    (mmap.mmap, file.fileno(), 4096), (torch.save, torch.ones(1), "b.pt"), (torch.load, "a.pt"),
+    (multiprocessing.Process(target=int).start,), (multiprocessing.Value, "i"), (torch.Generator().seed,),
+]
+before = _thread._count()
+for call, *given in begun:
+    _thread.start_new_thread(call, tuple(given))
+    time.sleep(0.01)
+model = torch.nn.Linear(2, 1)
+model(torch.ones(1, 2)).sum().backward()
+time.sleep(0.5)
+pool.terminate()
+assert not failed, failed
+"""
+
+
+@pytest.mark.parametrize("tier", ["ops", pytest.param("steps", marks=pytest.mark.slow)])
+def test_a_thread_may_begin_with_any_call_that_is_followed(trainer, output, tier):
+    """No frame of Python is below it then, as where a thread of C++ calls: torch.distributed.rpc has such."""
+    trainer.script(BEGIN_THREADS)
+    run = trainer.record("train.py", tier=tier)
+    assert run.manifest.outcome == "finished", output(run)
+    assert not (run.path / "recording-error.txt").exists(), (run.path / "recording-error.txt").read_text()
 
 
 def test_two_threads_in_the_middle_of_a_step(trainer, output):

@@ -80,6 +80,8 @@ def _is_later(found: Difference, original: Difference) -> bool:
         return False  # how often a loop turns is another number each time: later says nothing
     if find_position(found) != find_position(original) and not _is_evaluation_apart(found, original):
         return find_position(found) > find_position(original)
+    if found.process.startswith(f"{original.process}."):  # a process is compared before those that it starts
+        return True
     return found.place > original.place and _record(found) != _record(original)
 
 

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from samerun import lineage, set_variables, torch_version, wrapping
+from samerun import callsite, lineage, set_variables, torch_version, wrapping
 from samerun.errors import SamerunError, TorchNeeded, UsageError
 from samerun.import_hook import ImportHook
 from samerun.interruption import ended_by, is_the_scripts
@@ -80,6 +80,8 @@ class _Process:
         self._torch_outdated = False
 
     def begin(self) -> None:
+        if self._plan.folder is not None:
+            callsite.show_from(self._plan.folder)
         if self._plan.root is not None:
             from samerun.digest.values import digest_as_in_original
             from samerun.recording.sealed_copy import seal

@@ -27,9 +27,9 @@ from samerun.sources import hash_seed
 def record(request: LaunchRequest, plan: Plan, at: Workspace) -> Run:
     """Run a command as `plan` says, in the workspace and under the recorder; give the run on disk.
 
-    The `run`, the `root` and the `hash_seed` of the plan are filled in here. The manifest says "running"
-    until the command has ended, and what became of it afterwards, whatever that was; when the disk does not
-    take that any more, the manifest of the run returned says so.
+    The `run`, the `folder`, the `root` and the `hash_seed` of the plan are filled in here. The manifest says
+    "running" until the command has ended, and what became of it afterwards, whatever that was; when the disk
+    does not take that any more, the manifest of the run returned says so.
     Before anything is started, and then leaving no run behind: raises UsageError (CommandNotFound, …), and
     RunError when the run cannot be kept on disk.
     """
@@ -39,6 +39,7 @@ def record(request: LaunchRequest, plan: Plan, at: Workspace) -> Run:
             plan = dataclasses.replace(
                 plan,
                 run=str(path),
+                folder=str(folder),
                 root=None if root is None else str(root),
                 hash_seed=_choose_hash_seed(plan, request.env),
             )

@@ -68,7 +68,8 @@ class Files:
         A file that one of several processes maps to write to is memory that they may share. Not where
         multiprocessing does so, whose sharing is seen where a process is started.
         """
-        if sys._getframe(2).f_globals.get("__name__", "").startswith("multiprocessing."):
+        caller = callsite.find_caller(2)
+        if caller is not None and caller.f_globals.get("__name__", "").startswith("multiprocessing."):
             return
         alive = _count_processes()
         if alive > 1 and arguments[0] >= 0 and arguments[2] not in _READ_ONLY:

@@ -114,6 +114,7 @@ class Plan:
     values: bool = False  # sample the values of the weights now and then, to measure how a difference grows
     probe: Probe | None = None
     clock: str | None = None
+    folder: str | None = None  # that the command is started in; launching.run fills it in
     root: str | None = None  # what stands for `/` in the copy that the command runs in; launching.run's too
     vary: Mapping[str, Any] = field(default_factory=dict)  # source id to the value that `Source.vary` gets
     replay: Replay | None = None

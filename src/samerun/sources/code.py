@@ -36,7 +36,7 @@ class Code(Source):
         for path in sorted({path for path in files if isinstance(path, str) and callsite.is_user_file(path)}):
             try:
                 with open(path, "rb") as file:
-                    found[os.path.relpath(path)] = digest_bytes(file.read()).hex()
+                    found[os.path.relpath(path, callsite.find_folder())] = digest_bytes(file.read()).hex()
             except (OSError, ValueError):
                 continue
         if notebook_cells.MODULE in sys.modules and (ran := notebook_cells.find_notebook()) is not None:

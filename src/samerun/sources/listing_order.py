@@ -22,8 +22,6 @@ from samerun.sources.source import Journal, Kind, Settings, Source, Undo, Varian
 from samerun.wrapping import Around
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from samerun.editing.user_program import Code
 
 _NEAR = 6  # frames between shutil.rmtree and the note of what it listed
@@ -220,7 +218,7 @@ def _sort_entries(found: list[Any]) -> list[Any]:
 
 def _is_for_removal() -> bool:
     """Whether shutil.rmtree lists: in which order it removes files has no effect."""
-    frame: FrameType | None = sys._getframe(2)
+    frame = callsite.find_caller(2)
     for _ in range(_NEAR):
         if frame is None:
             return False

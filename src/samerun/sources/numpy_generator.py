@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -172,7 +171,7 @@ def _patch_seeded(other: Callable[[Any], Any]) -> list[Undo]:
         return original(*args, **kwargs)
 
     def init(self: Any, /, *args: Any, **kwargs: Any) -> None:
-        if not callsite.is_samerun(sys._getframe(1)):
+        if not callsite.is_samerun(callsite.find_caller()):
             args, kwargs = _SEED.put(args, kwargs, _shorten_seed(other(_SEED.of(args, kwargs, None))))
         state.__init__(self, *args, **kwargs)
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
+from samerun import callsite
 from samerun.editing.edit import Edit, NoEdit
 from samerun.interruption import is_the_scripts
 from samerun.runs.difference import Difference, Evidence, Row, Strength
@@ -208,7 +209,7 @@ def _find_sharing(difference: Difference) -> Row | None:
 
 def _note_threads(journal: Journal) -> Undo:
     def start(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if not _stands_by(sys._getframe(2)):
+        if not _stands_by(callsite.find_caller(2)):
             journal.note("threads", "start", value=threading.active_count() + 1, user_only=True)
         return original(*args, **kwargs)
 
@@ -225,7 +226,7 @@ def _note_queues(journal: Journal) -> Undo:
     def wrapped(kind: type) -> Undo:
         def get(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             nonlocal most
-            if _stands_by(sys._getframe(2)) or not journal.from_user():
+            if _stands_by(callsite.find_caller(2)) or not journal.from_user():
                 return original(*args, **kwargs)
             if (alive := len(multiprocessing.active_children())) > most:
                 most = alive
@@ -252,7 +253,9 @@ def _note_queues_of_threads(journal: Journal) -> Undo:
             journal.note("threads", "queue.Queue.get", value=alive, detail=detail, user_only=True)
 
     def get(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        caller = sys._getframe(2)
+        caller = callsite.find_caller(2)
+        if caller is None:
+            return original(*args, **kwargs)
         try:
             item = original(*args, **kwargs)
         except queue.Empty:
@@ -274,7 +277,9 @@ def _note_processes(journal: Journal) -> Undo:
 
     def start(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = _gives_shared(SELF.of(args, kwargs))
-        if (given or any(name in sys.modules for name in _SHARED)) and not _stands_by(sys._getframe(2)):
+        if (given or any(name in sys.modules for name in _SHARED)) and not _stands_by(
+            callsite.find_caller(2)
+        ):
             import multiprocessing
 
             alive = len(multiprocessing.active_children()) + 1
@@ -291,7 +296,7 @@ def _note_shared(module: str) -> Callable[[Journal], Undo]:
 
     def note(journal: Journal, name: str) -> Around:
         def make(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            if not _stands_by(sys._getframe(2)):
+            if not _stands_by(callsite.find_caller(2)):
                 made = name.removesuffix(".__init__").removeprefix("BaseContext.")
                 journal.note("shared", f"multiprocessing.{made}", user_only=True)
             return original(*args, **kwargs)
@@ -342,9 +347,11 @@ def _note_thread_pools(journal: Journal) -> Undo:
     seen: set[tuple[CodeType, int]] = set()
 
     def given(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        pool, caller = SELF.of(args, kwargs), sys._getframe(2)
+        pool, caller = SELF.of(args, kwargs), callsite.find_caller(2)
+        if caller is None or not isinstance(pool, owner.ThreadPool):
+            return original(*args, **kwargs)
         place = caller.f_code, caller.f_lineno
-        if isinstance(pool, owner.ThreadPool) and place not in seen and not _stands_by(caller):
+        if place not in seen and not _stands_by(caller):
             seen.add(place)  # its workers alone: it has threads besides that do none of the work
             journal.note("threads", "ThreadPool", value=pool._processes, user_only=True)
         return original(*args, **kwargs)
@@ -356,7 +363,7 @@ def _note_tasks_in_threads(journal: Journal) -> Undo:
     """So does a loop of tasks: of those that are in its threads, each may be the first."""
 
     def handed(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if not _stands_by(sys._getframe(2)):
+        if not _stands_by(callsite.find_caller(2)):
             journal.note("threads", "asyncio", value=threading.active_count() + 1, user_only=True)
         return original(*args, **kwargs)
 
@@ -369,7 +376,9 @@ def _note_tasks_in_threads(journal: Journal) -> Undo:
     )
 
 
-def _stands_by(caller: FrameType) -> bool:
-    """Whether a call comes from code whose threads and queues decide nothing."""
+def _stands_by(caller: FrameType | None) -> bool:
+    """Whether a call comes from code whose threads and queues decide nothing, or from no code at all."""
+    if caller is None:
+        return True
     module = str(caller.f_globals.get("__name__"))
     return module.partition(".")[0] in _BYSTANDERS or module.startswith(_BYSTANDING)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -162,7 +161,7 @@ def _make_varied_generator(value: int, id_: str) -> Any:
 
     def seeded(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = _OWN_SEED.of(args, kwargs)
-        if given is not MISSING and not callsite.is_samerun(sys._getframe(2)):
+        if given is not MISSING and not callsite.is_samerun(callsite.find_caller(2)):
             args, kwargs = _OWN_SEED.put(args, kwargs, seeding_calls.mix_seed(value, id_, given))
         return call(*args, **kwargs)
 

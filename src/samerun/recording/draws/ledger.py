@@ -10,7 +10,6 @@ import functools
 import gc
 import json
 import random
-import sys
 import threading
 import types
 from collections.abc import Callable
@@ -68,7 +67,7 @@ class Draws:
         function: str,
         call: Callable[[], Any],
         came: Callable[[Any], Any],
-        caller: types.FrameType,
+        caller: types.FrameType | None,
     ) -> Any:
         """Make the call, which draws from the generator; `came` says what of its result was drawn."""
         if getattr(self._inside, "busy", False) or self._journal.is_paused():
@@ -83,7 +82,7 @@ class Draws:
         finally:
             self._inside.busy = False
 
-    def _meet(self, generator: Generator, function: str, caller: types.FrameType) -> _DrawCount | None:
+    def _meet(self, generator: Generator, function: str, caller: types.FrameType | None) -> _DrawCount | None:
         try:
             frame = callsite.find_user_frame(3)
             if frame is None or callsite.is_samerun(caller):
@@ -296,7 +295,7 @@ def _wrap_function(draws: Draws, generator: Generator, label: str) -> Around:
             label,
             functools.partial(original, *args, **kwargs),
             lambda result: args[:1] if result is None else result,  # shuffle works on its argument
-            sys._getframe(2),
+            callsite.find_caller(2),
         )
 
     return drawn
@@ -312,7 +311,7 @@ def _wrap_method(draws: Draws, label: str, generator: Callable[[Any], Generator 
             label,
             functools.partial(original, *args, **kwargs),
             lambda result: args[1:2] if result is None else result,
-            sys._getframe(2),
+            callsite.find_caller(2),
         )
 
     return drawn

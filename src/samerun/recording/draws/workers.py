@@ -14,7 +14,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.data._utils import fetch
 
-from samerun import digest
+from samerun import callsite, digest
 from samerun.recording import dynamo_skip
 from samerun.recording.draws.ledger import Draws, Generator
 from samerun.recording.draws.worker_states import FirstBatches
@@ -59,7 +59,7 @@ class _TorchDraws(TorchDispatchMode):  # type: ignore[no-untyped-call]
             str(func),
             functools.partial(func, *args, **kwargs),
             lambda result: result,
-            sys._getframe(1),
+            callsite.find_caller(),
         )
         if dynamo_skip.NAME not in sys.modules:
             return self._draws.through(*drawn)

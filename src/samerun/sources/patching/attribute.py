@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any
@@ -26,7 +25,7 @@ def patch_for_others(owner: Any, name: str, hook: Around, also: Iterable[Any] = 
     wrapping.hide_frames(hook)
 
     def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if callsite.is_samerun(sys._getframe(2)):
+        if callsite.is_samerun(callsite.find_caller(2)):
             return original(*args, **kwargs)
         return hook(original, args, kwargs)
 

@@ -46,8 +46,8 @@ def note_uses(module: str, journal: Journal) -> Undo:
 
     def note(name: str, asks: Callable[[tuple[Any, ...], dict[str, Any]], bool]) -> Around:
         def noted(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            caller = sys._getframe(2)
-            if (caller.f_code, caller.f_lineno) not in seen and asks(args, kwargs):
+            caller = callsite.find_caller(2)
+            if caller is not None and (caller.f_code, caller.f_lineno) not in seen and asks(args, kwargs):
                 seen.add((caller.f_code, caller.f_lineno))
                 journal.note("arrival", name, user_only=True)
             return original(*args, **kwargs)
