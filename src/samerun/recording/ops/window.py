@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
-from samerun.recording.ops import compiled, jit_trace, tensor_creation
+from samerun.recording.ops import compiled, jit_trace, object_collectives, tensor_creation
 from samerun.recording.ops.dispatch_mode import Operations
 from samerun.recording.ops.external_writes import Watch
 from samerun.recording.recorder import Recorder
@@ -56,6 +56,7 @@ def observe(recorder: Recorder, path: Callable[[], str | None]) -> None:
     if not compiled.IS_COMPILED:
         wrap_attribute(torch, "compile", _run_eagerly(recorder))
     jit_trace.observe(window.mode)
+    object_collectives.observe(recorder.cursor)
 
 
 def _run_eagerly(
