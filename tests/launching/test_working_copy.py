@@ -53,6 +53,32 @@ def test_runs_and_pipes_are_left_out_and_environments_are_linked_to(work):
         assert (copy / ".venv").readlink() == work / ".venv"
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        'datasets.MNIST("../../data/mnist", download=True)',
+        'root = os.path.join("..", "..", "data")',
+        'Path(__file__).resolve().parents[2] / "data"',
+        "data: ../../data/x.txt",
+        'Path(__file__).parent.parent.parent / "data" / "x.txt"',
+    ],
+)
+def test_what_the_code_names_above_its_folder_is_there_without_a_project(code, tmp_path):
+    """Public examples are laid out so; what a run writes there stays in the copy."""
+    here, data = tmp_path / "a" / "b", tmp_path / "data"
+    here.mkdir(parents=True)
+    data.mkdir()
+    (data / "x.txt").write_text("x")
+    (tmp_path / "other").mkdir()
+    (here / ("train.py" if "(" in code else "train.yaml")).write_text(code)
+    with make_scratch_copy(here) as copy:
+        there = copy / "../../data/x.txt"
+        assert there.read_text() == "x"
+        there.write_text("changed")
+        assert not (copy / "../../other").exists()
+    assert (data / "x.txt").read_text() == "x"
+
+
 def test_what_cannot_be_copied_is_wrong_usage(work, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with (

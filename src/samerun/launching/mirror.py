@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from samerun.launching.named_outside import list_named_above
 from samerun.launching.project import REPOSITORIES, find_project
 
 _NEVER = {".samerun"}
@@ -15,6 +17,9 @@ _MOST_BYTES = 256 << 20  # copied from behind links
 _MOST_FILES = 10_000  # looked at behind links, and in a project
 _MOST_LOOKS = 30_000  # files looked at in folders that turned out to hold too many
 _SCRIPT = (".py", ".sh")
+_NAMES_FILES = (*_SCRIPT, ".ipynb", ".yaml", ".yml", ".toml", ".json", ".cfg", ".ini")
+_MOST_CODE = 1 << 20  # bytes of a file that is read for the names of others
+_MOST_READ = 1000  # such files
 _PROGRAM = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")  # how executables begin: Linux, macOS
 
 
@@ -22,10 +27,11 @@ class Mirror:
     """Copies `cwd`, a real path, to root/cwd.
 
     Where `cwd` is a part of a project, the project is there as well: scripts import and read what is above
-    them. A link that leads out of `cwd` leads to a copy of its target at root/target, made for it: a file, or
-    a folder with what is in it. A script has the folder that it lies in with it: Python looks there for what
-    it imports. What is there for a program to read alone, or too much, is linked to where it is: programs,
-    virtual environments, a folder of more than 10,000 files, and the largest files once 256 MiB were copied.
+    them. So is what their text names above them (`../data`). A link that leads out of `cwd` leads to a copy
+    of its target at root/target, made for it: a file, or a folder with what is in it. A script has the folder
+    that it lies in with it: Python looks there for what it imports. What is there for a program to read
+    alone, or too much, is linked to where it is: programs, virtual environments, a folder of more than 10,000
+    files, and the largest files once 256 MiB were copied.
     `.samerun` and special files in `cwd` are left out.
     """
 
@@ -54,7 +60,30 @@ class Mirror:
         project = find_project(self._cwd)
         if project is not None:
             self._bring_around(project)
+        self._bring_named(copy)
         return copy
+
+    def _bring_named(self, copy: Path) -> None:
+        """What the code names above the folder that it runs or lies in."""
+        seen: set[Path] = set()
+        for path in itertools.islice(_list_code(copy), _MOST_READ):
+            bases = self._cwd, self._cwd / path.parent.relative_to(copy)
+            for name in list_named_above(path.read_text(errors="replace")):
+                for found in {Path(os.path.normpath(base / name)) for base in bases} - seen:
+                    seen.add(found)
+                    self._bring_above(found)
+
+    def _bring_above(self, path: Path) -> None:
+        """A file or folder above `cwd`, or the nearest folder that there is and that it will be made in."""
+        while not path.exists():
+            path = path.parent
+        place = self._place(path)
+        if path.is_relative_to(self._cwd) or self._cwd.is_relative_to(path) or place.exists():
+            return
+        led_to = self._bring(Path(os.path.realpath(path)))
+        if led_to != place:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.symlink_to(led_to)
 
     def _place(self, path: Path) -> Path:
         """Where the copy of an absolute path is."""
@@ -179,6 +208,15 @@ def is_environment(path: Path) -> bool:
 
 def _list_left_out(folder: str, names: Sequence[str]) -> set[str]:
     return {name for name in names if is_left_out(Path(folder, name))}
+
+
+def _list_code(folder: Path) -> Iterator[Path]:
+    """The files in which others are named; code first."""
+    found = (Path(at, name) for at, _, names in os.walk(folder) for name in names)
+    kept = [path for path in found if path.suffix in _NAMES_FILES and path.is_file()]
+    for path in sorted(kept, key=lambda path: path.suffix not in _SCRIPT):
+        if path.stat().st_size <= _MOST_CODE:
+            yield path
 
 
 def _is_special(path: Path) -> bool:

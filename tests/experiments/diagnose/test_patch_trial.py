@@ -5,7 +5,12 @@ Covers `edited_copy.py`.
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
+
+from rich.console import Console
+
+from samerun.report.text.diagnosis import show
 
 from ..scripts import Script
 from .test_diagnose import diagnosed, sources
@@ -41,3 +46,17 @@ def test_where_every_cause_has_an_edit_the_patch_is_whole(tmp_path: Path) -> Non
     patch = diagnosed(script, tmp_path).patch
     assert patch is not None and patch.verified and not patch.partial
     assert "+torch.manual_seed(0)" in patch.diff and "+random.seed(0)" in patch.diff
+
+
+def test_a_patch_that_cannot_be_tried_since_copies_fail_says_so(tmp_path: Path) -> None:
+    """As where a script reads a file that no copy has; runs 3 and 4, and 7 and 8, are of the patched code."""
+    crashes = dict.fromkeys((3, 4, 7, 8), 0)
+    diagnosis = diagnosed(Script(init=("torch-cpu",), crashes=crashes), tmp_path)
+    patch = diagnosis.patch
+    assert sources(diagnosis) == [["torch-cpu"]]
+    assert patch is not None and (patch.diff, patch.verified) == ("", False)
+    assert "fails in a copy of the folder (see run " in patch.cannot["torch-cpu"]
+    shown = io.StringIO()
+    show(diagnosis, Console(file=shown, width=200))
+    assert "do not fix it" not in shown.getvalue()
+    assert "torch-cpu: an edit could not be tried" in shown.getvalue()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from samerun.experiments.diagnose.result import FirstDifference, Proof
 from samerun.experiments.living import require_living
 from samerun.experiments.trials import Trials
 from samerun.experiments.what_counts import weigh
-from samerun.explaining.cause import make_cause
+from samerun.explaining.cause import Cause, make_cause
 from samerun.explaining.explain import explain
 from samerun.explaining.patch import Patch, patch
 from samerun.runs.difference import Evidence, Strength
@@ -23,6 +23,7 @@ from samerun.runs.store import Run
 
 _MOST_MORE = 2  # reasons that may come to light in the patched code
 _LIKELY = Strength.FAIR  # how strong the evidence for one of them must be
+_FAILED = "an edit could not be tried, since the command fails in a copy of the folder (see run {})"
 
 
 def mend(
@@ -47,7 +48,7 @@ def mend(
         runs, comparison = _run_patched(trials, made, start)
     except NoEdit:  # a file to edit is linked to, and too large to be copied
         return made, []
-    tried = _add_runs(made, runs, comparison)
+    tried = _add_runs(made, [cause for _, cause in causes], runs, comparison)
     first, more = tried, list[FirstDifference]()
     while comparison.difference is not None and len(more) < _MOST_MORE:
         likely = _find_likely(comparison, {cause.source for _, cause in causes})
@@ -64,7 +65,7 @@ def mend(
             runs, comparison = _run_patched(trials, made, start)
         except NoEdit:
             break
-        tried = _add_runs(made, runs, comparison)
+        tried = _add_runs(made, [known for _, known in causes], runs, comparison)
         controlled = tuple(dict.fromkeys(known.source for _, known in causes))
         until = None if comparison.difference is None else comparison.difference.step
         proof = Proof(tried.runs, controlled, "patch", until, min(run.steps for run in runs))
@@ -84,10 +85,14 @@ def _run_patched(trials: Trials, made: Patch, start: Path) -> tuple[list[Run], C
     return runs, require_living(comparison, trials.plain)
 
 
-def _add_runs(made: Patch, runs: Sequence[Run], comparison: Comparison) -> Patch:
+def _add_runs(made: Patch, causes: Iterable[Cause], runs: Sequence[Run], comparison: Comparison) -> Patch:
     same = comparison.verdict == "same"
     tried = replace(made, verified=same, runs=tuple(run.id for run in runs))
-    return tried if same else replace(tried, diff="", files={})
+    if same:
+        return tried
+    failed = all(run.outcome == "failed" for run in runs)
+    cannot = {cause.source: _FAILED.format(runs[-1].id) for cause in causes} if failed else made.cannot
+    return replace(tried, diff="", files={}, cannot=cannot)
 
 
 def _find_likely(comparison: Comparison, known: Collection[str]) -> Evidence | None:
