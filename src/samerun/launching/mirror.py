@@ -18,8 +18,7 @@ _MOST_FILES = 10_000  # looked at behind links, and in a project
 _MOST_LOOKS = 30_000  # files looked at in folders that turned out to hold too many
 _SCRIPT = (".py", ".sh")
 _NAMES_FILES = (*_SCRIPT, ".ipynb", ".yaml", ".yml", ".toml", ".json", ".cfg", ".ini")
-_MOST_CODE = 1 << 20  # bytes of a file that is read for the names of others
-_MOST_READ = 1000  # such files
+_MOST_CODE = 16 << 20  # bytes that are read for the names of other files: a second or two
 _PROGRAM = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")  # how executables begin: Linux, macOS
 
 
@@ -66,7 +65,7 @@ class Mirror:
     def _bring_named(self, copy: Path) -> None:
         """What the code names above the folder that it runs or lies in."""
         seen: set[Path] = set()
-        for path in itertools.islice(_list_code(copy), _MOST_READ):
+        for path in _list_code(copy):
             bases = self._cwd, self._cwd / path.parent.relative_to(copy)
             for name in list_named_above(path.read_text(errors="replace")):
                 for found in {Path(os.path.normpath(base / name)) for base in bases} - seen:
@@ -75,10 +74,10 @@ class Mirror:
 
     def _bring_above(self, path: Path) -> None:
         """A file or folder above `cwd`, or the nearest folder that there is and that it will be made in."""
-        while not path.exists():
+        while not os.path.exists(path):
             path = path.parent
         place = self._place(path)
-        if path.is_relative_to(self._cwd) or self._cwd.is_relative_to(path) or place.exists():
+        if path.is_relative_to(self._cwd) or self._cwd.is_relative_to(path) or os.path.lexists(place):
             return
         led_to = self._bring(Path(os.path.realpath(path)))
         if led_to != place:
@@ -211,12 +210,12 @@ def _list_left_out(folder: str, names: Sequence[str]) -> set[str]:
 
 
 def _list_code(folder: Path) -> Iterator[Path]:
-    """The files in which others are named; code first."""
+    """The files in which others may be named, as far as there is time: code first, then by size."""
     found = (Path(at, name) for at, _, names in os.walk(folder) for name in names)
     kept = [path for path in found if path.suffix in _NAMES_FILES and path.is_file()]
-    for path in sorted(kept, key=lambda path: path.suffix not in _SCRIPT):
-        if path.stat().st_size <= _MOST_CODE:
-            yield path
+    sizes = sorted((path.suffix not in _SCRIPT, path.stat().st_size, path) for path in kept)
+    read = itertools.accumulate(size for _, size, _ in sizes)
+    yield from (path for total, (_, _, path) in zip(read, sizes, strict=True) if total <= _MOST_CODE)
 
 
 def _is_special(path: Path) -> bool:

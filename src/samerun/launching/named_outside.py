@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-_NAME = r"[\w.+@/-]*[\w+@-]"
-_PATH = re.compile(rf"(?<![\w./])((?:\./)?(?:\.\./)+)({_NAME})")
-_JOINED = re.compile(rf"""((?:["']\.\.["']\s*[,/]\s*)+)["']({_NAME})["']""")
-_PARENT = re.compile(rf"""(?:((?:\.parent)+)|\.parents\[(\d)\])\s*/\s*["']({_NAME})["']""")
+# Bounded, so that no text takes long: eight levels up, and a name that a file can have.
+_NAME = r"[\w.+@/-]{0,250}[\w+@-]"
+_PATH = re.compile(rf"(?<![\w./])((?:\./)?(?:\.\./){{1,8}})({_NAME})")
+_JOINED = re.compile(rf"""((?:["']\.\.["']\)?\s?[,/]\s?){{1,8}})["']({_NAME})["']""")
+_PARENT = re.compile(rf"""(?:((?:\.parent){{1,8}})|\.parents\[(\d)\])\s?/\s?["']({_NAME})["']""")
 
 
 def list_named_above(code: str) -> Iterator[str]:
