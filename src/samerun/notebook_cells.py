@@ -37,7 +37,7 @@ def follow(module: Any) -> None:
 
 @functools.cache
 def find_notebook() -> tuple[str, tuple[Cell, ...]] | None:
-    """The notebook that this process runs, relative to the working directory, and its cells by now.
+    """The notebook that this process runs, relative to the folder of the run, and its cells by now.
 
     It stands in the command line of the program that started the kernel. None where it does not, or cannot
     be read.

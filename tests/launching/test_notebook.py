@@ -52,7 +52,10 @@ def test_a_notebook_is_run_and_recorded(trainer: Trainer) -> None:
         "nb",
         "train.ipynb",
     ]
-    assert [row.call_site for row in trainer.rows(run, "entropy")] == ["train.ipynb[3]:5", "train.ipynb[4]:1"]
+    assert [row.call_site for row in trainer.rows(run, "entropy")] == [
+        "nb/train.ipynb[3]:5",
+        "nb/train.ipynb[4]:1",
+    ]
     # What the kernel does with what cells print is none of the script's doing.
     assert trainer.rows(run, "clock") == trainer.rows(run, "identity") == []
 

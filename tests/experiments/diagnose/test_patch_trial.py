@@ -54,7 +54,7 @@ def test_a_patch_that_cannot_be_tried_since_copies_fail_says_so(tmp_path: Path) 
     diagnosis = diagnosed(Script(init=("torch-cpu",), crashes=crashes), tmp_path)
     patch = diagnosis.patch
     assert sources(diagnosis) == [["torch-cpu"]]
-    assert patch is not None and (patch.diff, patch.verified) == ("", False)
+    assert patch is not None and (patch.diff, patch.verified) == ("", None)
     assert "fails in a copy of the folder (see run " in patch.cannot["torch-cpu"]
     shown = io.StringIO()
     show(diagnosis, Console(file=shown, width=200))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-import shutil
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -35,7 +36,13 @@ dist.destroy_process_group()
 
 def test_what_objects_are_made_of_is_no_data_and_what_they_are_used_for_is(trainer, output):
     trainer.script(SCRIPT)
-    launcher = [shutil.which("torchrun"), "--standalone", "--nproc-per-node", "2", "train.py"]
+    launcher = [
+        str(Path(sys.executable).parent / "torchrun"),
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+        "train.py",
+    ]
     one, again, other = (trainer.record(*launcher, "2", last, tier="ops") for last in ("3", "3", "4"))
     assert one.manifest.outcome == "finished", output(one)
     operations = trainer.rows(one, "operation")

@@ -90,9 +90,11 @@ def _add_runs(made: Patch, causes: Iterable[Cause], runs: Sequence[Run], compari
     tried = replace(made, verified=same, runs=tuple(run.id for run in runs))
     if same:
         return tried
-    failed = all(run.outcome == "failed" for run in runs)
-    cannot = {cause.source: _FAILED.format(runs[-1].id) for cause in causes} if failed else made.cannot
-    return replace(tried, diff="", files={}, cannot=cannot)
+    none = replace(tried, diff="", files={})
+    if any(run.outcome != "failed" for run in runs):
+        return none
+    cannot = {cause.source: _FAILED.format(runs[-1].id) for cause in causes}
+    return replace(none, cannot=cannot, verified=None)
 
 
 def _find_likely(comparison: Comparison, known: Collection[str]) -> Evidence | None:
