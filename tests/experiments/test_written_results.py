@@ -88,6 +88,23 @@ def test_files_are_known_by_their_path_but_for_times_and_ids(tmp_path: Path) -> 
     assert find_differing_value(wrote(tmp_path / "b", one, third), none) is None
 
 
+@pytest.mark.parametrize(
+    ("others", "found"),
+    [
+        ({"/tmp/tmp.jYXYWQtVrN/m.json": "train.py:3"}, True),
+        ({"/tmp/tmp.jYXYWQtVrN/m.json": "train.py:4"}, False),
+        ({"/tmp/tmp.jYXYWQtVrN/best.json": "train.py:3"}, False),
+        ({"/tmp/tmp.jYXYWQtVrN/m.json": "train.py:3", "/tmp/tmp.kZ/m.json": "train.py:3"}, False),
+    ],
+)
+def test_a_file_in_a_folder_with_a_random_name_is_known_by_its_line(
+    tmp_path: Path, others: dict[str, str], found: bool
+) -> None:
+    one = {"/tmp/tmp.pvKcxxujyw/m.json": WrittenFile("train.py:3", {"loss": 0.5})}
+    other = {path: WrittenFile(site, {"loss": 0.25}) for path, site in others.items()}
+    assert (find_differing_value(wrote(tmp_path, one, other), PrintingLines(None)) is not None) == found
+
+
 def test_what_is_not_read_is_told(tmp_path: Path) -> None:
     one, two = ({"m.pkl": WrittenFile(None, digest=text)} for text in ("a", "b"))
     runs = wrote(tmp_path, one, two, one)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -110,14 +111,36 @@ def _load_kept(run: Run, left_out: dict[LeftOut, None] | None = None) -> dict[st
 def _list_pairs(
     one: dict[str, WrittenFile], other: dict[str, WrittenFile]
 ) -> Iterator[tuple[str, WrittenFile, WrittenFile]]:
-    """Files of the same path, or of paths that are alike but for times and ids."""
-    alike: dict[str, list[WrittenFile]] = {}
-    for path, file in other.items():
-        alike.setdefault(_CHANGING.sub("#", path), []).append(file)
+    """Files of the same path, or of paths that are alike but for times and ids; else, of one line and name.
+
+    The last as where a program works in a folder of `mktemp -d`, and each is the only one of its run.
+    """
+    alike = _group(other, lambda path, file: _CHANGING.sub("#", path))
+    mine = _group({path: file for path, file in one.items() if path not in other}, _read_origin)
+    made = _group({path: file for path, file in other.items() if path not in one}, _read_origin)
     for path, file in one.items():
-        found = [other[path]] if path in other else alike.get(_CHANGING.sub("#", path), [])
+        if path in other:
+            yield path, file, other[path]
+            continue
+        found = alike.get(_CHANGING.sub("#", path), [])
+        if not found and file.site is not None and len(mine[_read_origin(path, file)]) == 1:
+            found = made.get(_read_origin(path, file), [])
         if len(found) == 1:
             yield path, file, found[0]
+
+
+def _group(
+    files: dict[str, WrittenFile], key: Callable[[str, WrittenFile], Hashable]
+) -> dict[Hashable, list[WrittenFile]]:
+    found: dict[Hashable, list[WrittenFile]] = {}
+    for path, file in files.items():
+        found.setdefault(key(path, file), []).append(file)
+    return found
+
+
+def _read_origin(path: str, file: WrittenFile) -> Hashable:
+    """The line that opened a file, and the file's name."""
+    return file.site, os.path.basename(path)
 
 
 def _is_result(path: str, name: str, values: tuple[Value, Value], code: PrintingLines) -> bool:
