@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,19 @@ from samerun.launching.working_copy import make_scratch_copy
 )
 def test_what_a_text_names_above_its_folder(code: str, named: list[str]) -> None:
     assert list(list_named_above(code)) == named
+
+
+def test_what_is_made_in_a_folder_that_is_too_much_to_copy_is_made_in_the_copy(tmp_path: Path) -> None:
+    here, big = tmp_path / "here", tmp_path / "big"
+    here.mkdir()
+    big.mkdir()
+    for n in range(10_001):
+        (big / f"{n}.txt").touch()
+    (here / "train.sh").write_text("cat ../big/7.txt; touch ../big/new.txt")
+    with make_scratch_copy(here) as copy:
+        subprocess.run(["bash", "train.sh"], cwd=copy, check=True)
+        assert (copy / "../big/new.txt").exists()
+    assert not (big / "new.txt").exists()
 
 
 def test_what_no_file_can_be_called_hurts_no_copy(tmp_path: Path) -> None:

@@ -76,13 +76,28 @@ class Mirror:
         """A file or folder above `cwd`, or the nearest folder that there is and that it will be made in."""
         while not os.path.exists(path):
             path = path.parent
-        place = self._place(path)
-        if path.is_relative_to(self._cwd) or self._cwd.is_relative_to(path) or os.path.lexists(place):
-            return
-        led_to = self._bring(Path(os.path.realpath(path)))
-        if led_to != place:
+        place, common = self._place(path), Path(os.path.commonpath([path, self._cwd]))
+        if common in (path, self._cwd, Path("/")) or os.path.lexists(place):
+            return  # within one another, or they have nothing to do with each other
+        real = Path(os.path.realpath(path))
+        led_to = self._bring(real)
+        if led_to == real and real.is_dir():
+            self._link_entries(real, place)
+        elif led_to != place:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.symlink_to(led_to)
+
+    def _link_entries(self, folder: Path, place: Path) -> None:
+        """Links to what is in a folder that is too much to copy: what is made there is made in the copy.
+
+        Not in one with too many entries even for that.
+        """
+        with os.scandir(folder) as found:
+            entries = list(itertools.islice(found, _MOST_LOOKS + 1))
+        if len(entries) <= _MOST_LOOKS:
+            place.mkdir(parents=True)
+            for entry in entries:
+                (place / entry.name).symlink_to(entry.path)
 
     def _place(self, path: Path) -> Path:
         """Where the copy of an absolute path is."""

@@ -14,7 +14,7 @@ from samerun.recording.step_cursor import StepCursor
 from samerun.wrapping import wrap_attribute
 
 _MODULE = "torch.distributed.distributed_c10d"
-# Those of torch 2.6 and later; a list of objects is one tensor on the way.
+# A list of objects is one tensor on the way.
 _COLLECTIVES = (
     "all_gather_object",
     "broadcast_object_list",
