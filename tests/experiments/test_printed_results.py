@@ -60,6 +60,22 @@ def test_lines_without_their_epoch_are_paired_in_their_order_however_long_each_t
 
 
 @pytest.mark.parametrize(
+    ("line", "counts"),
+    [
+        ("Accuracy of the network on the 10000 test images: {} %", True),
+        ("accuracy for class: cat is {} percent", True),
+        ("gpu in use: {} %", False),
+        ("Accuracy of the network on the test images: {} seen", False),
+    ],
+)
+def test_a_share_in_percent_is_what_any_word_of_its_line_says(
+    tmp_path: Path, line: str, counts: bool
+) -> None:
+    found = find_differing_results(printed(tmp_path, line.format("54"), line.format("55")))
+    assert (found is not None) is counts
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "took {} s",
@@ -210,3 +226,14 @@ def test_lines_of_threads_that_ran_together_are_the_lines_that_they_are(tmp_path
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         folder.mkdir()
         assert (find_differing_results(printed(folder, *runs), lines) is not None) is differs
+
+
+def test_a_tensor_alone_is_a_result_and_what_other_words_say_is_not(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print(scores)\n")
+    code = PrintingLines(Code(tmp_path, ("python", "train.py"), {"train.py": ""}))
+    for number, (line, counts) in enumerate(
+        (("tensor([{}, 0.5], dtype=torch.float64)", True), ("scores of train {}", False))
+    ):
+        (tmp_path / f"runs{number}").mkdir()
+        runs = printed(tmp_path / f"runs{number}", line.format("0.25"), line.format("0.75"))
+        assert (find_differing_results(runs, code) is not None) is counts

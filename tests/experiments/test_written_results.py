@@ -8,7 +8,12 @@ import pytest
 
 from samerun.editing.user_program import Code
 from samerun.experiments.printing_lines import PrintingLines
-from samerun.experiments.written_results import find_differing_value, find_unread, has_same_files
+from samerun.experiments.written_results import (
+    find_differing_value,
+    find_unclassified,
+    find_unread,
+    has_same_files,
+)
 from samerun.runs.store import Run
 from samerun.runs.written import Value, WrittenFile, save_written
 
@@ -103,6 +108,102 @@ def test_a_file_in_a_folder_with_a_random_name_is_known_by_its_line(
     one = {"/tmp/tmp.pvKcxxujyw/m.json": WrittenFile("train.py:3", {"loss": 0.5})}
     other = {path: WrittenFile(site, {"loss": 0.25}) for path, site in others.items()}
     assert (find_differing_value(wrote(tmp_path, one, other), PrintingLines(None)) is not None) == found
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "counts"),
+    [
+        ("a.npz", "times", False),
+        ("a.npz", "epoch_seconds", False),
+        ("a.npz", "time_embedding", True),
+        ("m.pkl", "array all", True),
+        ("m.pkl", "array durations", False),
+        ("m.pt", "tensor 0", True),
+        ("m.pt", "best_acc", True),
+        ("m.pt", "seconds", False),
+        ("i.png", "image", True),
+        ("events.out.tfevents.1", "3.eval/acc", True),
+        ("events.out.tfevents.1", "3.time/fps", False),
+        ("r.db", "r.0.value of acc", True),
+        ("r.db", "r.0.value of runtime", False),
+    ],
+)
+def test_arrays_pictures_and_values_but_for_times(tmp_path: Path, path: str, name: str, counts: bool) -> None:
+    assert (judged(tmp_path, name, 0.5, 0.25, path) is not None) is counts
+
+
+def test_a_picture_with_a_time_in_it_does_not_count(tmp_path: Path) -> None:
+    runs = wrote(tmp_path, *({"i.png": WrittenFile("train.py:3", {"image": text})} for text in ("a", "b")))
+    for plotted, counts in (("losses", True), ("time.time() - start", False)):
+        (tmp_path / "train.py").write_text(f"import time\nstart = time.time()\nplt.title({plotted})\n")
+        lines = PrintingLines(Code(tmp_path, ("python", "train.py"), {"train.py": ""}))
+        assert (find_differing_value(runs, lines) is not None) is counts
+
+
+WRITES = """\
+import time
+start = time.time()
+with open("log.txt", "a") as log:
+    log.write(f"epoch done, acc {acc:.3f}\\n")
+    log.write(f"share {share}\\n")
+    print(f"took {time.time() - start}", file=log)
+"""
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "site"),
+    [
+        ("epoch done, acc 0.5", "epoch done, acc 0.25", "train.py:4"),
+        ("share 0.5", "share 0.25", "train.py:5"),
+        ("took 0.5", "took 0.25", None),
+        ("12:00:01 up", "12:00:02 up", None),
+        ("acc 0.5", "acc 0.5", None),
+    ],
+)
+def test_a_line_of_a_text_counts_as_one_that_is_printed(
+    tmp_path: Path, one: str, other: str, site: str | None
+) -> None:
+    (tmp_path / "train.py").write_text(WRITES)
+    lines = PrintingLines(Code(tmp_path, ("python", "train.py"), {"train.py": ""}))
+    texts = (f"begun\n{line}\n" for line in (one, other))
+    found = find_differing_value(
+        wrote(tmp_path, *({"log.txt": WrittenFile("train.py:3", text=text)} for text in texts)), lines
+    )
+    assert (None if found is None else found.site) == site
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "counts"),
+    [
+        ("epoch4_acc0.556.pt", "epoch4_acc0.471.pt", True),
+        ("val_loss=0.5-epoch=3.ckpt", "val_loss=0.4-epoch=3.ckpt", True),
+        ("model_1700000000.pt", "model_1700000100.pt", False),
+        ("run-0.556.txt", "run-0.471.txt", False),
+    ],
+)
+def test_a_result_in_the_name_of_a_file(tmp_path: Path, one: str, other: str, counts: bool) -> None:
+    runs = wrote(tmp_path, *({f"out/{name}": WrittenFile(None, {"tensor 0": "a"})} for name in (one, other)))
+    assert (find_differing_value(runs, PrintingLines(None)) is not None) is counts
+
+
+def test_what_a_run_added_to_a_table_is_compared_with_what_the_run_before_added(tmp_path: Path) -> None:
+    first = {"r.0.acc": 0.1, "r.1.acc": 0.5}  # the first row was there before both
+    for name, last, counts in (("same", 0.5, False), ("other", 0.25, True)):
+        (tmp_path / name).mkdir()
+        files = ({"r.db": WrittenFile(None, values)} for values in (first, {**first, "r.2.acc": last}))
+        runs = wrote(tmp_path / name, *files)
+        assert (find_differing_value(runs, PrintingLines(None)) is not None) is counts
+
+
+def test_a_value_of_which_nothing_is_known_is_told(tmp_path: Path) -> None:
+    runs = wrote(tmp_path, *({"m.json": WrittenFile(None, {"share": value})} for value in (0.5, 0.25)))
+    assert find_differing_value(runs, PrintingLines(None)) is None
+    assert find_unclassified(runs) == ("m.json", "share")
+    (tmp_path / "times").mkdir()
+    times = wrote(
+        tmp_path / "times", *({"m.json": WrittenFile(None, {"seconds": value})} for value in (1.0, 2.0))
+    )
+    assert find_unclassified(times) is None
 
 
 def test_what_is_not_read_is_told(tmp_path: Path) -> None:

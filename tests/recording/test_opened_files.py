@@ -148,3 +148,45 @@ def test_a_file_that_ranks_map_to_write_to_is_memory_that_they_share(
     exec("def hook(): files.mapped((3, 4096, 0, 0))\nhook()", within)
     exec("(lambda: files.mapped((3, 4096, 0, 0)))()", within)
     assert journal.values == noted
+
+
+@pytest.mark.parametrize(("target", "noted"), [("log.txt", [4.0, 4.0]), (None, [])])
+def test_a_file_that_a_shell_sends_the_output_to(
+    tmp_path: Path, target: str | None, noted: list[float]
+) -> None:
+    journal = Notes(tmp_path)
+    path = tmp_path / (target or "pipe")
+    if target is None:
+        os.mkfifo(path)
+    else:
+        path.write_text("old\n")
+    descriptor = os.open(path, os.O_RDWR)
+    saved = [os.dup(number) for number in (1, 2)]
+    try:
+        for number in (1, 2):
+            os.dup2(descriptor, number)
+        Files(journal).redirected()
+    finally:
+        for number, old in zip((1, 2), saved, strict=True):
+            os.dup2(old, number)
+            os.close(old)
+        os.close(descriptor)
+    assert journal.values == noted
+
+
+@pytest.mark.parametrize(("opener", "direct"), [("logging", True), ("http.client", False)])
+def test_the_file_of_a_log_is_noted_though_the_standard_library_opens_it(
+    tmp_path: Path, opener: str, direct: bool
+) -> None:
+    """The call comes through two more frames, as that of an audit hook does."""
+    asked = []
+
+    class Asked(Notes):
+        def note(self, what: str, name: str, *, user_only: bool = False, **columns: Any) -> None:
+            asked.append(not user_only)
+
+    files = Files(Asked(tmp_path))
+    code = compile("def opens(hook, arguments):\n    hook(arguments)", "opener.py", "exec")
+    exec(code, names := {"__name__": opener})
+    names["opens"](lambda arguments: files.opened(arguments), (str(tmp_path / "a.log"), "a", os.O_WRONLY))
+    assert asked == [direct]

@@ -105,5 +105,5 @@ def _list_options(call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
         default = next((item.value for item in call.keywords if item.arg == "default"), None)
         if default is not None:
             yield from ((word.lstrip("-").replace("-", "_"), default) for word in words)
-    elif get_last_name(call)[:1].isupper() or get_last_name(call) == "dict":
+    elif get_last_name(call)[:1].isupper() or get_last_name(call) in ("dict", "savez", "savez_compressed"):
         yield from ((item.arg, item.value) for item in call.keywords if item.arg)

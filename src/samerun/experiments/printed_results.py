@@ -13,10 +13,10 @@ import difflib
 import itertools
 import re
 from collections import Counter, deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from samerun.experiments.printing_lines import PrintingLine, PrintingLines
+from samerun.experiments.printing_lines import PrintingLine, PrintingLines, names_something
 from samerun.runs import untrusted
 from samerun.runs.ignored import IgnoredNames, LeftOut
 from samerun.runs.store import Run
@@ -46,6 +46,7 @@ _UNIT = re.compile(
 )
 # A measure with its unit: no number by the pattern above, and none of a result.
 _MEASURE = re.compile(r"(?<![\w.])\d[\d.,:]*(?:[mun]?s|sec|min|h|[kKMGT]i?B|fps|it)(?:/\w+)?\b")
+_SHARE = re.compile(r"\s*(?:%(?!\|)|percent\b)")
 _WORD = re.compile(r"[a-z][\w@/.-]*")
 _PART = re.compile(r"[a-z]+\d?")
 _BAR = re.compile(r"\d+%\|")
@@ -56,10 +57,18 @@ _ABOUT_RUN = frozenset(_WORDS_OF_RUNS.split())
 _TURNS = frozenset(["step", "epoch", "iter", "iteration", "batch", "round", "episode", "update", "fold"])
 _WORDS_OF_TEXTS = (
     "predicted predictions sample samples generated text answer answers label labels class classes best "
-    "winner picked selected chosen top nearest decoded translation caption summary"
+    "winner picked selected chosen choice top nearest ranking ranked order decoded translation caption "
+    "summary"
 )
 _TEXTS = frozenset(_WORDS_OF_TEXTS.split())
 _OF_FILES = frozenset(["timestamp", "datetime", "started", "finished", "created", "uuid", "hash"])
+_WORDS_OF_TIMES = (
+    "time times runtime runtimes duration durations elapsed latency latencies seconds secs timestamp "
+    "timestamps ms throughput fps"
+)
+_TIMES = frozenset(_WORDS_OF_TIMES.split())
+_WORDS_BESIDE_TIMES = "train training test val eval total wall clock per each start end all list"
+_BESIDE_TIMES = frozenset([*_WORDS_BESIDE_TIMES.split(), "epochs", "steps", "array"])
 _LONGEST = 2000  # characters of a line that is looked for in the code
 _MOST_LINES = 2000  # that differ
 
@@ -80,19 +89,25 @@ def find_differing_results(runs: Sequence[Run], code: PrintingLines | None = Non
     if first is None:
         return None
     for lines in others:
-        if lines is None or lines == first:
-            continue
-        alone = _separate(*_subtract(first, lines), {_leave_out_values(line) for line in first | lines})
-        found = _Judge(code or PrintingLines(None)).compare(*alone)
-        if found is not None:
+        if lines is not None and (found := find_differing_line(first, lines, code)) is not None:
             return found
     return None
+
+
+def find_differing_line(
+    first: Counter[str], other: Counter[str], code: PrintingLines | None = None
+) -> Printed | None:
+    """The same of two texts, each as `count_lines` gives it."""
+    if other == first:
+        return None
+    alone = _separate(*_subtract(first, other), {_leave_out_values(line) for line in first | other})
+    return _Judge(code or PrintingLines(None)).compare(*alone)
 
 
 def list_metrics(run: Run) -> dict[str, float]:
     """The last number that the run printed after each word that says that it is a result."""
     found: dict[str, float] = {}
-    for line in (_read_text(run) or "").split("\n"):
+    for line in _split_lines(_read_text(run) or ""):
         for number in _NUMBER.finditer(line):
             if _classify(line, number) == "result":
                 name = _WORD.findall(line[: number.start()].lower())[-1]
@@ -147,28 +162,33 @@ def _read_lines(run: Run, left_out: dict[LeftOut, None] | None = None) -> Counte
     Without results that are to be ignored, which go into `left_out`.
     """
     text = _read_text(run)
-    if text is None:
-        return None
-    lines = (line.strip() for line in text.split("\n") if line.strip())
-    if run.ignored:
+    return None if text is None else count_lines(text, run.ignored, left_out)
+
+
+def count_lines(
+    text: str, ignored: IgnoredNames, left_out: dict[LeftOut, None] | None = None
+) -> Counter[str]:
+    """How often each line is in a text, without results that are to be ignored, which go into `left_out`."""
+    lines = (line.strip() for line in _split_lines(text) if line.strip())
+    if ignored:
         found = {} if left_out is None else left_out
-        lines = (kept for line in lines if (kept := _leave_out_ignored(line, run.ignored, found)))
+        lines = (kept for line in lines if (kept := _leave_out_ignored(line, ignored, found)))
     return Counter(lines)
 
 
 def _read_text(run: Run) -> str | None:
     try:
-        text = untrusted.read_end(run.path / "output.txt", _MOST_BYTES).decode("utf-8", "replace")
+        return untrusted.read_end(run.path / "output.txt", _MOST_BYTES).decode("utf-8", "replace")
     except OSError:
         return None
-    return "\n".join(map(_leave_out_overwritten, text.split("\n")))
 
 
-def _leave_out_overwritten(line: str) -> str:
-    """A line with the last state of its progress bar alone: as time allows it is written over before."""
-    parts = [part for part in line.split("\r") if part.strip()]
-    overwritten = [at for at, part in enumerate(parts) if _BAR.search(part)][:-1]
-    return "\n".join(part for at, part in enumerate(parts) if at not in overwritten)
+def _split_lines(text: str) -> Iterator[str]:
+    """The lines, of a progress bar its last state alone: as time allows it is written over before."""
+    for line in text.split("\n"):
+        parts = [part for part in line.split("\r") if part.strip()]
+        overwritten = [at for at, part in enumerate(parts) if _BAR.search(part)][:-1]
+        yield from (part for at, part in enumerate(parts) if at not in overwritten)
 
 
 def _leave_out_ignored(line: str, ignored: IgnoredNames, left_out: dict[LeftOut, None]) -> str:
@@ -273,7 +293,7 @@ class _Judge:
         printed = self._find(whole)
         if printed is None:
             return "statistic" in kinds
-        if not printed.literal and _PART.search(one.lower()) and "statistic" not in kinds:
+        if not printed.literal and names_something(one) and "statistic" not in kinds:
             return False  # its words come from elsewhere, and say what the number is
         return not self._code.changes_each_run(printed)
 
@@ -326,6 +346,12 @@ def classify_text(words: str) -> str:
     return "result" if parts & (_RESULTS | _TEXTS) else "unknown"
 
 
+def is_of_time(name: str) -> bool:
+    """Whether a name says that its numbers are times, and nothing else: `times`, `epoch_seconds`."""
+    parts = set(_PART.findall(name.lower()))
+    return bool(parts & _TIMES) and parts <= _TIMES | _TURNS | _BESIDE_TIMES
+
+
 def classify_name(name: str) -> str:
     """What a name says of its value: "result", "statistic", "other" or "unknown"."""
     parts = set(_PART.findall(name.lower()))
@@ -341,16 +367,22 @@ def _is_count(line: str, one: re.Match[str], other: re.Match[str]) -> bool:
 
 
 def _classify(line: str, number: re.Match[str]) -> str:
-    """What a number is: by a unit after it, its own words, or those before another number that it follows."""
+    """What a number is: by a unit after it, its own words, or those before another number that it follows.
+
+    Of a share in percent all words count: "Accuracy of the network on the 10000 test images: 54 %".
+    """
     if _UNIT.match(line, number.end()):
         return "other"
     before = _MEASURE.sub("0", line[: number.start()]).lower()
     own = _classify_words(re.split(_NUMBER, before)[-1])
-    return _classify_words(before) if own == "unknown" else own
+    found = _classify_words(before) if own == "unknown" else own
+    if found == "unknown" and _SHARE.match(line, number.end()):
+        return _classify_words(before, most=len(before))
+    return found
 
 
-def _classify_words(text: str) -> str:
-    parts = {part for word in _WORD.findall(text)[-2:] for part in _PART.findall(word)}
+def _classify_words(text: str, most: int = 2) -> str:
+    parts = {part for word in _WORD.findall(text)[-most:] for part in _PART.findall(word)}
     return "other" if parts & _OTHERS else _name_kind(parts)
 
 

@@ -16,11 +16,16 @@ from samerun.sources.edits import run_dependent_calls as calls
 
 _LOGS = frozenset(["debug", "info", "warning", "warn", "error", "critical", "exception", "log"])
 _PRINTS = frozenset(["print", "pprint", "echo", "secho"])
+_WORDS_OF_PLOTS = (
+    "plot bar barh hist scatter errorbar fill_between step stem boxplot imshow title suptitle set_title text "
+    "annotate legend figtext xlabel ylabel set_xlabel set_ylabel semilogx semilogy loglog"
+)
+_PLOTS = _WORDS_OF_PLOTS.split()
 _SPEC = re.compile(r"%(?:\([^)]*\))?[-#0 +]*(?:\d+|\*)?(?:\.(?:\d+|\*))?[diouxXeEfFgGcrsa]")
 _FIELD = re.compile(r"\{[^{}]*\}")
 _HOLE = "(.*)"
 _WORDS = re.compile(r"[A-Za-z_]{3,}")
-_WORDS_OF_TENSORS = "tensor array device dtype float int nan inf torch numpy grad_fn"
+_WORDS_OF_TENSORS = "tensor array device dtype float float64 int int64 nan inf torch numpy grad_fn"
 _OF_TENSORS = frozenset(_WORDS_OF_TENSORS.split())
 _MOST_HOLES = 24  # more make a pattern slow, and say nothing
 
@@ -42,12 +47,39 @@ class PrintingLine:
         )
 
 
-class PrintingLines:
-    """Where the code prints."""
+def names_something(line: str) -> bool:
+    """Whether a line has words, but for those with which torch and NumPy print a tensor or an array."""
+    return any(word not in _OF_TENSORS for word in re.findall(r"[A-Za-z_]\w+", line))
 
-    def __init__(self, code: Code | None) -> None:
+
+class PrintingLines:
+    """Where the code prints; with `files`, where it writes a text into a file too."""
+
+    def __init__(self, code: Code | None, *, files: bool = False) -> None:
         self._code = code
-        self._lines = [] if code is None else [line for file in code.files for line in _list_printing(file)]
+        self._lines = [
+            line for file in ([] if code is None else code.files) for line in _list_printing(file, files)
+        ]
+
+    def of_files(self) -> PrintingLines:
+        """The same with the lines that write into files."""
+        return PrintingLines(self._code, files=True)
+
+    def plots_what_changes(self) -> bool:
+        """Whether a plot of the code has a time in it: its picture is another in each run then."""
+        code = self._code
+        if code is None:
+            return False
+        plots = [(file, call) for file in code.files for name in _PLOTS for call in index(file).calls[name]]
+        values = [
+            (file, value)
+            for file, call in plots
+            for value in (*call.args, *(item.value for item in call.keywords))
+        ]
+        try:
+            return any(find_behind(code, place, self._reads) for place in values)
+        except (NoEdit, RecursionError):
+            return True
 
     def find(self, line: str) -> PrintingLine | None:
         """What printed this line; None where no call, or more than one, may have."""
@@ -90,9 +122,9 @@ def _reads_what_changes(file: File, node: ast.expr) -> bool:
     return any(kind(file, node) for kind in kinds)
 
 
-def _list_printing(file: File) -> Iterator[PrintingLine]:
+def _list_printing(file: File, files: bool) -> Iterator[PrintingLine]:
     for call in file.every(ast.Call):
-        parts = _read_parts(call)
+        parts = _read_parts(call, files)
         if parts is None:
             continue
         for line in _split_lines(parts):
@@ -116,13 +148,13 @@ def _list_printing(file: File) -> Iterator[PrintingLine]:
 _Parts = list[str | None]  # literal text; None: a value
 
 
-def _read_parts(call: ast.Call) -> _Parts | None:
+def _read_parts(call: ast.Call, files: bool) -> _Parts | None:
     """What a call prints, None where it prints nothing that is known here."""
     name = get_last_name(call)
     options = {item.arg: item.value for item in call.keywords if item.arg}
     if name in _PRINTS:
         target = options.get("file")
-        if target is not None and get_last_name(target) not in ("stdout", "stderr"):
+        if target is not None and not files and get_last_name(target) not in ("stdout", "stderr"):
             return None
         between = options.get("sep")
         return _join(
@@ -136,6 +168,8 @@ def _read_parts(call: ast.Call) -> _Parts | None:
         return (
             _fill(first.value, _SPEC) if is_format and isinstance(first, ast.Constant) else _read_text(first)
         )
+    if files and name in ("write", "write_text"):
+        return _read_text(call.args[0])
     if name == "write" and ast.unparse(call.func.value) in ("sys.stdout", "sys.stderr", "stdout", "tqdm"):
         return _read_text(call.args[0])
     return None

@@ -29,8 +29,10 @@ from samerun.experiments.printed_results import (
 )
 from samerun.experiments.printing_lines import PrintingLines
 from samerun.experiments.written_results import (
+    describe_unclassified,
     describe_unread,
     find_differing_value,
+    find_unclassified,
     find_unread,
     has_same_files,
     list_ignored_values,
@@ -113,9 +115,10 @@ def _find_site(recorded: RecordedRun, difference: Difference) -> str | None:
 
 
 def _list_left_out(a: Run, b: Run) -> list[str]:
-    printed, unread = describe_left_out((a, b)), find_unread((a, b))
+    printed, unread, value = describe_left_out((a, b)), find_unread((a, b)), find_unclassified((a, b))
     written = None if unread is None else describe_unread(unread)
-    return [note for note in (printed, written) if note is not None]
+    unknown = None if value is None else describe_unclassified(*value)
+    return [note for note in (printed, written, unknown) if note is not None]
 
 
 def find_result_difference(a: Run, b: Run) -> tuple[Difference, str] | None:

@@ -12,10 +12,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from samerun.errors import RunError, UsageError
-from samerun.launching.keep_written import keep_written
 from samerun.launching.launch import LaunchRequest, Outcome, build_child_environment, launch
 from samerun.launching.summarise_traces import summarise_traces
 from samerun.launching.workspace import Workspace
+from samerun.launching.written_files.keep_written import keep_written
 from samerun.runs import provenance
 from samerun.runs.manifest import FILE, Manifest
 from samerun.runs.plan import Plan
@@ -52,7 +52,7 @@ def record(request: LaunchRequest, plan: Plan, at: Workspace) -> Run:
                 run = _close_manifest(manifest, path, outcome)
             if run.outcome == "finished" and plan.tier != "none":
                 since = datetime.fromisoformat(manifest.started).timestamp()
-                keep_written(path, folder, root, since)
+                keep_written(run, folder, root, since)
     except BaseException as error:
         if isinstance(error, UsageError) or not (path / FILE).exists():
             shutil.rmtree(path, ignore_errors=True)

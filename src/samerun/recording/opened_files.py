@@ -5,9 +5,11 @@ from __future__ import annotations
 import linecache
 import os
 import re
+import stat
 import sys
 import sysconfig
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from samerun import callsite
@@ -62,6 +64,18 @@ class Files:
             self.opened((arguments[0], "r", os.O_RDONLY))
             self.opened((arguments[0], None, os.O_RDWR))
 
+    def redirected(self) -> None:
+        """Note the files that a shell has sent the output of this process to."""
+        for descriptor in (1, 2):
+            try:
+                is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+                path = os.readlink(f"/proc/self/fd/{descriptor}") if is_file else None
+            except OSError:  # it is closed, or the system has no /proc
+                continue
+            if path is not None and os.path.exists(path) and not path.startswith(self._elsewhere):
+                size = _read_size(path)
+                self._journal.note("written", "redirected", value=size, detail=show_path(path))
+
     def mapped(self, arguments: tuple[Any, ...]) -> None:
         """Note what the audit event "mmap.__new__" tells: a descriptor, a length, the access, an offset.
 
@@ -95,7 +109,9 @@ class Files:
             if self._seen.get(f"w{path}") is None:
                 self._seen[f"w{path}"] = (0, 0)
                 before = _read_size(path) if _appends(mode, flags) else None
-                self._journal.note("written", "open", value=before, detail=show_path(path), user_only=True)
+                is_log = _is_of_logging(callsite.find_caller(3))
+                shown = show_path(path)
+                self._journal.note("written", "open", value=before, detail=shown, user_only=not is_log)
             return
         if os.path.exists(path):
             self._note_content(path)
@@ -136,6 +152,11 @@ class Files:
         return digest.digest_bytes(Path(path).read_bytes(), "file")
 
 
+def _is_of_logging(frame: FrameType | None) -> bool:
+    """Whether the standard library's logging opens a file: the user's, though the user's line is not seen."""
+    return frame is not None and frame.f_globals.get("__name__", "").startswith("logging")
+
+
 def _reads_as_well(mode: str | None) -> bool:
     """Whether a file opened to be written is read too; of one that is added to, by the code around."""
     if mode is None or "+" not in mode or "w" in mode or "x" in mode:
@@ -172,6 +193,7 @@ def _read_size(path: str) -> float:
 def observe(journal: Journal) -> None:
     """From here on, note what the process opens. An audit hook cannot be taken out again."""
     files = Files(journal)
+    files.redirected()
     opened, connected, mapped = files.opened, files.connected, files.mapped
 
     # Called for every audited event, and id() is one: a function costs a third of a bound method there.

@@ -10,6 +10,8 @@ from pathlib import Path
 from samerun.runs import untrusted
 
 FILE = "written.json"
+BEYOND = "beyond."  # names a digest of the values for which there was no place
+VALUE_OF = "value of "  # names what stands beside a name, as in {"name": "acc", "value": 0.9}
 _MOST_BYTES = 64 << 20
 Value = float | int | str | bool | None  # a number, or what stands for a text, an array or a tensor
 
@@ -20,7 +22,8 @@ class WrittenFile:
 
     site: str | None  # the line that opened it
     values: Mapping[str, Value] = field(default_factory=dict)  # by name: "test.accuracy", "3.loss"
-    digest: str | None = None  # of a file whose values are not read
+    digest: str | None = None  # of a file whose values are not read, or not all of them
+    text: str | None = None  # of one that has no form: a log, a table for people
 
 
 def save_written(written: Mapping[str, WrittenFile], run: Path) -> None:

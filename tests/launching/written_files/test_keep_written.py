@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from comparing.build import Builder, Record, record, training
 
-from samerun.launching.keep_written import keep_written
+from samerun.launching.written_files.keep_written import keep_written
 from samerun.runs.written import FILE, WrittenFile, load_written
 
 
@@ -20,8 +20,8 @@ def kept(folder: Path, *rows: Record, root: Path | None = None) -> dict[str, Wri
     runs, work = folder / "runs", folder / "work"
     runs.mkdir()
     work.mkdir(exist_ok=True)
-    run = Builder(runs)([*training()[:-1], *rows, training()[-1]])
-    keep_written(run.path, work, root, 1000.0)
+    run = Builder(runs)([*training()[:-1], *rows, training()[-1]], settings={"code": {"train.py": ""}})
+    keep_written(run, work, root, 1000.0)
     return load_written(run.path)
 
 
@@ -38,14 +38,21 @@ def test_files_that_were_opened_with_their_line(tmp_path: Path, work: Path) -> N
     (work / "m.pkl").write_bytes(b"pickle")
     found = kept(tmp_path, opened("out/m.json"), opened("log.txt"), opened("gone.json"), opened("m.pkl"))
     assert found["out/m.json"] == WrittenFile("train.py:9", {"acc": 0.5})
-    assert set(found) == {"out/m.json", "m.pkl"}
-    assert found["m.pkl"].digest is not None
+    assert set(found) == {"out/m.json", "log.txt", "m.pkl"}
+    assert found["m.pkl"].digest is not None and found["log.txt"].text == "loss 1"
     assert (tmp_path / "runs/run1" / FILE).stat().st_mode & 0o777 == 0o600
 
 
 def test_what_a_run_added_alone(tmp_path: Path, work: Path) -> None:
     (work / "log.csv").write_text("0,0.5\n1,0.25\n")
     assert kept(tmp_path, opened("log.csv", 6.0))["log.csv"].values == {"0.0": 1.0, "0.1": 0.25}
+
+
+def test_what_all_processes_added(tmp_path: Path, work: Path) -> None:
+    (work / "log.txt").write_text("old\nloss 1\nloss 2\n")
+    assert (
+        kept(tmp_path, opened("log.txt", 4.0), opened("log.txt", 11.0))["log.txt"].text == "loss 1\nloss 2\n"
+    )
 
 
 def test_files_that_were_renamed_are_found_and_old_ones_are_not(tmp_path: Path, work: Path) -> None:
@@ -57,12 +64,32 @@ def test_files_that_were_renamed_are_found_and_old_ones_are_not(tmp_path: Path, 
     }
 
 
-def test_links_are_not_followed_and_what_is_damaged_is_left_out(tmp_path: Path, work: Path) -> None:
+def test_data_that_native_code_wrote_is_found_in_any_folder_and_texts_of_others_are_not(
+    tmp_path: Path, work: Path
+) -> None:
+    (work / "a/b").mkdir(parents=True)
+    (work / "a/.hidden").mkdir()
+    (work / "env").mkdir()
+    (work / "env/pyvenv.cfg").touch()
+    for name in ("a/b/w.npy", "a/b/m.json", "a/b/p.csv", "a/b/log.txt", "a/.hidden/w.npy", "env/w.npy"):
+        (work / name).write_bytes(b"0.5")
+    (work / "train.py").write_text('frame.write_csv("a/b/p.csv")')
+    assert set(kept(tmp_path)) == {"a/b/w.npy", "a/b/p.csv"}
+
+
+def test_a_table_that_was_moved_is_known_by_its_name(tmp_path: Path, work: Path) -> None:
+    (work / "a").mkdir()
+    (work / "a/m.json").write_text("[1]")
+    assert set(kept(tmp_path, opened("/tmp/gone/m.json"))) == {"a/m.json"}
+
+
+def test_links_are_not_followed_and_what_is_damaged_is_a_text(tmp_path: Path, work: Path) -> None:
     (tmp_path / "secret.json").write_text("[1]")
     (work / "link.json").symlink_to(tmp_path / "secret.json")
     (work / "bad.json").write_text("{")
     os.mkfifo(work / "pipe.json")
-    assert kept(tmp_path, opened("link.json"), opened("bad.json"), opened("pipe.json")) == {}
+    found = kept(tmp_path, opened("link.json"), opened("bad.json"), opened("pipe.json"))
+    assert set(found) == {"bad.json"} and found["bad.json"].text == "{"
 
 
 def test_files_with_an_absolute_path_are_those_of_the_copy(tmp_path: Path, work: Path) -> None:

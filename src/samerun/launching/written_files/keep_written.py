@@ -1,0 +1,119 @@
+"""Keeps what a run wrote, by value, before another run writes over it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from samerun.launching.summarise_traces import read_readable
+from samerun.launching.written_files.events import began_before
+from samerun.launching.written_files.values import holds_data, read_written
+from samerun.runs import untrusted
+from samerun.runs.store import Run
+from samerun.runs.written import WrittenFile, save_written
+from samerun.sources.code import Code
+
+_MOST_FILES = 200
+_MOST_ENTRIES = 20_000  # of folders, that are looked at
+_MOST_CODE = 1 << 20  # bytes of one file
+_MOST_TEXT = 16 << 20  # characters of texts without a form, all together
+_ANYWHERE = 1 << 62
+_FORMS_OF_OTHERS = frozenset([".json", ".jsonl", ".ndjson", ".csv", ".tsv"])  # as other programs write them
+
+
+def keep_written(run: Run, folder: Path, root: Path | None, since: float) -> None:
+    """Write `written.json` into the folder of a run that was made in `folder`.
+
+    `root` is what stands for `/` there, `since` when the run began, in seconds since the epoch. What
+    cannot be opened is left out.
+    """
+    found: dict[str, WrittenFile] = {}
+    opened = _find_opened(run.path)
+    code = _read_code(run, folder)
+    left = _MOST_TEXT
+    for name in (*opened, *_list_changed(folder, opened, since, code)):
+        if len(found) >= _MOST_FILES:
+            break
+        site, start = opened.get(name, (None, 0))
+        with contextlib.suppress(OSError):
+            file = read_written(_locate(name, folder, root), start)
+            left -= len(file.text or "")
+            if (file.values or file.digest or file.text) and left >= 0:
+                found[name] = replace(file, site=site)
+    with contextlib.suppress(OSError):  # the disk is full: the run says so itself
+        save_written(found, run.path)
+
+
+def _find_opened(run: Path) -> dict[str, tuple[str | None, int]]:
+    """Each file that was opened to write, with the line, and where what the run added to it begins."""
+    found: dict[str, tuple[str | None, int]] = {}
+    for trace in read_readable(run):
+        for row in trace.rows(trace.is_one_of("what", {"written"})):
+            if row.detail:
+                site, start = found.get(row.detail, (None, _ANYWHERE))
+                found[row.detail] = site or row.call_site, min(start, int(row.value or 0))
+    return found
+
+
+def _read_code(run: Run, folder: Path) -> str:
+    """The text of the user's files that ran, all together."""
+    texts = []
+    for name in run.manifest.settings.get(Code.id, {}):
+        with contextlib.suppress(OSError):
+            texts.append(untrusted.read_text(folder / name, _MOST_CODE, errors="replace"))
+    return "\n".join(texts)
+
+
+def _list_changed(
+    folder: Path, opened: dict[str, tuple[str | None, int]], since: float, code: str
+) -> list[str]:
+    """Other files of data that are newer than the run: renamed when whole, or written by native code.
+
+    Tables of text are looked for only where the run wrote other files, or where their name is that of such
+    a file, or stands in the code: another program may write some too.
+    """
+    places = {"", *(os.path.dirname(name) for name in opened if not os.path.isabs(name))}
+    names = {os.path.basename(name) for name in opened}
+    found: list[str] = []
+    for place, entry in _walk(folder):
+        path = Path(place, entry.name)
+        is_text = path.suffix.lower() in _FORMS_OF_OTHERS
+        is_others = is_text and not (place in places or entry.name in names or entry.name in code)
+        if str(path) in opened or not holds_data(path) or is_others or began_before(entry.name, since):
+            continue
+        with contextlib.suppress(OSError):
+            if entry.is_file(follow_symlinks=False) and entry.stat().st_mtime >= since:
+                found.append(str(path))
+    return sorted(found)
+
+
+def _walk(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """The files of a folder and of those in it, the nearest first; not hidden ones, nor those of Python."""
+    waiting, left = deque([""]), _MOST_ENTRIES
+    while waiting and left > 0:
+        place = waiting.popleft()
+        with contextlib.suppress(OSError), os.scandir(folder / place) as entries:
+            for entry in entries:
+                left -= 1
+                if left < 0:
+                    return
+                if not entry.is_dir(follow_symlinks=False):
+                    yield place, entry
+                elif not entry.name.startswith(".") and not _is_of_python(entry.path):
+                    waiting.append(os.path.join(place, entry.name))
+
+
+def _is_of_python(path: str) -> bool:
+    name = os.path.basename(path)
+    return name in ("__pycache__", "node_modules") or os.path.exists(os.path.join(path, "pyvenv.cfg"))
+
+
+def _locate(name: str, folder: Path, root: Path | None) -> Path:
+    if not os.path.isabs(name):
+        return folder / name
+    copied = None if root is None else root / name.lstrip(os.sep)
+    return copied if copied is not None and copied.exists() else Path(name)
