@@ -3,6 +3,7 @@ import secrets
 import numpy as np
 import pytest
 
+from samerun.runs.difference import Strength
 from samerun.runs.plan import Control
 from samerun.sources.numpy_generator import NumpyGenerator
 from samerun.sources.os_entropy import OsEntropy
@@ -92,7 +93,16 @@ def test_one_that_seeds_the_generator_which_is_drawn_from_is_recognised():
         for d in (ONE, TWO)
     ]
     assert source.recognise(operation(origin=drawn, a=seeded[0], b=seeded[1])).call_site == "data.py:4"
-    assert source.recognise(operation(origin=drawn, a=seeded[0], b=seeded[0])) is None
+    found = source.recognise(operation(origin=drawn, a=seeded[0], b=seeded[0]))
+    assert found.strength == Strength.POSSIBLE  # what is drawn from may be the reason, and not how much
+
+
+def test_one_that_chose_how_much_is_drawn_is_recognised():
+    """As Optuna's sampler chooses the width of a layer."""
+    made = side(row("unseeded", "numpy-generator", call_site="train.py:4"))
+    drawn = origin("aten::uniform_", draws=True, generator_differs=False)
+    found = source.recognise(operation(origin=drawn, a=made, b=made))
+    assert (found.strength, found.call_site) == (Strength.STRONG, "train.py:4")
 
 
 def test_one_that_the_global_generator_takes_its_seed_from_is_not_its_doing():

@@ -13,6 +13,7 @@ from samerun.answers import Answers, find_site
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.plan import Control
+from samerun.sources.edits import studies
 from samerun.sources.evidence import rows as _rows
 from samerun.sources.patching import attribute, seeding_calls
 from samerun.sources.patching.unseeded_generators import UnseededStreams
@@ -128,10 +129,10 @@ class NumpyGenerator(Source):
     def recognise(self, difference: Difference) -> Evidence | None:
         """One was made before the difference, and no operation of equal inputs explains it.
 
-        It may have seeded the generator that such an operation draws from.
+        It may have seeded the generator that such an operation draws from, or chosen how much is drawn.
         """
         origin, seed = difference.origin, _rows.find_first_differing(difference, "seed")
-        if origin is not None and (origin.inputs_equal or origin.draws) and not (origin.draws and seed):
+        if origin is not None and origin.inputs_equal and not origin.draws:
             return None
         # np.random.seed() without a seed makes one for the global generator
         globals_ = {row.call_site for row in difference.a.rows("unseeded", "numpy-global")}
@@ -141,6 +142,8 @@ class NumpyGenerator(Source):
         last = rows[-1]
         others = [id_ for id_, step in difference.rng_first.items() if step <= difference.step]
         strength = Strength.PLAUSIBLE if any(id_ in difference.drawn for id_ in others) else Strength.STRONG
+        if origin is not None and origin.draws and origin.generator_differs and not seed:
+            strength = Strength.POSSIBLE  # that generator alone may be the reason
         text = f"a generator was made without a seed at {last.call_site or 'an unknown line'}"
         line = _rows.read_source_line(difference.a, last.call_site)
         text = f"{text}: {line}" if line else text
@@ -187,7 +190,9 @@ def _patch_seeded(other: Callable[[Any], Any]) -> list[Undo]:
 
 
 def _advise_for(line: str) -> str:
-    """What seeds the environment that a line uses; "" where it uses none."""
+    """What seeds the environment or the study that a line uses; "" where it uses none."""
+    if studies.DRAWS.search(line):
+        return studies.ADVICE
     drawn = _ENVIRONMENT.search(line)
     if drawn is None:
         return ""

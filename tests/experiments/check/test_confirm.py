@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -11,7 +12,7 @@ import pytest
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.experiments.check.confirm import Proof, explain_and_confirm
 from samerun.explaining.explained import Explained
-from samerun.runs.difference import Difference, Evidence, Strength
+from samerun.runs.difference import Difference, Evidence, Origin, Strength
 from samerun.runs.plan import Plan
 
 HERE = Difference(step=0, phase="setup", what="operation", name="aten.lift_fresh", call_site="train.py:9")
@@ -19,12 +20,14 @@ SAME = Comparison("same", Scope(("a", "b")))
 STILL = Comparison("differs", Scope(("a", "b")), difference=HERE)
 
 
+@dataclass
 class Repeated:
     """A recorded run that others go on as, or do not; keeps how many were asked for."""
 
-    def __init__(self, name: str, agrees: bool, made: list[tuple[str, int]]) -> None:
-        self._name, self._agrees, self._made = name, agrees, made
-        self.plan = Plan()
+    _name: str
+    _agrees: bool
+    _made: list[tuple[str, int]]
+    plan: Plan = field(default_factory=Plan)
 
     def can_give(self, sources: Sequence[str]) -> bool:
         return True
@@ -58,3 +61,27 @@ def test_what_was_not_seen_must_give_both_runs_back(
     findings = explain_and_confirm(explained, proof)
     assert any(cause.confirmed for cause in findings.causes) is confirmed
     assert done == made
+
+
+@pytest.mark.parametrize(
+    ("inputs", "generator", "to_the_end"), [(True, False, True), (True, True, False), (False, False, False)]
+)
+def test_where_one_of_a_few_sizes_is_drawn_whole_runs_prove_a_cause(
+    inputs: bool, generator: bool, to_the_end: bool
+) -> None:
+    """They may draw the same size by chance, and part at the next one."""
+    drawn = Origin("aten.uniform_", None, "train.py:9", "setup", inputs, True, generator, False, False)
+    here = replace(HERE, origin=drawn)
+    later = Comparison("differs", Scope(("a", "b")), difference=replace(here, step=1))
+
+    class Later(Repeated):
+        def repeat(self, *args: Any, **kwargs: Any) -> Comparison:
+            return later
+
+    explained = Explained(here)
+    found = Evidence("os-entropy", Strength.SEEN, "it was read", "train.py:8")
+    explained.__dict__["_answers"] = SimpleNamespace(evidence=(found,), notes=())
+    trials = SimpleNamespace(recorded={}, compare=lambda *args, **kwargs: later)
+    recorded = Later("A", False, [])
+    findings = explain_and_confirm(explained, Proof(cast(Any, trials), Plan(), (), cast(Any, recorded)))
+    assert any(cause.confirmed for cause in findings.causes) is not to_the_end

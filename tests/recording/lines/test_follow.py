@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 
 from followed import follow
 
 from samerun.comparing.lines.reading import Did, Frame, Process
+from samerun.recording.lines.follow import _is_imported
 
 
 def walk(frames: list[Frame]) -> Iterator[Did]:
@@ -129,3 +133,35 @@ def test_what_it_writes_is_for_its_user_alone(tmp_path: Path) -> None:
     (file,) = (tmp_path / "run ").glob("lines.*")
     assert file.stat().st_mode & 0o777 == 0o600
     assert os.path.getsize(file) > 0
+
+
+def test_an_error_of_ours_is_none_of_the_scripts(tmp_path: Path) -> None:
+    follow(
+        tmp_path,
+        """\
+        from samerun.recording.lines.values import Values
+        def fail(self, value):
+            raise AttributeError("partially initialized module")
+        Values.summarise = fail
+        def double(x):
+            return 2 * x
+        y = double(4)
+        open("done", "w").write(str(y))
+        """,
+    )
+    assert (tmp_path / "done").read_text() == "8"
+
+
+def test_a_generator_is_read_once_its_module_is_whole() -> None:
+    """What a module imports may call the user's code while it is half there."""
+    assert _is_imported("random")
+    module = ModuleType("half")
+    module.__spec__ = ModuleSpec("half", None)
+    sys.modules["half"] = module
+    try:
+        assert _is_imported("half")
+        module.__spec__._initializing = True  # type: ignore[attr-defined]
+        assert not _is_imported("half")
+    finally:
+        del sys.modules["half"]
+    assert not _is_imported("half")

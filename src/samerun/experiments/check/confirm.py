@@ -92,10 +92,17 @@ def confirm_found(explained: Explained, found: Sequence[Evidence], proof: Proof)
 
 
 def _prepare(explained: Explained, proof: Proof) -> tuple[_Trial, bool]:
-    """How to try sources, and whether to the end: so where runs race, or threads or processes share tasks."""
+    """How to try sources, and whether to the end.
+
+    So where runs race, where threads or processes share tasks, and where they draw another number of
+    values: one of a few sizes was chosen, and runs may well choose the same.
+    """
     difference, runs = explained.difference, proof.trials.recorded.values()
     to_the_end = is_race((difference, *proof.partings), explained.evidence)
-    to_the_end = to_the_end or proof.rare or any(shares_tasks(read(run), difference.process) for run in runs)
+    chosen = difference.origin is not None and difference.origin.draws_other_size
+    to_the_end = (
+        to_the_end or chosen or proof.rare or any(shares_tasks(read(run), difference.process) for run in runs)
+    )
     if to_the_end:
         whole = replace(proof.plan, stop_after=None)
         recorded = proof.recorded and replace(proof.recorded, plan=whole)

@@ -260,7 +260,7 @@ def _observe_class(
             return None
         if shared is not None and self is module.mtrand._rand:
             return shared
-        return Generator(source, lambda: digest.digest_value(_read_state(self)))
+        return Generator(source, lambda: digest.digest_value(_read_state(base, self)))
 
     methods = {
         key: wrapping.wrap(getattr(base, key), _wrap_method(draws, f"numpy.random.{name}.{key}", generator))
@@ -274,10 +274,10 @@ def _observe_class(
     return recording
 
 
-def _read_state(generator: Any) -> Any:
-    """The state of a NumPy generator, as numbers and arrays."""
-    if hasattr(generator, "get_state"):
-        return generator.get_state(legacy=False)
+def _read_state(kind: Any, generator: Any) -> Any:
+    """The state of a NumPy generator, as numbers and arrays; by NumPy's own method, as Gym has another."""
+    if hasattr(kind, "get_state"):
+        return kind.get_state(generator, legacy=False)
     return generator.bit_generator.state
 
 

@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 
 from samerun import callsite, lineage
+from samerun.interruption import is_the_scripts
 from samerun.recording.lines.statements import Statement, find_statements
 from samerun.recording.lines.values import Values
 from samerun.runs.followed import GENERATOR, PREFIX, Value
@@ -119,8 +120,17 @@ class _Follower:
             given = [self.values.summarise(frame.f_locals.get(name)) for name in code.arguments]
             self.write(followed.describe(given))
             return followed.go_on
+        except Exception as error:  # Python would raise it in the user's code
+            self.give_up(error)
+            return None
         finally:
             self._spent += _clock() - began
+
+    def give_up(self, error: Exception) -> None:
+        """Follow nothing any more, after an error of ours; one of the script's is raised."""
+        if is_the_scripts(error):
+            raise error
+        self._left = 0
 
     def turn(self) -> None:
         """This thread goes on."""
@@ -155,7 +165,7 @@ class _Follower:
             self._generators = [
                 source for source in known if isinstance(source, TorchCpu) or not isinstance(source, TorchRng)
             ]
-        there = (one for one in self._generators if not one.hooks_into or one.hooks_into in sys.modules)
+        there = (one for one in self._generators if not one.hooks_into or _is_imported(one.hooks_into))
         return {
             source.id: GENERATOR + state[:8] for source in there if (state := source.digest()) is not None
         }
@@ -203,6 +213,12 @@ class _Code:
 _parsed: dict[str, tuple[int, dict[int, Statement]]] = {}
 
 
+def _is_imported(name: str) -> bool:
+    """Whether a module is there, and whole: what it imports may call the user's code before it is."""
+    module = sys.modules.get(name)
+    return module is not None and not getattr(getattr(module, "__spec__", None), "_initializing", False)
+
+
 def _parse(name: str, text: str) -> dict[int, Statement]:
     known = _parsed.get(name)
     if known is None or known[0] != hash(text):
@@ -243,6 +259,9 @@ class _Frame:
                 self._complete(frame, arg)
                 self._follower.leave(frame)
             return self.go_on
+        except Exception as error:  # Python would raise it in the user's code
+            self._follower.give_up(error)
+            return None
         finally:
             self._follower.spend(_clock() - began)
 

@@ -13,6 +13,7 @@ from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
 from samerun.sources.edits import seeds
 from samerun.sources.edits.environments import seed_environment
+from samerun.sources.edits.studies import seed_studies
 
 _NAMES = ("default_rng", "RandomState", "SeedSequence", "PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 _MAKERS = tuple(f"numpy.random.{name}" for name in _NAMES)
@@ -28,7 +29,7 @@ def seed_generators(difference: Difference, code: Code) -> list[Edit]:
             file, calls = seeds.seed_calls(code, row, _MAKERS)
         except NoEdit:
             here = [item for item in rows if item.call_site == row.call_site]
-            edits = _seed_factories(code) or seed_environment(code, here)
+            edits = _seed_factories(code) or seed_environment(code, here) or seed_studies(code, here)
             if not edits:
                 raise
             return edits
