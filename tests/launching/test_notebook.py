@@ -60,6 +60,20 @@ def test_a_notebook_is_run_and_recorded(trainer: Trainer) -> None:
     assert trainer.rows(run, "clock") == trainer.rows(run, "identity") == []
 
 
+@pytest.mark.slow
+def test_the_record_is_whole_though_the_kernel_waits_for_processes_and_is_killed(trainer: Trainer) -> None:
+    """As environments that a cell has started, which wait for the next step."""
+    start = (
+        "import multiprocessing, time\nfor _ in range(3):\n"
+        "    multiprocessing.Process(target=time.sleep, args=(99,), daemon=True).start()"
+    )
+    (trainer.folder / "train.ipynb").write_text(write_notebook(start, TRAINING, "step()\nstep()"))
+    run = trainer.record("train.ipynb")
+    assert run.manifest.outcome == "finished"
+    assert [row.name for row in trainer.rows(run, "end")] == ["finished"]
+    assert len(trainer.rows(run, "parameters")) >= 2
+
+
 def test_a_cell_that_raises_ends_it(trainer: Trainer) -> None:
     (trainer.folder / "train.ipynb").write_text(
         write_notebook("a = 1", "print(a)\nraise ValueError('wrong')", "print('on')")

@@ -45,7 +45,15 @@ def start(plan: Plan) -> None:
     """
     mark(plan.run, PYTHON_SEEN)
     _print_by_lines()
-    _Process(plan).begin()
+    process = _Process(plan)
+    _started.append(process)
+    process.begin()
+
+
+def end_cells() -> None:
+    """The last cell of a notebook has run: what is recorded is complete, however its kernel ends."""
+    for process in _started:
+        process.end()
 
 
 def _print_by_lines() -> None:
@@ -63,6 +71,9 @@ def _list_modules(source: Source) -> tuple[str, ...]:
 
 def _is_of_torch(module: str) -> bool:
     return module.partition(".")[0] == "torch"
+
+
+_started: list[_Process] = []
 
 
 class _Process:
@@ -269,6 +280,13 @@ class _Process:
             if is_the_scripts(error):
                 raise
             complain(self._plan.run, f"{what} failed: {type(error).__name__}: {error}", broken=broken)
+
+    def end(self) -> None:
+        """Write what is recorded, to its end."""
+        if self._answers is not None:
+            self._answers.flush()
+        if self._journal is not None and self._journal.sink is not None:
+            self._try("ending the records", self._journal.sink.finish)
 
     def _at_exit(self) -> None:
         if self._answers is not None:

@@ -7,6 +7,8 @@ The notebook's file is not written. Ends with 1 when a cell raises, as a script 
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 import os
 import re
 import sys
@@ -22,6 +24,9 @@ from traitlets.config import Config
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _NATIVE = "python3"  # the kernel of the Python that runs this
+_RECORDED = "samerun.launching.bootstrap"  # in the kernel, if it is recorded
+_END = f"for _ in filter(None, [__import__('sys').modules.get('{_RECORDED}')]): _.end_cells()"
+_END_S = 60.0
 
 
 class _Client(NotebookClient):
@@ -37,6 +42,21 @@ class _Client(NotebookClient):
         elif msg["msg_type"] == "error":
             print(_COLOUR.sub("", "\n".join(content["traceback"])), flush=True)
         return super().process_message(msg, cell, cell_index)
+
+
+    async def _async_cleanup_kernel(self) -> None:
+        """End the records first: a kernel that waits for processes which its cells started is killed."""
+        client: Any = self.kc
+        manager: Any = self.km
+        if client is not None and manager is not None and await _is_alive(manager):
+            with contextlib.suppress(Exception):  # it died, or hangs: then it is killed all the same
+                await client.execute(_END, silent=True, store_history=False, reply=True, timeout=_END_S)
+        await super()._async_cleanup_kernel()
+
+
+async def _is_alive(manager: Any) -> bool:
+    found = manager.is_alive()
+    return bool(await found if inspect.isawaitable(found) else found)
 
 
 def main(path: str, folder: str, sockets: str) -> int:

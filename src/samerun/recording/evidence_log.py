@@ -28,6 +28,9 @@ class Sink(Protocol):
     def fail(self, error: BaseException) -> None:
         """Our own error: the recording ends, the training goes on."""
 
+    def finish(self) -> None:
+        """The process ends by itself, or its last cell has run."""
+
     def is_paused(self) -> bool:
         """Whether the recorder itself is at work in this thread."""
 

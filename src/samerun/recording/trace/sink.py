@@ -58,7 +58,7 @@ class TraceSink:
         self._plan = plan
         self._cursor = cursor
         self._journal = journal
-        self._finish = finish
+        self.finish = finish
         self._kinds: set[str] = set()  # the kinds of device whose tensors were digested, as written so far
         self._writer: TraceWriter | None = None
         # For digests, or for a moment when there is time.
@@ -199,7 +199,7 @@ class TraceSink:
             self._writer.append(record)
         if process_identity.find_role() and "multiprocessing.util" in sys.modules:
             # a process that multiprocessing forked leaves through os._exit: atexit never runs there
-            sys.modules["multiprocessing.util"].Finalize(None, self._finish, exitpriority=-100)
+            sys.modules["multiprocessing.util"].Finalize(None, self.finish, exitpriority=-100)
         return self._writer
 
     def write_rank(self) -> None:
