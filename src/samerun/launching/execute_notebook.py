@@ -43,7 +43,6 @@ class _Client(NotebookClient):
             print(_COLOUR.sub("", "\n".join(content["traceback"])), flush=True)
         return super().process_message(msg, cell, cell_index)
 
-
     async def _async_cleanup_kernel(self) -> None:
         """End the records first: a kernel that waits for processes which its cells started is killed."""
         client: Any = self.kc

@@ -162,12 +162,17 @@ def test_values_beyond_the_limit_are_one_digest_for_a_name(
     assert found[0]["beyond.acc"] == found[2]["beyond.acc"]
 
 
-def test_a_file_that_is_too_large_is_left_to_the_caller(
+def test_a_large_file_is_known_by_its_size_and_both_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(values, "_LARGEST", 3)
-    with pytest.raises(OSError, match="at most 3"):
-        read_file(tmp_path, "m.json", "[1, 2]")
+    monkeypatch.setattr(values, "_LARGEST", 8)
+    one, *others = (
+        read_file(tmp_path, "m.npy", content).digest
+        for content in (b"start\0\0\0end", b"stArt\0\0\0end", b"start\0\0\0eNd", b"start\0\0\0\0end")
+    )
+    assert one is not None and one not in others
+    np.savez(tmp_path / "m.npz", x=np.zeros(9))
+    assert "x" in read_written(tmp_path / "m.npz").values
 
 
 def test_packed_files(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from samerun.runs.transient_text import strip_transient
 from samerun.runs.written import VALUE_OF, Value
 
 _NAMES, _VALUES = ("name", "metric", "key", "tag"), ("value", "val")
-MOST_TEXT = 64 << 20  # bytes of one file
+_MOST_TEXT = 64 << 20  # bytes of one file
 _MOST_PLAIN = 1 << 20  # bytes of the end of a text without a form
 
 
@@ -59,7 +59,7 @@ def digest(data: bytes) -> str:
 
 def read_json(file: BinaryIO) -> Iterator[tuple[str, Value]]:
     """The values of a JSON text. Raises ValueError."""
-    yield from flatten(untrusted.parse_json(file.read(MOST_TEXT).decode("utf-8")))
+    yield from flatten(untrusted.parse_json(file.read(_MOST_TEXT).decode("utf-8")))
 
 
 def read_json_lines(file: BinaryIO) -> Iterator[tuple[str, Value]]:

@@ -19,7 +19,8 @@ from samerun.runs.written import BEYOND, Value, WrittenFile
 _MOST_VALUES = 20_000  # that are kept one by one
 _MOST_NAMES = 2_000  # of those beyond
 _MOST_UNPACKED = 64 << 20  # bytes
-_LARGEST = 1 << 30  # bytes of a file of which a digest is made
+_LARGEST = 256 << 20  # bytes of a file that is read whole
+_ANY_SIZE = 2**63 - 1
 _DEEPEST = 2  # packed files in one another
 
 Reader = Callable[[BinaryIO], Iterator[tuple[str, Value]]]
@@ -30,10 +31,24 @@ def read_written(path: Path, start: int = 0) -> WrittenFile:
 
     A text is read from the byte `start` on, where the run added to it. Raises OSError.
     """
-    with untrusted.open_file(path, _LARGEST) as file, contextlib.suppress(Exception):
-        # Damaged, too large, in a form that is not read, or a library fell over it.
-        return _read(file, path.name, start)
-    return WrittenFile(None, digest=untrusted.digest_file(path))
+    with untrusted.open_file(path, _ANY_SIZE) as file:
+        with contextlib.suppress(Exception):
+            # Damaged, too large, in a form that is not read, or a library fell over it.
+            return _read(file, path.name, start)
+        return WrittenFile(None, digest=_digest_ends(file))
+
+
+def _digest_ends(file: BinaryIO) -> str:
+    """Stands for a file: all of it, or of a large one its size, its beginning and its end."""
+    size = file.seek(0, io.SEEK_END)
+    parts = ((0, size),) if size <= _LARGEST else ((0, _LARGEST // 2), (size - _LARGEST // 2, _LARGEST // 2))
+    made = hashlib.sha256(str(size).encode())
+    for at, left in parts:
+        file.seek(at)
+        while left > 0 and (chunk := file.read(min(left, 1 << 20))):
+            made.update(chunk)
+            left -= len(chunk)
+    return made.hexdigest()
 
 
 def holds_data(path: Path) -> bool:
@@ -53,6 +68,8 @@ def _read(file: BinaryIO, name: str, start: int = 0, depth: int = 0) -> WrittenF
         with contextlib.suppress(ValueError, LookupError, TypeError):  # it is not of that form
             return WrittenFile(None, _collect(_TEXTS[suffix](file)))
     elif (reader := _find_reader(name, suffix, head)) is not None:
+        if reader not in _IN_PARTS and _measure(file) > _LARGEST:
+            raise ValueError(f"a file of more than {_LARGEST} bytes")
         return WrittenFile(None, _collect(reader(file)))
     elif head.startswith(b"PK") and depth < _DEEPEST:
         return _read_zipped(file, depth)
@@ -61,6 +78,12 @@ def _read(file: BinaryIO, name: str, start: int = 0, depth: int = 0) -> WrittenF
     if text is None:
         raise ValueError("a form that is not known")
     return WrittenFile(None, text=hide_in_text(text))
+
+
+def _measure(file: BinaryIO) -> int:
+    size = file.seek(0, io.SEEK_END)
+    file.seek(0)
+    return size
 
 
 def _find_reader(name: str, suffix: str, head: bytes) -> Reader | None:
@@ -123,6 +146,7 @@ _BY_SUFFIX: dict[str, Reader] = {
     ".safetensors": arrays.read_safetensors,
     **dict.fromkeys(images.SUFFIXES, images.read_image),
 }
+_IN_PARTS = (arrays.read_arrays, arrays.read_saved, arrays.read_safetensors, events.read_events)
 _BY_HEAD: dict[bytes, Reader] = {
     databases.MAGIC: databases.read_database,
     images.PNG: images.read_image,
