@@ -38,12 +38,14 @@ def printed(folder: Path, *texts: str) -> list[Run]:
         "took 1.25s acc: {}",
         "fps 30, loss {}",
         "min loss {}",
+        "acc: \x1b[32m{}\x1b[0m",
         "2026-11-24 12:00:01,250 INFO rmse = {}",
     ],
 )
 def test_a_result_that_differs_is_found(tmp_path: Path, line: str) -> None:
     found = find_differing_results(printed(tmp_path, line.format("0.91234"), line.format("0.91235")))
-    assert found == (line.format("0.91234"), line.format("0.91235"))
+    plain = line.replace("\x1b[32m", "").replace("\x1b[0m", "")
+    assert found == (plain.format("0.91234"), plain.format("0.91235"))
 
 
 def test_lines_without_their_epoch_are_paired_in_their_order_however_long_each_took(tmp_path: Path) -> None:

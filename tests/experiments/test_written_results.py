@@ -140,6 +140,23 @@ def test_a_picture_with_a_time_in_it_does_not_count(tmp_path: Path) -> None:
         assert (find_differing_value(runs, lines) is not None) is counts
 
 
+@pytest.mark.parametrize(
+    ("name", "one", "other", "counts"),
+    [
+        ("val_acc", "1764170000123 0.5 1", "1764170009456 0.25 1", True),
+        ("val_acc", "1764170000123 0.5 1", "1764170009456 0.5 1", False),
+        ("val_acc", "1764170000.5 1e-05", "1764170009.4 2e-05", True),
+        ("seconds", "0.5", "0.25", False),
+    ],
+)
+def test_a_file_of_numbers_named_by_its_metric(
+    tmp_path: Path, name: str, one: str, other: str, counts: bool
+) -> None:
+    paths = (f"mlruns/0/{run}/metrics/{name}" for run in ("4f0c1de2ab34", "99aa01bc23de"))
+    files = ({path: WrittenFile(None, text=text)} for path, text in zip(paths, (one, other), strict=True))
+    assert (find_differing_value(wrote(tmp_path, *files), PrintingLines(None)) is not None) is counts
+
+
 WRITES = """\
 import time
 start = time.time()

@@ -49,6 +49,7 @@ _MEASURE = re.compile(r"(?<![\w.])\d[\d.,:]*(?:[mun]?s|sec|min|h|[kKMGT]i?B|fps|
 _SHARE = re.compile(r"\s*(?:%(?!\|)|percent\b)")
 _WORD = re.compile(r"[a-z][\w@/.-]*")
 _PART = re.compile(r"[a-z]+\d?")
+_COLOUR = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")  # and other codes of a terminal
 _BAR = re.compile(r"\d+%\|")
 _LEFT = re.compile(r"(?:\d+:)?\d+:\d\d<(?:\?|[\d:]+)")  # how long it took and will take, in a bar of tqdm
 _PROGRESS = re.compile(r"\d+%\|| \d[\d.]*(?:it/s|s/it)|\beta\b", re.IGNORECASE)
@@ -184,8 +185,8 @@ def _read_text(run: Run) -> str | None:
 
 
 def _split_lines(text: str) -> Iterator[str]:
-    """The lines, of a progress bar its last state alone: as time allows it is written over before."""
-    for line in text.split("\n"):
+    """The lines without colours; of a progress bar the last state alone, since time writes it over."""
+    for line in _COLOUR.sub("", text).split("\n"):
         parts = [part for part in line.split("\r") if part.strip()]
         overwritten = [at for at, part in enumerate(parts) if _BAR.search(part)][:-1]
         yield from (part for at, part in enumerate(parts) if at not in overwritten)

@@ -24,6 +24,7 @@ from samerun.runs.written import BEYOND, VALUE_OF, Value, WrittenFile, load_writ
 _CHANGING = re.compile(r"\d+|[0-9a-f]{6,}")  # of a path: times and ids
 _ARRAYS = (".npy", ".npz", ".safetensors")
 _ROW = re.compile(r"(?P<table>(?:.*\.)?)(?P<row>\d{1,9})(?P<column>(?:\..*)?)", re.DOTALL)
+_LETTER = re.compile(r"[a-df-zA-DF-Z]|^\s*$")  # but for that of an exponent
 _TENSORS = ("tensor ", "array")  # what names one in another file
 _LOCKED = (".json", ".jsonl", ".ndjson", ".csv", ".tsv")  # with the arrays, as in older locks
 _JOINT = re.compile(r"[_=:/-]+|(?<=[a-zA-Z])(?=\d)|(?<=\d)(?=[a-zA-Z])")  # of words in the name of a file
@@ -80,7 +81,8 @@ def _find_line(
     if files[0].text is None or files[1].text is None or files[0].text == files[1].text:
         return None
     lines = code.of_files()
-    one, other = (count_lines(file.text or "", run.ignored) for file, run in zip(files, runs, strict=True))
+    texts = (_name_numbers(path, file.text or "") for file in files)
+    one, other = (count_lines(text, run.ignored) for text, run in zip(texts, runs, strict=True))
     found = find_differing_line(one, other, lines)
     if found is None:
         return None
@@ -88,6 +90,14 @@ def _find_line(
     return Written(
         path, found.one, found.one, found.other, files[0].site if written is None else written.site
     )
+
+
+def _name_numbers(path: str, text: str) -> str:
+    """The text, with the name of a result's file before lines that are numbers alone, as in MLflow's."""
+    name = os.path.splitext(os.path.basename(path))[0]
+    if classify_name(name) != "result":
+        return text
+    return "\n".join(line if _LETTER.search(line) else f"{name} {line}" for line in text.split("\n"))
 
 
 def _find_in_name(one: str, other: str, file: WrittenFile) -> Written | None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 
-CLOCK = re.compile(r"\d{1,4}[-/:]\d{1,2}[-/:]\d{1,4}(?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?)?")
+CLOCK = re.compile(
+    r"\d{1,4}[-/:]\d{1,2}[-/:]\d{1,4}(?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?)?"
+    # seconds since the epoch, from 2017 to 2033; also in thousandths and smaller parts
+    r"|(?<![\d.])1[5-9]\d{8}(?:\d{3}){0,3}(?:\.\d+)?(?![\d.])"
+)
 _ID = re.compile(
     r"0x[0-9a-f]+|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}\b"
     r"|\b(?=[0-9a-f]*[a-f])(?=[a-f]*\d)[0-9a-f]{8,64}\b",
