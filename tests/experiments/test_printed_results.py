@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from samerun.editing.user_program import Code
-from samerun.experiments.printed_results import Printed, describe_left_out, find_differing_results
+from samerun.experiments.printed_results import (
+    Printed,
+    _read_before,
+    describe_left_out,
+    find_differing_results,
+)
 from samerun.experiments.printing_lines import PrintingLines
 from samerun.runs.store import Run
 
@@ -239,3 +245,13 @@ def test_a_tensor_alone_is_a_result_and_what_other_words_say_is_not(tmp_path: Pa
         (tmp_path / f"runs{number}").mkdir()
         runs = printed(tmp_path / f"runs{number}", line.format("0.25"), line.format("0.75"))
         assert (find_differing_results(runs, code) is not None) is counts
+
+
+@pytest.mark.parametrize(("name", "counts"), [("accs", False), ("acc", True), ("seconds", False)])
+def test_a_line_of_many_numbers_is_compared_in_bounded_work(tmp_path: Path, name: str, counts: bool) -> None:
+    """What is near a number and how its line begins say what it is."""
+    numbers = [f"{n / 7:.4f}" for n in range(3000)]
+    one, other = (f"{name}: [{', '.join([*numbers, last])}]" for last in ("0.5", "0.25"))
+    assert (find_differing_results(printed(tmp_path, one, other)) is not None) is counts
+    (number,) = re.finditer("0.5", f"{'x' * 10_000}0.5")
+    assert len(_read_before(number.string, number)) < 1000

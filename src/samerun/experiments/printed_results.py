@@ -70,6 +70,7 @@ _WORDS_OF_TIMES = (
 _TIMES = frozenset(_WORDS_OF_TIMES.split())
 _WORDS_BESIDE_TIMES = "train training test val eval total wall clock per each start end all list"
 _BESIDE_TIMES = frozenset([*_WORDS_BESIDE_TIMES.split(), "epochs", "steps", "array"])
+_FARTHEST = 300  # characters
 _LONGEST = 2000  # characters of a line that is looked for in the code
 _MOST_LINES = 2000  # that differ
 
@@ -111,7 +112,7 @@ def list_metrics(run: Run) -> dict[str, float]:
     for line in _split_lines(_read_text(run) or ""):
         for number in _NUMBER.finditer(line):
             if _classify(line, number) == "result":
-                name = _WORD.findall(line[: number.start()].lower())[-1]
+                name = _WORD.findall(_read_before(line, number))[-1]
                 found[name] = float(number.group())
     return found
 
@@ -200,7 +201,7 @@ def _leave_out_ignored(line: str, ignored: IgnoredNames, left_out: dict[LeftOut,
         return ""
 
     def replace(number: re.Match[str]) -> str:
-        words = _WORD.findall(line[: number.start()].lower())[-1:]
+        words = _WORD.findall(_read_before(line, number))[-1:]
         found = ignored.find_record("printed", words[0].rstrip(".-/@")) if words else None
         if found is None:
             return number.group()
@@ -328,7 +329,7 @@ def _leave_out_values(line: str) -> str:
     line = _MEASURE.sub("#", line)
 
     def replace(number: re.Match[str]) -> str:
-        words = _WORD.findall(line[: number.start()].lower())[-1:]
+        words = _WORD.findall(_read_before(line, number))[-1:]
         return number.group() if words and set(_PART.findall(words[0])) & _TURNS else "#"
 
     return _NUMBER.sub(replace, line)
@@ -367,6 +368,17 @@ def _is_count(line: str, one: re.Match[str], other: re.Match[str]) -> bool:
     return whole and _classify(line, one) == "unknown"
 
 
+def _read_before(line: str, number: re.Match[str]) -> str:
+    """What may say what a number is, in small letters: the beginning of the line, and what stands before it.
+
+    Not all of it: a line may hold a million numbers.
+    """
+    start = number.start()
+    if start <= 2 * _FARTHEST:
+        return line[:start].lower()
+    return f"{line[:_FARTHEST]} {line[start - _FARTHEST : start]}".lower()
+
+
 def _classify(line: str, number: re.Match[str]) -> str:
     """What a number is: by a unit after it, its own words, or those before another number that it follows.
 
@@ -374,7 +386,7 @@ def _classify(line: str, number: re.Match[str]) -> str:
     """
     if _UNIT.match(line, number.end()):
         return "other"
-    before = _MEASURE.sub("0", line[: number.start()]).lower()
+    before = _MEASURE.sub("0", _read_before(line, number))
     own = _classify_words(re.split(_NUMBER, before)[-1])
     found = _classify_words(before) if own == "unknown" else own
     if found == "unknown" and _SHARE.match(line, number.end()):
