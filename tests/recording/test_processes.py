@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from trainer import Trainer
 
 from samerun.comparing.compare_runs import compare
 from samerun.runs.source_lines import read_source
@@ -308,3 +309,32 @@ def test_a_process_that_the_script_calls_a_worker_is_compared(trainer, monkeypat
     assert stems(runs[0]) == ["rank0.process-helper-1", "rank0.process-worker0"]
     assert compare(runs[0], runs[1]).verdict == "same"
     assert compare(runs[0], runs[2]).verdict == "differs"
+
+
+MADE_LATER = """
+import os, torch
+from torch.utils.data import DataLoader, Dataset
+model = torch.nn.Linear(1, 1)
+scale = torch.nn.Identity()  # a transform, as torchvision's are
+class Data(Dataset):
+    def __len__(self): return 2
+    def __getitem__(self, index):
+        os.urandom(4)
+        return scale(torch.ones(1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)  # whose step is over before the worker is there
+def step(batch):
+    model(batch).sum().backward()
+    optimizer.step()
+step(torch.ones(1, 1))
+for batch in DataLoader(Data(), num_workers=1):
+    step(batch)
+"""
+
+
+def test_a_worker_that_is_started_when_the_run_is_to_end_gives_its_batch(tmp_path):
+    """The process that trains waits for it, and ends at its own next step."""
+    trainer = Trainer(tmp_path)
+    trainer.script(MADE_LATER)
+    run = trainer.record("train.py", stop_after=0)
+    assert run.outcome == "stopped"
+    assert run.manifest.duration_s < 60

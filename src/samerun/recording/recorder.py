@@ -53,6 +53,7 @@ class Recorder:
         self.trainer: int | None = None  # the thread that trains; SEVERAL where more than one does
         self.completes: Callable[[], None] | None = None  # ends a step whose backward pass is over
         self._settled = False  # whether step 0's settings were written
+        self._born = -1  # the step in which this process was forked
         self._progressed = _clock()
         atexit.register(self.finish)
         os.register_at_fork(after_in_child=self.forked)
@@ -203,10 +204,11 @@ class Recorder:
         """Before another step begins: end here when the plan says so.
 
         The process then waits to be ended: it must neither train on nor run the script's own clean-up,
-        which could overwrite a checkpoint.
+        which could overwrite a checkpoint. One that was forked later, such as a DataLoader's worker, goes on:
+        the process that trains waits for what it makes, and ends first.
         """
-        last, sink = self.plan.stop_after, self.sink
-        if last is None or self.cursor.step <= last or not sink.stem:
+        last, sink, cursor = self.plan.stop_after, self.sink, self.cursor
+        if last is None or cursor.step <= max(last, self._born) or not sink.stem or cursor.in_worker:
             return
         self.journal.write_draws()
         sink.write(PendingRecord("stopped"))
@@ -222,6 +224,7 @@ class Recorder:
     def forked(self) -> None:
         """This is a child, which has a trace of its own."""
         self.cursor.forked()
+        self._born = self.cursor.step
         self.sink.forked()
         self.rngs.forked()
         self.completes = None
