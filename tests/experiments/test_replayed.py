@@ -36,6 +36,19 @@ for _ in range(3):
 """
 UNSEEDED = "import random\nimport torch\nvalue = random.random()" + TRAINING
 # The generator is seeded, but with another number each time: it is not what differs from run to run.
+CACHES = """\
+import os, torch
+if os.path.exists("cache.pt"):
+    x = torch.load("cache.pt")
+else:
+    x = torch.linspace(0, 1, 8).mul(2).reshape(4, 2)
+    torch.save(x + {bit}, "cache.pt")
+model = torch.nn.Linear(2, 1)
+for step in range(3):
+    model(x).square().mean().backward()
+    for p in model.parameters():
+        p.data, p.grad = p.data - 0.1 * p.grad, None
+"""
 FROM_ADDRESS = "import torch\ntorch.manual_seed(id(object()) % 2**31)\nvalue = 0" + TRAINING
 FROM_CLOCK = "import time\nimport torch\ntorch.manual_seed(time.time_ns() % 2**31)\nvalue = 0" + TRAINING
 FROM_TIMES = "import os\nimport torch\ntorch.manual_seed(0)\nvalue = os.times().elapsed % 1" + TRAINING
@@ -172,6 +185,19 @@ def test_initial_weights_that_are_replaced_are_no_cause(tmp_path: Path) -> None:
     assert sources_confirmed(diagnosis) == ["numpy-generator"]
     assert any("without effect" in note for note in diagnosis.check.notes)
     assert diagnosis.patch is not None and diagnosis.patch.verified
+
+
+@pytest.mark.slow  # two causes, and two runs without the one
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("bit", "expected"), [("0", ["torch-cpu"]), ("len(x)", ["resume-state", "torch-cpu"])]
+)
+def test_a_cache_that_the_first_run_fills_is_a_cause_where_it_holds_other_bits(
+    tmp_path: Path, bit: str, expected: list[str]
+) -> None:
+    diagnosis = diagnose(requested(tmp_path, CACHES.format(bit=bit)))
+    assert sorted(sources_confirmed(diagnosis)) == expected
+    assert any("without effect" in note for note in diagnosis.check.notes) is (len(expected) == 1)
 
 
 @pytest.mark.slow

@@ -77,6 +77,7 @@ class ControlledRuns:
     def free(self, sources: Collection[str]) -> None:
         """Control these no more: they are no causes."""
         self._controlled = tuple(id_ for id_ in self._controlled if id_ not in sources)
+        self.fresh = self.trials.request.scratch or (self.fresh and not in_folder() & set(sources))
         self.causes = [item for item in self.causes if item[1].source not in sources]
         self.patch = None  # that had edits for them
 
@@ -104,6 +105,18 @@ class ControlledRuns:
         try:
             with self._place(sources, causes) as prepared:
                 yield prepared
+        finally:
+            self.trials.given = None
+
+    @contextlib.contextmanager
+    def in_turn(self) -> Iterator[Prepared]:
+        """A copy of the folder as it was before the first run; each run finds what the one before left."""
+        self.trials.given = self.given
+        request = self.trials.request
+        made = patch(self.patched, request.folder, self.by_edit()) if self.patched else None
+        try:
+            with make_edited_copy(self.start or request.folder, made) as copy:
+                yield Prepared(request.workspace.within(copy), made)
         finally:
             self.trials.given = None
 

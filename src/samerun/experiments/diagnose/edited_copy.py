@@ -11,12 +11,13 @@ from samerun.launching.working_copy import find_root, make_scratch_copy
 
 
 @contextlib.contextmanager
-def make_edited_copy(folder: Path, made: Patch) -> Iterator[Path]:
-    """A copy of `folder` with this patch, removed at the end.
+def make_edited_copy(folder: Path, made: Patch | None) -> Iterator[Path]:
+    """A copy of `folder` with this patch, if there is one, removed at the end.
 
     Raises UsageError when it cannot be copied, and NoEdit when a file to edit is linked to in the copy, since
     it is too large to be copied.
     """
     with make_scratch_copy(folder) as copy:
-        made.apply(copy, find_root(copy))
+        if made is not None:
+            made.apply(copy, find_root(copy))
         yield copy

@@ -1,4 +1,4 @@
-"""Differences in operations that reach no step of the training: initial weights that are then replaced."""
+"""Differences in operations that reach no step of the training: initial weights, a cache that is filled."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ def leave_out(settled: ControlledRuns, found: Sequence[FirstDifference]) -> list
     for item in found:
         sources = {cause.source for cause in item.causes}
         setup = item.difference.what == "operation" and item.difference.phase == "setup"
-        if len(left) < 2 or not setup or any(settled.way(source) != "control" for source in sources):
+        ways = {settled.way(source) for source in sources}
+        if len(left) < 2 or not setup or ways not in ({"control"}, {"fresh"}):
             continue
-        with settled.prepared() as prepared:
+        with settled.prepared() if ways == {"control"} else settled.in_turn() as prepared:
             plan = Plan(control=settled.control(without=sources))
             named = " + ".join(sorted(sources))
             proven = settled.further(f"is it without effect: {named}", 2, plan, prepared)
