@@ -205,9 +205,16 @@ def test_a_result_in_the_name_of_a_file(tmp_path: Path, one: str, other: str, co
 
 def test_what_a_run_added_to_a_table_is_compared_with_what_the_run_before_added(tmp_path: Path) -> None:
     first = {"r.0.acc": 0.1, "r.1.acc": 0.5}  # the first row was there before both
-    for name, last, counts in (("same", 0.5, False), ("other", 0.25, True)):
+    for name, last, was_read, counts in (
+        ("same", 0.5, True, False),
+        ("other", 0.25, True, True),
+        ("anew", 0.25, False, False),  # the second run wrote all of it, and more of it, as time allowed
+    ):
         (tmp_path / name).mkdir()
-        files = ({"r.db": WrittenFile(None, values)} for values in (first, {**first, "r.2.acc": last}))
+        files = (
+            {"r.db": WrittenFile(None, values, was_read=was_read)}
+            for values in (first, {**first, "r.2.acc": last})
+        )
         runs = wrote(tmp_path / name, *files)
         assert (find_differing_value(runs, PrintingLines(None)) is not None) is counts
 

@@ -45,7 +45,7 @@ def find_differing_value(runs: Sequence[Run], code: PrintingLines) -> Written | 
     first, *others = [_load_kept(run) for run in runs]
     for run, files in zip(runs[1:], others, strict=True):
         for path, one, other_path, other in _list_pairs(first, files):
-            added = _pair_added(one.values, other.values)
+            added = _pair_added(one.values, other.values) if other.was_read else {}
             for name, value in one.values.items():
                 there = added.get(name, other.values.get(name, value))
                 if there != value and _is_result(path, name, (value, there), code):
@@ -166,9 +166,10 @@ def describe_unclassified(path: str, name: str) -> str:
 
 
 def list_ignored_values(run: Run) -> list[LeftOut]:
-    """What a run wrote that its user ignores: files, and values in files."""
+    """What a run wrote that its user ignores: files, values in files, and results in texts."""
     found: dict[LeftOut, None] = {}
-    _load_kept(run, found)
+    for file in _load_kept(run, found).values():
+        count_lines(file.text or "", run.ignored, found)
     return list(found)
 
 

@@ -24,6 +24,7 @@ class WrittenFile:
     values: Mapping[str, Value] = field(default_factory=dict)  # by name: "test.accuracy", "3.loss"
     digest: str | None = None  # of a file whose values are not read, or not all of them
     text: str | None = None  # of one that has no form: a log, a table for people
+    was_read: bool = False  # the run read it too: it may hold what was there before
 
 
 def save_written(written: Mapping[str, WrittenFile], run: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from comparing.build import Builder, Record, record, training
 
+from samerun.launching.written_files import keep_written as keeping
 from samerun.launching.written_files.keep_written import keep_written
 from samerun.runs.written import FILE, WrittenFile, load_written
 
@@ -106,3 +107,29 @@ def test_files_with_an_absolute_path_are_those_of_the_copy(tmp_path: Path, work:
 def test_a_damaged_file_says_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / FILE).write_text(text)
     assert load_written(tmp_path) == {}
+
+
+@pytest.mark.parametrize(("size", "was_read"), [(3.0, True), (0.0, False)])
+def test_whether_it_was_read_before(tmp_path: Path, work: Path, size: float, was_read: bool) -> None:
+    """An empty one, or one that was not there, held nothing."""
+    (work / "m.json").write_text("[1]")
+    before = record(0, "setup", "opened", "open", detail="m.json", value=size, digest=None)
+    assert kept(tmp_path, before, opened("m.json"))["m.json"].was_read is was_read
+
+
+def test_beyond_the_limits_a_file_is_known_by_a_digest(
+    tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "_MOST_VALUES", 3)
+    monkeypatch.setattr(keeping, "_MOST_TEXT", 9)
+    for name, content in (
+        ("a.json", "[1, 2]"),
+        ("b.json", "[3, 4]"),
+        ("a.log", "loss 1"),
+        ("b.log", "loss 2"),
+    ):
+        (work / name).write_text(content)
+    found = kept(tmp_path, *map(opened, ("a.json", "b.json", "a.log", "b.log")))
+    assert len(found["a.json"].values) == 2 and found["a.log"].text == "loss 1"
+    assert not found["b.json"].values and found["b.json"].digest
+    assert found["b.log"].text is None and found["b.log"].digest

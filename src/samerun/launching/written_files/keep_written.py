@@ -11,6 +11,7 @@ from pathlib import Path
 
 from samerun.launching.summarise_traces import read_readable
 from samerun.launching.written_files.events import began_before
+from samerun.launching.written_files.texts import digest
 from samerun.launching.written_files.values import holds_data, read_written
 from samerun.runs import untrusted
 from samerun.runs.store import Run
@@ -21,6 +22,7 @@ _MOST_FILES = 200
 _MOST_ENTRIES = 20_000  # of folders, that are looked at
 _MOST_CODE = 1 << 20  # bytes of one file
 _MOST_TEXT = 16 << 20  # characters of texts without a form, all together
+_MOST_VALUES = 300_000  # all together; of files beyond, which are known by a digest, a note is made
 _ANYWHERE = 1 << 62
 _FORMS_OF_OTHERS = frozenset([".json", ".jsonl", ".ndjson", ".csv", ".tsv"])  # as other programs write them
 
@@ -32,31 +34,39 @@ def keep_written(run: Run, folder: Path, root: Path | None, since: float) -> Non
     cannot be opened is left out.
     """
     found: dict[str, WrittenFile] = {}
-    opened = _find_opened(run.path)
+    opened, read = _find_opened(run.path)
     code = _read_code(run, folder)
-    left = _MOST_TEXT
+    texts, values = _MOST_TEXT, _MOST_VALUES  # that are left
     for name in (*opened, *_list_changed(folder, opened, since, code)):
         if len(found) >= _MOST_FILES:
             break
         site, start = opened.get(name, (None, 0))
         with contextlib.suppress(OSError):
             file = read_written(_locate(name, folder, root), start)
-            left -= len(file.text or "")
-            if (file.values or file.digest or file.text) and left >= 0:
-                found[name] = replace(file, site=site)
+            if len(file.values) > values or len(file.text or "") > texts:
+                file = WrittenFile(None, digest=digest(repr((file.values, file.text)).encode()))
+            texts, values = texts - len(file.text or ""), values - len(file.values)
+            if file.values or file.digest or file.text:
+                found[name] = replace(file, site=site, was_read=name in read)
     with contextlib.suppress(OSError):  # the disk is full: the run says so itself
         save_written(found, run.path)
 
 
-def _find_opened(run: Path) -> dict[str, tuple[str | None, int]]:
-    """Each file that was opened to write, with the line, and where what the run added to it begins."""
+def _find_opened(run: Path) -> tuple[dict[str, tuple[str | None, int]], set[str]]:
+    """(each file that was opened to write: its line, where what the run added to it begins; those read).
+
+    One that was not there, as a new database, is read as an empty file, and does not count as read.
+    """
     found: dict[str, tuple[str | None, int]] = {}
+    read: set[str] = set()
     for trace in read_readable(run):
-        for row in trace.rows(trace.is_one_of("what", {"written"})):
-            if row.detail:
+        for row in trace.rows(trace.is_one_of("what", {"written", "opened"})):
+            if row.detail and row.what == "written":
                 site, start = found.get(row.detail, (None, _ANYWHERE))
                 found[row.detail] = site or row.call_site, min(start, int(row.value or 0))
-    return found
+            elif row.detail and row.value:
+                read.add(row.detail)
+    return found, read
 
 
 def _read_code(run: Run, folder: Path) -> str:
