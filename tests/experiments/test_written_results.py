@@ -9,6 +9,7 @@ import pytest
 from samerun.editing.user_program import Code
 from samerun.experiments.printing_lines import PrintingLines
 from samerun.experiments.written_results import (
+    OF_RESULTS,
     find_differing_value,
     find_unclassified,
     find_unread,
@@ -118,6 +119,7 @@ def test_a_file_in_a_folder_with_a_random_name_is_known_by_its_line(
         ("a.npz", "time_embedding", True),
         ("m.pkl", "array all", True),
         ("m.pkl", "array durations", False),
+        ("m.json", "array_of_retries", False),
         ("m.pt", "tensor 0", True),
         ("m.pt", "best_acc", True),
         ("m.pt", "seconds", False),
@@ -196,6 +198,9 @@ def test_a_line_of_a_text_counts_as_one_that_is_printed(
         ("val_loss=0.5-epoch=3.ckpt", "val_loss=0.4-epoch=3.ckpt", True),
         ("model_1700000000.pt", "model_1700000100.pt", False),
         ("run-0.556.txt", "run-0.471.txt", False),
+        ("val_loss_2026-11-26_13-44.json", "val_loss_2026-11-26_13-45.json", False),
+        ("acc_134455.png", "acc_134502.png", False),
+        ("loss_1764170000.12.json", "loss_1764170009.34.json", False),
     ],
 )
 def test_a_result_in_the_name_of_a_file(tmp_path: Path, one: str, other: str, counts: bool) -> None:
@@ -235,4 +240,19 @@ def test_what_is_not_read_is_told(tmp_path: Path) -> None:
     runs = wrote(tmp_path, one, two, one)
     assert find_unread(runs[:2]) == "m.pkl"
     assert find_unread([runs[0], runs[2]]) is None
+    assert find_unread(runs[:2], OF_RESULTS) == "m.pkl"
+    (tmp_path / "dated").mkdir()
+    dated = wrote(tmp_path / "dated", *({"plot.pdf": WrittenFile(None, digest=text)} for text in ("a", "b")))
+    assert find_unread(dated) == "plot.pdf" and find_unread(dated, OF_RESULTS) is None
     assert has_same_files([runs[0], runs[2]]) and not has_same_files(runs)
+
+
+def test_what_savez_calls_by_a_name_is_followed_to_a_clock(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import time, numpy as np\nspent = time.time()\nnp.savez('a.npz', x=spent, y=scores)\n"
+    )
+    lines = PrintingLines(Code(tmp_path, ("python", "train.py"), {"train.py": ""}))
+    for name, counts in (("x", False), ("y", True)):
+        (tmp_path / name).mkdir()
+        files = ({"a.npz": WrittenFile(None, {name: text})} for text in ("a", "b"))
+        assert (find_differing_value(wrote(tmp_path / name, *files), lines) is not None) is counts

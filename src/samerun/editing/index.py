@@ -31,6 +31,9 @@ class Index:
     """A name → the functions and methods."""
 
 
+_SAVES = ("savez", "savez_compressed")  # by names that are keywords
+
+
 @functools.lru_cache(maxsize=1024)
 def index(file: File) -> Index:
     """The index of a file."""
@@ -43,6 +46,9 @@ def index(file: File) -> Index:
             for name, value in _list_options(node):
                 made.attributes[name].append(value)
                 made.keys[name].append(value)
+            if get_last_name(node) in _SAVES:
+                for item in node.keywords:
+                    made.keys[item.arg].append(item.value)
         elif isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
                 if isinstance(key, ast.Constant):
@@ -105,5 +111,5 @@ def _list_options(call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
         default = next((item.value for item in call.keywords if item.arg == "default"), None)
         if default is not None:
             yield from ((word.lstrip("-").replace("-", "_"), default) for word in words)
-    elif get_last_name(call)[:1].isupper() or get_last_name(call) in ("dict", "savez", "savez_compressed"):
+    elif get_last_name(call)[:1].isupper() or get_last_name(call) == "dict":
         yield from ((item.arg, item.value) for item in call.keywords if item.arg)

@@ -23,11 +23,14 @@ from samerun.runs.written import BEYOND, VALUE_OF, Value, WrittenFile, load_writ
 
 _CHANGING = re.compile(r"\d+|[0-9a-f]{6,}")  # of a path: times and ids
 _ARRAYS = (".npy", ".npz", ".safetensors")
+_PICKLES = (".pkl", ".pickle", ".joblib", ".onnx", ".bin")
+OF_RESULTS = (*_PICKLES, ".parquet", ".feather", ".h5", ".hdf5", ".mat", ".dat", ".raw")
 _ROW = re.compile(r"(?P<table>(?:.*\.)?)(?P<row>\d{1,9})(?P<column>(?:\..*)?)", re.DOTALL)
 _LETTER = re.compile(r"[a-df-zA-DF-Z]|^\s*$")  # but for that of an exponent
-_TENSORS = ("tensor ", "array")  # what names one in another file
+_TENSORS = ("tensor ", "array ")  # what names one in another file
 _LOCKED = (".json", ".jsonl", ".ndjson", ".csv", ".tsv")  # with the arrays, as in older locks
 _JOINT = re.compile(r"[_=:/-]+|(?<=[a-zA-Z])(?=\d)|(?<=\d)(?=[a-zA-Z])")  # of words in the name of a file
+_WHOLE = re.compile(r"(?<![\w.])(?:\d+|\d{4,}\.\d+)(?![\w.])")  # and times in seconds
 
 
 class Written(NamedTuple):
@@ -101,9 +104,12 @@ def _name_numbers(path: str, text: str) -> str:
 
 
 def _find_in_name(one: str, other: str, file: WrittenFile) -> Written | None:
-    """A result in the name of a file, as in `model_acc0.91.pt`."""
-    first, second = (Counter([_JOINT.sub(" ", os.path.splitext(path)[0])]) for path in (one, other))
-    if one == other or find_differing_line(first, second) is None:
+    """A result in the name of a file, `model_acc0.91.pt`: a fraction, whole numbers may be times."""
+    if one == other:
+        return None
+    words = (_JOINT.sub(" ", os.path.splitext(path)[0]) for path in (one, other))
+    first, second = (Counter([_WHOLE.sub("#", each)]) for each in words)
+    if find_differing_line(first, second) is None:
         return None
     return Written(one, "its name", one, other, file.site)
 
@@ -143,12 +149,15 @@ def has_same_files(runs: Sequence[Run]) -> bool:
     return all(files == first for files in others)
 
 
-def find_unread(runs: Sequence[Run]) -> str | None:
-    """The first file whose content differs between the first run and another and is not read by value."""
+def find_unread(runs: Sequence[Run], suffixes: tuple[str, ...] = ("",)) -> str | None:
+    """The first file whose content differs between the first run and another and is not read by value.
+
+    Of those whose names end so; `OF_RESULTS` are those that hold no dates as a rule.
+    """
     first, *others = [_load_kept(run) for run in runs]
     for files in others:
         for path, one, _, other in _list_pairs(first, files):
-            if one.digest != other.digest:
+            if one.digest != other.digest and path.endswith(suffixes):
                 return path
     return None
 
@@ -232,7 +241,7 @@ def _read_origin(path: str, file: WrittenFile) -> Hashable:
 
 
 def _is_array(path: str, name: str) -> bool:
-    return path.endswith(_ARRAYS) or name.startswith(_TENSORS)
+    return path.endswith(_ARRAYS) or name == "array" or name.startswith(_TENSORS)
 
 
 def _is_result(path: str, name: str, values: tuple[Value, Value], code: PrintingLines) -> bool:

@@ -162,6 +162,18 @@ def test_values_beyond_the_limit_are_one_digest_for_a_name(
     assert found[0]["beyond.acc"] == found[2]["beyond.acc"]
 
 
+def test_a_table_of_too_many_values_is_known_by_its_digest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(values, "_MOST_READ", 3)
+    array = np.arange(4.0)
+    np.savez(tmp_path / "m.npz", *array[:3])
+    assert len(read_written(tmp_path / "m.npz").values) == 3
+    np.savez(tmp_path / "m.npz", *array)
+    found = read_written(tmp_path / "m.npz")
+    assert not found.values and found.digest is not None
+
+
 def test_a_large_file_is_known_by_its_size_and_both_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ from samerun.runs.secrets_in_text import hide_in_text
 from samerun.runs.written import BEYOND, Value, WrittenFile
 
 _MOST_VALUES = 20_000  # that are kept one by one
+_MOST_READ = 1_000_000
 _MOST_NAMES = 2_000  # of those beyond
 _MOST_UNPACKED = 64 << 20  # bytes
 _LARGEST = 256 << 20  # bytes of a file that is read whole
@@ -114,10 +115,15 @@ def _read_zipped(file: BinaryIO, depth: int) -> WrittenFile:
 
 
 def _collect(values: Iterator[tuple[str, Value]]) -> dict[str, Value]:
-    """The first of them by name; of those beyond a limit, one digest for all of the same last name."""
+    """The first of them by name; of those beyond a limit, one digest for all of the same last name.
+
+    Raises ValueError for so many that it would take long to go through them.
+    """
     found: dict[str, Value] = {}
     beyond: dict[str, hashlib.blake2b] = {}
-    for name, value in values:
+    for count, (name, value) in enumerate(values):
+        if count >= _MOST_READ:
+            raise ValueError(f"more than {_MOST_READ} values")
         if len(found) < _MOST_VALUES:
             found[name] = value
             continue
