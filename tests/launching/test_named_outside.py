@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,14 @@ from samerun.launching.working_copy import make_scratch_copy
         ('HERE.parents[2]/"data"', ["../../data"]),
         ("x[1...]; a..b; '...'; f'{i}../'", []),
         ("../" * 9 + "data", ["../" * 9 + "data"]),
+        ('sys.path.append("..")\nfrom lib.a import b', ["../lib", "../lib.py"]),
+        (
+            "import lib\nsys.path.insert(0, os.path.join(HERE, '..', '..'))",
+            ["../lib", "../lib.py", "../../lib", "../../lib.py"],
+        ),
+        ("sys.path.append(dirname(abspath(__file__)))\nimport lib", ["../lib", "../lib.py"]),
+        ("sys.path.append('src')\nimport lib", []),
+        ("import lib", []),
     ],
 )
 def test_what_a_text_names_above_its_folder(code: str, named: list[str]) -> None:
@@ -39,6 +48,17 @@ def test_what_is_made_in_a_folder_that_is_too_much_to_copy_is_made_in_the_copy(t
         subprocess.run(["bash", "train.sh"], cwd=copy, check=True)
         assert (copy / "../big/new.txt").exists()
     assert not (big / "new.txt").exists()
+
+
+def test_a_package_that_the_code_imports_from_above_is_in_the_copy(tmp_path: Path) -> None:
+    here = tmp_path / "package" / "scripts"
+    here.mkdir(parents=True)
+    (tmp_path / "package" / "lib").mkdir()
+    (tmp_path / "package" / "lib" / "__init__.py").write_text("value = 3\n")
+    (here / "train.py").write_text("import sys\nsys.path.append('..')\nfrom lib import value\nprint(value)\n")
+    with make_scratch_copy(here) as copy:
+        done = subprocess.run([sys.executable, "train.py"], cwd=copy, capture_output=True, text=True)
+    assert done.stdout == "3\n", done.stderr
 
 
 def test_what_no_file_can_be_called_hurts_no_copy(tmp_path: Path) -> None:

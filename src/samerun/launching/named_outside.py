@@ -10,6 +10,10 @@ _NAME = r"[\w.+@/-]{0,250}[\w+@-]"
 _PATH = re.compile(rf"(?<![\w./])((?:\./)?(?:\.\./){{1,8}})({_NAME})")
 _JOINED = re.compile(rf"""((?:["']\.\.["']\)?\s?[,/]\s?){{1,8}})["']({_NAME})["']""")
 _PARENT = re.compile(rf"""(?:((?:\.parent){{1,8}})|\.parents\[(\d)\])\s?/\s?["']({_NAME})["']""")
+_ON_PATH = re.compile(r"\bsys\.path\.(?:append|insert|extend)\((.{0,300})")
+_UP = re.compile(r"\.\.|\bdirname\b|\.parent\b")
+_IMPORTED = re.compile(r"^[ \t]*(?:from|import)[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
+_HIGHEST = 8
 
 
 def list_named_above(code: str) -> Iterator[str]:
@@ -22,3 +26,13 @@ def list_named_above(code: str) -> Iterator[str]:
         up = int(found[2]) if found[1] is None else found[1].count(".parent") - 1
         if up > 0:
             yield f"{'../' * up}{found[3]}"
+    yield from _list_imported(code)
+
+
+def _list_imported(code: str) -> Iterator[str]:
+    """The modules that code imports, in each folder above that it may have put on `sys.path`."""
+    levels = max((len(_UP.findall(found[1])) for found in _ON_PATH.finditer(code)), default=0)
+    for name in dict.fromkeys(_IMPORTED.findall(code)) if levels else ():
+        for level in range(1, min(levels, _HIGHEST) + 1):
+            yield f"{'../' * level}{name}"
+            yield f"{'../' * level}{name}.py"
