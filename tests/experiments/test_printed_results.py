@@ -1,4 +1,7 @@
-"""What counts as a result in what runs print, and what does not."""
+"""What counts as a result in what runs print, and what does not.
+
+Covers `result_words.py`, which says what a number is.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,11 @@ import pytest
 from samerun.editing.user_program import Code
 from samerun.experiments.printed_results import (
     Printed,
-    _read_before,
     describe_left_out,
     find_differing_results,
 )
 from samerun.experiments.printing_lines import PrintingLines
+from samerun.experiments.result_words import read_before
 from samerun.runs.store import Run
 
 
@@ -73,6 +76,7 @@ def test_lines_without_their_epoch_are_paired_in_their_order_however_long_each_t
         ("Accuracy of the network on the 10000 test images: {} %", True),
         ("accuracy for class: cat is {} percent", True),
         ("gpu in use: {} %", False),
+        ("loss 0.5 at a load of now {} %", False),  # the word may be of the other number
         ("Accuracy of the network on the test images: {} seen", False),
     ],
 )
@@ -254,4 +258,4 @@ def test_a_line_of_many_numbers_is_compared_in_bounded_work(tmp_path: Path, name
     one, other = (f"{name}: [{', '.join([*numbers, last])}]" for last in ("0.5", "0.25"))
     assert (find_differing_results(printed(tmp_path, one, other)) is not None) is counts
     (number,) = re.finditer("0.5", f"{'x' * 10_000}0.5")
-    assert len(_read_before(number.string, number)) < 1000
+    assert len(read_before(number.string, number)) < 1000

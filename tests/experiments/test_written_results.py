@@ -9,7 +9,6 @@ import pytest
 from samerun.editing.user_program import Code
 from samerun.experiments.printing_lines import PrintingLines
 from samerun.experiments.written_results import (
-    OF_RESULTS,
     find_differing_value,
     find_unclassified,
     find_unread,
@@ -35,11 +34,15 @@ def wrote(folder: Path, *files: dict[str, WrittenFile]) -> list[Run]:
     return runs
 
 
+def lines_of(folder: Path, script: str) -> PrintingLines:
+    (folder / "train.py").write_text(script)
+    return PrintingLines(Code(folder, ("python", "train.py"), {"train.py": ""}))
+
+
 def judged(
     folder: Path, name: str, one: Value, other: Value, path: str = "m.json"
 ) -> tuple[Value, ...] | None:
-    (folder / "train.py").write_text(SCRIPT)
-    lines = PrintingLines(Code(folder, ("python", "train.py"), {"train.py": ""}))
+    lines = lines_of(folder, SCRIPT)
     runs = wrote(folder, *({path: WrittenFile("train.py:3", {name: value})} for value in (one, other)))
     found = find_differing_value(runs, lines)
     return None if found is None else (found.path, found.name, found.one, found.other, found.site)
@@ -137,8 +140,7 @@ def test_arrays_pictures_and_values_but_for_times(tmp_path: Path, path: str, nam
 def test_a_picture_with_a_time_in_it_does_not_count(tmp_path: Path) -> None:
     runs = wrote(tmp_path, *({"i.png": WrittenFile("train.py:3", {"image": text})} for text in ("a", "b")))
     for plotted, counts in (("losses", True), ("time.time() - start", False)):
-        (tmp_path / "train.py").write_text(f"import time\nstart = time.time()\nplt.title({plotted})\n")
-        lines = PrintingLines(Code(tmp_path, ("python", "train.py"), {"train.py": ""}))
+        lines = lines_of(tmp_path, f"import time\nstart = time.time()\nplt.title({plotted})\n")
         assert (find_differing_value(runs, lines) is not None) is counts
 
 
@@ -182,8 +184,7 @@ with open("log.txt", "a") as log:
 def test_a_line_of_a_text_counts_as_one_that_is_printed(
     tmp_path: Path, one: str, other: str, site: str | None
 ) -> None:
-    (tmp_path / "train.py").write_text(WRITES)
-    lines = PrintingLines(Code(tmp_path, ("python", "train.py"), {"train.py": ""}))
+    lines = lines_of(tmp_path, WRITES)
     texts = (f"begun\n{line}\n" for line in (one, other))
     found = find_differing_value(
         wrote(tmp_path, *({"log.txt": WrittenFile("train.py:3", text=text)} for text in texts)), lines
@@ -240,18 +241,16 @@ def test_what_is_not_read_is_told(tmp_path: Path) -> None:
     runs = wrote(tmp_path, one, two, one)
     assert find_unread(runs[:2]) == "m.pkl"
     assert find_unread([runs[0], runs[2]]) is None
-    assert find_unread(runs[:2], OF_RESULTS) == "m.pkl"
+    assert find_unread(runs[:2], dated=False) == "m.pkl"
     (tmp_path / "dated").mkdir()
     dated = wrote(tmp_path / "dated", *({"plot.pdf": WrittenFile(None, digest=text)} for text in ("a", "b")))
-    assert find_unread(dated) == "plot.pdf" and find_unread(dated, OF_RESULTS) is None
+    assert find_unread(dated) == "plot.pdf" and find_unread(dated, dated=False) is None
     assert has_same_files([runs[0], runs[2]]) and not has_same_files(runs)
 
 
 def test_what_savez_calls_by_a_name_is_followed_to_a_clock(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(
-        "import time, numpy as np\nspent = time.time()\nnp.savez('a.npz', x=spent, y=scores)\n"
-    )
-    lines = PrintingLines(Code(tmp_path, ("python", "train.py"), {"train.py": ""}))
+    script = "import time, numpy as np\nspent = time.time()\nnp.savez('a.npz', x=spent, y=scores)\n"
+    lines = lines_of(tmp_path, script)
     for name, counts in (("x", False), ("y", True)):
         (tmp_path / name).mkdir()
         files = ({"a.npz": WrittenFile(None, {name: text})} for text in ("a", "b"))

@@ -17,60 +17,26 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from samerun.experiments.printing_lines import PrintingLine, PrintingLines, names_something
+from samerun.experiments.result_words import (
+    MEASURE,
+    NUMBER,
+    PART,
+    TURNS,
+    WORD,
+    classify_number,
+    classify_text,
+    read_before,
+)
 from samerun.runs import untrusted
 from samerun.runs.ignored import IgnoredNames, LeftOut
 from samerun.runs.store import Run
 from samerun.runs.transient_text import CLOCK, strip_transient
 
 _MOST_BYTES = 4 << 20  # of the end of what a run printed
-_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]*\w)|\bnan\b|\b[-+]?inf\b")
-_NAMES = (
-    "loss losses acc accuracy error err f1 auc auroc ap map precision recall score mean std ci median var "
-    "variance mse rmse mae r2 bleu rouge ppl perplexity bpc wer cer iou miou dice psnr ssim fid nll elbo kl "
-    "reward return correlation likelihood logit prob probability prediction metric"
-)
-_OTHER_NAMES = (
-    "time runtime took elapsed eta sec secs second seconds minutes hours duration latency speed "
-    "throughput fps sps tps qps mfu tflops ms date pid port memory mem size id"
-)
-_RESULTS, _OTHERS = frozenset(_NAMES.split()), frozenset(_OTHER_NAMES.split())
-_STATISTICS = frozenset(["mean", "std", "ci", "median", "var", "variance"])  # of times as well
-_THINGS = (  # whose number in a second is a speed; not metres, which a policy may be judged by
-    r"(?:it|iter|step|batch|sample|example|ex|item|seq|sequence|sent|sentence|word|tok|token|im|img|image|frame"
-    r"|clip|req|request|episode|update|graph|node|edge|point|row|record)s?"
-)
-_UNIT = re.compile(
-    r"\s*(?:s|ms|us|ns|sec\w*|min\w*|h|hours?|s/it|[kKMGT]i?B|bytes|[fst]ps|"
-    + _THINGS
-    + r"/s(?:ec\w*)?)\b|\s*/s"
-)
-# A measure with its unit: no number by the pattern above, and none of a result.
-_MEASURE = re.compile(r"(?<![\w.])\d[\d.,:]*(?:[mun]?s|sec|min|h|[kKMGT]i?B|fps|it)(?:/\w+)?\b")
-_SHARE = re.compile(r"\s*(?:%(?!\|)|percent\b)")
-_WORD = re.compile(r"[a-z][\w@/.-]*")
-_PART = re.compile(r"[a-z]+\d?")
 _COLOUR = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")  # and other codes of a terminal
 _BAR = re.compile(r"\d+%\|")
 _LEFT = re.compile(r"(?:\d+:)?\d+:\d\d<(?:\?|[\d:]+)")  # how long it took and will take, in a bar of tqdm
 _PROGRESS = re.compile(r"\d+%\|| \d[\d.]*(?:it/s|s/it)|\beta\b", re.IGNORECASE)
-_WORDS_OF_RUNS = "run name id session experiment host hostname user device version path file dir"
-_ABOUT_RUN = frozenset(_WORDS_OF_RUNS.split())
-_TURNS = frozenset(["step", "epoch", "iter", "iteration", "batch", "round", "episode", "update", "fold"])
-_WORDS_OF_TEXTS = (
-    "predicted predictions sample samples generated text answer answers label labels class classes best "
-    "winner picked selected chosen choice top nearest ranking ranked order decoded translation caption "
-    "summary"
-)
-_TEXTS = frozenset(_WORDS_OF_TEXTS.split())
-_OF_FILES = frozenset(["timestamp", "datetime", "started", "finished", "created", "uuid", "hash"])
-_WORDS_OF_TIMES = (
-    "time times runtime runtimes duration durations elapsed latency latencies seconds secs timestamp "
-    "timestamps ms throughput fps"
-)
-_TIMES = frozenset(_WORDS_OF_TIMES.split())
-_WORDS_BESIDE_TIMES = "train training test val eval total wall clock per each start end all list"
-_BESIDE_TIMES = frozenset([*_WORDS_BESIDE_TIMES.split(), "epochs", "steps", "array"])
-_FARTHEST = 300  # characters
 _LONGEST = 2000  # characters of a line that is looked for in the code
 _MOST_LINES = 2000  # that differ
 
@@ -110,9 +76,9 @@ def list_metrics(run: Run) -> dict[str, float]:
     """The last number that the run printed after each word that says that it is a result."""
     found: dict[str, float] = {}
     for line in _split_lines(_read_text(run) or ""):
-        for number in _NUMBER.finditer(line):
-            if _classify(line, number) == "result":
-                name = _WORD.findall(_read_before(line, number))[-1]
+        for number in NUMBER.finditer(line):
+            if classify_number(line, number) == "result":
+                name = WORD.findall(read_before(line, number))[-1]
                 found[name] = float(number.group())
     return found
 
@@ -201,14 +167,14 @@ def _leave_out_ignored(line: str, ignored: IgnoredNames, left_out: dict[LeftOut,
         return ""
 
     def replace(number: re.Match[str]) -> str:
-        words = _WORD.findall(_read_before(line, number))[-1:]
+        words = WORD.findall(read_before(line, number))[-1:]
         found = ignored.find_record("printed", words[0].rstrip(".-/@")) if words else None
         if found is None:
             return number.group()
         left_out[found] = None
         return "*"
 
-    return _NUMBER.sub(replace, line)
+    return NUMBER.sub(replace, line)
 
 
 def _separate(
@@ -286,8 +252,10 @@ class _Judge:
         one, other = _LEFT.sub("", one), _LEFT.sub("", other)
         if CLOCK.search(one):
             one, other = CLOCK.sub("", one), CLOCK.sub("", other)
-        pairs = zip(_NUMBER.finditer(one), _NUMBER.finditer(other), strict=False)
-        kinds = {_classify(one, a) for a, b in pairs if a.group() != b.group() and not _is_count(one, a, b)}
+        pairs = zip(NUMBER.finditer(one), NUMBER.finditer(other), strict=False)
+        kinds = {
+            classify_number(one, a) for a, b in pairs if a.group() != b.group() and not _is_count(one, a, b)
+        }
         if "result" in kinds:
             return True
         if not kinds & {"statistic", "unknown"} or _PROGRESS.search(one):
@@ -326,13 +294,13 @@ def _leave_out_values(line: str) -> str:
 
     Without measures such as `104ms` too: a line is not that of another epoch since both took as long.
     """
-    line = _MEASURE.sub("#", line)
+    line = MEASURE.sub("#", line)
 
     def replace(number: re.Match[str]) -> str:
-        words = _WORD.findall(_read_before(line, number))[-1:]
-        return number.group() if words and set(_PART.findall(words[0])) & _TURNS else "#"
+        words = WORD.findall(read_before(line, number))[-1:]
+        return number.group() if words and set(PART.findall(words[0])) & TURNS else "#"
 
-    return _NUMBER.sub(replace, line)
+    return NUMBER.sub(replace, line)
 
 
 def _list_words(line: str) -> list[str]:
@@ -340,66 +308,7 @@ def _list_words(line: str) -> list[str]:
     return sorted(re.findall(r"\w+", strip_transient(line)))
 
 
-def classify_text(words: str) -> str:
-    """The same of a text that differs, by its words or its name."""
-    parts = set(_PART.findall(words.lower()))
-    if parts & _ABOUT_RUN:
-        return "other"
-    return "result" if parts & (_RESULTS | _TEXTS) else "unknown"
-
-
-def is_of_time(name: str) -> bool:
-    """Whether a name says that its numbers are times, and nothing else: `times`, `epoch_seconds`."""
-    parts = set(_PART.findall(name.lower()))
-    return bool(parts & _TIMES) and parts <= _TIMES | _TURNS | _BESIDE_TIMES
-
-
-def classify_name(name: str) -> str:
-    """What a name says of its value: "result", "statistic", "other" or "unknown"."""
-    parts = set(_PART.findall(name.lower()))
-    if parts & (_OTHERS | _ABOUT_RUN | _OF_FILES):
-        return "other"
-    return _name_kind(parts)
-
-
 def _is_count(line: str, one: re.Match[str], other: re.Match[str]) -> bool:
     """Whether two numbers are whole, and nothing says what they are."""
     whole = all(number.group().lstrip("+-").isdecimal() for number in (one, other))
-    return whole and _classify(line, one) == "unknown"
-
-
-def _read_before(line: str, number: re.Match[str]) -> str:
-    """What may say what a number is, in small letters: the beginning of the line, and what stands before it.
-
-    Not all of it: a line may hold a million numbers.
-    """
-    start = number.start()
-    if start <= 2 * _FARTHEST:
-        return line[:start].lower()
-    return f"{line[:_FARTHEST]} {line[start - _FARTHEST : start]}".lower()
-
-
-def _classify(line: str, number: re.Match[str]) -> str:
-    """What a number is: by a unit after it, its own words, or those before another number that it follows.
-
-    Of a share in percent all words count: "Accuracy of the network on the 10000 test images: 54 %".
-    """
-    if _UNIT.match(line, number.end()):
-        return "other"
-    before = _MEASURE.sub("0", _read_before(line, number))
-    own = _classify_words(re.split(_NUMBER, before)[-1])
-    found = _classify_words(before) if own == "unknown" else own
-    if found == "unknown" and _SHARE.match(line, number.end()):
-        return _classify_words(before, most=len(before))
-    return found
-
-
-def _classify_words(text: str, most: int = 2) -> str:
-    parts = {part for word in _WORD.findall(text)[-most:] for part in _PART.findall(word)}
-    return "other" if parts & _OTHERS else _name_kind(parts)
-
-
-def _name_kind(parts: set[str]) -> str:
-    if not parts & _RESULTS:
-        return "unknown"
-    return "result" if parts & _RESULTS - _STATISTICS else "statistic"
+    return whole and classify_number(line, one) == "unknown"

@@ -29,7 +29,6 @@ from samerun.experiments.printed_results import (
 )
 from samerun.experiments.printing_lines import PrintingLines
 from samerun.experiments.written_results import (
-    OF_RESULTS,
     describe_unclassified,
     describe_unread,
     find_differing_value,
@@ -85,7 +84,7 @@ def _leave_out_without_effect(a: Run, b: Run, comparison: Comparison, first: Dif
     recorded = read(a)
     # One process of a pool does what another did, and ends later.
     shorter = first.kind == "ended" and not train_in_pool(recorded)
-    if shorter or find_unread((a, b), OF_RESULTS) is not None or not trained_alike(recorded, read(b)):
+    if shorter or find_unread((a, b), dated=False) is not None or not trained_alike(recorded, read(b)):
         return comparison
     if find_result_difference(a, b) is not None:
         return comparison

@@ -9,22 +9,16 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from samerun.experiments.printed_results import (
-    classify_name,
-    classify_text,
-    count_lines,
-    find_differing_line,
-    is_of_time,
-)
+from samerun.experiments.printed_results import count_lines, find_differing_line
 from samerun.experiments.printing_lines import PrintingLines
+from samerun.experiments.result_words import classify_name, classify_text, is_of_time
 from samerun.runs.ignored import LeftOut
 from samerun.runs.store import Run
 from samerun.runs.written import BEYOND, VALUE_OF, Value, WrittenFile, load_written
 
 _CHANGING = re.compile(r"\d+|[0-9a-f]{6,}")  # of a path: times and ids
 _ARRAYS = (".npy", ".npz", ".safetensors")
-_PICKLES = (".pkl", ".pickle", ".joblib", ".onnx", ".bin")
-OF_RESULTS = (*_PICKLES, ".parquet", ".feather", ".h5", ".hdf5", ".mat", ".dat", ".raw")
+_DATED = (".pdf", ".ps", ".eps", ".docx", ".xlsx", ".pptx", ".odt", ".prof", ".pstats")  # as a rule
 _ROW = re.compile(r"(?P<table>(?:.*\.)?)(?P<row>\d{1,9})(?P<column>(?:\..*)?)", re.DOTALL)
 _LETTER = re.compile(r"[a-df-zA-DF-Z]|^\s*$")  # but for that of an exponent
 _TENSORS = ("tensor ", "array ")  # what names one in another file
@@ -121,7 +115,8 @@ def find_unclassified(runs: Sequence[Run]) -> tuple[str, str] | None:
         for path, one, _, other in _list_pairs(first, files):
             for name, value in one.values.items():
                 key = name.rpartition(".")[2]
-                if other.values.get(name, value) != value and classify_name(key) != "other":
+                is_known = is_of_time(key) or classify_name(key) == "other"
+                if other.values.get(name, value) != value and not is_known:
                     return path, name
     return None
 
@@ -149,15 +144,15 @@ def has_same_files(runs: Sequence[Run]) -> bool:
     return all(files == first for files in others)
 
 
-def find_unread(runs: Sequence[Run], suffixes: tuple[str, ...] = ("",)) -> str | None:
+def find_unread(runs: Sequence[Run], *, dated: bool = True) -> str | None:
     """The first file whose content differs between the first run and another and is not read by value.
 
-    Of those whose names end so; `OF_RESULTS` are those that hold no dates as a rule.
+    Not where `dated` is False and it is of a kind that holds dates.
     """
     first, *others = [_load_kept(run) for run in runs]
     for files in others:
         for path, one, _, other in _list_pairs(first, files):
-            if one.digest != other.digest and path.endswith(suffixes):
+            if one.digest != other.digest and (dated or not path.endswith(_DATED)):
                 return path
     return None
 

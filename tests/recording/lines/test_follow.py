@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Iterator
-from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
 
+import pytest
 from followed import follow
 
 from samerun.comparing.lines.reading import Did, Frame, Process
@@ -152,16 +152,16 @@ def test_an_error_of_ours_is_none_of_the_scripts(tmp_path: Path) -> None:
     assert (tmp_path / "done").read_text() == "8"
 
 
-def test_a_generator_is_read_once_its_module_is_whole() -> None:
+def test_a_generator_is_read_once_its_module_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What a module imports may call the user's code while it is half there."""
-    assert _is_imported("random")
-    module = ModuleType("half")
-    module.__spec__ = ModuleSpec("half", None)
-    sys.modules["half"] = module
-    try:
-        assert _is_imported("half")
-        module.__spec__._initializing = True  # type: ignore[attr-defined]
-        assert not _is_imported("half")
-    finally:
-        del sys.modules["half"]
-    assert not _is_imported("half")
+    (tmp_path / "half_module.py").write_text("import its_part\n")
+    (tmp_path / "its_part.py").write_text(
+        "from samerun.recording.lines.follow import _is_imported\nwhole = _is_imported('half_module')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert not _is_imported("half_module")
+    importlib.import_module("half_module")
+    assert sys.modules["its_part"].whole is False
+    assert _is_imported("half_module")
