@@ -306,6 +306,31 @@ def test_a_draw_after_the_first_difference(build: Builder) -> None:
         assert further(found) == [(kind, 3, "aten::native_dropout", "model.py:11", None, 1)]
 
 
+@pytest.mark.parametrize(
+    ("generator", "later"),
+    [("torch-cpu", []), ("torch-cpu:generator", [(2, 1), (3, 1)])],
+    ids=["shared", "own"],
+)
+def test_what_is_drawn_from_the_generator_that_differed_first_is_no_difference_of_its_own(
+    build: Builder, generator: str, later: list[tuple[int, int]]
+) -> None:
+    def draws() -> list[Record]:
+        made = []
+        for at in range(4):
+            made += [record(at, "forward", "rng", generator)]
+            made += [operation(at, "aten::randn", f"drawn {at}", flags=DRAWS, detail=generator), end(at)]
+        return made
+
+    changed = draws()
+    for row in changed[3:-1]:
+        if row["what"] in ("rng", "operation"):
+            flip(row)
+    found = first(ops(build, draws(), changed))
+    assert (found.step, found.op) == (1, "aten::randn")
+    assert found.origin is not None and found.origin.generator_differs
+    assert [(item.kind, item.step, item.count) for item in found.further] == [("rng", *at) for at in later]
+
+
 @pytest.mark.parametrize("only", ["a", "b"])
 def test_the_comparison_goes_on_after_an_operation_that_only_one_run_has(build: Builder, only: str) -> None:
     more = rows()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from samerun.comparing import operations
 from samerun.comparing.alignment import Divergence, TracePair, join
+from samerun.comparing.context import OWN
 from samerun.comparing.external_writes import find_gap
 from samerun.runs.difference import LaterDifference
 from samerun.runs.reading import Trace
@@ -32,7 +33,7 @@ def find_further(
     """
     a, b = _select_after(paired, divergence, both, steps)
     at_a, at_b, lone_a, lone_b = _align(paired, a, b)
-    found, propagated = _find_parted(paired, at_a, at_b)
+    found, propagated = _find_parted(paired, at_a, at_b, _find_generators(paired, divergence))
     found += [(at, _describe_further("flow", paired.a, at, "a")) for at in lone_a.tolist()]
     places = _find_places(at_a, at_b, lone_b)
     found += [
@@ -95,8 +96,26 @@ def _find_partners(a: Ints, b: Ints) -> tuple[Ints, Ints]:
     )
 
 
-def _find_parted(paired: TracePair, a: Ints, b: Ints) -> tuple[list[tuple[float, LaterDifference]], int]:
-    """Those of these pairs whose outputs differ of themselves, and how many others differ."""
+def _find_generators(paired: TracePair, divergence: Divergence) -> set[str]:
+    """The generator whose state differed at the divergence: what is drawn from it later differs too."""
+    if divergence.a is None or divergence.b is None or not _is_draw(paired, divergence.a, divergence.b):
+        return set()
+    return _find_shared(paired.a, divergence.a)
+
+
+def _find_shared(trace: Trace, at: int) -> set[str]:
+    """The generator that this operation drew from, where all of a process share it."""
+    generator = trace.row(at).detail or ""
+    return {generator} if generator and OWN not in generator else set()
+
+
+def _find_parted(
+    paired: TracePair, a: Ints, b: Ints, moved: set[str]
+) -> tuple[list[tuple[float, LaterDifference]], int]:
+    """Those of these pairs whose outputs differ of themselves, and how many others differ.
+
+    A draw from a generator that was met before in another state is one of the others.
+    """
     never = (paired.a.flags[a] & paired.b.flags[b] & NEVER_WRITTEN) != 0
     differ = ~(paired.equal(a, b) | never)
     a, b = a[differ], b[differ]
@@ -108,6 +127,9 @@ def _find_parted(paired: TracePair, a: Ints, b: Ints) -> tuple[list[tuple[float,
         kind: Literal["origin", "rng", "gap"] | None = None
         if of_itself:
             kind = "rng" if _is_draw(paired, at_a, at_b) else "origin"
+            if kind == "rng" and (shared := _find_shared(paired.a, at_a)):
+                kind = None if shared <= moved else kind
+                moved |= shared
         elif find_gap(paired, at_a, at_b) is not None:
             kind = "gap"
         if kind is None:
