@@ -123,3 +123,41 @@ def test_a_shell_gets_none(folder: Path) -> None:
     recorded = [run(folder, "sh", "-c", f"{sys.executable} show.py child") for _ in range(2)]
     assert hashed(recorded[0]) != hashed(recorded[1])
     assert "PYTHONHASHSEED" not in os.environ
+
+
+PROGRAMS = f"""
+show='import json, os, sys
+seed = os.environ.get("PYTHONHASHSEED")
+print(json.dumps([hash("samerun"), seed, sys.argv, sys.path[0]]))'
+read='import json, sys
+print(json.dumps([hash("samerun"), sys.stdin.read()]))'
+mkdir -p below && echo "$show" > below/shown.py
+{sys.executable} -c "$show" "two words"
+echo "$show" | {sys.executable} - piped
+(cd below && exec {sys.executable} -m shown)
+echo "read by the program" | {sys.executable} -c "$read"
+PYTHONHASHSEED=7 {sys.executable} -c "$show"
+{sys.executable} -E -c "$show"
+"""
+
+
+def test_programs_that_a_shell_starts_hash_in_their_own_way_and_alike_in_a_replay(folder: Path) -> None:
+    def shown(*command: str, **plan: Any) -> tuple[Run, list[Any]]:
+        done = run(folder, *command, **plan)
+        return done, [json.loads(line) for line in (done.path / "output.txt").read_text().splitlines()]
+
+    (folder / "all.sh").write_text(PROGRAMS)
+    recorded, first = shown("bash", "all.sh")
+    _, other = shown("bash", "all.sh")
+    _, again = shown("bash", "all.sh", replay=Replay(str(recorded.path)))
+    assert [line[1:] for line in first[:4]] == [
+        [None, ["-c", "two words"], ""],
+        [None, ["-", "piped"], ""],
+        [None, [str(folder / "below" / "shown.py")], str(folder / "below")],
+        ["read by the program\n"],
+    ]
+    hashes = [line[0] for line in (*first[:4], *other[:4])]
+    assert len(set(hashes)) == len(hashes)
+    assert first[4][0] == other[4][0] and first[4][1] == "7"
+    assert [line[0] for line in again[:5]] == [line[0] for line in first[:5]]
+    assert len({each[5][0] for each in (first, other, again)}) == 3  # it ignores the variable

@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # every process of a command pays for what is imported here
     from types import ModuleType
 
 VARIABLE = "SAMERUN_PLACE"
+_TAKEN = "SAMERUN_PLACE_TAKEN"  # in the environment of a program that began again, with its place
 _OURS = "SAMERUN_"  # how the names of all our variables begin
 CLAIM = ".place"  # how the files end by which programs of one place count themselves
 MULTIPROCESSING = "multiprocessing.spawn"  # the module that `follow_multiprocessing` takes
@@ -45,6 +46,7 @@ class _Here:
     path: Path = ()
     started: Path = ()  # where its parent started it, whatever its rank
     parent: tuple[int, Path] | None = None  # the number and the place of the process that started this one
+    taken = False  # no other process has that place
     launched = False  # by a samerun that follows all processes of a command
     needed: Mapping[str, str] = {}  # by its controls, when a program starts
 
@@ -98,10 +100,38 @@ def begin(run: str, needed: Mapping[str, str] | None = None) -> None:
 
     A controlled program must find the variables `needed` when it starts, in an environment made anew too.
     """
-    _here.path = _claim(run, _here.path)
+    take_place(run)
     _here.launched = True
     _here.needed = needed or {}
     hand_on()
+
+
+def take_place(run: str) -> None:
+    """Take this process's place in the run of that folder, once."""
+    if not _here.taken:
+        _here.path = _claim(run, _here.path)
+        _here.taken = True
+
+
+def begin_again(run: str, variables: Callable[[Path], Mapping[str, str]]) -> None:
+    """Start this very program once more, in its process, with the variables of its place; at its start alone.
+
+    Nothing happens where python is part of another program, or where it was done before.
+    """
+    if _here.taken or os.name != "posix" or not _is_python():
+        return
+    take_place(run)
+    given = {VARIABLE: _own(), _TAKEN: "1", **variables(_here.path)}
+    with contextlib.suppress(OSError):  # then it goes on as it is
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, **given})
+
+
+def _is_python() -> bool:
+    """Whether the program of this process is the interpreter that it names."""
+    try:
+        return os.path.samefile(sys.executable, "/proc/self/exe")
+    except (OSError, TypeError):  # no Linux, or no interpreter at all
+        return False
 
 
 def hand_on() -> Undo:
@@ -210,6 +240,7 @@ def _own() -> str:
 
 def _read_environment() -> None:
     rank, text = _read_rank(os.environ), os.environ.get(VARIABLE)
+    _here.taken = os.environ.pop(_TAKEN, None) is not None
     before: str | None = None
     above: Path = ()
     step: Path = ()

@@ -97,6 +97,31 @@ def test_an_edited_module_is_recognised(trainer, output):
     assert causes(*recorded, output)[:1] == ["code"]
 
 
+def test_a_training_that_finds_its_work_done_says_what_it_runs_with(trainer, output):
+    trainer.script("""
+        import os, torch
+        torch.manual_seed(0)
+        torch.set_num_threads(1)
+        model, start = torch.nn.Linear(4, 2), 0
+        if os.path.exists("last.pth"):
+            saved = torch.load("last.pth", weights_only=True)
+            model.load_state_dict(saved["model"])
+            start = saved["epoch"] + 1
+        for epoch in range(start, 2):
+            model(torch.randn(8, 4)).pow(2).mean().backward()
+            for p in model.parameters():
+                p.data, p.grad = p.data - 0.1 * p.grad, None
+            torch.save({"model": model.state_dict(), "epoch": epoch}, "last.pth")
+    """)
+    a, b = (trainer.record("train.py", tier="ops") for _ in range(2))
+    assert (a.manifest.steps, b.manifest.steps) == (2, 0)
+    assert b.manifest.settings.keys() >= {"cpu-isa", "hardware", "tf32", "threads"}
+    found, _ = explain(compare(a, b).difference)
+    assert (found[0].source, found[0].call_site) == ("resume-state", "train.py:7"), output(b)
+    assert "last.pth" in found[0].text
+    assert not {item.source for item in found} & {"cpu-isa", "environment", "hardware", "tf32", "threads"}
+
+
 @pytest.mark.slow
 def test_another_version_of_a_package_is_recognised(trainer, output):
     recorded = []

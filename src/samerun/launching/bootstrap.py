@@ -44,6 +44,11 @@ def start(plan: Plan) -> None:
     Raises SystemExit(2) when a control comes too late.
     """
     mark(plan.run, PYTHON_SEEN)
+    if plan.hash_seed is not None and plan.tier != "none":
+        from samerun.sources import hash_seed
+
+        with contextlib.suppress(Exception):  # it goes on as it is, and its records say so
+            hash_seed.make_known(plan.run, plan.hash_seed)
     _print_by_lines()
     process = _Process(plan)
     _started.append(process)

@@ -28,7 +28,7 @@ _SYSTEM = ("/proc/", "/sys/")
 _STEADY = ("/sys/", "/proc/cpuinfo", "/proc/version")
 _PROCESS = re.compile(r"^/proc/(\d+|self)/")
 _READ_ONLY = (1, 3)  # mmap.ACCESS_READ and ACCESS_COPY
-_SKIPPED = (".pyc", ".so", ".pth")
+_SKIPPED = (".pyc", ".so")
 
 
 class Files:

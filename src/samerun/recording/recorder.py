@@ -121,6 +121,9 @@ class Recorder:
             self.guard(sink.flush)()
         if not sink.is_open or sink.failed:
             return
+        if not self._settled and not cursor.in_worker:  # no step began: a run that found its work done
+            self._settled = True
+            self.guard(self.settings)()
         cursor.phase = "end"
         cursor.local.paused = True
         self.journal.write_draws()

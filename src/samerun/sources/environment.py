@@ -57,10 +57,10 @@ class Environment(Source):
     def recognise(self, difference: Difference) -> Evidence | None:
         """One that was set otherwise; the variables of other sources are left to them."""
         elsewhere = _list_variables_of_others()
-        a, b = (
-            side.settings.get(self.id) or side.manifest.get("environment") or {}
-            for side in (difference.a, difference.b)
-        )
+        sides = (difference.a, difference.b)
+        a, b = (side.settings.get(self.id) or {} for side in sides)
+        if not (a and b):  # one of them said nothing: what both were started with
+            a, b = (side.manifest.get("environment") or {} for side in sides)
         changed = settings_diff.describe_changed(a, b, tuple(sorted({*a, *b} - elsewhere)))
         if changed is not None:
             return Evidence(self.id, Strength.STRONG, changed)

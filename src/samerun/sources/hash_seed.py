@@ -80,7 +80,7 @@ class HashSeed(Source):
         """A process has it from its start; say so where it has another than in the recorded run."""
         mine = _given or _read_at_start()
         if not mine or answers.ask(self.id, START, lambda: mine) != mine:
-            why = "it is known for programs that python starts, and not for those that a shell starts"
+            why = f"this process began with another, or in a python that ignores {VARIABLE}"
             answers.part(self.id, START, "", why)
         return None
 
@@ -161,6 +161,15 @@ def derive(base: int, place: lineage.Path) -> dict[str, str]:
     return {VARIABLE: str(stream_seed(base, HashSeed.id, *place) & _LARGEST)}
 
 
+def make_known(run: str, base: int) -> None:
+    """Let a program that a shell started begin again with a seed that is known: it got a random one.
+
+    Programs that python starts are given theirs when they start.
+    """
+    if not (sys.flags.ignore_environment or os.environ.get(VARIABLE)):
+        lineage.begin_again(run, lambda place: derive(base, place))
+
+
 def hide_given(base: int) -> None:
     """Take what a run gave this process out of its environment: it is not the user's."""
     global _given
@@ -169,7 +178,7 @@ def hide_given(base: int) -> None:
     if os.environ.get(VARIABLE) == mine:
         del os.environ[VARIABLE]
     _read_at_start.cache_clear()
-    lineage.give_each_program(lambda place: derive(base, place))
+    lineage.give_each_program(lambda place: derive(base, place) if "python" in str(place[-2:]) else {})
 
 
 def is_same_in(difference: Difference) -> bool:

@@ -15,8 +15,12 @@ def find_differing(
     keys: tuple[str, ...] | None = None,
     strength: Strength = Strength.STRONG,
 ) -> Evidence | None:
-    """Evidence that what a source says of itself is not the same in the two runs."""
-    text = describe_changed(difference.a.settings.get(id_, {}), difference.b.settings.get(id_, {}), keys)
+    """Evidence that what a source says of itself is not the same in the two runs.
+
+    None where one says nothing: a run that was killed before its first step had no time to.
+    """
+    a, b = difference.a.settings.get(id_, {}), difference.b.settings.get(id_, {})
+    text = describe_changed(a, b, keys) if a and b else None
     return None if text is None else Evidence(id_, strength, text)
 
 
