@@ -281,3 +281,41 @@ def test_an_order_that_is_had_twice_is_no_lost_position_of_the_loader(tmp_path: 
     assert [lack.what for lack in back.lacks] == ["sample order"]
     assert "step 0: both begin an epoch" in back.lacks[0].evidence
     assert "the state of torch-cpu was not the whole run's" in back.lacks[0].evidence
+
+
+# Batches that the script draws for itself, as small language models do, and no generator in the checkpoint.
+BY_HAND = """\
+import sys, torch
+torch.manual_seed(42)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+text, begin = torch.arange(4096.0) / 4096, 0
+if "resume" in sys.argv:
+    kept = torch.load("last.pt", weights_only=True)
+    begin = kept["step"] + 1
+    model.load_state_dict(kept["model"])
+    optimizer.load_state_dict(kept["optimizer"])
+    if "generator" in kept and "all" in sys.argv:
+        torch.set_rng_state(kept["generator"])
+for step in range(begin, 9):
+    begins = torch.randint(len(text) - 4, (8,))
+    x = torch.stack([text[at : at + 4] for at in begins])
+    optimizer.zero_grad()
+    model(x).square().mean().backward()
+    optimizer.step()
+    if step % 2 == 1:
+        kept = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}
+        torch.save({**kept, "generator": torch.get_rng_state()}, "last.pt")
+"""
+
+
+@pytest.mark.slow
+def test_data_that_the_script_draws_needs_the_generator_and_no_loader(tmp_path: Path) -> None:
+    series = Series.of(tmp_path, BY_HAND, 5)
+    lacking, all_of_it = (series.resumed(words, tmp_path / words) for words in ("resume", "resume all"))
+    assert all_of_it.comparison.verdict == "same"
+    assert where(lacking) == (4, "data", "input")
+    (lack,) = lacking.lacks
+    assert lack.what == "RNG state of torch-cpu"
+    assert "it is what the whole run used at step 0" in lack.evidence
+    assert 'checkpoint["torch-cpu"] = torch.get_rng_state()' in lack.advice

@@ -43,6 +43,10 @@ class Case:
         before = steps[steps < step]
         return int(before[-1]) if len(before) else int(steps[0]) if len(steps) else None
 
+    def has_loader(self) -> bool:
+        """Whether batches came from a loader that is known as one."""
+        return bool(self.whole.is_one_of("what", {"batch"}).any())
+
     def after_step(self, what: str, step: int) -> list[tuple[Named, Named]]:
         """The tensors of each group that both runs have after `step`: the whole run's, the resumed one's."""
         both: list[dict[str, Named]] = []

@@ -60,15 +60,29 @@ def _explain_data(case: Case) -> list[Lack]:
     difference = case.difference
     if difference.indices_equal is False:
         return _order(case)
+    generators = case.generators()
+    if difference.indices_equal is None and generators and not case.has_loader():
+        return [_drawn_by_hand(case, generators)]
     if difference.indices_equal is None and (lack := _explain_elsewhere(case, difference.what)):
         return [lack]
-    generators = case.generators()
     where = "in worker processes" if difference.in_workers else "in the training process"
     same = "the sample indices are equal" if difference.indices_equal else "no indices are known"
     text = f"{same}, and what came of the samples is not (they were made {where})"
     if generators and not difference.in_workers:
         text += f"; the state of {_list_names(generators)} was not the whole run's"
     return [Lack(advice.SAMPLES, text, advice.advise_samples(generators))]
+
+
+def _drawn_by_hand(case: Case, generators: Sequence[str]) -> Lack:
+    """No loader gives the data: the script draws it."""
+    difference, names = case.difference, _list_names(generators)
+    found = case.found_elsewhere(difference.what)
+    seen = "" if found is None else f" (it is what the whole run used at step {found})"
+    text = (
+        f"no loader gives the data, what it used at step {difference.step} is not the whole run's{seen}, and "
+        f"the state of {names}, from which the script may draw it, was not either"
+    )
+    return Lack(f"{advice.RNG} of {names}", text, advice.advise_generators(generators))
 
 
 def _order(case: Case) -> list[Lack]:
