@@ -14,7 +14,9 @@ def test_what_a_checkpoint_has_and_lacks_is_said(tmp_path: Path) -> None:
     model = torch.nn.Linear(2, 1)
     torch.save({"model": model.state_dict(), "step": 3}, tmp_path / "last.pt")
     (tmp_path / "notes.txt").write_text("no checkpoint")
-    (line,) = audit_files(tmp_path, [Path("gone.pt"), Path("notes.txt"), Path("last.pt")])
+    (tmp_path / "config.json").write_text(json.dumps({"data_loader": {"state": 1}, "loader": {"batch": 2}}))
+    names = ("gone.pt", "notes.txt", "config.json", "last.pt")
+    (line,) = audit_files(tmp_path, list(map(Path, names)))
     assert line.startswith("audit of last.pt: it has model")
     assert "lacks optimizer" in line
 

@@ -36,6 +36,8 @@ for path in map(Path, paths):
         if folder not in whole:
             whole[folder] = audit_one(folder)
     as_one = next((folder for folder in near if whole[folder] is not None), path)
+    if as_one is path and path.suffix in (".json", ".yaml", ".yml"):
+        continue  # settings
     if as_one not in said and (found := whole[as_one] if as_one in whole else audit_one(as_one)):
         said[as_one] = found
 for path, found in said.items():
