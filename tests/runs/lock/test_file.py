@@ -90,6 +90,12 @@ def test_any_loss_seed_and_text_is_read_again(loss: float, seed: int, name: str)
     assert found.seed == seed and format_lock(found) == format_lock(lock)
 
 
+def test_outside_of_a_repository_nothing_is_said_of_changes() -> None:
+    code = parse_toml(format_lock(replace(LOCK, code=LockedCode(A))))["code"]
+    clean = parse_toml(format_lock(replace(LOCK, code=LockedCode(A, commit="c" * 40))))["code"]
+    assert "dirty" not in code and clean["dirty"] is False
+
+
 @pytest.mark.parametrize(
     "old, new",
     [

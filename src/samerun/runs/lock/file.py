@@ -81,7 +81,10 @@ def _build_table(lock: Lock) -> dict[str, Any]:
         "limit": lock.limit,
         "left_out": " ".join(lock.left_out) or None,
     }
-    code = {"commit": lock.code.commit, "dirty": lock.code.dirty, "digest": lock.code.digest}
+    dirty = (
+        lock.code.dirty if lock.code.commit or lock.code.dirty else None
+    )  # without a repository: not known
+    code = {"commit": lock.code.commit, "dirty": dirty, "digest": lock.code.digest}
     return _drop_empty(
         {
             **head,
