@@ -274,9 +274,11 @@ for epoch in range(begin, 3):
 """
 
 
-@pytest.mark.slow
-def test_an_order_that_is_had_twice_is_no_lost_position_of_the_loader(tmp_path: Path) -> None:
-    back = Series.of(tmp_path, EACH_EPOCH, 6).resumed("resume", tmp_path)
+@pytest.mark.parametrize("called", [pytest.param("", marks=pytest.mark.slow), "model(torch.zeros(1, 4))"])
+def test_an_order_that_is_had_twice_is_no_lost_position_of_the_loader(called: str, tmp_path: Path) -> None:
+    """Nor is a model that is called before it is restored, to draw its graph, one that was not restored."""
+    script = EACH_EPOCH.replace("begin = 0", f"begin = 0\n{called}")
+    back = Series.of(tmp_path, script, 6).resumed("resume", tmp_path)
     assert where(back) == (4, "data", "batch")
     assert [lack.what for lack in back.lacks] == ["sample order"]
     assert "step 0: both begin an epoch" in back.lacks[0].evidence

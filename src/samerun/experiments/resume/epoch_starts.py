@@ -100,7 +100,8 @@ class EpochStarts:
         """Calls of models in the process's first step that no step is made of.
 
         Layers called one by one or with tensors that have no bytes, as Keras does to learn shapes: nothing
-        of that name is called in a later step.
+        of that name is called in a later step. And a model called before the step's first batch was loaded,
+        to draw its graph.
         """
         import numpy as np
 
@@ -115,6 +116,9 @@ class EpochStarts:
         later = {name for name, first in zip(names, early.tolist(), strict=True) if not first}
         known = np.array([name in later for name in names])
         found[calls[early & ~(known & trace.digests[1][calls])]] = True
+        batches = self._batches[trace.steps[self._batches] == trace.steps[calls[0]]]
+        if len(batches) and (early & (calls > batches[0])).any():
+            found[calls[calls < batches[0]]] = True
         return found
 
     @cached_property

@@ -59,8 +59,8 @@ class Case:
         """The parameters of each optimizer before the resumed run's first step, likewise."""
         whole = self.whole
         groups = []
-        for at in find_rows(self.resumed, "parameters", "setup"):
-            label = self.resumed.cell("name", at)
+        last = {self.resumed.cell("name", at): at for at in find_rows(self.resumed, "parameters", "setup")}
+        for label, at in last.items():
             same = [
                 row
                 for row in find_rows(whole, "parameters", "optimizer")

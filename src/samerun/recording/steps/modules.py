@@ -48,6 +48,7 @@ class Modules:
         self.roots: ByIdentity[nn.Module, str] = ByIdentity()
         # Whether only threads beside the training call it, to evaluate a copy: when they do is chance.
         self._beside: ByIdentity[nn.Module, bool] = ByIdentity()
+        self._held: ByIdentity[nn.Module, list[tuple[int, int]]] = ByIdentity()  # as its state was written
         self._paths: ByIdentity[nn.Module, str] = ByIdentity()
         self._buffered: ByIdentity[nn.Module, set[str]] = ByIdentity()  # names of those in `_buffers`
         self._buffers: list[tuple[weakref.ref[nn.Module], str, str]] = []
@@ -180,6 +181,10 @@ class Modules:
                 self._paths[module] = f"{label}.{name}" if name else label
         if not beside:
             self._list_buffers(root)
+        self._write_held(root, label)
+
+    def _write_held(self, root: nn.Module, label: str) -> None:
+        """Its parameters and buffers, as the setup left them."""
         cursor = self.recorder.cursor
         phase, cursor.phase = cursor.phase, "setup"
         try:
@@ -191,6 +196,14 @@ class Modules:
                     self.recorder.sink.write(PendingRecord("shapes", f"{what}:{label}", detail=shapes))
         finally:
             cursor.phase = phase
+        self._held[root] = _read_versions(root)
+
+    def _see_restored(self, root: nn.Module) -> None:
+        """Write them again where they were written to since: it was called before they were restored."""
+        if self._held[root] != _read_versions(root):
+            self._write_held(root, self.roots[root])
+            for act in self.recorder.after_setup:
+                act()
 
     def _list_buffers(self, root: nn.Module) -> None:
         label = self.roots[root]
@@ -214,6 +227,8 @@ class Modules:
         elif not beside and self._beside[root]:  # the training calls what was met beside it
             self._beside[root] = False
             self._list_buffers(root)
+        elif not beside and cursor.step == 0 and torch.is_grad_enabled():
+            self._see_restored(root)
         recorder.begin()
         self.running.phase = cursor.phase
         if cursor.phase == "forward":
@@ -277,6 +292,18 @@ def _list_named(root: nn.Module, kind: str) -> list[tuple[str, Any]]:
             if is_the_scripts(error):
                 raise
     return []
+
+
+def _read_versions(root: nn.Module) -> list[tuple[int, int]]:
+    """Which tensors its parameters are, and how often each was written to."""
+    return [(id(tensor), _read_version(tensor)) for _, tensor in _list_named(root, "named_parameters")]
+
+
+def _read_version(tensor: torch.Tensor) -> int:
+    try:
+        return tensor._version
+    except (RuntimeError, ValueError):  # one made in inference mode, or that has no data yet
+        return 0
 
 
 def _get_buffers(module: nn.Module) -> Any:
