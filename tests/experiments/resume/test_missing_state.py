@@ -321,3 +321,14 @@ def test_data_that_the_script_draws_needs_the_generator_and_no_loader(tmp_path: 
     assert lack.what == "RNG state of torch-cpu"
     assert "it is what the whole run used at step 0" in lack.evidence
     assert 'checkpoint["torch-cpu"] = torch.get_rng_state()' in lack.advice
+
+
+@pytest.mark.slow
+def test_an_epoch_that_is_trained_again_is_a_counter(tmp_path: Path) -> None:
+    script = EACH_EPOCH.replace('kept["epoch"] + 1', 'kept["epoch"]')
+    script = script.replace("    for (x,) in loader", "    torch.manual_seed(epoch)\n    for (x,) in loader")
+    back = Series.of(tmp_path, script, 10).resumed("resume", tmp_path)
+    assert where(back) == (8, "data", "batch")
+    (lack,) = back.lacks
+    assert lack.what == "counters" and "that of steps 4 to 7" in lack.evidence
+    assert 'checkpoint["epoch"] + 1' in lack.advice

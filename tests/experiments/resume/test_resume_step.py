@@ -235,8 +235,29 @@ def test_layers_called_to_learn_shapes_before_the_first_step_do_not_count(traces
     assert verdict(whole, traces(setup(3), *shapes, *steps(4, 8, 4), end(4)), 4) == ("same", None, None)
     other = traces(setup(3), *shapes, *steps(4, 8, 4, step4="other"), end(4))
     assert verdict(whole, other, 4) == ("differs", 4, "batch")
-    used = traces(setup(3), row(0, "data", "input", "Net", "used"), *steps(4, 8, 4), end(4))
+    first, *rest = steps(4, 8, 4)
+    used = traces(setup(3), first, row(0, "data", "input", "Net", "used"), *rest, end(4))
     assert verdict(whole, used, 4)[0] == "differs"
+
+
+def test_a_model_called_before_the_first_batch_does_not_count_where_steps_begin_with_their_batch(
+    traces: Traces,
+) -> None:
+    """As a graph is drawn of it; not where each step calls it before its batch, as one that makes fakes."""
+    graph = [row(0, "data", "input", "Net", "zeros"), row(0, "forward", "output", "Net", "of zeros")]
+    whole = traces(setup("w0"), *graph, *steps(0, 8), end(8))
+    assert verdict(whole, traces(setup(3), *graph, *steps(4, 8, 4), end(4)), 4) == ("same", None, None)
+
+    def made_first(first: int, moved: int = 0, fake: str = "fake") -> list[Record]:
+        each = [steps(at, at + 1, moved) for at in range(first, 8)]
+        numbers = range(first - moved, 8 - moved)
+        fakes = [row(at, "data", "input", "Net", f"{fake} {at + moved}") for at in numbers]
+        return [item for made, of_step in zip(fakes, each, strict=True) for item in (made, *of_step)]
+
+    whole = traces(setup("w0"), *made_first(0), end(8))
+    assert verdict(whole, traces(setup(3), *made_first(4, 4), end(4)), 4) == ("same", None, None)
+    other = traces(setup(3), *made_first(4, 4, "other"), end(4))
+    assert verdict(whole, other, 4) == ("differs", 4, "input")
 
 
 def test_a_checkpoint_in_the_middle_of_a_step_is_gone_on_from_there(traces: Traces) -> None:

@@ -60,6 +60,9 @@ AVERAGES_ADVICE = """\
 checkpoint["ema"] = averaged.state_dict()  # and whatever else is kept beside the model"""
 COUNTERS_ADVICE = """\
 checkpoint["epoch"], checkpoint["step"] = epoch, step  # and the best score, where it decides what is saved"""
+EPOCH_ADVICE = """\
+checkpoint["epoch"] = epoch  # the one that is finished
+for epoch in range(checkpoint["epoch"] + 1, epochs): ...  # goes on with the next"""
 OTHER_ADVICE = _ALL
 
 

@@ -101,7 +101,7 @@ class EpochStarts:
 
         Layers called one by one or with tensors that have no bytes, as Keras does to learn shapes: nothing
         of that name is called in a later step. And a model called before the step's first batch was loaded,
-        to draw its graph.
+        to draw its graph, where the next step begins with its batch.
         """
         import numpy as np
 
@@ -116,10 +116,18 @@ class EpochStarts:
         later = {name for name, first in zip(names, early.tolist(), strict=True) if not first}
         known = np.array([name in later for name in names])
         found[calls[early & ~(known & trace.digests[1][calls])]] = True
-        batches = self._batches[trace.steps[self._batches] == trace.steps[calls[0]]]
-        if len(batches) and (early & (calls > batches[0])).any():
-            found[calls[calls < batches[0]]] = True
+        following = calls[~early][0]
+        batch = self._find_first_batch(calls[0])
+        if batch is not None and (early & (calls > batch)).any():
+            its = self._find_first_batch(following)
+            found[calls[calls < batch]] = its is not None and its < following
         return found
+
+    def _find_first_batch(self, at: int) -> int | None:
+        """Where the first batch of the step of that record is."""
+        steps = self._trace.steps
+        own = self._batches[steps[self._batches] == steps[at]]
+        return int(own[0]) if len(own) else None
 
     @cached_property
     def _batches(self) -> Ints:

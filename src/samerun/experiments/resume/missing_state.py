@@ -302,6 +302,10 @@ def _explain_elsewhere(case: Case, what: str) -> Lack | None:
     step, whole = case.difference.step, EpochStarts(case.whole)
     text = f"what it used at step {step} is what the whole run used at step {found}"
     if whole.number(step) == whole.number(found) == 1:
+        between = (whole.number(at) for at in range(found + 1, step))
+        if 1 not in between and (found or not case.generators()):  # seeded anew, it has the first order again
+            text = f"it trains the epoch again that was finished, that of steps {found} to {step - 1}"
+            return Lack(advice.COUNTERS, text, advice.EPOCH_ADVICE)
         text = f"{text}: both begin an epoch, and it had the order of another one"
         return Lack(advice.ORDER, _name_generators(text, case), advice.ORDER_ADVICE)
     return Lack(advice.POSITION, text, advice.POSITION_ADVICE)
