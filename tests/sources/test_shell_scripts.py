@@ -84,6 +84,8 @@ def test_an_argument_by_position_is_what_the_program_is_started_with(tmp_path):
 def test_scripts_that_a_script_names_and_makefiles_are_read(tmp_path):
     files = {"go.sh": ". conf/env.sh\npython train.py --seed $RUN\n", "conf/env.sh": "X=1\nRUN=$$\n"}
     assert given(difference_of(tmp_path, files, ("sh", "go.sh")), None).site == "conf/env.sh:2"
+    said = ("bash", "-c", "cd . && bash go.sh -x && python report.py")
+    assert given(difference_of(tmp_path, files, said), None).site == "conf/env.sh:2"
     makefile = {"Makefile": "SEED = 5\n\ntrain:\n\tpython train.py --seed $$RANDOM\n"}
     assert given(difference_of(tmp_path, makefile, ("make", "train")), None).site == "Makefile:4"
     assert given(difference_of(tmp_path, {}, ("python", "-m", "launch")), None) is None

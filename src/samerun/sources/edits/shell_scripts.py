@@ -21,6 +21,7 @@ _READS = re.compile(
 _PIECE = r"\"(?:\\.|[^\"\\])*\"|'[^']*'|`[^`]*`|\$\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|[^\s;&|\"'`()]"
 _VALUE = rf"(?:{_PIECE})+"
 _NAMES = re.compile(r"\$[{(]?([A-Za-z_]\w*)")
+_SCRIPTS = re.compile(r"[\w./-]+\.(?:ba|z)?sh\b")
 _FILES = re.compile(r"[\w./-]*\w\.\w+")
 _JOINED = "\v"  # a continued line: white space, and counted as the end of a line still
 _ENDS = re.compile(r"[\n\v]")
@@ -113,14 +114,16 @@ def _read_scripts(difference: Difference, more: Sequence[str] = ()) -> list[_Scr
     command, folder = [str(word) for word in manifest.get("command") or ()], str(manifest.get("cwd") or "")
     if command and PurePath(command[0]).name in ("make", "gmake"):
         command = ["Makefile", "makefile", "GNUmakefile"]
-    waiting, found = [*command[:_MOST_WORDS], *more], list[_Script]()
+    words = command[:_MOST_WORDS]
+    within = [name for word in words if " " in word for name in _SCRIPTS.findall(word)]  # bash -c "…"
+    waiting, found = [*words, *within, *more], list[_Script]()
     while waiting and folder and len(found) < _MOST_SCRIPTS:
         path = PurePath(waiting.pop(0)).as_posix()
         text = _read_script(Path(folder, path)) if path not in {script.path for script in found} else None
         if text is not None:
             found.append(_Script(path, text))
             beside = PurePath(path).parent
-            named = re.findall(r"[\w./-]+\.(?:ba|z)?sh\b", text)
+            named = _SCRIPTS.findall(text)
             waiting += [item for name in named for item in (name, (beside / PurePath(name).name).as_posix())]
     return found
 
