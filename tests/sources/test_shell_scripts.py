@@ -126,6 +126,7 @@ PARTS = 'sort -R "$1" > "$2/all.tmp"\nhead -5 "$2/all.tmp" | sort > "$2/fit.txt"
             "subprocess.run(['sh', 'tools/parts.sh', 'all.txt', 'data'])\n",
             "tools/parts.sh:1",
         ),
+        ("shuf all.txt > data/all.shuf\nhead data/all.shuf > data/fit.txt\n", "", "run.sh:1"),
         ("sort all.txt > data/fit.txt\nshuf all.txt > other.txt\n", "", None),
         ("shuf all.txt > fit.txt.bak\ncp data/fit.txt kept.txt\n", "", None),
         ("shuf data/fit.txt > kept.txt\nshuf all.txt > unfit.txt\n", "", None),

@@ -14,7 +14,7 @@ from samerun.runs.source_lines import is_shell_script
 # What gives another value in each run, in the words of sh, bash, zsh and make.
 _READS = re.compile(
     r"\$\{?S?RANDOM\b|(?<=\(\()[^)]*\bS?RANDOM\b|/dev/u?random\b|/proc/sys/kernel/random/\w+"
-    r"|\bshuf\b|\bsort\s+(-\w+\s+)*(-\w*R\b|--random-sort)|\buuidgen\b|\bmktemp\b|\bopenssl\s+rand\b"
+    r"|(?<![\w.-])(shuf|uuidgen|mktemp)(?![\w.-])|\bsort\s+(-\w+\s+)*(-\w*R\b|--random-sort)|\bopenssl\s+rand\b"
     r"|\bjot\s+-r\b|\brand\(\)|(?<![\w-])date(?=\s+[-+]|\s*[)`])|\$\{?EPOCH(SECONDS|REALTIME)\b|\$\{?SECONDS\b"
     r"|\$\$(?![\w{(])|\$\{?(BASHPID|PPID)\b"
 )
