@@ -50,6 +50,13 @@ def test_what_had_no_effect_is_a_note() -> None:
     assert "Not given again" not in text and "cannot be replayed" not in text
 
 
+def test_a_line_that_the_evidence_names_is_not_named_twice() -> None:
+    made = Unreplayed("system-reads", (("made of shuf at run.sh:6", "run.sh:6"),), "nothing was kept")
+    assert "system-reads (made of shuf at run.sh:6): nothing was kept" in shown(
+        compared=DIFFERS, unreplayed=(made,)
+    )
+
+
 def test_what_changed_comes_first_then_what_was_not_given_then_the_difference() -> None:
     changed = (Cause("code", False, "", "train.py changed between the runs"),)
     text = shown(compared=DIFFERS, changed=changed, parted=PARTED, unreplayed=UNREPLAYED)

@@ -97,7 +97,7 @@ def _describe_unreplayed(item: Unreplayed) -> str:
 
 
 def _describe_use(item: Unreplayed) -> str:
-    places = [f"{name} at {site}" if site else name for name, site in item.uses]
+    places = [name if site is None or site in name else f"{name} at {site}" for name, site in item.uses]
     more = f" and {len(places) - _MOST} more" if len(places) > _MOST else ""
     return f"{item.source} ({', '.join(places[:_MOST])}{more})"
 
