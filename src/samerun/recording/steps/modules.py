@@ -181,9 +181,9 @@ class Modules:
                 self._paths[module] = f"{label}.{name}" if name else label
         if not beside:
             self._list_buffers(root)
-        self._write_held(root, label)
+        self._write_held(root, label, with_shapes=True)
 
-    def _write_held(self, root: nn.Module, label: str) -> None:
+    def _write_held(self, root: nn.Module, label: str, *, with_shapes: bool) -> None:
         """Its parameters and buffers, as the setup left them."""
         cursor = self.recorder.cursor
         phase, cursor.phase = cursor.phase, "setup"
@@ -191,7 +191,7 @@ class Modules:
             for what in ("parameters", "buffers"):
                 named = _list_named(root, f"named_{what}")
                 self.group(what, label, named, phase="setup")
-                if named:
+                if named and with_shapes:
                     shapes = json.dumps([describe_shape(tensor) for _, tensor in named])
                     self.recorder.sink.write(PendingRecord("shapes", f"{what}:{label}", detail=shapes))
         finally:
@@ -201,7 +201,7 @@ class Modules:
     def _see_restored(self, root: nn.Module) -> None:
         """Write them again where they were written to since: it was called before they were restored."""
         if self._held[root] != _read_versions(root):
-            self._write_held(root, self.roots[root])
+            self._write_held(root, self.roots[root], with_shapes=False)
             for act in self.recorder.after_setup:
                 act()
 
