@@ -118,7 +118,7 @@ def begin_again(run: str, variables: Callable[[Path], Mapping[str, str]]) -> Non
 
     Nothing happens where python is part of another program, or where it was done before.
     """
-    if _here.taken or os.name != "posix" or not _is_python():
+    if _here.taken or not can_begin_again():
         return
     take_place(run)
     given = {VARIABLE: _own(), _TAKEN: "1", **variables(_here.path)}
@@ -126,10 +126,10 @@ def begin_again(run: str, variables: Callable[[Path], Mapping[str, str]]) -> Non
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, **given})
 
 
-def _is_python() -> bool:
-    """Whether the program of this process is the interpreter that it names."""
+def can_begin_again() -> bool:
+    """Whether the program of this process is the interpreter that it names, as far as that can be known."""
     try:
-        return os.path.samefile(sys.executable, "/proc/self/exe")
+        return os.name == "posix" and os.path.samefile(sys.executable, "/proc/self/exe")
     except (OSError, TypeError):  # no Linux, or no interpreter at all
         return False
 

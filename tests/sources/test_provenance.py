@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from samerun.sources.catalogue import find_sources
+from samerun.sources.evidence.settings_diff import is_alike
 
 from .differences import batch, side
 
@@ -18,6 +19,14 @@ PROVENANCE = ["arguments", "code", "environment", "hardware", "packages"]
 def recognise(id_, a, b):
     found = find_sources()[id_].recognise(batch(a=a, b=b))
     return found and (found.strength, found.text)
+
+
+def test_a_run_that_says_nothing_is_no_difference_and_a_source_that_was_not_in_play_is():
+    said = side(settings={"threads": {"intra": 2}, "hash-seed": {"PYTHONHASHSEED": "1"}})
+    assert recognise("threads", said, side(settings={})) is None
+    other = side(settings={"hash-seed": {"PYTHONHASHSEED": "1"}})
+    assert recognise("threads", said, other)[1] == "intra: 2 and unset"
+    assert not is_alike(batch(a=said, b=side(settings={})))
 
 
 @pytest.mark.parametrize(

@@ -58,9 +58,10 @@ class Environment(Source):
         """One that was set otherwise; the variables of other sources are left to them."""
         elsewhere = _list_variables_of_others()
         sides = (difference.a, difference.b)
-        a, b = (side.settings.get(self.id) or {} for side in sides)
-        if not (a and b):  # one of them said nothing: what both were started with
-            a, b = (side.manifest.get("environment") or {} for side in sides)
+        started = [side.manifest.get("environment") or {} for side in sides]
+        a, b = (side.settings.get(self.id) or env for side, env in zip(sides, started, strict=True))
+        if not all(side.settings for side in sides):  # one said nothing: it ended before its first step
+            a, b = started
         changed = settings_diff.describe_changed(a, b, tuple(sorted({*a, *b} - elsewhere)))
         if changed is not None:
             return Evidence(self.id, Strength.STRONG, changed)

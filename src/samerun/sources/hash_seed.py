@@ -178,12 +178,12 @@ def hide_given(base: int) -> None:
     if os.environ.get(VARIABLE) == mine:
         del os.environ[VARIABLE]
     _read_at_start.cache_clear()
-    lineage.give_each_program(lambda place: derive(base, place) if _is_named_python(place) else {})
+    lineage.give_each_program(lambda place: derive(base, place) if _is_to_be_given(place) else {})
 
 
-def _is_named_python(program: lineage.Path) -> bool:
-    """Whether the program started at that place is one; what a shell there starts begins again by itself."""
-    return "python" in str(program[-2])
+def _is_to_be_given(program: lineage.Path) -> bool:
+    """Not to a shell, say, whose programs would all hash alike, where each of them can begin again."""
+    return "python" in str(program[-2]) or not lineage.can_begin_again()
 
 
 def is_same_in(difference: Difference) -> bool:

@@ -51,9 +51,11 @@ def test_what_had_no_effect_is_a_note() -> None:
 
 
 def test_a_line_that_the_evidence_names_is_not_named_twice() -> None:
-    made = Unreplayed("system-reads", (("made of shuf at run.sh:6", "run.sh:6"),), "nothing was kept")
-    assert "system-reads (made of shuf at run.sh:6): nothing was kept" in shown(
-        compared=DIFFERS, unreplayed=(made,)
+    uses = ("made of shuf at run.sh:6", "run.sh:6"), ("made of shuf at run.sh:60", "run.sh:6")
+    made = Unreplayed("system-reads", uses, "it cannot be replayed")
+    assert (
+        "(made of shuf at run.sh:6, made of shuf at run.sh:60 at run.sh:6): it cannot be replayed"
+        in shown(compared=DIFFERS, unreplayed=(made,))
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 
 from rich.console import Console
@@ -97,9 +98,15 @@ def _describe_unreplayed(item: Unreplayed) -> str:
 
 
 def _describe_use(item: Unreplayed) -> str:
-    places = [name if site is None or site in name else f"{name} at {site}" for name, site in item.uses]
+    places = [_describe_place(name, site) for name, site in item.uses]
     more = f" and {len(places) - _MOST} more" if len(places) > _MOST else ""
     return f"{item.source} ({', '.join(places[:_MOST])}{more})"
+
+
+def _describe_place(name: str, site: str | None) -> str:
+    """What was used, and its line where that is not named yet."""
+    known = site is None or re.search(rf"(?<![\w/.-]){re.escape(site)}(?!\d)", name)
+    return name if known else f"{name} at {site}"
 
 
 def _list_next(result: RerunResult) -> list[Text]:

@@ -81,9 +81,8 @@ def _build_table(lock: Lock) -> dict[str, Any]:
         "limit": lock.limit,
         "left_out": " ".join(lock.left_out) or None,
     }
-    dirty = (
-        lock.code.dirty if lock.code.commit or lock.code.dirty else None
-    )  # without a repository: not known
+    in_repository = lock.code.commit or lock.code.dirty  # dirty alone: before the first commit
+    dirty = lock.code.dirty if in_repository else None
     code = {"commit": lock.code.commit, "dirty": dirty, "digest": lock.code.digest}
     return _drop_empty(
         {

@@ -17,10 +17,10 @@ def find_differing(
 ) -> Evidence | None:
     """Evidence that what a source says of itself is not the same in the two runs.
 
-    None where one says nothing: a run that was killed before its first step had no time to.
+    None where one says nothing at all: a run that was killed before its first step had no time to.
     """
-    a, b = difference.a.settings.get(id_, {}), difference.b.settings.get(id_, {})
-    text = describe_changed(a, b, keys) if a and b else None
+    a, b = difference.a.settings, difference.b.settings
+    text = describe_changed(a.get(id_, {}), b.get(id_, {}), keys) if a and b else None
     return None if text is None else Evidence(id_, strength, text)
 
 
@@ -28,8 +28,9 @@ def is_alike(difference: Difference) -> bool:
     """Whether both runs computed with the same number of threads, precision, machine and torch."""
     from samerun.sources.catalogue import find_sources
 
+    a, b = difference.a.settings, difference.b.settings
     return all(
-        find_differing(source.id, difference, keys=source.must_agree) is None
+        describe_changed(a.get(source.id, {}), b.get(source.id, {}), source.must_agree) is None
         for source in find_sources().values()
     )
 
