@@ -1,6 +1,6 @@
 """Calls of modules: root modules are recorded, whatever they do and whoever compiles them.
 
-Covers `replicas.py`.
+Covers `module_state.py` and `replicas.py`.
 """
 
 from __future__ import annotations

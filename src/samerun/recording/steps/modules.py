@@ -17,10 +17,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from samerun.interruption import is_the_scripts
 from samerun.recording import dynamo_skip
 from samerun.recording.by_identity import ByIdentity
 from samerun.recording.recorder import SEVERAL, Recorder
+from samerun.recording.steps.module_state import get_buffers, is_training, list_named, read_versions
 from samerun.recording.trace.pending_record import PendingRecord
 from samerun.recording.trace.tensor_digests import describe_shape, walk_tensors
 from samerun.wrapping import dress, hide_frames, replace
@@ -73,7 +73,7 @@ class Modules:
     def parameter_names(self) -> dict[int, str]:
         """Names of the parameters of every root module seen, by the id of the tensor."""
         names: dict[int, str] = {}
-        roots = [(label, _list_named(root, "named_parameters")) for root, label in list(self.roots.items())]
+        roots = [(label, list_named(root, "named_parameters")) for root, label in list(self.roots.items())]
         several = sum(1 for _, named in roots if named) > 1
         for label, named in roots:
             for name, parameter in named:
@@ -87,7 +87,7 @@ class Modules:
         for root in self.roots:
             if self._beside[root]:
                 continue
-            for _, parameter in _list_named(root, "named_parameters"):
+            for _, parameter in list_named(root, "named_parameters"):
                 if parameter.requires_grad:
                     found.setdefault(id(parameter), (names[id(parameter)], parameter))
         return list(found.values())
@@ -96,7 +96,7 @@ class Modules:
         """The buffers of every root module seen, as they are now."""
         for reference, key, name in self._buffers:
             module = reference()
-            if module is None or key not in (known := _get_buffers(module)):
+            if module is None or key not in (known := get_buffers(module)):
                 continue
             if (buffer := known[key]) is not None:
                 yield name, buffer
@@ -112,7 +112,7 @@ class Modules:
         """Parameters, their gradients where no other thread trains, and buffers, by name."""
         names, recorder, own = self.parameter_names(), self.recorder, threading.get_ident()
         for root in list(self.roots):
-            for _, parameter in _list_named(root, "named_parameters"):
+            for _, parameter in list_named(root, "named_parameters"):
                 name = names.get(id(parameter))
                 if name is None:  # another thread has just added it
                     continue
@@ -176,7 +176,7 @@ class Modules:
         )
         self._beside[root] = beside  # first: the training's thread may go through the roots just now
         self.roots[root] = label
-        for name, module in _list_named(root, "named_modules"):
+        for name, module in list_named(root, "named_modules"):
             if module not in self._paths:
                 self._paths[module] = f"{label}.{name}" if name else label
         if not beside:
@@ -189,29 +189,29 @@ class Modules:
         phase, cursor.phase = cursor.phase, "setup"
         try:
             for what in ("parameters", "buffers"):
-                named = _list_named(root, f"named_{what}")
+                named = list_named(root, f"named_{what}")
                 self.group(what, label, named, phase="setup")
                 if named and with_shapes:
                     shapes = json.dumps([describe_shape(tensor) for _, tensor in named])
                     self.recorder.sink.write(PendingRecord("shapes", f"{what}:{label}", detail=shapes))
         finally:
             cursor.phase = phase
-        self._held[root] = _read_versions(root)
+        self._held[root] = read_versions(root)
 
     def _see_restored(self, root: nn.Module) -> None:
         """Write them again where they were written to since: it was called before they were restored."""
-        if self._held[root] != _read_versions(root):
+        if self._held[root] != read_versions(root):
             self._write_held(root, self.roots[root], with_shapes=False)
             for act in self.recorder.after_setup:
                 act()
 
     def _list_buffers(self, root: nn.Module) -> None:
         label = self.roots[root]
-        for name, module in _list_named(root, "named_modules"):
+        for name, module in list_named(root, "named_modules"):
             known = self._buffered.get(module)
             if known is None:
                 known = self._buffered[module] = set()
-            for key in _get_buffers(module).keys():  # noqa: SIM118  # a scripted module's are no dict
+            for key in get_buffers(module).keys():  # noqa: SIM118  # a scripted module's are no dict
                 if key not in known:
                     known.add(key)
                     path = f"{label}.{name}.{key}" if name else f"{label}.{key}"
@@ -234,7 +234,7 @@ class Modules:
         if cursor.phase == "forward":
             if torch.is_grad_enabled():
                 recorder.rngs.model_called()
-                if _trains(root):  # else it may be an evaluation that forgot no_grad
+                if is_training(root):  # else it may be an evaluation that forgot no_grad
                     cursor.began = True
                     recorder.stop_if_due()
             elif not cursor.began:
@@ -280,50 +280,6 @@ class Modules:
             return True
         self._calls += not leaving
         return self._calls <= _ROOTS_A_STEP
-
-
-def _list_named(root: nn.Module, kind: str) -> list[tuple[str, Any]]:
-    """What one of a module's methods such as `named_parameters` gives; torch's own where that fails."""
-    torchs: Callable[[nn.Module], Any] = getattr(nn.Module, kind)
-    for method in (lambda module: getattr(module, kind)(), torchs):
-        try:
-            return list(method(root))
-        except Exception as error:  # the script's own method, or a module that was not initialised
-            if is_the_scripts(error):
-                raise
-    return []
-
-
-def _read_versions(root: nn.Module) -> list[tuple[int, int]]:
-    """Which tensors its parameters are, and how often each was written to."""
-    return [(id(tensor), _read_version(tensor)) for _, tensor in _list_named(root, "named_parameters")]
-
-
-def _read_version(tensor: torch.Tensor) -> int:
-    try:
-        return tensor._version
-    except (RuntimeError, ValueError):  # one made in inference mode, or that has no data yet
-        return 0
-
-
-def _get_buffers(module: nn.Module) -> Any:
-    """Its own buffers by name, of which those of a scripted module are no dict."""
-    try:
-        return module._buffers
-    except Exception as error:
-        if is_the_scripts(error):
-            raise
-        return {}
-
-
-def _trains(module: nn.Module) -> bool:
-    """Whether it is in training mode; one that does not say so is."""
-    try:
-        return bool(module.training)
-    except Exception as error:
-        if is_the_scripts(error):
-            raise
-        return True
 
 
 def observe(recorder: Recorder) -> Modules:

@@ -1,0 +1,57 @@
+"""What a module holds, asked so that one which cannot say, or whose own method fails, breaks nothing off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from samerun.interruption import is_the_scripts
+
+
+def list_named(root: nn.Module, kind: str) -> list[tuple[str, Any]]:
+    """What one of a module's methods such as `named_parameters` gives; torch's own where that fails."""
+    torchs: Callable[[nn.Module], Any] = getattr(nn.Module, kind)
+    for method in (lambda module: getattr(module, kind)(), torchs):
+        try:
+            return list(method(root))
+        except Exception as error:  # the script's own method, or a module that was not initialised
+            if is_the_scripts(error):
+                raise
+    return []
+
+
+def read_versions(root: nn.Module) -> list[tuple[int, int]]:
+    """Which tensors its parameters are, and how often each was written to."""
+    return [(id(tensor), _read_version(tensor)) for _, tensor in list_named(root, "named_parameters")]
+
+
+def _read_version(tensor: torch.Tensor) -> int:
+    try:
+        return tensor._version
+    except Exception as error:  # one made in inference mode, or that has no data yet
+        if is_the_scripts(error):
+            raise
+        return 0
+
+
+def get_buffers(module: nn.Module) -> Any:
+    """Its own buffers by name, of which those of a scripted module are no dict."""
+    try:
+        return module._buffers
+    except Exception as error:
+        if is_the_scripts(error):
+            raise
+        return {}
+
+
+def is_training(module: nn.Module) -> bool:
+    """Whether it is in training mode; one that does not say so is."""
+    try:
+        return bool(module.training)
+    except Exception as error:
+        if is_the_scripts(error):
+            raise
+        return True
