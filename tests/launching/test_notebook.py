@@ -74,6 +74,20 @@ def test_the_record_is_whole_though_the_kernel_waits_for_processes_and_is_killed
     assert len(trainer.rows(run, "parameters")) >= 2
 
 
+def test_the_kernel_is_not_interrupted_when_it_is_to_end(trainer: Trainer) -> None:
+    """One that was still at the end of its last message wrote "KeyboardInterrupt caught" into the output."""
+    (trainer.folder / "train.ipynb").write_text(
+        write_notebook(
+            "from pathlib import Path\nimport ipykernel.kernelbase\n"
+            "ipykernel.kernelbase.default_int_handler = lambda *_: Path('interrupted').touch()\n"
+            "get_ipython().kernel.post_handler_hook = lambda: None  # its handler stays after a message",
+            "print('ends')",
+        )
+    )
+    assert trainer.record("train.ipynb").manifest.outcome == "finished"
+    assert not (trainer.folder / "interrupted").exists()
+
+
 def test_a_cell_that_raises_ends_it(trainer: Trainer) -> None:
     (trainer.folder / "train.ipynb").write_text(
         write_notebook("a = 1", "print(a)\nraise ValueError('wrong')", "print('on')")

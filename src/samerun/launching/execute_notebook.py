@@ -44,12 +44,18 @@ class _Client(NotebookClient):
         return super().process_message(msg, cell, cell_index)
 
     async def _async_cleanup_kernel(self) -> None:
-        """End the records first: a kernel that waits for processes which its cells started is killed."""
+        """End the records first: a kernel that waits for processes which its cells started is killed.
+
+        Then ask the kernel to end. nbclient would interrupt it before it asks, and a kernel
+        that was still at the end of its last message would write that into the output of the run.
+        """
         client: Any = self.kc
         manager: Any = self.km
         if client is not None and manager is not None and await _is_alive(manager):
             with contextlib.suppress(Exception):  # it died, or hangs: then it is killed all the same
                 await client.execute(_END, silent=True, store_history=False, reply=True, timeout=_END_S)
+                await manager.request_shutdown()
+                await manager.finish_shutdown()
         await super()._async_cleanup_kernel()
 
 
