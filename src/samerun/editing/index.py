@@ -40,15 +40,7 @@ def index(file: File) -> Index:
     made = Index()
     for node in file.every(ast.stmt, ast.NamedExpr, ast.Call, ast.Dict):
         if isinstance(node, ast.Call):
-            made.calls[get_last_name(node)].append(node)
-            if isinstance(node.func, ast.Attribute) and node.func.attr in ("add", "append") and node.args:
-                made.added[ast.unparse(node.func.value)].append(node.args[0])
-            for name, value in _list_options(node):
-                made.attributes[name].append(value)
-                made.keys[name].append(value)
-            if get_last_name(node) in _SAVES:
-                for item in node.keywords:
-                    made.keys[item.arg].append(item.value)
+            _add_call(node, made)
         elif isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
                 if isinstance(key, ast.Constant):
@@ -102,6 +94,18 @@ def _add_assignments(file: File, node: ast.AST, made: Index) -> None:
                 made.own[owner, get_last_name(target)].append(value)
         if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
             made.keys[target.slice.value].append(value)
+
+
+def _add_call(node: ast.Call, made: Index) -> None:
+    made.calls[get_last_name(node)].append(node)
+    if isinstance(node.func, ast.Attribute) and node.func.attr in ("add", "append") and node.args:
+        made.added[ast.unparse(node.func.value)].append(node.args[0])
+    for name, value in _list_options(node):
+        made.attributes[name].append(value)
+        made.keys[name].append(value)
+    if get_last_name(node) in _SAVES:
+        for item in node.keywords:
+            made.keys[item.arg].append(item.value)
 
 
 def _list_options(call: ast.Call) -> Iterator[tuple[str, ast.expr]]:

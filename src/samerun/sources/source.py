@@ -115,6 +115,9 @@ class Source(ABC):
     )
     fills: ClassVar[bool] = False  # `Control.fill` asks for it
     in_folder: ClassVar[bool] = False  # it is in the working directory: a fresh copy of that controls it
+    in_own_code: ClassVar[bool] = (
+        False  # its control holds there alone: libraries go on reading the real value
+    )
     evidence: ClassVar[str] = ""  # the rows (a word of runs.schema.EVIDENCE) that say that the script uses it
     # the functions, by their qualified names, whose values are others because of it
     gives: ClassVar[re.Pattern[str] | None] = None

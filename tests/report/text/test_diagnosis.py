@@ -14,6 +14,7 @@ from samerun.comparing.draw_ledger import DrawCount
 from samerun.comparing.growth import Distance, Growth
 from samerun.comparing.replayed_operation import Replay, Way
 from samerun.experiments.diagnose.result import Diagnosis, FirstDifference, Proof
+from samerun.explaining.cause import Cause
 from samerun.explaining.patch import Patch
 from samerun.report.text import diagnosis as report
 
@@ -42,6 +43,14 @@ def shown(diagnosis: Diagnosis, patch_file: str | None = None, colour: bool = Fa
     out = io.StringIO()
     report.show(diagnosis, Console(file=out, width=100, force_terminal=colour, highlight=False), patch_file)
     return out.getvalue()
+
+
+def test_what_was_ruled_out_says_how_far_its_control_goes() -> None:
+    ruled_out = tuple(Cause(source, False, "", "it was read") for source in ("clock", "torch-cpu", "unknown"))
+    text = " ".join(shown(replace(WHOLE, found=(replace(FOUND, ruled_out=ruled_out),))).split())
+    said = "the runs still diverge there with {} controlled"
+    assert f"clock: {said.format('what your own code reads of it')}" in text
+    assert f"torch-cpu: {said.format('it')}" in text and f"unknown: {said.format('it')}" in text
 
 
 def test_each_cause_comes_with_its_proof_what_was_seen_and_the_patch() -> None:

@@ -10,6 +10,7 @@ from samerun.explaining.cause import Cause
 from samerun.report.html.source_code import CodeLine, Piece, excerpt, highlight_python
 from samerun.report.text import first_difference
 from samerun.report.text import replayed_operation as alone
+from samerun.report.text.in_short import describe_ruled_out
 from samerun.sources.catalogue import find_sources
 
 
@@ -36,7 +37,7 @@ class Card:
     causes: tuple[CauseCard, ...]
     proof: str | None
     alone: tuple[str, ...]  # the operation run again, in each way
-    ruled_out: tuple[Cause, ...]
+    ruled_out: tuple[tuple[Cause, str], ...]  # with what controlling it showed
     found: FirstDifference
 
 
@@ -58,7 +59,7 @@ def _build_card(number: int, found: FirstDifference, folder: str) -> Card:
         tuple(_build_named(cause, found, site if code else None, folder) for cause in found.causes),
         None if found.proof is None else _describe_proof(found.proof),
         () if found.alone is None else tuple(alone.describe_probe(found.alone)),
-        found.ruled_out,
+        tuple((cause, describe_ruled_out(cause.source)) for cause in found.ruled_out),
         found,
     )
 

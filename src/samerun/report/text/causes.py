@@ -7,7 +7,7 @@ from rich.text import Text
 from samerun.experiments.check.result import CheckResult
 from samerun.explaining.cause import Cause
 from samerun.report.safe_text import HangingLine, Line, style_text
-from samerun.report.text.in_short import NO_SOURCE, find_page
+from samerun.report.text.in_short import NO_SOURCE, describe_ruled_out, find_page
 
 
 def describe(result: CheckResult) -> list[Line]:
@@ -26,7 +26,7 @@ def describe(result: CheckResult) -> list[Line]:
     for cause in result.ruled_out:
         if cause.source in named:
             continue
-        lines.append(_format_listed("Ruled out: ", cause, "the runs still diverge there with it controlled"))
+        lines.append(_format_listed("Ruled out: ", cause, describe_ruled_out(cause.source)))
     return lines
 
 

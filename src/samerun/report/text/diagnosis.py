@@ -18,7 +18,7 @@ from samerun.report.safe_text import HangingLine, Line, put, style_text
 from samerun.report.text import check as text
 from samerun.report.text import draw_counts, first_difference
 from samerun.report.text import replayed_operation as alone
-from samerun.report.text.in_short import NO_SOURCE, describe_in_short, find_page
+from samerun.report.text.in_short import NO_SOURCE, describe_in_short, describe_ruled_out, find_page
 from samerun.report.text.losses import build_loss_table
 from samerun.report.text.opening import format_verdict, show_opening
 from samerun.runs.secrets_in_text import ask_for_hidden
@@ -101,7 +101,7 @@ def _format_found(number: int, found: FirstDifference, folder: str) -> list[Line
     if (grown := _describe_growth(found.growth)) is not None:
         lines.append(_format_labelled("then", grown))
     lines += [
-        _format_labelled("not", f"{cause.source}: with it controlled, the runs still diverge there")
+        _format_labelled("not", f"{cause.source}: {describe_ruled_out(cause.source)}")
         for cause in found.ruled_out
     ]
     return lines

@@ -1,4 +1,4 @@
-"""The two lines right below a verdict: the cause and its fix. And where to read about a cause."""
+"""What each verb says of a cause in the same words: its line, its fix, its page, that it was ruled out."""
 
 from __future__ import annotations
 
@@ -35,6 +35,13 @@ def describe_in_short(causes: Sequence[Cause], fix: str | None = None) -> list[L
 def find_page(source: str) -> str | None:
     """The address of the page on a source of the catalogue."""
     return _PAGE.format(source) if source in find_sources() else None
+
+
+def describe_ruled_out(source: str) -> str:
+    """What controlling a source showed, where the runs went on to diverge."""
+    known = find_sources().get(source)
+    held = "what your own code reads of it" if known is not None and known.in_own_code else "it"
+    return f"the runs still diverge there with {held} controlled"
 
 
 def _name_cause(cause: Cause) -> Text:

@@ -26,6 +26,7 @@ class World(Source):
     """A value that the operating system gives, another one in each run."""
 
     kind = Kind.WORLD
+    in_own_code = True
     words: ClassVar[re.Pattern[str]]  # what a line of code that uses it looks like
     # the strength when it was read and nothing else explains the difference; None: most reads are harmless
     unexplained: ClassVar[Strength | None] = None
