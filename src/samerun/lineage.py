@@ -56,6 +56,7 @@ _counts: dict[str, Iterator[int]] = {}
 _forking = threading.local()
 _starting = threading.Lock()  # while a program is started: one environment for all threads
 _then: list[Callable[[], None]] = []
+_before: list[Callable[[], None]] = []
 _extra: list[Callable[[Path], Mapping[str, str]]] = []  # what else a program finds, by its place
 _handing: list[object] = []  # who asked that places be handed on
 _stop_handing: Undo | None = None
@@ -93,6 +94,11 @@ def _make_stream_path(place: Path) -> Path:
 def get_launched_path() -> Path:
     """The same in a command under samerun; () in a program that calls samerun as a library."""
     return get_path() if _here.launched else ()
+
+
+def is_launched() -> bool:
+    """Whether this process belongs to a command under samerun."""
+    return _here.launched
 
 
 def begin(run: str, needed: Mapping[str, str] | None = None) -> None:
@@ -155,18 +161,27 @@ def hand_on() -> Undo:
 
 def call_in_each_child(then: Callable[[], None]) -> Undo:
     """Call `then` in each child that goes on from this process's memory, once it knows its place."""
-    _then.append(then)
+    return _add(_then, then)
+
+
+def call_before_each_fork(then: Callable[[], None]) -> Undo:
+    """Call `then` in this process, before each child that goes on from its memory."""
+    return _add(_before, then)
+
+
+def give_each_program(variables: Callable[[Path], Mapping[str, str]]) -> Undo:
+    """Let each program that this process starts find these variables too, unless it is given its own."""
+    return _add(_extra, variables)
+
+
+def _add(called: list[Any], each: Any) -> Undo:
+    called.append(each)
 
     def undo() -> None:
         with contextlib.suppress(ValueError):
-            _then.remove(then)
+            called.remove(each)
 
     return undo
-
-
-def give_each_program(variables: Callable[[Path], Mapping[str, str]]) -> None:
-    """Let each program that this process starts find these variables too, unless it is given its own."""
-    _extra.append(variables)
 
 
 def follow_multiprocessing(spawn: ModuleType) -> None:
@@ -208,6 +223,8 @@ def _count_next(kind: str) -> int:
 
 def _prepare_fork() -> None:
     _forking.ordinal = _count_next("fork")
+    for then in _before:
+        then()
 
 
 def _follow_fork() -> None:

@@ -19,6 +19,7 @@ from samerun.sources.base.system_value import World
 from samerun.sources.evidence import rows
 from samerun.sources.patching import attribute, datetime_now, derived_clocks
 from samerun.sources.patching.derived_clocks import patch_new
+from samerun.sources.patching.made_up_time import MadeUpTime
 from samerun.sources.patching.replayed_calls import Asked, replay_calls
 from samerun.sources.source import Journal, Settings, Undo, Variant
 from samerun.wrapping import Around, Parameter
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from samerun.editing.source_file import File
     from samerun.editing.user_program import Code
 
-_START_NS = 1_767_225_600_000_000_000  # 2026-01-01T00:00:00Z
-_STEP_NS = 10_000_000  # ten milliseconds a call, about a small training step
 _CLOCKS = ("time", "monotonic", "perf_counter", "process_time", "thread_time", "clock_gettime")
 _SECONDS = tuple(name for name in _CLOCKS if hasattr(time, name))  # not all of them everywhere
 _NANOSECONDS = tuple(f"{name}_ns" for name in _SECONDS)
@@ -49,8 +48,8 @@ _ASKED = {"strftime": 1, "clock_gettime": 1, "clock_gettime_ns": 1}  # arguments
 class Clock(World):
     """The time of day and the time that passes, read by the user's code.
 
-    On request the user's own files read a clock that starts on 2026-01-01 and gains ten milliseconds a call;
-    libraries keep the real one, and so do timers.
+    On request the user's own files read a made-up clock that starts on 2026-01-01 and goes on by what the
+    program does; libraries keep the real one, and so do timers.
     """
 
     id = "clock"
@@ -85,14 +84,10 @@ class Clock(World):
         return patch_new(self._controlled, {"": self._make_up, **derived_clocks.controlling()})
 
     def _make_up(self) -> Undo:
-        calls = 0
-
-        def now() -> int:
-            nonlocal calls
-            calls += 1
-            return _START_NS + calls * _STEP_NS
-
-        undos = [_replace_clock(name, lambda *_: now() / 1e9) for name in _SECONDS]
+        made_up = MadeUpTime()
+        now = made_up.read
+        undos = [made_up.start()]
+        undos += [_replace_clock(name, lambda *_: now() / 1e9) for name in _SECONDS]
         undos += [_replace_clock(name, lambda *_: now()) for name in _NANOSECONDS]
         undos += [_replace_clock(name, _make_dated(name, lambda: now() // 10**9)) for name in _CALENDAR]
         undos.append(datetime_now.replace(_make_up_date(now)))

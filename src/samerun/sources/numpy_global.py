@@ -105,9 +105,16 @@ class NumpyGlobal(Rng):
             if _SEED.of(args, kwargs, None) is None:
                 value = unseeded.stream().seed64
                 args, kwargs = _SEED.put(args, kwargs, [value & 0xFFFFFFFF, value >> 32])
+            else:
+                self.give()
             return original(*args, **kwargs)
 
-        return undo_all([undo_seed, wrap_attribute(numpy.random, "seed", seed)])
+        def put_back(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            self.give()
+            return original(*args, **kwargs)
+
+        seen = [("seed", seed), ("set_state", put_back)]
+        return undo_all([undo_seed, *(wrap_attribute(numpy.random, name, hook) for name, hook in seen)])
 
     def replay(self, answers: Answers) -> Undo | None:
         """Its first state, and each seed that the system gives it by `np.random.seed()`."""

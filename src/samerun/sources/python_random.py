@@ -22,7 +22,7 @@ from samerun.mersenne import MersenneState
 from samerun.runs.plan import Control
 from samerun.runs.schema import SEEDED, SEEDING
 from samerun.sources.base.rng import Rng
-from samerun.sources.patching import seeding_calls
+from samerun.sources.patching import resumed, seeding_calls
 from samerun.sources.patching.unseeded_generators import UnseededStreams
 from samerun.sources.per_sample import own_generators
 from samerun.sources.source import Journal, Label, Undo
@@ -80,11 +80,29 @@ class PythonRandom(Rng):
         unseeded = UnseededStreams(control.seed, self.id)
 
         def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
-            if a is None and self_ is random._inst:
-                a = unseeded.stream().seed64
+            if self_ is random._inst:
+                a = unseeded.stream().seed64 if a is None else self._keep(a)
             original(self_, a, version)
 
-        return wrapping.undo_all([undo_seed, self._in_children(control.seed), patch_seed(seed)])
+        return wrapping.undo_all(
+            [undo_seed, self._in_children(control.seed), patch_seed(seed), self._see_states()]
+        )
+
+    def _keep(self, seed: Any) -> Any:
+        self.give()
+        return seed
+
+    def _see_states(self) -> Undo:
+        """See that the script puts a state back."""
+
+        def put_back(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if wrapping.SELF.of(args, kwargs, None) is random._inst:
+                self.give()
+            return original(*args, **kwargs)
+
+        method = wrapping.wrap_attribute(random.Random, "setstate", put_back)
+        function = wrapping.replace(random, "setstate", random._inst.setstate)
+        return wrapping.undo_all([method, function])
 
     def replay(self, answers: Answers) -> Undo | None:
         """Its first state, and each seed that the system gives it: at a fork, and by `random.seed()`."""
@@ -103,7 +121,7 @@ class PythonRandom(Rng):
     def _in_children(self, seed: int) -> Undo:
         """After a fork too: Python itself then seeds it anew, from the system's entropy."""
         return lineage.call_in_each_child(
-            lambda: self.reseed(stream_seed(seed, self.id, *lineage.get_path()))
+            lambda: self.reseed(stream_seed(seed, self.id, *resumed.get_path(), *lineage.get_path()))
         )
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:

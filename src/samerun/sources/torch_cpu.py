@@ -11,7 +11,7 @@ from samerun.answers import Answers, find_site
 from samerun.mersenne import MersenneState, mark_torch_state, read_torch_state
 from samerun.runs.plan import Control
 from samerun.sources.base.torch_rng import TorchRng
-from samerun.sources.patching import seeding_calls
+from samerun.sources.patching import resumed, seeding_calls
 from samerun.sources.patching.unseeded_generators import UnseededStreams
 from samerun.sources.source import Journal, Label, Undo
 from samerun.wrapping import MISSING, Around, Parameter, replace, stand_in, undo_all, wrap, wrap_attribute
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import torch
 
 _SEED, _OWN_SEED = Parameter("seed", 0), Parameter("seed", 1)  # of the function, and of the method
+_SEED_BYTES = 8  # of its state, the first
 _ENTROPY_BITS = 53  # of the seeds that torch takes from the system
 
 
@@ -50,6 +51,16 @@ class TorchCpu(TorchRng):
 
         torch.default_generator.manual_seed(seed)
 
+    def reseed_later(self, seed: int) -> None:
+        """With the seed that it says it has: what is made of that is the same before and after a resume."""
+        import torch
+
+        generator = torch.default_generator
+        named = generator.get_state()[:_SEED_BYTES]
+        state = torch.Generator().manual_seed(seed).get_state()
+        state[:_SEED_BYTES] = named
+        generator.set_state(state)
+
     def locate(self) -> MersenneState | None:
         """By the words of its state."""
         import torch
@@ -78,7 +89,7 @@ class TorchCpu(TorchRng):
             args[0].manual_seed(value)
             return value
 
-        return undo_all([undo_seed, wrap_attribute(kind, "seed", seed)])
+        return undo_all([undo_seed, wrap_attribute(kind, "seed", seed), resumed.watch_optimizers()])
 
     def replay(self, answers: Answers) -> Undo | None:
         """Its first state, and what `Generator.seed()` takes from the system."""

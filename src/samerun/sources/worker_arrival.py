@@ -50,6 +50,7 @@ class WorkerArrival(Source):
         self._asked: list[bool] = []  # what DataLoaders of this process were made with
         self._observed: set[str] = set()  # the modules that are seen to already
         self._kept: set[str] = set()
+        self._journal: Journal | None = None
 
     def control(self, control: Control) -> Undo | None:
         """Make every DataLoader and pool, from here on, keep the order."""
@@ -57,7 +58,11 @@ class WorkerArrival(Source):
         def keep(loader: Any) -> None:
             loader.in_order = True
 
-        return self._hook(self._kept, keep, completion_order.keep_order)
+        return self._hook(self._kept, keep, lambda module: completion_order.keep_order(module, self._give_up))
+
+    def _give_up(self, name: str) -> None:
+        if self._journal is not None:
+            self._journal.note("arrival", name + completion_order.GIVEN_UP, user_only=True)
 
     def is_beyond_control(self, use: str) -> bool:
         """`wait`, and callbacks: who asks for what is ready cannot be given what is not."""
@@ -65,6 +70,8 @@ class WorkerArrival(Source):
 
     def observe(self, journal: Journal) -> Undo | None:
         """Keep what each DataLoader asks for, for `describe`; note who takes results as they are ready."""
+
+        self._journal = journal
 
         def ask(loader: Any) -> None:
             self._asked.append(bool(getattr(loader, "in_order", True)))

@@ -50,6 +50,16 @@ def test_on_request_they_are_zeros_and_all_is_put_back() -> None:
     assert (np.empty, np.empty_like) == original
 
 
+def test_objects_are_none_as_numpy_makes_them() -> None:
+    undo = UninitializedMemory().control(Control(only=("uninitialized-memory",)))
+    assert undo is not None
+    try:
+        assert np.empty(2, object).tolist() == np.empty_like(np.ones(2), dtype=object).tolist() == [None] * 2
+        assert np.empty(1, [("a", "i4"), ("b", object)])["b"][0] is None
+    finally:
+        undo()
+
+
 @pytest.mark.parametrize(
     "changed, strength",
     [

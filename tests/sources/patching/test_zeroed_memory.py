@@ -108,3 +108,23 @@ def test_what_is_put_in_place_is_put_back_and_can_be_used_as_the_original() -> N
     assert (torch.empty, torch.empty_like, torch.Tensor.new_empty) == before
     assert "new_empty" not in vars(torch.Tensor) or torch.Tensor.new_empty is before[2]
     assert not torch.are_deterministic_algorithms_enabled()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the memory of a process is asked of Linux")
+def test_a_large_buffer_takes_no_more_memory_than_is_written(tmp_path: Path) -> None:
+    trainer = Trainer(tmp_path)
+    trainer.script(
+        """
+        import torch
+        def resident(): return int(open("/proc/self/statm").read().split()[1]) * 4096 >> 20
+        held = torch.full((50_000_000,), 7.0)
+        del held
+        before = resident()
+        buffer = torch.empty(4_000_000, 64)
+        again = torch.empty(50_000_001)
+        buffer[3] = 1
+        print(resident() - before < 100, float(buffer[:5].sum()), float(again.abs().max()))
+        """
+    )
+    run = trainer.record("train.py", control=Control(extra=("uninitialized-memory",)))
+    assert (run.path / "output.txt").read_text() == "True 64.0 0.0\n"

@@ -13,6 +13,7 @@ from samerun.mersenne import MersenneState
 from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.plan import Control
 from samerun.sources.evidence import rows as _rows
+from samerun.sources.patching import resumed
 from samerun.sources.source import Kind, Label, Settings, Source, Undo, Variant
 from samerun.streams import stream_seed
 
@@ -39,6 +40,7 @@ class Rng(Source):
     lost: ClassVar[Label | None] = None  # what a resume without its state draws; None: no audit looks for it
     feeds: ClassVar[frozenset[str]] = frozenset()  # the phases in which trainings draw from it
     in_forks: ClassVar[bool] = True  # whether a forked child may draw from it
+    _is_given = False  # by the script, under a control
 
     @abstractmethod
     def capture(self) -> Any:
@@ -51,6 +53,10 @@ class Rng(Source):
     @abstractmethod
     def reseed(self, seed: int) -> None:
         """Seed it with 64 bits."""
+
+    def reseed_later(self, seed: int) -> None:
+        """Seed it in the middle of a program, which may have read what it was seeded with at first."""
+        self.reseed(seed)
 
     def reseed_as_users(self, seed: int) -> None:
         """Seed it as a script does, by `mended_by`. Raises UsageError for a seed that it refuses."""
@@ -68,15 +74,32 @@ class Rng(Source):
     def control(self, control: Control) -> Undo | None:
         """Seed it from its stream; the undo restores the state of before.
 
-        A compatible control seeds it as a script would. A child of the command still has a stream of its own.
+        A compatible control seeds it as a script would. A child of the command still has a stream of its own,
+        and so has a process that goes on from a checkpoint, unless the script has seeded it by then.
         """
         before = self.capture()
         place = lineage.get_launched_path()
-        if control.compatible and not place:
+        self._is_given = control.compatible and not place
+        if self._is_given:
             self.reseed_as_users(control.seed)
         else:
             self.reseed(stream_seed(control.seed, self.id, *place))
-        return lambda: self.restore(before)
+
+        def resume() -> None:
+            if not self._is_given:
+                self.reseed_later(stream_seed(control.seed, self.id, *resumed.get_path(), *place))
+
+        wait = resumed.call_when_resumed(resume)
+
+        def undo() -> None:
+            wait()
+            self.restore(before)
+
+        return undo
+
+    def give(self) -> None:
+        """The script has seeded it, or put back a state of it: its numbers are the script's from now on."""
+        self._is_given = True
 
     def replay(self, answers: Answers) -> Undo | None:
         """Keep or put back the state with which the process begins; the undo restores the one of before."""

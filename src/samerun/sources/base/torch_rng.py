@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import sys
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from samerun.digest import combine
+from samerun.runs.plan import Control
 from samerun.sources.base.rng import Rng
 from samerun.sources.per_sample import own_generators
+from samerun.sources.source import Undo
+from samerun.wrapping import SELF, undo_all, wrap_attribute
 
 if TYPE_CHECKING:
     import torch
+
+
+_GIVING = ("manual_seed", "set_state")
 
 
 class TorchRng(Rng):
@@ -33,6 +39,22 @@ class TorchRng(Rng):
     def capture(self) -> Any:
         """The state of each device's generator, as bytes."""
         return [generator.get_state().numpy().tobytes() for generator in self.generators()]
+
+    def control(self, control: Control) -> Undo | None:
+        """Seed each device's; see where the script seeds one, or puts back a state of it."""
+        import torch
+
+        undo_seed = super().control(control)
+        assert undo_seed is not None
+
+        def give(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            generator = SELF.of(args, kwargs, None)
+            if any(generator is each for each in self.generators()):
+                self.give()
+            return original(*args, **kwargs)
+
+        kind: Any = torch._C.Generator
+        return undo_all([undo_seed, *(wrap_attribute(kind, name, give) for name in _GIVING)])
 
     def restore(self, state: Any) -> None:
         """Put back what `capture` gave; devices initialised since then keep what they have."""

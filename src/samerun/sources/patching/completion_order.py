@@ -11,16 +11,13 @@ https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.Store.ad
 
 from __future__ import annotations
 
-import inspect
-import itertools
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Sized
 from types import CodeType
 from typing import Any
 
 from samerun import callsite, wrapping
-from samerun.sources.patching import row_order
+from samerun.sources.patching import kept_order, row_order
 from samerun.sources.source import Journal, Undo
 from samerun.wrapping import Around
 
@@ -35,6 +32,12 @@ MODULES = {  # and what they have for it
 }
 LOADER = "DataLoader(in_order=False)"
 ORDERED = row_order.NAMES | {"as_completed", "imap_unordered", LOADER}  # what a control takes hold of
+GIVEN_UP = " out of order"  # after the name of one of them that is not kept for as long as it takes
+_KEPT = {
+    "concurrent.futures": kept_order.keep_futures,
+    "asyncio": kept_order.keep_tasks,
+    "multiprocessing.pool": kept_order.keep_pools,
+}
 _RECEIVE = ("recv", "irecv")
 COUNTED = ("Store.add", "Store.compare_set")  # what they give depends on which process asks first
 _CALLBACKS = ("apply_async", "map_async", "starmap_async")
@@ -81,25 +84,12 @@ def note_uses(module: str, journal: Journal) -> Undo:
     )
 
 
-def keep_order(module: str) -> Undo:
-    """Hand results over as they were asked for, by what `ORDERED` names."""
-    if module in ("multiprocessing.connection", "selectors", "torch.distributed"):
-        return lambda: None
+def keep_order(module: str, gave_up: Callable[[str], None]) -> Undo:
+    """Hand results over as they were asked for, by what `ORDERED` names, or call `gave_up` with its name."""
     if module == row_order.MODULE:
         return row_order.keep_rows()
-    if module == "multiprocessing.pool":
-        pool: Any = sys.modules[module].Pool
-        imap = pool.imap
-        return wrapping.wrap_attribute(
-            pool, "imap_unordered", lambda original, args, kwargs: imap(*args, **kwargs)
-        )
-    if module == "asyncio":
-
-        def awaited(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            return _call_ours(_AsCompleted, original, args, kwargs)
-
-        return wrapping.wrap_attribute(sys.modules[module], "as_completed", awaited)
-    return _order_futures(sys.modules[module])
+    keep = _KEPT.get(module)
+    return (lambda: None) if keep is None else keep(sys.modules[module], gave_up)
 
 
 def _always(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -136,69 +126,3 @@ def _takes_from_any(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 def _returns_early(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether `wait` of futures or tasks returns when some of them are ready, and not all."""
     return bool(wrapping.Parameter("return_when", 2).of(args, kwargs, "ALL_COMPLETED") != "ALL_COMPLETED")
-
-
-def _order_futures(futures: Any) -> Undo:
-    """`as_completed` in the order in which the futures were made."""
-    numbers = itertools.count()
-
-    def init(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        original(*args, **kwargs)
-        wrapping.SELF.of(args, kwargs)._samerun_number = next(numbers)
-
-    def as_completed(fs: Iterable[Any], timeout: float | None = None) -> Iterator[Any]:
-        end = None if timeout is None else time.monotonic() + timeout
-        # one that was made before this control took effect has no number
-        waiting = sorted(dict.fromkeys(fs), key=lambda each: getattr(each, "_samerun_number", -1))
-        for number, each in enumerate(waiting):
-            left = None if end is None else max(0.0, end - time.monotonic())
-            if futures.wait([each], timeout=left).not_done:
-                raise futures.TimeoutError(f"{len(waiting) - number} (of {len(waiting)}) futures unfinished")
-            yield each
-
-    def ordered(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return _call_ours(as_completed, original, args, kwargs)
-
-    numbered = wrapping.wrap_attribute(futures.Future, "__init__", init)
-    return wrapping.undo_all([numbered, wrapping.wrap_attribute(futures, "as_completed", ordered)])
-
-
-def _call_ours(
-    ours: Callable[..., Any], original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    """What ours makes of the call; of one that the original would refuse, what the original says."""
-    try:
-        inspect.signature(original).bind(*args, **kwargs)
-    except TypeError:
-        return original(*args, **kwargs)
-    return ours(*args, **kwargs)
-
-
-class _AsCompleted:
-    """`asyncio.as_completed` in the order in which it was given them, for both ways to go through it."""
-
-    def __init__(self, fs: Iterable[Any], *, timeout: float | None = None) -> None:
-        asyncio: Any = sys.modules["asyncio"]
-        self._wait, self._timeout = asyncio.wait, asyncio.TimeoutError  # before 3.11 not the built-in one
-        self._left = [asyncio.ensure_future(each) for each in dict.fromkeys(fs)][::-1]
-        self._end = None if timeout is None else time.monotonic() + timeout
-
-    def __iter__(self) -> Iterator[Any]:
-        while self._left:
-            yield self._next(self._left.pop())
-
-    def __aiter__(self) -> _AsCompleted:
-        return self
-
-    async def __anext__(self) -> Any:
-        if not self._left:
-            raise StopAsyncIteration
-        each = self._left.pop()
-        await self._next(each)
-        return each
-
-    async def _next(self, each: Any) -> Any:
-        left = None if self._end is None else max(0.0, self._end - time.monotonic())
-        if not (await self._wait([each], timeout=left))[0]:
-            raise self._timeout
-        return each.result()

@@ -48,9 +48,11 @@ def zero() -> Undo:
             if not callsite.is_called_directly():
                 return original(*args, **kwargs)
             try:
-                return cleared(*args, **kwargs)
+                made = cleared(*args, **kwargs)
             except TypeError:
                 return original(*args, **kwargs)  # which says what is wrong by its own name
+            # NumPy itself makes each object None, where zeros would make it 0.
+            return original(*args, **kwargs) if made.dtype.hasobject else made
 
         return call
 

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 from samerun import callsite, lineage
+from samerun.sources.patching import resumed
 from samerun.sources.per_sample import seeder
 from samerun.streams import Stream, stream
 
@@ -33,4 +34,4 @@ class UnseededStreams:
         site = "" if frame is None else callsite.call_site(frame)
         # one step for all threads: two of them must not get the same
         nth = next(self._had.setdefault(site, itertools.count()))
-        return stream(self._seed, self._id, site, nth, *lineage.get_path())
+        return stream(self._seed, self._id, site, nth, *resumed.get_path(), *lineage.get_path())

@@ -8,7 +8,9 @@ clear what they give, on every device. Memory that C++ code allocates on a devic
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,6 +22,7 @@ _TO_ZERO = 0xFF  # glibc hands out bytes of the complement
 _VARIABLE = "GLIBC_TUNABLES"
 _NO_CACHE = "glibc.malloc.tcache_count=0"  # what a thread keeps for itself is handed out as it is
 _FUNCTIONS = ("empty", "empty_like", "empty_strided", "empty_permuted")
+_LARGE = 32 << 20  # bytes
 _METHODS = ("new_empty", "new_empty_strided")
 
 
@@ -51,13 +54,39 @@ def _perturb() -> Undo:
     return lambda: libc.mallopt(_M_PERTURB, int(before) if before.isdecimal() else 0)
 
 
+def _discard(tensor: Any) -> bool:
+    """Have the system take the memory of a large tensor back: it gives zeros, where they are read.
+
+    A buffer that is filled bit by bit takes no more memory than without control, and no time. False where
+    that is not done: on a device, in memory that others may have too, or that is small.
+    """
+    import torch
+
+    if type(tensor) is not torch.Tensor or tensor.device.type != "cpu" or tensor.layout != torch.strided:
+        return False
+    memory = tensor.untyped_storage()
+    if memory.nbytes() < _LARGE or memory.is_shared() or memory.filename is not None or tensor.is_pinned():
+        return False
+    begin, end = memory.data_ptr(), memory.data_ptr() + memory.nbytes()
+    first, last = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE, end // mmap.PAGESIZE * mmap.PAGESIZE
+    madvise = getattr(ctypes.CDLL(None), "madvise", None)
+    if madvise is None or not sys.platform.startswith("linux"):  # elsewhere it may keep what is there
+        return False
+    if madvise(ctypes.c_void_p(first), ctypes.c_size_t(last - first), mmap.MADV_DONTNEED) != 0:
+        return False
+    ctypes.memset(begin, 0, first - begin)
+    ctypes.memset(last, 0, end - last)
+    return True
+
+
 def _clear_result(owner: Any, name: str) -> Undo:
     import torch
 
     def made(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         result = original(*args, **kwargs)
-        with torch.no_grad():
-            result.zero_()
+        if kwargs.get("out") is not None or not _discard(result):
+            with torch.no_grad():
+                result.zero_()
         return result
 
     return wrap_attribute(owner, name, made)

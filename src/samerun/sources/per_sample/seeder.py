@@ -31,6 +31,7 @@ _GAP = 8
 _ROW = TORCH + PYTHON + 2 * NORMAL + NUMPY + _GAP
 _BEFORE = 4
 _TORCH_WORDS = 20
+_SIGNED = 2**63 - 1  # a worker's seed fits into a signed integer: programs put it in a tensor
 
 
 class _Rows:
@@ -58,7 +59,7 @@ class _Rows:
     def fill(self, seeds: Sequence[int]) -> None:
         """Make the states of up to _AT_ONCE seeds, to be read from the first on."""
         self._words.make(seeds)
-        self._initial_seed[:] = self._words.seeds
+        self._initial_seed[:] = self._words.seeds & _SIGNED  # as torch's own seeds of workers
         self._stream.seek(_BEFORE)
 
 
