@@ -2,7 +2,7 @@
 
 Covers `batch_size.py`, `compile.py`, `data_order.py`, `dropout.py`, `extra_evaluation.py`,
 `extra_loader.py`, `hostname.py`, `initialisation.py`, `locale.py`, `matmul_precision.py`,
-`patching/attribute.py`, `patching/dataloader_args.py`, `patching/datetime_now.py`,
+`patching/attribute.py`, `patching/dataloader_args.py`, `patching/clocks/datetime_now.py`,
 `patching/identity_calls.py`, `patching/root_modules.py`, `patching/torch_stream.py`,
 `patching/unseeded_generators.py`, `persistent_workers.py`, `prefetch.py`, `user.py`, `worker_count.py` and
 `working_directory.py`.

@@ -17,9 +17,10 @@ from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.plan import Control
 from samerun.sources.base.system_value import World
 from samerun.sources.evidence import rows
-from samerun.sources.patching import attribute, datetime_now, derived_clocks
-from samerun.sources.patching.derived_clocks import patch_new
-from samerun.sources.patching.made_up_time import MadeUpTime
+from samerun.sources.patching import attribute
+from samerun.sources.patching.clocks import datetime_now, derived_clocks
+from samerun.sources.patching.clocks.derived_clocks import patch_new
+from samerun.sources.patching.clocks.made_up_time import MadeUpTime
 from samerun.sources.patching.replayed_calls import Asked, replay_calls
 from samerun.sources.source import Journal, Settings, Undo, Variant
 from samerun.wrapping import Around, Parameter
