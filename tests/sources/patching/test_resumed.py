@@ -137,3 +137,40 @@ def test_once_in_a_process(tmp_path: Path) -> None:
     )
     printed = (trainer.record("train.py", control=Control()).path / "output.txt").read_text().split()
     assert all(a != b for a, b in itertools.combinations(printed, 2)) and len(printed) == 4
+
+
+def test_processes_that_a_resumed_one_starts_draw_other_numbers_too(tmp_path: Path) -> None:
+    trainer = Trainer(tmp_path)
+    trainer.script(
+        """
+        import multiprocessing, os, random, subprocess, sys, torch
+
+        def draw(_):
+            return random.random(), torch.rand(1).item()
+
+        if __name__ == "__main__":
+            model = torch.nn.Linear(2, 1)
+            optimizer = torch.optim.Adam(model.parameters())
+            if os.path.exists("last.pt"):
+                optimizer.load_state_dict(torch.load("last.pt"))
+            model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+            torch.save(optimizer.state_dict(), "last.pt")
+            drawn = []
+            for method in ("fork", "spawn"):
+                with multiprocessing.get_context(method).Pool(1) as pool:
+                    drawn += pool.map(draw, [0])[0][: 1 if method == "fork" else 2]  # torch's is its parent's
+            program = "import os, random; print(random.random(), 'SAMERUN_RESUMED' in os.environ)"
+            shell = ["bash", "-c", f'{sys.executable} -c "{program}"']
+            for command in ([sys.executable, "-c", program], shell):
+                number, shown = subprocess.check_output(command, text=True).split()
+                assert shown == "False"
+                drawn.append(float(number))
+            print(drawn)
+        """
+    )
+    parts = [
+        ast.literal_eval((trainer.record("train.py", control=Control()).path / "output.txt").read_text())
+        for _ in range(3)
+    ]
+    assert len({number for part in parts for number in part}) == 3 * 5

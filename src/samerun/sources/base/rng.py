@@ -79,15 +79,19 @@ class Rng(Source):
         """
         before = self.capture()
         place = lineage.get_launched_path()
+
+        def make_seed() -> int:
+            return stream_seed(control.seed, self.id, *resumed.get_path(), *place)
+
         self._is_given = control.compatible and not place
         if self._is_given:
             self.reseed_as_users(control.seed)
         else:
-            self.reseed(stream_seed(control.seed, self.id, *place))
+            self.reseed(make_seed())
 
         def resume() -> None:
             if not self._is_given:
-                self.reseed_later(stream_seed(control.seed, self.id, *resumed.get_path(), *place))
+                self.reseed_later(make_seed())
 
         wait = resumed.call_when_resumed(resume)
 

@@ -11,6 +11,7 @@ that are averaged) goes on with the numbers that follow.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -24,12 +25,14 @@ from samerun.wrapping import Parameter, wrap_attribute
 _STATE = Parameter("state_dict", 1)
 _MOST_BYTES = 1 << 20  # of a tensor that stands for an optimizer that counts no steps
 
+_VARIABLE = "SAMERUN_RESUMED"  # what a program finds that such a process starts
+
 _path: Path = ()
 _waiting: list[Callable[[], None]] = []
 
 
 def get_path() -> Path:
-    """What the streams of this process are named by since it went on from a checkpoint; () before that."""
+    """What streams are named by since this process, or one above it, went on from a checkpoint; () before."""
     return _path
 
 
@@ -76,8 +79,13 @@ def _follow(mark: Callable[[Mapping[str, Any]], int | None]) -> Any:
 def _resume(mark: int) -> None:
     global _path
     _path = ("resumed", mark)
+    lineage.give_each_program(lambda _: {_VARIABLE: str(mark)})
     for then in list(_waiting):
         then()
+
+
+if (_above := os.environ.pop(_VARIABLE, "")).isdecimal():
+    _resume(int(_above))
 
 
 def _mark_optimizer(state: Mapping[str, Any]) -> int | None:
