@@ -88,6 +88,12 @@ def test_what_waits_for_the_others_is_passed_over_and_that_is_said(
     assert said == [{"asyncio": "as_completed"}.get(way, way)]
 
 
+def test_what_was_passed_over_comes_last() -> None:
+    made = [concurrent.futures.Future[int]() for _ in range(4)]
+    made[2].set_result(0)
+    assert kept_order._pass_over_first(made) == [made[2], made[1], made[3], made[0]]
+
+
 def test_a_time_limit_ends_the_wait_as_without_control() -> None:
     undo = kept_order.keep_futures(concurrent.futures, lambda _: None)
     release = threading.Event()

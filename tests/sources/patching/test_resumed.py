@@ -109,6 +109,23 @@ def test_an_optimizer_is_known_by_its_steps_or_by_what_it_holds() -> None:
     assert resumed._mark_scheduler({"last_epoch": 7}) == 7 and not resumed._mark_scheduler({"last_epoch": 0})
 
 
+@pytest.mark.parametrize("step", [float("inf"), float("nan"), "many", torch.ones(1, device="meta")])
+def test_a_state_of_an_unknown_kind_hurts_nobody(step: Any) -> None:
+    """Whatever the mark of it makes of it, the optimizer has taken it by then."""
+    called = []
+
+    def load(self: Any, state_dict: Any) -> None:
+        called.append(state_dict)
+
+    loaded = resumed._follow(resumed._mark_optimizer)
+    resumed._waiting.append(called.clear)
+    try:
+        loaded(load, (None, {"state": {0: {"step": step}}}), {})
+    finally:
+        resumed._waiting.remove(called.clear)
+    assert called and resumed.get_path() == ()
+
+
 def test_a_library_does_not_seed_anew() -> None:
     """There a process is seeded as by `torch.manual_seed`, which a resume does not change."""
     state = make_state(torch.optim.Adam)

@@ -69,7 +69,7 @@ def keep_futures(futures: Any, gave_up: GaveUp) -> Undo:
                 raise futures.TimeoutError(f"{len(waiting)} (of {count}) futures unfinished")
             elif patience.is_over(any(each.done() for each in waiting)):
                 gave_up("as_completed")
-                waiting = _put_ready_first(waiting)
+                waiting = _pass_over_first(waiting)
 
     def ordered(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _call_ours(as_completed, original, args, kwargs)
@@ -98,44 +98,46 @@ def keep_pools(pools: Any, gave_up: GaveUp) -> Undo:
     class Ordered(unordered):  # type: ignore[misc, valid-type]
         """Takes results as `imap` does, until it gives that up."""
 
-        def __init__(self, pool: Any) -> None:
-            super().__init__(pool)
-            self._samerun_patience: Patience | None = Patience()
+        _samerun_patience: Patience | None = None  # from the first result that is asked for
+        _samerun_keeps = True
 
         def _set(self, i: int, obj: Any) -> None:
-            (in_order if self._samerun_patience else unordered)._set(self, i, obj)
+            (in_order if self._samerun_keeps else unordered)._set(self, i, obj)
 
         def next(self, timeout: float | None = None) -> Any:
             end = None if timeout is None else _monotonic() + timeout
+            self._samerun_patience = patience = self._samerun_patience or Patience()
             with self._cond:
                 while not self._items and self._index != self._length:
                     left = _LOOK_S if end is None else min(_LOOK_S, end - _monotonic())
                     if left <= 0:
                         break
                     self._cond.wait(left)
-                    self._hand_over()
-            if self._samerun_patience:
-                self._samerun_patience.begin_again()
+                    self._hand_over(patience)
+            patience.begin_again()
             return super().next(0)
 
         __next__ = next
 
-        def _hand_over(self) -> None:
-            patience, others = self._samerun_patience, self._unsorted
-            if self._items or patience is None or not patience.is_over(bool(others)):
+        def _hand_over(self, patience: Patience) -> None:
+            others = self._unsorted
+            if self._items or not patience.is_over(bool(others)):
                 return
             gave_up("imap_unordered")
-            self._samerun_patience = None
+            self._samerun_keeps = False
             self._items.extend(others[at] for at in sorted(others))
             self._index += len(others)
             others.clear()
 
-    Ordered.__name__ = Ordered.__qualname__ = unordered.__name__
+    for name in ("__name__", "__qualname__", "__module__", "__doc__"):
+        setattr(Ordered, name, getattr(unordered, name))
     return wrapping.replace(pools, "IMapUnorderedIterator", Ordered)
 
 
-def _put_ready_first(waiting: list[Any]) -> list[Any]:
-    return sorted(waiting, key=lambda each: not each.done())
+def _pass_over_first(waiting: list[Any]) -> list[Any]:
+    """What is ready, then the rest, and at last what was waited for: it may need all of them."""
+    first, *others = waiting
+    return [*sorted(others, key=lambda each: not each.done()), first]
 
 
 def _call_ours(
@@ -190,4 +192,4 @@ class _AsCompleted:
                 raise self._timeout
             if self._patience.is_over(any(other.done() for other in self._left)):
                 self._gave_up("as_completed")
-                self._left = _put_ready_first(self._left)
+                self._left = _pass_over_first(self._left)

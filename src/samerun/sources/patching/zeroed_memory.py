@@ -62,6 +62,8 @@ def _discard(tensor: Any) -> bool:
     """
     import torch
 
+    if torch.compiler.is_compiling():
+        return False
     if type(tensor) is not torch.Tensor or tensor.device.type != "cpu" or tensor.layout != torch.strided:
         return False
     memory = tensor.untyped_storage()

@@ -22,9 +22,9 @@ _START_NS: Final = 1_767_225_600_000_000_000  # 2026-01-01T00:00:00Z
 _READ_NS: Final = 10_007_919  # about a small training step; the microseconds are others each time
 _PROCESS_NS: Final = 200_000_000
 _BEFORE_IT_READS_NS: Final = 20_000_000  # of these: what it reads first lies between two reads of its parent
-_PROGRAM_NS: Final = 10_000_000_000  # that a shell runs after another one
+# What the place of a process says and its parent cannot: which of the programs of a shell, which rank
+_LATER_NS: Final[Mapping[str | int, int]] = {"again": 10_000_000_000, "rank": _BEFORE_IT_READS_NS}
 _VARIABLE: Final = "SAMERUN_CLOCK"  # the time at which a program was started, in nanoseconds
-_AGAIN: Final = "again"  # in the place of a program: how many a shell started there before
 
 
 class MadeUpTime:
@@ -33,12 +33,14 @@ class MadeUpTime:
     def __init__(self) -> None:
         begun = os.environ.pop(_VARIABLE, "")
         place = lineage.get_path()
-        nth = sum(n for name, n in itertools.pairwise(place) if name == _AGAIN and isinstance(n, int))
-        self._now = (int(begun) if begun.isdecimal() else _START_NS) + nth * _PROGRAM_NS
+        self._now = (int(begun) if begun.isdecimal() else _START_NS) + sum(
+            int(nth) * _LATER_NS[name]
+            for name, nth in itertools.pairwise(place)
+            if name in _LATER_NS and str(nth).isdecimal()
+        )
         self._process = os.getpid()
-        self._slept = (
-            threading.local()
-        )  # by threads beside the main one: when they do is another time each run
+        # by threads beside the main one: when they sleep is another time in each run
+        self._slept = threading.local()
 
     def read(self) -> int:
         """The time, in nanoseconds since 1970, each time a later one."""
