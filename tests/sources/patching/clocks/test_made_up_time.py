@@ -44,7 +44,13 @@ SCRIPT = """
         thread.start()
         thread.join()
         micro = [time.time_ns() // 1000 % 1_000_000 for _ in range(150)]
-        print([began, slept, children, around, shown, shell, turns, micro])
+        queue, first = mp.get_context("fork").Queue(), []
+        for _ in range(20):
+            child = mp.get_context("fork").Process(target=read, args=(queue,))
+            child.start()
+            first.append(queue.get() // 1000 % 1_000_000)
+            child.join()
+        print([began, slept, children, around, shown, shell, turns, micro, first])
 """
 
 
@@ -63,11 +69,11 @@ def test_it_reads_the_same_in_each_run(printed: list[str]) -> None:
 
 
 def test_it_goes_on_while_the_program_sleeps_and_in_each_process(printed: list[str]) -> None:
-    began, slept, children, around, shown, shell, turns, micro = ast.literal_eval(printed[0])
+    began, slept, children, around, shown, shell, turns, micro, first = ast.literal_eval(printed[0])
     assert 0.5e9 < slept - began < 0.6e9
     assert len({*children, int(shown[0]), int(shell[0]), int(shell[2])}) == 7
     assert all(before < child < after for child, (before, after) in zip(children, around, strict=True))
     assert around[-1][1] < int(shown[0]) < int(shell[0]) < int(shell[2])
     assert {shown[1], shell[1], shell[3]} == {"False"}  # a program finds nothing of it
     assert 10 <= turns <= 15  # of 3 s, 0.2 s each
-    assert len(set(micro)) == 150  # a seed made of them is another one each time
+    assert (len(set(micro)), len(set(first))) == (150, 20)  # a seed made of them is another one each time

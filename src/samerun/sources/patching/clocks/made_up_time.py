@@ -20,7 +20,7 @@ from samerun.sources.source import Undo
 
 _START_NS: Final = 1_767_225_600_000_000_000  # 2026-01-01T00:00:00Z
 _READ_NS: Final = 10_007_919  # about a small training step; the microseconds are others each time
-_PROCESS_NS: Final = 200_000_000
+_PROCESS_NS: Final = 211_373_791  # no part of a second: the microseconds are others for each process
 _BEFORE_IT_READS_NS: Final = 20_000_000  # of these: what it reads first lies between two reads of its parent
 # What the place of a process says and its parent cannot: which of the programs of a shell, which rank
 _LATER_NS: Final[Mapping[str | int, int]] = {"again": 10_000_000_000, "rank": _BEFORE_IT_READS_NS}
