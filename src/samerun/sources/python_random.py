@@ -46,6 +46,7 @@ class PythonRandom(Rng):
     save_lines = ("random.getstate()", "random.setstate({})")
     lost = Label(1, "the next draws from `random` would be others: shuffles, augmentations")
     feeds = frozenset({"data", "setup"})
+    begins_in_forks = True
 
     def capture(self) -> Any:
         """What `random.getstate()` gives."""

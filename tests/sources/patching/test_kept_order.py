@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import itertools
 import multiprocessing.pool
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,75 +17,98 @@ from samerun.sources.patching import kept_order
 NUMBERS = list(range(8))
 
 
-def futures(release: threading.Event, first: Callable[[], Any]) -> Iterator[Any]:
+class Work:
+    """Eight pieces of it. The first ends once the others have, or not before it is released."""
+
+    def __init__(self, released_by_the_others: bool) -> None:
+        self.others_are_done = threading.Event()
+        self.release = self.others_are_done if released_by_the_others else threading.Event()
+        self._done = itertools.count(1)
+
+    def do(self, n: int) -> int:
+        if n == 0:
+            return 0 if self.release.wait(60) else -1
+        if next(self._done) == len(NUMBERS) - 1:
+            self.others_are_done.set()
+        return n
+
+
+def ask_futures(work: Work) -> list[int]:
+    found = []
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        made = [pool.submit(first), *(pool.submit(int, n) for n in NUMBERS[1:])]
-        for each in concurrent.futures.as_completed(made, timeout=30):
-            yield each.result()
+        for each in concurrent.futures.as_completed([pool.submit(work.do, n) for n in NUMBERS]):
+            found.append(each.result())
+            if len(found) == 4:
+                work.release.set()
+    return found
 
 
-def pools(release: threading.Event, first: Callable[[], Any]) -> Iterator[Any]:
+def ask_pools(work: Work) -> list[int]:
+    found = []
     with multiprocessing.pool.ThreadPool(4) as pool:
-        yield from pool.imap_unordered(lambda n: n or first(), NUMBERS)
+        for each in pool.imap_unordered(work.do, NUMBERS):
+            found.append(each)
+            if len(found) == 4:
+                work.release.set()
+    return found
 
 
-def tasks(release: threading.Event, first: Callable[[], Any]) -> Iterator[Any]:
-    """The results so far are shown by `release`: a coroutine cannot yield to this test in the middle."""
-
-    async def run() -> list[Any]:
-        async def one(n: int) -> Any:
-            return n or await asyncio.to_thread(first)
-
+def ask_tasks(work: Work) -> list[int]:
+    async def run() -> list[int]:
         found = []
-        for each in asyncio.as_completed([one(n) for n in NUMBERS], timeout=30):
+        for each in asyncio.as_completed([asyncio.to_thread(work.do, n) for n in NUMBERS]):
             found.append(await each)
             if len(found) == 4:
-                release.set()
+                work.release.set()
         return found
 
-    yield from asyncio.run(run())
+    return asyncio.run(run())
 
 
-WAYS = {
-    "as_completed": (futures, lambda said: kept_order.keep_futures(concurrent.futures, said)),
-    "imap_unordered": (pools, lambda said: kept_order.keep_pools(multiprocessing.pool, said)),
-    "asyncio": (tasks, lambda said: kept_order.keep_tasks(asyncio, said)),
-}
+Ask = Callable[[Work], list[int]]
+WAYS: list[tuple[str, Ask, Callable[[kept_order.GaveUp], Callable[[], None]]]] = [
+    ("as_completed", ask_futures, lambda said: kept_order.keep_futures(concurrent.futures, said)),
+    ("imap_unordered", ask_pools, lambda said: kept_order.keep_pools(multiprocessing.pool, said)),
+    ("as_completed", ask_tasks, lambda said: kept_order.keep_tasks(asyncio, said)),
+]
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_the_slowest_comes_first_where_it_was_asked_for_first(way: str) -> None:
-    ask, keep = WAYS[way]
+@pytest.mark.parametrize(("name", "ask", "keep"), WAYS)
+def test_the_slowest_comes_first_where_it_was_asked_for_first(name: str, ask: Ask, keep: Any) -> None:
     said: list[str] = []
     undo = keep(said.append)
     try:
-        assert list(ask(threading.Event(), lambda: time.sleep(0.3) or 0)) == NUMBERS
+        assert ask(Work(released_by_the_others=True)) == NUMBERS
     finally:
         undo()
     assert said == []
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("name", "ask", "keep"), WAYS)
 def test_what_waits_for_the_others_is_passed_over_and_that_is_said(
-    way: str, monkeypatch: pytest.MonkeyPatch
+    name: str, ask: Ask, keep: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would wait for ever: the program releases it once it has four of the others."""
-    monkeypatch.setattr(kept_order, "_LEAST_S", 0.2)
-    monkeypatch.setattr(kept_order, "_LOOK_S", 0.05)
-    ask, keep = WAYS[way]
+    work = Work(released_by_the_others=False)
+    seconds = itertools.count()
+    passed = [0]
+
+    def monotonic() -> int:
+        """A second a look, once the others are done."""
+        if work.others_are_done.is_set():
+            passed[0] = next(seconds)
+        return passed[0]
+
+    monkeypatch.setattr(kept_order, "_monotonic", monotonic)
+    monkeypatch.setattr(kept_order, "_LOOK_S", 0.01)
     said: list[str] = []
-    release = threading.Event()
     undo = keep(said.append)
-    found = []
     try:
-        for each in ask(release, lambda: 0 if release.wait(30) else "never"):
-            found.append(each)
-            if len(found) == 4:
-                release.set()
+        found = ask(work)
     finally:
         undo()
     assert sorted(found) == NUMBERS and found[:4] == NUMBERS[1:5]
-    assert said == [{"asyncio": "as_completed"}.get(way, way)]
+    assert said == [name]
 
 
 def test_what_was_passed_over_comes_last() -> None:
@@ -96,7 +119,7 @@ def test_what_was_passed_over_comes_last() -> None:
 
 def test_a_time_limit_ends_the_wait_as_without_control() -> None:
     undo = kept_order.keep_futures(concurrent.futures, lambda _: None)
-    release = threading.Event()
+    release, later = threading.Event(), threading.Event()
     try:
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             made = [pool.submit(release.wait, 30), pool.submit(int)]
@@ -106,10 +129,11 @@ def test_a_time_limit_ends_the_wait_as_without_control() -> None:
         with multiprocessing.pool.ThreadPool(1) as other:
             keeping = kept_order.keep_pools(multiprocessing.pool, lambda _: None)
             try:
-                given: Any = other.imap_unordered(lambda _: time.sleep(0.5), [1])
+                given: Any = other.imap_unordered(lambda _: later.wait(30), [1])
                 with pytest.raises(multiprocessing.TimeoutError):
                     given.next(timeout=0.1)
-                assert given.next() is None
+                later.set()
+                assert given.next() is True
                 with pytest.raises(StopIteration):
                     given.next()
             finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -91,9 +92,9 @@ def test_a_seed_that_the_script_gives_stays(tmp_path: Path) -> None:
     assert [each[:3] for each in kept[:2]] == [each[:3] for each in kept[2:4]]  # as without control
 
 
-def make_state(optimizer: type[torch.optim.Optimizer], **options: Any) -> dict[str, Any]:
+def make_state(optimizer: Callable[..., torch.optim.Optimizer], **options: Any) -> dict[str, Any]:
     parameter = torch.nn.Parameter(torch.ones(3))
-    made = optimizer([parameter], lr=0.1, **options)  # type: ignore[call-arg]
+    made = optimizer([parameter], lr=0.1, **options)
     for _ in range(3):
         parameter.grad = torch.ones(3)
         made.step()
@@ -191,3 +192,40 @@ def test_processes_that_a_resumed_one_starts_draw_other_numbers_too(tmp_path: Pa
         for _ in range(3)
     ]
     assert len({number for part in parts for number in part}) == 3 * 5
+
+
+def test_forked_children_that_go_on_are_as_alike_as_without_control(tmp_path: Path) -> None:
+    """Python's generator begins anew in each, torch's is a copy of the parent's."""
+    trainer = Trainer(tmp_path)
+    trainer.script(
+        """
+        import multiprocessing, os, random, torch
+
+        def train(queue):
+            model = torch.nn.Linear(2, 1)
+            optimizer = torch.optim.Adam(model.parameters())
+            if os.path.exists("last.pt"):
+                optimizer.load_state_dict(torch.load("last.pt"))
+            model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+            torch.save(optimizer.state_dict(), f"{os.getpid()}.pt")
+            queue.put((random.random(), torch.rand(1).item(), f"{os.getpid()}.pt"))
+
+        context = multiprocessing.get_context("fork")
+        queue = context.Queue()
+        children = [context.Process(target=train, args=(queue,)) for _ in range(2)]
+        for child in children: child.start()
+        drawn = [queue.get() for _ in children]
+        for child in children: child.join()
+        os.replace(drawn[0][2], "last.pt")
+        print([each[:2] for each in drawn])
+        """
+    )
+    pythons, torchs = [], []
+    for _ in range(3):
+        run = trainer.record("train.py", control=Control())
+        (a, b), (c, d) = ast.literal_eval((run.path / "output.txt").read_text())
+        assert b == d
+        pythons += [a, c]
+        torchs.append(b)
+    assert (len(set(pythons)), len(set(torchs))) == (6, 3)

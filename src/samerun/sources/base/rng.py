@@ -40,6 +40,7 @@ class Rng(Source):
     lost: ClassVar[Label | None] = None  # what a resume without its state draws; None: no audit looks for it
     feeds: ClassVar[frozenset[str]] = frozenset()  # the phases in which trainings draw from it
     in_forks: ClassVar[bool] = True  # whether a forked child may draw from it
+    begins_in_forks: ClassVar[bool] = False  # whether a forked child has another state than its parent
     _is_given = False  # by the script, under a control
 
     @abstractmethod
@@ -81,7 +82,8 @@ class Rng(Source):
         place = lineage.get_launched_path()
 
         def make_seed() -> int:
-            return stream_seed(control.seed, self.id, *resumed.get_path(), *place)
+            here = lineage.get_launched_path() if self.begins_in_forks else place
+            return stream_seed(control.seed, self.id, *resumed.get_path(), *here)
 
         self._is_given = control.compatible and not place
         if self._is_given:

@@ -87,10 +87,6 @@ def _resume(mark: int) -> None:
         then()
 
 
-if (_above := os.environ.pop(_VARIABLE, "")).isdecimal():
-    _resume(int(_above))
-
-
 def _mark_optimizer(state: Mapping[str, Any]) -> int | None:
     """The most steps that a parameter has made, else what a tensor of its state holds; None for a new one."""
     import torch
@@ -123,3 +119,7 @@ def _read_number(value: Any) -> int | None:
     if isinstance(value, torch.Tensor) and value.numel() != 1:
         return None
     return int(value) if isinstance(value, (int, float, torch.Tensor)) else None
+
+
+if (_above := os.environ.pop(_VARIABLE, "")).isdecimal():
+    _resume(int(_above))
