@@ -11,6 +11,7 @@ import pytest
 from trainer import Trainer
 
 from samerun.runs.store import Run
+from samerun.sources.cpu_isa import PINNED
 
 # Several trainings run side by side: idle threads must sleep, not spin.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -30,3 +31,10 @@ def trainer(tmp_path: Path) -> Trainer:
 @pytest.fixture
 def output() -> Callable[[Run], str]:
     return lambda run: (run.path / "output.txt").read_text()
+
+
+@pytest.fixture
+def nothing_pinned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the variables that mode portable sets: a machine may come with others."""
+    for name in (*PINNED, "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)

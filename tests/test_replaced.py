@@ -53,6 +53,7 @@ def test_a_wrapper_that_gets_it_wrong_is_found(recorded):
     assert any("get_rng_state: name is" in each for each in planted)
 
 
+@pytest.mark.usefixtures("nothing_pinned")
 def test_controls_and_variants_look_like_what_they_replace(tmp_path):
     known = [
         source for source in find_sources().values() if source.id != "contention"

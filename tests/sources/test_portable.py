@@ -19,16 +19,7 @@ from samerun.sources.catalogue import find_sources
 PORTABLE = Control("portable", 0)
 
 
-@pytest.fixture(autouse=True)
-def no_variables_of_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (
-        "ATEN_CPU_CAPABILITY",
-        "MKL_CBWR",
-        "OPENBLAS_CORETYPE",
-        "OMP_NUM_THREADS",
-        "MKL_NUM_THREADS",
-    ):
-        monkeypatch.delenv(name, raising=False)
+pytestmark = pytest.mark.usefixtures("nothing_pinned")
 
 
 def test_it_is_strict_and_more() -> None:

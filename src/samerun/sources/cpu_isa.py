@@ -18,7 +18,7 @@ from samerun.runs.plan import Control
 from samerun.sources.evidence import settings_diff
 from samerun.sources.source import Kind, Label, Settings, Source, Undo, Variant
 
-_PINNED = {
+PINNED = {
     "ATEN_CPU_CAPABILITY": "default",
     "MKL_CBWR": "COMPATIBLE",
     "OPENBLAS_CORETYPE": "Prescott",  # numpy's: the oldest kernel that every x86-64 can run
@@ -50,12 +50,12 @@ class CpuIsa(Source):
         """
         if not _is_x86():
             return {}
-        for name, value in _PINNED.items():
+        for name, value in PINNED.items():
             if (own := os.environ.get(name, value)) != value:
                 raise UsageError(
                     f"{name}={own!r} is not what mode portable pins ({value}); unset it, or use mode strict"
                 )
-        return _PINNED
+        return PINNED
 
     def control(self, control: Control) -> Undo | None:
         """Without oneDNN, whose kernels are made for the processor."""
@@ -68,7 +68,7 @@ class CpuIsa(Source):
         """What ATen uses, whether oneDNN is on, and the variables that decide."""
         import torch
 
-        names = (*_PINNED, *(name for _, name, _ in _VARIED), "MKL_ENABLE_INSTRUCTIONS")
+        names = (*PINNED, *(name for _, name, _ in _VARIED), "MKL_ENABLE_INSTRUCTIONS")
         variables = {name: value for name in names if (value := os.environ.get(name)) is not None}
         return {
             "aten": torch.backends.cpu.get_cpu_capability(),
