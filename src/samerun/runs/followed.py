@@ -6,6 +6,7 @@ and generators 9 bytes; of sets 17, what they hold before its order; of other va
 
 from __future__ import annotations
 
+COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})  # before Python 3.12
 PREFIX = "lines."  # of the files, one a process
 TENSOR, GENERATOR, SET = b"T", b"G", b"S"
 _OF_DATA, _OF_SETS = 9, 17  # bytes

@@ -44,6 +44,33 @@ def test_a_value_is_followed_through_calls_attributes_and_lists_to_where_it_bega
     assert list_origins(nodes, 13) == [9]  # what is printed comes from the clock
 
 
+@pytest.mark.parametrize(
+    "goes_through",
+    [
+        "{name: at for at, name in enumerate(self.names)}",
+        "[name + '!' for name in self.names]",
+        "min(name for name in self.names)",
+    ],
+)
+def test_what_a_comprehension_goes_through_comes_from_what_its_statement_reads(
+    goes_through: str, tmp_path: Path
+) -> None:
+    nodes = compare(
+        tmp_path,
+        f"""\
+        import os
+        class Vocabulary:
+            def __init__(self, names):
+                self.names = list(names)
+                self.index = {goes_through}
+        vocabulary = Vocabulary([os.environ["UNEQUAL"], "x"])
+        loss = str(vocabulary.index)
+        """,
+    )
+    assert list_origins(nodes, 7) == [6]
+    assert [node.place.line for node in nodes if node.begins] == [6]
+
+
 def test_equal_runs_differ_nowhere(tmp_path: Path) -> None:
     text = "x = [1, 2]\ny = sum(x)\nz = {'y': y}\n"
     assert compare(tmp_path, text) == []

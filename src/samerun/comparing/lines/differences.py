@@ -9,7 +9,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from samerun.comparing.lines.reading import Did, Frame, Place, Process
-from samerun.runs.followed import Value, is_data
+from samerun.runs.followed import COMPREHENSIONS, Value, is_data
 from samerun.runs.secrets_in_text import names_secret
 
 Pair = tuple[Value, Value]
@@ -119,7 +119,8 @@ class _Walk:
             if mine is None or other is None or mine.place != other.place:
                 ended = (a if mine is None else b).ended if mine is None or other is None else True
                 return self._branch(steps) if ended and steps else []
-            steps.append((mine, self._step(mine, other, written)))
+            within = read if a.function in COMPREHENSIONS else ()
+            steps.append((mine, self._step(mine, other, written, within)))
             written.update(dict.fromkeys(mine.place.writes, mine.place))
         last = steps[-1] if steps else None
         if last is None or last[1] is None or not any(item.name == RETURNED for item in last[1].made):
@@ -139,7 +140,10 @@ class _Walk:
         makers = self._find_makers(read)
         self._add(Node(place, time, read=tuple(read), made=tuple(fresh), comes_from=makers))
 
-    def _step(self, mine: Did, other: Did, written: Mapping[str, Place]) -> Node | None:
+    def _step(
+        self, mine: Did, other: Did, written: Mapping[str, Place], within: Sequence[Differing]
+    ) -> Node | None:
+        """One statement of both runs; `within` differs for the statement whose comprehension it is."""
         place = mine.place
         read = _list_unequal(place.reads, mine.before, other.before)
         began = len(self.nodes)
@@ -161,7 +165,7 @@ class _Walk:
         if not made and not left and seeded_within:
             return None
         comes_from: list[tuple[Differing | None, Node]] = [(None, node) for node in left]
-        comes_from += self._find_makers((*read, *made))
+        comes_from += self._find_makers((*read, *made)) or self._find_makers(within)
         if not comes_from and any(item.is_data for item in made):
             comes_from = [(None, node) for node in inner[-1:] if node.holds_data]
         unknown = [

@@ -21,6 +21,7 @@ from typing import Any
 from samerun import callsite
 from samerun.recording.lines.follow import NOTHING, find_value
 from samerun.recording.lines.statements import Statement, find_statements
+from samerun.runs.followed import COMPREHENSIONS
 from samerun.runs.schema import OTHER, TEXTS
 from samerun.sources.source import Journal
 
@@ -58,7 +59,6 @@ _PASS_ON = frozenset(
         "zip",
     ]
 )
-_WITHIN = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})  # frames, before Python 3.12
 Trace = Callable[[FrameType, str, Any], Any]
 
 
@@ -96,7 +96,7 @@ class _Watcher:
 
     def _holds_site(self, code: CodeType) -> bool:
         """Whether the lines of a function may be one of the sites: each line that is followed costs time."""
-        if code.co_name in _WITHIN:
+        if code.co_name in COMPREHENSIONS:
             return False  # it was looked at in the frame around it, which has its names
         known = self._notebooks or os.path.basename(code.co_filename) in self._files
         return known and any(line in self._lines for _, _, line in code.co_lines())
