@@ -65,7 +65,7 @@ class ThreadScheduling(Source):
     id = "thread-scheduling"
     gives = re.compile(
         r"threading\.(Thread|Event|Condition|Barrier|Semaphore|Timer).*"
-        r"|((threading|_thread|concurrent)\..*)?\.(is_alive|is_set|locked|done)"
+        r"|((threading|_thread|concurrent|_asyncio)\..*)?\.(is_alive|is_set|locked|done)"
     )
     summary = "several threads or processes ran, and which comes first is not fixed"
     advice = "keep results by index instead of by arrival, and give each thread a generator of its own"

@@ -57,6 +57,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Run]]:
     trainer = Trainer(folder)
     trainer.script(SCRIPT)
     made = [trainer.record("train.py", lines=True) for _ in range(2)]
+    _DIFFERING[:] = made
     _FILES.update((path, path.read_bytes()) for run in made for path in run.path.glob("lines.*"))
     return folder, made
 
@@ -66,13 +67,16 @@ class Recorded(Trials):
 
     runs: list[Run]
     places: list[Workspace | None]
+    stops: list[int | None]
 
     def record(self, stage: str, count: int, plan: Plan, at: Workspace | None = None) -> list[Run]:
         self.places += [at] * count
+        self.stops += [plan.stop_after] * count
         return [_put_back(self.runs.pop(0)) for _ in range(count)]
 
 
 _FILES: dict[Path, bytes] = {}
+_DIFFERING: list[Run] = []
 
 
 def _put_back(run: Run) -> Run:
@@ -83,18 +87,26 @@ def _put_back(run: Run) -> Run:
 
 
 def follow(
-    folder: Path, runs: list[Run], findings: Findings, *, spent: int = 3, evidence: tuple[Evidence, ...] = ()
+    folder: Path,
+    runs: list[Run],
+    findings: Findings,
+    *,
+    spent: int = 3,
+    evidence: tuple[Evidence, ...] = (),
+    stops: tuple[int | None, ...] = (None,),
 ) -> Findings:
     """What is found with these runs, of which so many are asked for."""
     trials = Recorded(Request(("python", "train.py"), folder, Trainer(folder).store))
-    trials.runs, trials.places = list(runs), []
-    difference = compare(*runs[:2]).difference
+    trials.runs, trials.places, trials.stops = list(runs), [], []
+    difference = compare(*_DIFFERING).difference
     assert difference is not None
-    zoom = Zoom(Explained(difference), (runs[0].id, runs[1].id), True, None, None)
+    zoom = Zoom(Explained(difference), (runs[0].id, runs[1].id), True, None, stops[0])
     with patch("samerun.explaining.explained.explain", lambda _: (list(evidence), [])):
         found = follow_values(trials, zoom, findings, None)
     assert len(trials.places) == spent
-    assert all(at is not None and at.fresh for at in trials.places[2:])  # none writes what run A wrote
+    assert tuple(dict.fromkeys(trials.stops)) == (stops if spent else ())
+    given = trials.places[2 * len(stops) :]
+    assert all(at is not None and at.fresh for at in given)  # none writes what run A wrote
     assert not spent or not list(folder.glob(".samerun/runs/*/lines.*"))
     return found
 
@@ -146,6 +158,17 @@ def test_beside_a_race_as_many_runs_must_agree_as_for_any_cause(
     assert [cause.confirmed for cause in found.causes] == [True]
     found = follow(folder, [a, b, a, a, b, a, a], Findings(), spent=5, evidence=race)
     assert [cause.confirmed for cause in found.causes] == [False]
+
+
+def test_runs_that_agree_as_long_as_they_are_slowed_are_followed_for_longer(
+    runs: tuple[Path, list[Run]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, (a, b) = runs
+    evidence = Evidence("thread-scheduling", Strength.STRONG, "", "train.py:6")
+    monkeypatch.setattr(module, "explain_origins", lambda *_: Followed((evidence,), (), is_plain=False))
+    found = follow(folder, [a, a, a, b, b], Findings(), spent=5, stops=(3, 12))
+    assert [cause.call_site for cause in found.causes] == ["train.py:6"]
+    assert not follow(folder, [a, a, a, a], Findings(), spent=4, stops=(3, 12)).causes
 
 
 def test_of_several_values_given_together_none_is_confirmed(

@@ -28,6 +28,7 @@ from samerun.sources.evidence.rows import has_changed_file
 from samerun.sources.input_data import InputData
 
 _MOST_RUNS = 3  # chance can make the first two agree
+_LONGER = 4  # times as many steps, where the first two did
 
 
 class _Seen(NamedTuple):
@@ -140,11 +141,22 @@ def _add_lines(causes: Sequence[Cause], found: Sequence[Evidence]) -> tuple[Caus
 
 
 def _follow(trials: Trials, closer: Zoom, control: Control | None, at: Workspace | None) -> _Seen | None:
-    """Two runs that differ, followed; None where they agree each time, or nothing can be followed."""
+    """Two runs that differ, followed; None where they agree each time, or nothing can be followed.
+
+    Following slows a run, and what a race decides comes later then: two more runs go on for longer.
+    """
     plan = Plan(lines=True, stop_after=closer.stop_after, control=control)
+    seen = _follow_until(trials, plan, 2 if plan.stop_after else _MOST_RUNS, at)
+    if seen is None and plan.stop_after:
+        seen = _follow_until(trials, replace(plan, stop_after=plan.stop_after * _LONGER), 2, at)
+    return seen
+
+
+def _follow_until(trials: Trials, plan: Plan, most: int, at: Workspace | None) -> _Seen | None:
+    """Two of at most so many runs, the first and one that parts from it."""
     runs: list[Run] = []
     try:
-        while len(runs) < _MOST_RUNS:
+        while len(runs) < most:
             runs += trials.record("following the values of variables", 1 if runs else 2, plan, at)
             comparisons = weigh(runs, compare_all(runs))
             parted = find_earliest(comparisons)
