@@ -243,6 +243,18 @@ def test_beside_a_race_that_was_seen_only_what_was_seen_is_tried() -> None:
     assert confirm(HERE, [race, *seen], trials, lambda source: True).causes[0].confirmed
 
 
+def test_beside_a_seed_that_was_seen_to_be_made_of_an_address_nothing_weaker_is_tried() -> None:
+    """Its runs proved nothing, eight of them: no run can be given the address of another one."""
+    address, weaker = evidence("memory-address"), evidence("python-random", strength=0.7)
+    trials = Trials(lambda on: False)
+    found = confirm(HERE, [*address, *weaker], trials, lambda source: source == "python-random")
+    assert (trials.tried, names(found)["causes"]) == ([], ["memory-address"])
+    assert names(found)["suspects"] == ["python-random"]
+    faint = evidence("memory-address", strength=0.5)
+    confirm(HERE, [*faint, *weaker], trials, lambda source: source == "python-random")
+    assert trials.tried
+
+
 def test_where_nothing_points_anywhere_only_whole_runs_are_proof() -> None:
     partings = [Difference(step=step, phase="data", what="input") for step in (0, 2)]
     assert is_race(partings, evidence())

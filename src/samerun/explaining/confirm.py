@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from samerun.comparing.comparison import Comparison
@@ -118,8 +119,10 @@ def confirm(
 
     within_control = (item for item in evidence if not item.beyond_control)
     candidates = [item for item in within_control if controllable(item.source)][:MOST_CANDIDATES]
-    if any(map(_is_seen_race, evidence)):  # what races may well agree with anything held
-        candidates = [item for item in candidates if item.strength >= Strength.SEEN]
+    weaker: list[Evidence] = []
+    if any(map(_is_seen_and_free, evidence)):  # what races may well agree with anything held
+        weaker = [item for item in evidence if item.strength < Strength.SEEN]
+        candidates = [item for item in candidates if item not in weaker]
     refuted: list[Evidence] = []
     notes: list[str] = []
     for item in candidates:
@@ -147,16 +150,19 @@ def confirm(
         if needed and (all(map(points, needed)) or fixes(needed, SURE)):
             rest = [item for item in refuted if item not in needed]
             return _make_findings(needed, evidence, rest, notes)
-    return list_unconfirmed(
-        [item for item in evidence if item not in refuted], tuple(map(make_cause, refuted)), tuple(notes)
-    )
+    left = [item for item in evidence if item not in refuted and item not in weaker]
+    found = list_unconfirmed(left, tuple(map(make_cause, refuted)), tuple(notes))
+    return replace(found, suspects=(*found.suspects, *map(make_cause, weaker)))
 
 
-def _is_seen_race(item: Evidence) -> bool:
-    """Whether an order that nothing fixes was seen to be the reason."""
+def _is_seen_and_free(item: Evidence) -> bool:
+    """Whether the reason was seen and no run can hold it: an order that nothing fixes, an address."""
     source = find_sources().get(item.source)
-    seen = item.beyond_control and item.strength >= Strength.SEEN
-    return seen and source is not None and source.kind is Kind.ORDER
+    if source is None or item.strength < Strength.SEEN:
+        return False
+    return (item.beyond_control and source.kind is Kind.ORDER) or (
+        source.kind is Kind.MEMORY and is_free([item])
+    )
 
 
 def list_unconfirmed(
