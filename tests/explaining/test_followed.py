@@ -77,6 +77,13 @@ def test_what_gives_the_same_for_the_same_is_of_none(name: str, tmp_path: Path) 
     )
 
 
+def test_beside_a_line_with_a_source_one_without_is_no_note(tmp_path: Path) -> None:
+    named, other = (Node(make_place(name), 0.0, made=UNEQUAL) for name in ("time.time", "builtins.int"))
+    found = explain_origins([named, other], str(tmp_path))
+    assert [item.source for item in found.evidence] == ["clock"]
+    assert not found.notes and not found.is_plain
+
+
 @pytest.mark.parametrize(("name", "calls"), [("x", "secrets.randbelow"), ("api_key", "f")])
 def test_a_number_that_may_be_a_secret_is_not_shown(name: str, calls: str, tmp_path: Path) -> None:
     node = Node(make_place(calls), 0.0, made=(Differing(name, (1234, 5678)),))

@@ -33,7 +33,7 @@ class Followed(NamedTuple):
 
 
 def explain_origins(origins: Sequence[Node], folder: str) -> Followed:
-    """The sources that give what these statements call for; a note where none of the catalogue does."""
+    """The sources that give what these statements call for; notes where none of the catalogue does of any."""
     evidence: list[Evidence] = []
     notes: dict[str, str] = {}  # by the line: it may have given several values
     plain = bool(origins)
@@ -44,7 +44,7 @@ def explain_origins(origins: Sequence[Node], folder: str) -> Followed:
         if not found:
             said = f"{_describe(node)}, at {node.place.site}"
             notes.setdefault(node.place.site, f"{said}; no source of the catalogue is known to give it")
-    return Followed(tuple(evidence), tuple(notes.values()), plain)
+    return Followed(tuple(evidence), () if evidence else tuple(notes.values()), plain)
 
 
 def _explain(node: Node, folder: str) -> list[Evidence]:
