@@ -62,7 +62,7 @@ def explain_and_confirm(explained: Explained, proof: Proof | None) -> Findings:
         )
         findings = trial.mark(found)
         fewer = explained.without({cause.source for cause in findings.ruled_out})
-        anew = fewer.best is not None and fewer.best.strength >= Strength.STRONG
+        anew = fewer.best is not None and fewer.best.strength >= Strength.PLAUSIBLE
         anew = anew and fewer.points_elsewhere(evidence)
         if anew and not any(cause.confirmed for cause in findings.causes):
             again = explain_and_confirm(fewer, proof)
