@@ -207,6 +207,79 @@ def test_a_forked_child_tells_too(trainer, draw, source):
     assert [row.name for row in rows] == ([source] if source else [])
 
 
+ENDED = """
+import multiprocessing, random, sys
+import numpy as np
+import torch
+torch.set_num_threads(1)
+context = multiprocessing.get_context("fork")
+def begin():
+    np.random.seed()
+def draw(_):
+    return np.random.rand()
+def act(pipe):
+    begin()
+    while True:
+        pipe.send(draw(0))
+        pipe.recv()
+if sys.argv[1] == "pool":
+    with context.Pool(1, initializer=begin) as pool:  # it ends its workers by a signal
+        value = sum(pool.map(draw, range(4)))
+else:
+    ours, theirs = context.Pipe()
+    actor = context.Process(target=act, args=(theirs,))
+    actor.start()
+    value = ours.recv()
+    actor.kill()
+    actor.join()
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 1)
+for _ in range(2):
+    model(torch.full((4,), value)).sum().backward()
+    for p in model.parameters():
+        p.data, p.grad = p.data - 0.1 * p.grad, None
+"""
+
+
+@pytest.mark.parametrize("how", ["pool", "actor"])
+def test_what_a_child_did_is_evidence_though_a_signal_ends_it(trainer, how):
+    trainer.script(ENDED)
+    runs = [trainer.record("train.py", how, tier="ops") for _ in range(2)]
+    training, helper = stems(runs[0])
+    assert (training, helper.partition("-")[0]) == ("rank0", "rank0.helper")
+    rows = [(row.what, row.name, row.call_site) for row in trainer.rows(runs[0], stem=helper)]
+    assert ("seed", "np.random.seed", "train.py:8") in rows
+    assert ("draw", "numpy-global", "train.py:10") in rows
+    evidence = find_sources()["numpy-global"].recognise(compare(*runs).difference)
+    assert evidence is not None and evidence.call_site == "train.py:10"
+
+
+TRAINING_CHILD = """
+import multiprocessing, random
+import torch
+torch.set_num_threads(1)
+def train():
+    random.seed(3)
+    torch.manual_seed(random.randrange(9))
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for _ in range(2):
+        model(torch.ones(4)).sum().backward()
+        optimizer.step()
+child = multiprocessing.get_context("fork").Process(target=train)
+child.start()
+child.join()
+"""
+
+
+def test_what_a_child_did_before_it_trains_stands_in_its_trace_alone(trainer):
+    trainer.script(TRAINING_CHILD)
+    run = trainer.record("train.py", tier="ops")
+    assert stems(run) == ["rank0.ForkProcess-1"]
+    assert [row.name for row in trainer.rows(run, "draw", stem="rank0.ForkProcess-1")] == ["python-random"]
+    assert not [path.name for path in run.path.iterdir() if path.suffix == ".part"]
+
+
 DATABASE = """
 import sqlite3
 import torch

@@ -326,6 +326,13 @@ class _Process:
             return original(*args, **kwargs)
 
         wrapping.wrap_attribute(os, "_exit", leave)
+        os.register_at_fork(after_in_child=self._follow_fork)
+
+    def _follow_fork(self) -> None:
+        from samerun.recording import helper_process
+
+        if self._journal is not None:
+            helper_process.follow_fork(self._journal)
 
 
 def _keep_interrupt() -> None:

@@ -34,6 +34,10 @@ class Sink(Protocol):
     def is_paused(self) -> bool:
         """Whether the recorder itself is at work in this thread."""
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a trace on disk."""
+
     def where(self) -> tuple[int, str]:
         """The step and phase of what happens now."""
 
@@ -53,6 +57,7 @@ class Journal:
         self.draws: Draws | None = None
         self.generators = FirstStates()
         self.early: list[Record] = []
+        self.on_event: Callable[[], None] | None = None  # of a process that may be ended at any moment
         self._held: list[tuple[Record, Callable[[], bool]]] = []  # each with its `unless`
         self._count = 0
         self._busy = False
@@ -108,9 +113,24 @@ class Journal:
         """Write one record of evidence, or keep it until there is a trace."""
         for each in (*self._settled(), record):
             if self.sink is None:
-                self.early.append(each)
+                self.keep(each)
             else:
                 self.sink.write_evidence(each)
+
+    def keep(self, record: Record) -> None:
+        """Keep one record until there is a trace."""
+        self.early.append(record)
+        self.count_event()
+
+    def count_event(self) -> None:
+        """Something happened that is evidence: a record, or a draw that goes into one."""
+        if self.on_event is not None:
+            self.on_event()
+
+    @property
+    def has_trace(self) -> bool:
+        """Whether what is written here goes into a trace on disk."""
+        return self.sink is not None and self.sink.is_open
 
     def settle(self) -> None:
         """Write what was held back and is not to be dropped."""
@@ -166,6 +186,7 @@ class Journal:
     def forget(self) -> None:
         """In a forked child: what the parent kept is the parent's to write."""
         self.born = os.getpid()
+        self.on_event = None
         self.early.clear()
         self._held.clear()
         if self.draws is not None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from samerun import lineage, set_variables
 from samerun.ranks.identity import rank
@@ -17,41 +18,91 @@ from samerun.recording import process_identity
 from samerun.recording.evidence_log import Journal
 from samerun.runs.schema import HELPER, SCHEMA
 from samerun.runs.secrets_in_text import hide_secrets
-from samerun.runs.trace import TraceWriter
+from samerun.runs.trace import SUFFIX, TraceWriter
+
+if TYPE_CHECKING:
+    from samerun.runs.record import Record
 
 _REPORTED = frozenset(
     ["draw", "seed", "unseeded", "entropy", "clock", "identity", "address", "system", "listing"]
 ).union(["written", "arrival", "threads", "shared"])
 _MOST = 2000  # rows
+_PART = ".part"  # a trace that is being written
+
+
+def follow_fork(journal: Journal) -> None:
+    """In a forked child: keep on disk what there is to report, which a signal may end at any moment.
+
+    So leave the workers of a `with Pool(…)`, and whatever `terminate()` ends. It is written when there are
+    1, 2, 4, 8, … times as many events as at first, each time anew.
+    """
+    events, due = 0, 1
+
+    def count() -> None:
+        nonlocal events, due
+        events += 1
+        if events >= due:
+            due = events * 2
+            with journal.unheard():
+                _save(journal)
+
+    journal.on_event = count
 
 
 def leave(journal: Journal) -> None:
     """At the end of a process that wrote no trace: write one, if there is anything to report."""
-    if os.getpid() != journal.born or process_identity.is_in_worker():
-        return  # what is known here is its parent's to report
+    journal.on_event = None
     journal.write_draws()
-    _write_unfollowed(journal)
-    records = [record for record in journal.early if record.what in _REPORTED][:_MOST]
+    _save(journal)
+
+
+def withdraw(journal: Journal) -> None:
+    """This process has a trace of its own from here on, with all that was kept."""
+    journal.on_event = None
+    stem = _stems.pop(os.getpid(), None)
+    if stem is not None:
+        (Path(journal.plan.run) / f"{stem}{SUFFIX}").unlink(missing_ok=True)
+
+
+_stems: dict[int, str] = {}  # the name that a process has claimed
+
+
+def _save(journal: Journal) -> None:
+    if os.getpid() != journal.born or journal.has_trace or process_identity.is_in_worker():
+        return  # what is known here is its parent's to report, or stands in its trace
+    records = [*journal.early, *(journal.draws.list_pending() if journal.draws else ())]
+    records += _list_unfollowed(journal, {record.name for record in records if record.what == "draw"})
+    records = [record for record in records if record.what in _REPORTED][:_MOST]
     if not records:
         return
     role = f"{HELPER}{process_identity.find_role() or process_identity.digest_argv()}"
     run = Path(journal.plan.run)
-    stem = process_identity.claim(run, role)
-    writer = TraceWriter(run / f"{stem}.trace.arrow", _build_meta(journal, stem, role))
+    stem = _stems.get(os.getpid())
+    if stem is None:
+        stem = _stems[os.getpid()] = process_identity.claim(run, role)
+    writer = TraceWriter(run / f"{stem}{_PART}", _build_meta(journal, stem, role))
     for record in records:
         writer.append(record)
     writer.close()
+    if writer.failed is None:
+        writer.path.replace(run / f"{stem}{SUFFIX}")
 
 
-def _write_unfollowed(journal: Journal) -> None:
+def _list_unfollowed(journal: Journal, followed: Collection[str]) -> list[Record]:
     """One draw, at no line, of each generator that was drawn from and whose draws were not followed."""
     from samerun.runs.record import Record
 
-    followed = {record.name for record in journal.early if record.what == "draw"}
-    for drawn in journal.generators.find_drawn():
-        if drawn.source not in followed:
-            before = int.from_bytes(drawn.before[:8], "little")
-            journal.write(Record(*journal.where(), "draw", drawn.source, digest=drawn.after, inputs=before))
+    return [
+        Record(
+            *journal.where(),
+            "draw",
+            drawn.source,
+            digest=drawn.after,
+            inputs=int.from_bytes(drawn.before[:8], "little"),
+        )
+        for drawn in journal.generators.find_drawn()
+        if drawn.source not in followed
+    ]
 
 
 def _build_meta(journal: Journal, stem: str, role: str) -> dict[str, Any]:

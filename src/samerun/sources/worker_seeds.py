@@ -1,7 +1,11 @@
-"""The generators inside DataLoader workers: https://pytorch.org/docs/stable/data.html#randomness-in-multi-process-data-loading."""
+"""The generators inside workers: of DataLoaders, and of pools of processes.
+
+https://pytorch.org/docs/stable/data.html#randomness-in-multi-process-data-loading
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +13,8 @@ from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.plan import Control
 from samerun.sources.evidence import rows
-from samerun.sources.patching import dataloader_args
-from samerun.sources.per_sample import dataloaders
+from samerun.sources.patching import attribute, dataloader_args, imported
+from samerun.sources.per_sample import dataloaders, pool_tasks
 from samerun.sources.source import Kind, Label, Settings, Source, Undo, Variant
 
 if TYPE_CHECKING:
@@ -18,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class WorkerSeeds(Source):
-    """What datasets draw in DataLoader workers; `per_sample` makes it depend on the sample alone."""
+    """What workers draw; `per_sample` makes it depend on the sample, or on the task of a pool, alone."""
 
     id = "worker-seeds"
-    summary = "what DataLoader workers draw depends on how they were seeded, and on their number"
+    summary = "what workers draw depends on how they were seeded, on their number, and on who gets what"
     advice = "DataLoader(…, worker_init_fn=seed_worker, generator=torch.Generator().manual_seed(0))"
     kind = Kind.RNG
     of_workers = True
@@ -29,10 +33,32 @@ class WorkerSeeds(Source):
     price = Label(5, "generators seeded before each sample")
     modes = ("seeded", "strict", "warn")
     hooks_into = "torch.utils.data"
+    also_hooks_into = tuple(pool_tasks.MODULES)
+
+    def __init__(self) -> None:
+        self._controlled: dict[str, Control] = {}  # the modules that are seen to already
+        self._streams: tuple[Control, pool_tasks.TaskStreams] | None = None
 
     def control(self, control: Control) -> Undo | None:
-        """Key what datasets draw by (seed, loader, epoch, index)."""
-        return dataloaders.install(control.seed)
+        """Key what datasets draw by (seed, loader, epoch, index), and what pools do by (seed, pool, task)."""
+        undos: list[Undo] = []
+        for module, holds in ((self.hooks_into, "DataLoader"), *pool_tasks.MODULES.items()):
+            if self._controlled.get(module) is not control and imported.has(module, holds):
+                self._controlled[module] = control
+                undos.append(functools.partial(self._forget, module))
+                if module == self.hooks_into:
+                    undos.append(dataloaders.install(control.seed))
+                else:
+                    undos.append(pool_tasks.key_tasks(module, self._find_streams(control)))
+        return attribute.undo_all(undos)
+
+    def _forget(self, module: str) -> None:
+        self._controlled.pop(module, None)
+
+    def _find_streams(self, control: Control) -> pool_tasks.TaskStreams:
+        if self._streams is None or self._streams[0] is not control:
+            self._streams = control, pool_tasks.TaskStreams(control.seed)
+        return self._streams[1]
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Key by another seed."""

@@ -102,28 +102,36 @@ class Draws:
         try:
             drawn.count += 1
             drawn.came.update(_digest(value))
+            self._journal.count_event()
         except Exception as error:
             self._journal.fail(error)
 
     def flush(self, batch: int | None = None) -> None:
         """Write what was drawn since the last time; in a worker, for its batch of this number."""
-        pending, self._pending = self._pending, {}
-        self._written += len(pending)
-        for (name, function, _, _, step, phase), drawn in pending.items():
-            detail: dict[str, Any] = {"function": function} | ({} if batch is None else {"batch": batch})
-            self._journal.write(
-                Record(
-                    step,
-                    phase,
-                    "draw",
-                    name,
-                    call_site=drawn.site,
-                    digest=drawn.came.digest(),
-                    inputs=None if drawn.before is None else int.from_bytes(drawn.before[:8], "little"),
-                    value=float(drawn.count),
-                    detail=json.dumps(detail),
-                )
+        records = self.list_pending(batch)
+        self._pending = {}
+        self._written += len(records)
+        for record in records:
+            self._journal.write(record)
+
+    def list_pending(self, batch: int | None = None) -> list[Record]:
+        """What was drawn since the last time."""
+        return [
+            Record(
+                step,
+                phase,
+                "draw",
+                name,
+                call_site=drawn.site,
+                digest=drawn.came.digest(),
+                inputs=None if drawn.before is None else int.from_bytes(drawn.before[:8], "little"),
+                value=float(drawn.count),
+                detail=json.dumps({"function": function} | ({} if batch is None else {"batch": batch})),
             )
+            for (name, function, _, _, step, phase), drawn in list(
+                self._pending.items()
+            )  # another thread may draw
+        ]
 
     def forget(self) -> None:
         """In a forked child: what the parent drew is the parent's to write."""

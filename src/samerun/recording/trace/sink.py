@@ -18,7 +18,7 @@ from samerun import digest, lineage, set_variables
 from samerun.digest.unobserved import hide_from_python
 from samerun.interruption import is_the_scripts
 from samerun.ranks import identity as ranks
-from samerun.recording import process_identity
+from samerun.recording import helper_process, process_identity
 from samerun.recording.evidence_log import Journal
 from samerun.recording.step_cursor import StepCursor
 from samerun.recording.trace.pending_record import PendingRecord
@@ -139,7 +139,7 @@ class TraceSink:
                     value = self.loss = float(pending.loss)
             record = pending.settle(value)
         if self._writer is None and record.what in _EVIDENCE and not self._cursor.in_worker:
-            self._journal.early.append(record)  # only a record that matters opens a trace
+            self._journal.keep(record)  # only a record that matters opens a trace
             return
         writer = self._writer or self._open()
         if writer is None:
@@ -194,6 +194,7 @@ class TraceSink:
             "torch": torch.__version__,
         }
         self._writer = TraceWriter(self.run / f"{self.stem}.trace.arrow", meta)
+        helper_process.withdraw(self._journal)
         early, self._journal.early = self._journal.early, []
         for record in early:
             self._writer.append(record)

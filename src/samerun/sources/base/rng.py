@@ -14,6 +14,7 @@ from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.plan import Control
 from samerun.sources.evidence import rows as _rows
 from samerun.sources.patching import resumed
+from samerun.sources.per_sample import seeder
 from samerun.sources.source import Kind, Label, Settings, Source, Undo, Variant
 from samerun.streams import stream_seed
 
@@ -82,6 +83,8 @@ class Rng(Source):
         place = lineage.get_launched_path()
 
         def make_seed() -> int:
+            if (made := seeder.get_seed()) is not None:  # imported by a worker's task, which any may get
+                return stream_seed(made, self.id)
             here = lineage.get_launched_path() if self.begins_in_forks else place
             return stream_seed(control.seed, self.id, *resumed.get_path(), *here)
 

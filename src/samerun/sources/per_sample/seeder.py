@@ -149,6 +149,16 @@ def draw_entropy() -> int | None:
     return stream_seed(_making.seed, "entropy", _making.asked)
 
 
+def begin(seed: int) -> None:
+    """What is made from here on, until the next, is a task of this seed."""
+    _making.seed, _making.asked = seed, 0
+
+
+def get_seed() -> int | None:
+    """The seed of the sample, or of the task, that is being made here; None: of none."""
+    return _making.seed
+
+
 def leave_sample() -> None:
     """In a process that was forked while a keyed sample was being made: it makes nothing of that sample."""
     _making.seed = None

@@ -1,0 +1,158 @@
+"""Pools of processes under control: what a task draws is keyed by the task, not by who gets it.
+
+Which worker takes a task is a race, and its generators have moved by the tasks that it had before. So each
+task carries a stream, and the worker's generators begin with it: python's, NumPy's legacy and torch's CPU
+generator, where they are imported. As if one worker had taken all tasks, no two of them draw alike. What a
+task seeds by itself stays. The stream of a pool is named by the states of the generators where it is first
+used: another seed of the script gives other numbers.
+
+https://docs.python.org/3/library/multiprocessing.html#multiprocessing.pool.Pool
+https://docs.python.org/3/library/concurrent.futures.html#processpoolexecutor
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from samerun import lineage
+from samerun.sources.base.rng import Rng
+from samerun.sources.numpy_global import NumpyGlobal
+from samerun.sources.patching import resumed
+from samerun.sources.per_sample import seeder
+from samerun.sources.python_random import PythonRandom
+from samerun.sources.source import Undo
+from samerun.sources.torch_cpu import TorchCpu
+from samerun.streams import Stream, stream_seed
+from samerun.wrapping import SELF, Parameter, undo_all, wrap_attribute
+
+_POOLS, _EXECUTORS, _JOBLIB = "multiprocessing.pool", "concurrent.futures.process", "joblib.parallel"
+MODULES = {
+    _POOLS: "Pool",
+    _EXECUTORS: "ProcessPoolExecutor",
+    _JOBLIB: "Parallel",
+}  # and what they have for it
+_GENERATORS: tuple[Rng, ...] = (PythonRandom(), NumpyGlobal(), TorchCpu())
+_APPLIED, _SUBMITTED, _CALLS = Parameter("func", 1), Parameter("fn", 1), Parameter("iterable", 1)
+
+
+class KeyedTask:
+    """A function on its way to a worker: there it is itself again, and the generators begin for it."""
+
+    def __init__(self, function: Any, above: Stream) -> None:
+        self._function = function
+        self._above = above
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return begin_task, (self._function, self._above)
+
+
+class KeyedCall:
+    """A function of joblib's: how many calls a worker gets at once depends on how long they take."""
+
+    def __init__(self, function: Any, above: Stream) -> None:
+        self._function = function
+        self._above = above
+        self._born = os.getpid()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call it; in a worker, after its generators were seeded for that."""
+        function = self._function
+        if os.getpid() != self._born:
+            begin_task(function, self._above)
+        return function(*args, **kwargs)
+
+
+def begin_task(function: Any, above: Stream) -> Any:
+    """The function, in a worker whose generators were seeded for what it does now."""
+    seeder.begin(above.seed64)  # so begins also what is imported later
+    for generator in _list_imported():
+        generator.reseed_later(stream_seed(above.seed64, generator.id))
+    return function
+
+
+class TaskStreams:
+    """Of each pool that is given tasks under one control."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._numbers = itertools.count()
+        self._pools: WeakKeyDictionary[Any, tuple[Stream, Iterator[int]]] = WeakKeyDictionary()
+
+    def next(self, pool: Any) -> Stream:
+        """The stream of what a pool is given now."""
+        if pool not in self._pools:
+            self._pools[pool] = self._name(), itertools.count()
+        above, given = self._pools[pool]
+        return above.child(next(given))
+
+    def _name(self) -> Stream:
+        keyed = seeder.draw_entropy()  # the pool is a task's own
+        if keyed is not None:
+            return Stream(keyed, "pool")
+        states = [(generator.digest() or b"").hex() for generator in _list_imported()]
+        return Stream(
+            self._seed, "pool", next(self._numbers), *resumed.get_path(), *lineage.get_path(), *states
+        )
+
+
+def key_tasks(module: str, streams: TaskStreams) -> Undo:
+    """Have what the pools of a module are given carry its stream."""
+    owner = getattr(sys.modules[module], MODULES[module])
+    if module == _EXECUTORS:
+        return wrap_attribute(owner, "submit", _give(_SUBMITTED, streams))
+
+    def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if (calls := _CALLS.of(args, kwargs, None)) is not None:
+            args, kwargs = _CALLS.put(args, kwargs, _key_calls(calls, streams.next(SELF.of(args, kwargs))))
+        return original(*args, **kwargs)
+
+    if module == _JOBLIB:
+        return wrap_attribute(owner, "__call__", call)
+
+    def generate(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        tasks, pool = original(*args, **kwargs), SELF.of(args, kwargs)
+        return tasks if _is_of_threads(pool) else _key_each(tasks, streams.next(pool))
+
+    return undo_all(
+        [
+            wrap_attribute(owner, "_guarded_task_generation", generate),
+            wrap_attribute(owner, "apply_async", _give(_APPLIED, streams)),
+        ]
+    )
+
+
+def _give(parameter: Parameter, streams: TaskStreams) -> Any:
+    def given(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        pool, function = SELF.of(args, kwargs), parameter.of(args, kwargs, None)
+        keyed = isinstance(function, KeyedTask)  # by a control within this one
+        if function is not None and not keyed and not _is_of_threads(pool):
+            args, kwargs = parameter.put(args, kwargs, KeyedTask(function, streams.next(pool)))
+        return original(*args, **kwargs)
+
+    return given
+
+
+def _key_each(tasks: Iterator[tuple[Any, ...]], above: Stream) -> Iterator[tuple[Any, ...]]:
+    for job, number, function, *given in tasks:
+        keyed = isinstance(function, KeyedTask)
+        yield (job, number, function if keyed else KeyedTask(function, above.child(number)), *given)
+
+
+def _key_calls(calls: Iterable[tuple[Any, ...]], above: Stream) -> Iterator[tuple[Any, ...]]:
+    for number, (function, *given) in enumerate(calls):
+        yield (KeyedCall(function, above.child(number)), *given)
+
+
+def _is_of_threads(pool: Any) -> bool:
+    """Whether its workers are threads, which share the generators with all others."""
+    module = sys.modules.get(_POOLS)
+    return module is not None and isinstance(pool, module.ThreadPool)
+
+
+def _list_imported() -> list[Rng]:
+    return [each for each in _GENERATORS if not each.hooks_into or each.hooks_into in sys.modules]

@@ -1,0 +1,125 @@
+"""What a task of a pool draws is its own: equal in each run, whoever takes it, and no two alike."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from trainer import Trainer
+
+from samerun.runs.plan import Control
+from samerun.runs.recorder_errors import read_complaints
+
+TASKS = """
+import json, multiprocessing, random, sys, time
+from concurrent.futures import ProcessPoolExecutor
+import numpy as np
+import torch
+torch.set_num_threads(1)
+
+def begin():
+    np.random.seed()
+
+def draw(number):
+    time.sleep(random.SystemRandom().random() * 0.02)  # who takes which is a race
+    made = np.random.default_rng().random()
+    return [random.random(), float(np.random.rand()), torch.rand(()).item(), made]
+
+def fail(number):
+    raise ValueError(number)
+
+def main():
+    how, seed = sys.argv[1:]
+    if seed:
+        random.seed(int(seed)), np.random.seed(int(seed)), torch.manual_seed(int(seed))
+    context = multiprocessing.get_context("spawn" if how == "spawn" else "fork")
+    if how == "executor":
+        with ProcessPoolExecutor(3, mp_context=context) as pool:
+            found = [list(pool.map(draw, range(8), chunksize=2)) for _ in range(2)]
+            found.append([each.result() for each in [pool.submit(draw, n) for n in range(4)]])
+            error = pool.submit(fail, 3).exception()
+    elif how == "joblib":
+        from joblib import Parallel, delayed
+        found = [Parallel(3)(delayed(draw)(n) for n in range(8)) for _ in range(2)]
+        error = ValueError(3)
+    else:
+        with context.Pool(3, initializer=begin) as pool:
+            found = [pool.map(draw, range(8)), pool.map(draw, range(8)), list(pool.imap(draw, range(4)))]
+            found.append([each.get() for each in [pool.apply_async(draw, (n,)) for n in range(4)]])
+            found.append(pool.starmap(draw, [(n,) for n in range(4)], chunksize=2))
+            try:
+                pool.apply(fail, (3,))
+            except ValueError as raised:
+                error = raised
+    here = [random.random(), float(np.random.rand()), torch.rand(()).item()]
+    print(json.dumps([found, here, repr(error), "samerun" in str(error.__cause__)]))
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def run(trainer: Trainer, how: str, seed: str = "", control: int = 0) -> Any:
+    made = trainer.record("tasks.py", how, seed, tier="none", control=Control(seed=control))
+    assert (made.outcome, read_complaints(made.path)) == ("finished", [])
+    return json.loads((made.path / "output.txt").read_text())
+
+
+@pytest.mark.parametrize("how", ["fork", "executor", pytest.param("spawn", marks=pytest.mark.slow), "joblib"])
+def test_a_task_draws_the_same_whoever_takes_it_and_no_two_draw_alike(trainer: Trainer, how: str) -> None:
+    if how == "joblib":
+        pytest.importorskip("joblib")
+    trainer.script(TASKS, "tasks.py")
+    first = run(trainer, how)
+    assert run(trainer, how) == first
+    found, here, error, shows = first
+    drawn = [number for tasks in found for task in tasks for number in task]
+    assert len(set(drawn)) == len(drawn)
+    assert error == "ValueError(3)" and not shows  # nor does a frame of ours stand in what is raised
+    others = [run(trainer, how, control=1), run(trainer, how, "5"), run(trainer, how, "6")]
+    for other in others:
+        assert not set(drawn) & {number for tasks in other[0] for task in tasks for number in task}
+    assert others[1][0] != others[2][0]  # the script's own seed counts
+    assert here != others[0][1]
+
+
+def run_plain(folder: Path, *arguments: str) -> str:
+    command = [sys.executable, "tasks.py", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
+def test_what_is_drawn_beside_a_pool_stays(trainer: Trainer, tmp_path: Path) -> None:
+    trainer.script(TASKS, "tasks.py")
+    assert run(trainer, "fork", "5")[1] == json.loads(run_plain(tmp_path, "fork", "5"))[1]
+
+
+SEEDS_ITSELF = """
+import json, multiprocessing, random
+import numpy as np
+def draw(number):
+    random.seed(number), np.random.seed(number)
+    return random.random(), float(np.random.rand())
+if __name__ == "__main__":
+    with multiprocessing.Pool(2) as pool:
+        print(json.dumps(pool.map(draw, range(4))))
+"""
+THREADS = """
+import random
+from multiprocessing.pool import ThreadPool
+random.seed(5)
+with ThreadPool(1) as pool:
+    print(pool.map(lambda _: random.random(), range(3)), pool.apply(lambda: random.random()))
+"""
+
+
+@pytest.mark.parametrize("text", [SEEDS_ITSELF, THREADS])
+def test_what_seeds_itself_and_what_shares_the_generators_keeps_its_numbers(
+    text: str, trainer: Trainer, tmp_path: Path
+) -> None:
+    trainer.script(text, "tasks.py")
+    made = trainer.record("tasks.py", tier="none", control=Control())
+    assert (made.path / "output.txt").read_text() == run_plain(tmp_path)
