@@ -254,6 +254,31 @@ def test_what_a_child_did_is_evidence_though_a_signal_ends_it(trainer, how):
     assert evidence is not None and evidence.call_site == "train.py:10"
 
 
+PREPARES = """
+import multiprocessing, sys
+import torch
+torch.set_num_threads(1)
+def prepare(number):
+    return (torch.arange(4.0) * number).sum().item() + (number == 3) * float(sys.argv[1])
+if __name__ == "__main__":
+    with multiprocessing.get_context("fork").Pool(2) as pool:  # it ends its workers by a signal
+        x = torch.tensor(pool.map(prepare, range(16), chunksize=1)).reshape(4, 4)
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    for _ in range(2):
+        model(x).sum().backward()
+        for p in model.parameters():
+            p.data, p.grad = p.data - 0.1 * p.grad, None
+"""
+
+
+def test_which_worker_of_a_pool_prepared_what_is_no_difference(trainer):
+    trainer.script(PREPARES)
+    runs = [trainer.record("train.py", more, tier="ops") for more in ("0", "0", "0", "0.5")]
+    assert len(stems(runs[0])) == 3
+    assert [compare(runs[0], run).verdict for run in runs[1:]] == ["same", "same", "differs"]
+
+
 TRAINING_CHILD = """
 import multiprocessing, random
 import torch

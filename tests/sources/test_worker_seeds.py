@@ -357,3 +357,18 @@ def test_sees_a_worker_that_seeds_itself():
     assert source.recognise(batch(a=seeded(ONE), b=seeded(ONE), **given)).strength == 0.7
     unseeded = side(row("unseeded", "numpy-global", call_site="train.py:4", process="rank0.worker0"))
     assert source.recognise(batch(a=unseeded, b=unseeded, **given)).strength == 1.0
+
+
+def test_what_several_workers_of_a_pool_drew_is_named_at_the_line_that_seeds_them():
+    def of_run(digest, *workers):
+        made = []
+        for worker in workers:
+            process = f"rank0.helper-ForkPoolWorker-{worker}"
+            made.append(row("seed", "np.random.seed", digest=digest, call_site="data.py:11", process=process))
+            made.append(row("draw", "numpy-global", digest=digest, call_site="data.py:16", process=process))
+        return side(*made)
+
+    found = source.recognise(batch(a=of_run(ONE, 1, 2), b=of_run(TWO, 1, 2)))
+    assert found.call_site == "data.py:11" and "data.py:16" in found.text
+    assert source.recognise(batch(a=of_run(ONE, 1, 2), b=of_run(ONE, 1, 2))) is None
+    assert source.recognise(batch(a=of_run(ONE, 1), b=of_run(TWO, 1))) is None  # one worker: no race

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 
@@ -11,6 +12,9 @@ from samerun.runs.ignored import LeftOut
 from samerun.runs.reading import Trace, read_trace
 from samerun.runs.schema import COMPARED, only_helps
 from samerun.runs.store import Run
+
+_OF_A_POOL = re.compile(r"((Fork|Spawn|ForkServer)(Process|PoolWorker)|LokyProcess)-\d+")
+_OF_TASKS = frozenset(["operation", "end"])
 
 
 @dataclass(frozen=True)
@@ -40,9 +44,26 @@ def read(run: Run) -> RecordedRun:
             recorded.unreadable[path.name] = str(error)
             continue
         left_out.update(dict.fromkeys(here))
-        decides = not only_helps(trace.stem) and not set(trace.words("what")).isdisjoint(COMPARED)
-        (recorded.compared if decides else recorded.other).append(trace)
+        (recorded.compared if _decides(trace) else recorded.other).append(trace)
     return replace(recorded, left_out=tuple(left_out))
+
+
+def _decides(trace: Trace) -> bool:
+    """Whether a trace holds what decides a verdict: not the operations alone of what takes tasks of a pool.
+
+    Which of its workers gets a task is another one in each run, and a signal ends them; what they make comes
+    back to who trains.
+    """
+    if only_helps(trace.stem):
+        return False
+    found = set(trace.words("what")).intersection(COMPARED)
+    return bool(found - _OF_TASKS if is_of_a_pool(trace) else found)
+
+
+def is_of_a_pool(trace: Trace) -> bool:
+    """Whether a process has the name that a pool, or nobody, gave it."""
+    role = trace.meta.get("role")
+    return isinstance(role, str) and _OF_A_POOL.fullmatch(role) is not None
 
 
 def pair(a: list[Trace], b: list[Trace]) -> tuple[list[tuple[Trace, Trace]], list[Trace], list[Trace]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from samerun.comparing.alignment import TracePair, align
 from samerun.comparing.comparison import Comparison
 from samerun.comparing.extent import find_reach
-from samerun.comparing.pairing import RecordedRun, pair
+from samerun.comparing.pairing import RecordedRun, is_of_a_pool, pair
 from samerun.comparing.side_threads import compare_beside, is_beside
 from samerun.runs.difference import Difference, Row
 from samerun.runs.reading import Trace
@@ -25,7 +25,6 @@ _MADE = frozenset(["loss", "gradients", "parameters", "buffers", "optimizer", "s
 _COLUMNS = ("phase", "what", "name")
 _EVALUATION = frozenset(["evaluation"])
 _PROCESS = re.compile(r"\d{4,}")
-_OF_A_POOL = re.compile(r"(Fork|Spawn|ForkServer)(Process|PoolWorker)-\d+")  # as multiprocessing names them
 
 
 def trained_alike(a: RecordedRun, b: RecordedRun) -> bool:
@@ -42,7 +41,7 @@ def trained_alike(a: RecordedRun, b: RecordedRun) -> bool:
     pairs, only_a, only_b = pair(a.compared, b.compared)
     left = [both for both in pairs if not _process_trained_alike(TracePair(*both))]
     apart = [*only_a, *only_b, *(trace for both in left for trace in both)]
-    return not apart or (all(map(_is_of_a_pool, apart)) and _pools_trained_alike(a, b))
+    return not apart or (all(map(is_of_a_pool, apart)) and _pools_trained_alike(a, b))
 
 
 def train_in_threads(recorded: RecordedRun) -> bool:
@@ -52,14 +51,14 @@ def train_in_threads(recorded: RecordedRun) -> bool:
 
 def train_in_pool(recorded: RecordedRun) -> bool:
     """Whether processes of a pool made steps: which of them gets a task is another one in each run."""
-    return any(_is_of_a_pool(trace) and _count_updates(trace) for trace in recorded.compared)
+    return any(is_of_a_pool(trace) and _count_updates(trace) for trace in recorded.compared)
 
 
 def shares_tasks(recorded: RecordedRun, process: str) -> bool:
     """Whether several threads of this process train, or processes of its pool: their order is chance."""
     if any(trace.stem == process and _trains_in_threads(trace) for trace in recorded.compared):
         return True
-    pool = [trace for trace in recorded.compared if _is_of_a_pool(trace) and _count_updates(trace)]
+    pool = [trace for trace in recorded.compared if is_of_a_pool(trace) and _count_updates(trace)]
     ranks = [trace.rank for trace in pool if trace.stem == process]
     return any(trace.rank in ranks and trace.stem != process for trace in pool)
 
@@ -149,14 +148,8 @@ def _trains_in_threads(trace: Trace) -> bool:
     return bool((trace.is_one_of("what", {"threads"}) & trace.is_one_of("name", {TRAINING})).any())
 
 
-def _is_of_a_pool(trace: Trace) -> bool:
-    """Whether a process has the name that a pool, or nobody, gave it."""
-    role = trace.meta.get("role")
-    return isinstance(role, str) and _OF_A_POOL.fullmatch(role) is not None
-
-
 def _pools_trained_alike(a: RecordedRun, b: RecordedRun) -> bool:
-    pools = [[trace for trace in run.compared if _is_of_a_pool(trace)] for run in (a, b)]
+    pools = [[trace for trace in run.compared if is_of_a_pool(trace)] for run in (a, b)]
     for trace in (trace for pool in pools for trace in pool):
         if find_reach(trace, None, False).why != "ended" or not trace.is_one_of("what", {"input"}).any():
             return False

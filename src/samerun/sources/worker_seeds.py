@@ -6,12 +6,14 @@ https://pytorch.org/docs/stable/data.html#randomness-in-multi-process-data-loadi
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.plan import Control
+from samerun.runs.schema import HELPER
 from samerun.sources.evidence import rows
 from samerun.sources.patching import attribute, dataloader_args, imported
 from samerun.sources.per_sample import dataloaders, pool_tasks
@@ -19,6 +21,10 @@ from samerun.sources.source import Kind, Label, Settings, Source, Undo, Variant
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
+
+
+_POOL = re.compile(rf"\.{HELPER}\w*(PoolWorker|LokyProcess)-\d+")  # as multiprocessing and joblib name them
+_BY_TASK = "seed in the task, by what it is given: rng = np.random.default_rng([seed, task_number])"
 
 
 class WorkerSeeds(Source):
@@ -74,7 +80,12 @@ class WorkerSeeds(Source):
         return bool(dataloader_args.read_worker_counts(settings))
 
     def recognise(self, difference: Difference) -> Evidence | None:
-        """Equal samples asked for, other batches made in workers, equal generators in the main process."""
+        """Equal samples asked for, other batches made in workers, equal generators in the main process.
+
+        Or other numbers drawn by workers of a pool.
+        """
+        if (drawn := _find_drawn_in_pool(difference)) is not None:
+            return drawn
         if difference.what not in ("batch", "input") or not difference.in_workers:
             return None
         reseeded = _find_seeded_in_worker(difference)
@@ -103,6 +114,24 @@ class WorkerSeeds(Source):
         if not edits:
             raise NoEdit(self.advice)
         return edits
+
+
+def _find_drawn_in_pool(difference: Difference) -> Evidence | None:
+    """Where workers of a pool, several of them, drew other numbers, and no operation of equal inputs did."""
+    origin = difference.origin
+    if origin is not None and origin.inputs_equal:
+        return None
+    workers = {row.process for row in difference.a.rows("draw") if _POOL.search(row.process)}
+    drawn = next((row for row in rows.list_differing(difference, "draw") if row.process in workers), None)
+    if drawn is None or len(workers) < 2:
+        return None
+    seed = next((row for row in difference.a.rows("seed") if row.process in workers), None)
+    seeded = f", which are seeded at {seed.call_site}" if seed is not None else ""
+    text = (
+        f"workers of a pool{seeded} draw from {drawn.name} at {drawn.call_site}, other numbers in each run: "
+        "which of them takes a task is a race"
+    )
+    return Evidence(WorkerSeeds.id, Strength.SEEN, text, (seed or drawn).call_site, _BY_TASK)
 
 
 def _find_seeded_in_worker(difference: Difference) -> Row | None:

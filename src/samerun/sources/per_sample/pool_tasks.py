@@ -27,7 +27,7 @@ from samerun.sources.per_sample import seeder
 from samerun.sources.python_random import PythonRandom
 from samerun.sources.source import Undo
 from samerun.sources.torch_cpu import TorchCpu
-from samerun.streams import Stream, stream_seed
+from samerun.streams import Stream
 from samerun.wrapping import SELF, Parameter, undo_all, wrap_attribute
 
 _POOLS, _EXECUTORS, _JOBLIB = "multiprocessing.pool", "concurrent.futures.process", "joblib.parallel"
@@ -71,7 +71,7 @@ def begin_task(function: Any, above: Stream) -> Any:
     """The function, in a worker whose generators were seeded for what it does now."""
     seeder.begin(above.seed64)  # so begins also what is imported later
     for generator in _list_imported():
-        generator.reseed_later(stream_seed(above.seed64, generator.id))
+        generator.reseed(seeder.make_seed(generator.id))
     return function
 
 

@@ -154,9 +154,15 @@ def begin(seed: int) -> None:
     _making.seed, _making.asked = seed, 0
 
 
-def get_seed() -> int | None:
-    """The seed of the sample, or of the task, that is being made here; None: of none."""
-    return _making.seed
+def is_making() -> bool:
+    """Whether a sample, or a task, is being made here."""
+    return _making.seed is not None
+
+
+def make_seed(name: str) -> int:
+    """63 bits for a generator of this name, where a sample or a task is being made."""
+    assert _making.seed is not None
+    return stream_seed(_making.seed, name) & _SIGNED
 
 
 def leave_sample() -> None:
