@@ -223,6 +223,19 @@ def test_a_rival_that_the_trial_refutes_asks_for_no_more_and_is_no_suspect() -> 
     }
 
 
+def test_what_a_trial_refutes_is_no_likely_cause_where_that_trial_mends_nothing() -> None:
+    stronger, address = evidence("hash-seed", strength=0.6), evidence("memory-address", strength=0.3)
+    trials = Trials(lambda on: False)
+    found = confirm(
+        HERE,
+        [*stronger, *address],
+        trials,
+        lambda source: source == "hash-seed",
+        refuted_since=lambda item: item.source == "memory-address" and bool(trials.tried),
+    )
+    assert (names(found)["causes"], names(found)["ruled out"]) == ([], ["hash-seed"])
+
+
 @pytest.mark.parametrize("beyond", [True, False])
 def test_beside_an_order_of_arrival_beyond_control_others_must_hold_in_six_runs(beyond: bool) -> None:
     """Results that come as they are ready come alike in a few runs, whatever is controlled in them."""

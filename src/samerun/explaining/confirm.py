@@ -150,7 +150,8 @@ def confirm(
         if needed and (all(map(points, needed)) or fixes(needed, SURE)):
             rest = [item for item in refuted if item not in needed]
             return _make_findings(needed, evidence, rest, notes)
-    left = [item for item in evidence if item not in refuted and item not in weaker]
+    gone = [*refuted, *weaker]
+    left = [item for item in evidence if item not in gone and not refuted_since(item)]
     found = list_unconfirmed(left, tuple(map(make_cause, refuted)), tuple(notes))
     return replace(found, suspects=(*found.suspects, *map(make_cause, weaker)))
 
