@@ -118,8 +118,9 @@ def test_two_sources_that_feed_the_same_batch_are_confirmed_together(tmp_path: P
 def test_a_source_that_does_not_mend_it_is_ruled_out(tmp_path: Path) -> None:
     """An RNG that differs and is drawn from, but feeds nothing: the clock feeds the batch."""
     result = checked(Script(batches=("clock",), bystanders=("python-random",)), tmp_path)
-    assert [cause.source for cause in result.ruled_out] == ["python-random"]
-    assert "python-random" not in [cause.source for cause in result.causes]
+    # Hashes may differ in every script: they are tried once nothing else is left.
+    assert [cause.source for cause in result.ruled_out] == ["python-random", "hash-seed"]
+    assert not result.causes
     assert [cause.source for cause in result.suspects] == ["python-random"]
 
 

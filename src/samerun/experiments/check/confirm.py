@@ -66,7 +66,7 @@ def explain_and_confirm(explained: Explained, proof: Proof | None) -> Findings:
         anew = anew and fewer.points_elsewhere(evidence)
         if anew and not any(cause.confirmed for cause in findings.causes):
             again = explain_and_confirm(fewer, proof)
-            return replace(again, ruled_out=(*findings.ruled_out, *again.ruled_out))
+            findings = replace(again, ruled_out=(*findings.ruled_out, *again.ruled_out))
     # What was ruled out here can still be behind a later difference.
     known = {item.source for item in (*findings.causes, *findings.suspects)}
     return replace(
