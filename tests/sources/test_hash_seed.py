@@ -91,6 +91,14 @@ def test_does_not_recognise_what_another_source_explains():
         assert source.recognise(batch(a=a, b=a)).strength == 0.4
 
 
+def test_what_seeds_a_worker_of_a_pool_explains_no_order_of_the_training():
+    a, b = (
+        said(None, row("seed", "np.random.seed", digest=digest, process="rank0.helper-ForkPoolWorker-1"))
+        for digest in (ONE, TWO)
+    )
+    assert source.recognise(batch(a=a, b=b)).strength == 0.4
+
+
 def test_a_generator_of_the_scripts_own_that_is_seeded_by_a_hash(tmp_path):
     (tmp_path / "train.py").write_text("g = torch.Generator().manual_seed(hash('cat'))\n")
     for differs, strength in ((True, 0.7), (False, None)):

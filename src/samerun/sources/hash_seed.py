@@ -108,7 +108,8 @@ class HashSeed(Source):
         made = rows.find_made_by_helper(difference)
         if made is not None and not rows.has_rng_difference(difference):
             return self._made_elsewhere(difference.a, made, said)
-        if seed is not None or rows.is_explained(difference):
+        seeded = seed is not None and not rows.is_in_helper(seed)  # what seeds a worker orders no set here
+        if seeded or rows.is_explained(difference):
             return None
         return self._find_hashing(difference, origin, said)
 
