@@ -123,3 +123,24 @@ def test_what_seeds_itself_and_what_shares_the_generators_keeps_its_numbers(
     trainer.script(text, "tasks.py")
     made = trainer.record("tasks.py", tier="none", control=Control())
     assert (made.path / "output.txt").read_text() == run_plain(tmp_path)
+
+
+FORKED = """
+import multiprocessing
+import numpy as np
+def draw(number):
+    return float(np.random.rand())
+if __name__ == "__main__":
+    np.random.seed(5)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        print(pool.map(draw, range(4)))
+"""
+
+
+@pytest.mark.parametrize("compatible", [True, False])
+def test_published_numbers_stay_under_a_compatible_control_alone(
+    compatible: bool, trainer: Trainer, tmp_path: Path
+) -> None:
+    trainer.script(FORKED, "tasks.py")
+    made = trainer.record("tasks.py", tier="none", control=Control(compatible=compatible))
+    assert ((made.path / "output.txt").read_text() == run_plain(tmp_path)) is compatible

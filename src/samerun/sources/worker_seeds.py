@@ -46,7 +46,10 @@ class WorkerSeeds(Source):
         self._streams: tuple[Control, pool_tasks.TaskStreams] | None = None
 
     def control(self, control: Control) -> Undo | None:
-        """Key what datasets draw by (seed, loader, epoch, index), and what pools do by (seed, pool, task)."""
+        """Key what datasets draw by (seed, loader, epoch, index), and what pools do by (seed, pool, task).
+
+        Pools not under a compatible control: what their workers are forked with gives published numbers.
+        """
         undos: list[Undo] = []
         for module, holds in ((self.hooks_into, "DataLoader"), *pool_tasks.MODULES.items()):
             if self._controlled.get(module) is not control and imported.has(module, holds):
@@ -54,7 +57,7 @@ class WorkerSeeds(Source):
                 undos.append(functools.partial(self._forget, module))
                 if module == self.hooks_into:
                     undos.append(dataloaders.install(control.seed))
-                else:
+                elif not control.compatible:
                     undos.append(pool_tasks.key_tasks(module, self._find_streams(control)))
         return attribute.undo_all(undos)
 

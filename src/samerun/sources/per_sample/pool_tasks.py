@@ -30,9 +30,10 @@ from samerun.sources.torch_cpu import TorchCpu
 from samerun.streams import Stream
 from samerun.wrapping import SELF, Parameter, undo_all, wrap_attribute
 
-_POOLS, _EXECUTORS, _JOBLIB = "multiprocessing.pool", "concurrent.futures.process", "joblib.parallel"
+_EXECUTORS, _JOBLIB = "concurrent.futures.process", "joblib.parallel"
 MODULES = {
-    _POOLS: "Pool",
+    "multiprocessing.pool": "Pool",
+    "multiprocess.pool": "Pool",  # of Hugging Face's datasets
     _EXECUTORS: "ProcessPoolExecutor",
     _JOBLIB: "Parallel",
 }  # and what they have for it
@@ -150,8 +151,7 @@ def _key_calls(calls: Iterable[tuple[Any, ...]], above: Stream) -> Iterator[tupl
 
 def _is_of_threads(pool: Any) -> bool:
     """Whether its workers are threads, which share the generators with all others."""
-    module = sys.modules.get(_POOLS)
-    return module is not None and isinstance(pool, module.ThreadPool)
+    return any(kind.__name__ == "ThreadPool" for kind in type(pool).__mro__)
 
 
 def _list_imported() -> list[Rng]:
