@@ -35,7 +35,7 @@ class WorkerArrival(Source):
     id = "worker-arrival"
     gives = re.compile(
         r"(_?queue|concurrent|_?asyncio|select|selectors|zmq|_?multiprocessing|torch\.multiprocessing)\."
-        r"(?!process\.current|.*Future\.done).*"
+        r"(?!process\.current|.*Future\.done|pool\.Pool\.(map|starmap|imap|apply)$|.*ProcessPoolExecutor\.map).*"
         r"|\.(imap_unordered|as_completed|wait|get|get_nowait|recv|recv_bytes|result)|polars\..*\.(group_by|unique)"
     )
     summary = "batches or results of a pool are taken in the order in which workers happen to finish them"

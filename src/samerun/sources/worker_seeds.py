@@ -31,8 +31,14 @@ class WorkerSeeds(Source):
     """What workers draw; `per_sample` makes it depend on the sample, or on the task of a pool, alone."""
 
     id = "worker-seeds"
+    gives = re.compile(
+        r"multiprocess(ing)?\.pool\.Pool\.(map|starmap|imap|apply)|concurrent\..*ProcessPoolExecutor\.map"
+    )
     summary = "what workers draw depends on how they were seeded, on their number, and on who gets what"
-    advice = "DataLoader(…, worker_init_fn=seed_worker, generator=torch.Generator().manual_seed(0))"
+    advice = (
+        "DataLoader(…, worker_init_fn=seed_worker, generator=torch.Generator().manual_seed(0)); "
+        "in a task of a pool: rng = np.random.default_rng([seed, task_number])"
+    )
     kind = Kind.RNG
     of_workers = True
     studied_as = Label(4, "augmentation: what samples draw as they are loaded")
