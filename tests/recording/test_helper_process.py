@@ -8,6 +8,9 @@ from __future__ import annotations
 import pytest
 
 from samerun.comparing.compare_runs import compare
+from samerun.comparing.in_play import list_free_running
+from samerun.comparing.pairing import read
+from samerun.runs.plan import Control
 from samerun.sources.catalogue import find_sources
 from samerun.sources.resume_state import ResumeState
 
@@ -258,10 +261,14 @@ PREPARES = """
 import multiprocessing, sys
 import torch
 torch.set_num_threads(1)
+context = multiprocessing.get_context("fork")
+both, met = context.Barrier(2), []
 def prepare(number):
+    if not met:
+        met.append(both.wait(60))  # so that each worker gets some
     return (torch.arange(4.0) * number).sum().item() + (number == 3) * float(sys.argv[1])
 if __name__ == "__main__":
-    with multiprocessing.get_context("fork").Pool(2) as pool:  # it ends its workers by a signal
+    with context.Pool(2) as pool:  # it ends its workers by a signal
         x = torch.tensor(pool.map(prepare, range(16), chunksize=1)).reshape(4, 4)
     torch.manual_seed(0)
     model = torch.nn.Linear(4, 1)
@@ -277,6 +284,18 @@ def test_which_worker_of_a_pool_prepared_what_is_no_difference(trainer):
     runs = [trainer.record("train.py", more, tier="ops") for more in ("0", "0", "0", "0.5")]
     assert len(stems(runs[0])) == 3
     assert [compare(runs[0], run).verdict for run in runs[1:]] == ["same", "same", "differs"]
+
+
+@pytest.mark.parametrize(
+    ("draws", "found"), [("np.random.rand()", True), ("torch.rand(()).item()", True), ("0.0", False)]
+)
+def test_a_pool_whose_workers_draw_may_go_another_way_in_any_run(trainer, draws, found):
+    text = PREPARES.replace("float(sys.argv[1])", f"{draws} + 0 * {draws}").replace("(number == 3) * ", "")
+    trainer.script("import numpy as np\n" + text)
+    run = trainer.record("train.py", "0", tier="ops")
+    assert list_free_running(read(run)) == (["worker-seeds"] if found else [])
+    controlled = trainer.record("train.py", "0", tier="ops", control=Control())
+    assert list_free_running(read(controlled)) == []
 
 
 TRAINING_CHILD = """

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 from samerun.comparing.pairing import RecordedRun, read
 from samerun.comparing.uncontrolled import SourceUse, is_controlled, list_uncontrolled
 from samerun.editing.edit import NoEdit
 from samerun.editing.user_program import Code
+from samerun.runs.reading import Trace
+from samerun.runs.schema import DRAWS
 from samerun.runs.source_lines import parse_site
 from samerun.runs.store import Run
 from samerun.sources.catalogue import find_sources
@@ -17,12 +20,13 @@ from samerun.sources.edits.compared_reads import list_compared_reads
 from samerun.sources.edits.run_dependent_calls import reads_clock
 from samerun.sources.source import Kind
 from samerun.sources.worker_arrival import WorkerArrival
+from samerun.sources.worker_seeds import WorkerSeeds, is_in_pool
 
 _TIMERS = ("signal.", "threading.")  # how the names of timers begin, which act by themselves
 
 
 def list_in_play(recorded: RecordedRun) -> list[SourceUse]:
-    """Those of `list_uncontrolled`, and workers whose batches come as they are ready.
+    """Those of `list_uncontrolled`, workers whose batches come as they are ready, and pools that draw.
 
     Without a clock that is read by a library which the script calls, such as a progress bar.
     """
@@ -33,7 +37,26 @@ def list_in_play(recorded: RecordedRun) -> list[SourceUse]:
     said = recorded.run.manifest.settings.get(arrives, {})
     if said.get("in_order") is False and not is_controlled(recorded, arrives):
         found = [*(item for item in found if item.source != arrives), SourceUse(arrives, ())]
+    draws = _list_draws_in_pools(recorded)
+    if draws and not is_controlled(recorded, WorkerSeeds.id):
+        found.append(SourceUse(WorkerSeeds.id, draws))
     return found
+
+
+def _list_draws_in_pools(recorded: RecordedRun) -> tuple[tuple[str, str | None], ...]:
+    """What several workers of a pool draw from, and where: which of them takes a task is a race."""
+    of_workers = [
+        {(row.name or "", row.call_site): None for row in trace.rows(_find_draws(trace))}
+        for trace in recorded.other
+        if is_in_pool(trace.stem)
+    ]
+    drawing = [draws for draws in of_workers if draws]
+    return tuple(dict.fromkeys(draw for draws in drawing for draw in draws)) if len(drawing) > 1 else ()
+
+
+def _find_draws(trace: Trace) -> Any:
+    operations = trace.is_one_of("what", {"operation"}) & ((trace.flags & DRAWS) != 0)
+    return trace.is_one_of("what", {"draw"}) | operations
 
 
 def list_ids(run: Run) -> tuple[str, ...]:
@@ -51,7 +74,7 @@ def list_free_running(recorded: RecordedRun) -> list[str]:
 
 
 def _runs_free(use: SourceUse, recorded: RecordedRun) -> bool:
-    if find_sources()[use.source].kind is Kind.ORDER:
+    if find_sources()[use.source].kind is Kind.ORDER or use.source == WorkerSeeds.id:
         return True
     if use.source != Clock.id:
         return False

@@ -38,6 +38,9 @@ class Sink(Protocol):
     def is_open(self) -> bool:
         """Whether there is a trace on disk."""
 
+    def flush(self) -> None:
+        """Hand everything to the operating system."""
+
     def where(self) -> tuple[int, str]:
         """The step and phase of what happens now."""
 
@@ -146,6 +149,12 @@ class Journal:
         self.settle()
         if self.draws is not None:
             self.draws.flush(batch)
+
+    def save_draws(self) -> None:
+        """Have what was drawn so far on disk, if there is a trace."""
+        if self.sink is not None and self.sink.is_open:
+            self.write_draws()
+            self.sink.flush()
 
     def fail(self, error: BaseException) -> None:
         """Our own error: the recording ends, the training goes on. One of the script's is raised again."""

@@ -45,6 +45,7 @@ def follow_fork(journal: Journal) -> None:
             due = events * 2
             with journal.unheard():
                 _save(journal)
+                journal.save_draws()
 
     journal.on_event = count
 
@@ -58,7 +59,6 @@ def leave(journal: Journal) -> None:
 
 def withdraw(journal: Journal) -> None:
     """This process has a trace of its own from here on, with all that was kept."""
-    journal.on_event = None
     stem = _stems.pop(os.getpid(), None)
     if stem is not None:
         (Path(journal.plan.run) / f"{stem}{SUFFIX}").unlink(missing_ok=True)
