@@ -294,8 +294,17 @@ def test_a_pool_whose_workers_draw_may_go_another_way_in_any_run(trainer, draws,
     trainer.script("import numpy as np\n" + text)
     run = trainer.record("train.py", "0", tier="ops")
     assert list_free_running(read(run)) == (["worker-seeds"] if found else [])
-    controlled = trainer.record("train.py", "0", tier="ops", control=Control())
-    assert list_free_running(read(controlled)) == []
+    controlled = [trainer.record("train.py", "0", tier="ops", control=Control()) for _ in range(2)]
+    assert list_free_running(read(controlled[0])) == []
+    assert compare(*controlled).verdict == "same"
+
+
+def test_what_workers_of_a_pool_drew_by_operations_is_evidence(trainer):
+    text = PREPARES.replace("float(sys.argv[1])", "(torch.seed(), torch.rand(()).item())[1]")
+    trainer.script(text.replace("(number == 3) * ", ""))
+    difference = compare(*(trainer.record("train.py", "0", tier="ops") for _ in range(2))).difference
+    evidence = find_sources()["worker-seeds"].recognise(difference)
+    assert evidence is not None and "torch-cpu at train.py:10" in evidence.text
 
 
 TRAINING_CHILD = """

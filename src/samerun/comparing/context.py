@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from samerun.comparing.alignment import Divergence, TracePair
+from samerun.comparing.pairing import is_of_a_pool
 from samerun.runs.details import parse_detail
 from samerun.runs.difference import Row, Side
 from samerun.runs.reading import Trace
@@ -17,6 +18,7 @@ from samerun.runs.store import Run
 from samerun.sources.catalogue import find_sources
 
 OWN = ":"  # "torch-cpu:generator" is a generator that the script made, of the source torch-cpu
+_MOST_DRAWS = 1_000  # of torch's, in one worker of a pool
 _MOST_EVIDENCE = 20_000  # rows on each side: the earliest and the latest half of more
 
 
@@ -244,6 +246,8 @@ def build_side(run: Run, traces: Sequence[Trace], step: int, before: int = 0, co
             until |= (trace.steps <= counted) & trace.is_one_of("what", {"draw"})
         rows = trace.rows(trace.is_one_of("what", set(EVIDENCE)) & until)
         evidence += rows
+        if is_of_a_pool(trace) and trace is not traces[0]:
+            evidence += _list_torch_draws(trace)
         if trace is traces[0]:  # a worker's settings are its own
             first = reversed(trace.rows(trace.is_one_of("what", {"setting"})))
             settings.update(_collect_settings(first))  # where threads race they can be written a step late
@@ -258,6 +262,12 @@ def build_side(run: Run, traces: Sequence[Trace], step: int, before: int = 0, co
         {str(name): str(value) for name, value in variables.items()} if isinstance(variables, dict) else {}
     )
     return Side(run.manifest.to_dict(), settings, tuple(evidence), words, given, programs)
+
+
+def _list_torch_draws(trace: Trace) -> list[Row]:
+    """The draws of a worker of a pool that are operations, as those from other generators stand."""
+    draws = trace.is_one_of("what", {"operation"}) & ((trace.flags & DRAWS) != 0)
+    return [replace(row, what="draw", name=row.detail) for row in trace.rows(draws)[:_MOST_DRAWS]]
 
 
 def _read_argv(trace: Trace) -> tuple[str, ...]:

@@ -110,6 +110,7 @@ class TraceSink:
         if self._writer is None and not self.tensors.waiting:  # opening it has the rest written
             with self._lock:
                 self._write_waiting()
+        self._journal.count_event()
 
     def _write_waiting(self) -> None:
         """Write what waits, now that every digest is here."""
