@@ -123,6 +123,16 @@ def test_threads_whose_results_are_taken_as_they_come_are_worker_arrival_s():
     assert threads.recognise(batch(a=taken, b=taken)).strength == 0.2
 
 
+def test_whose_generator_is_drawn_from_may_be_decided_by_a_race():
+    """It was confirmed: two runs in which the same loop turned as often agreed, by luck."""
+    drawn = origin(draws=True, generator_differs=True, own_generator=True)
+    found = threads.recognise(operation(origin=drawn, a=alive(2.0), b=alive(2.0)))
+    assert found.strength == 0.3 and "which generator" in found.text
+    assert threads.recognise(operation(origin=drawn, a=alive(1.0), b=alive(1.0))) is None
+    shared = origin(draws=True, generator_differs=True)
+    assert threads.recognise(operation(origin=shared, a=alive(2.0), b=alive(2.0))) is None
+
+
 def seeds(*values):
     return [
         row("seed", "torch.Generator.manual_seed", digest=value, call_site="train.py:9") for value in values

@@ -122,7 +122,8 @@ class ThreadScheduling(Source):
     def recognise(self, difference: Difference) -> Evidence | None:
         """Several threads were alive, and no seed, file, folder or operation explains the difference."""
         origin = difference.origin
-        if origin is not None and (origin.inputs_equal or origin.draws):
+        own = origin is not None and origin.draws and origin.own_generator  # which of several is a race, too
+        if origin is not None and not own and (origin.inputs_equal or origin.draws):
             return None
         if (sharing := _find_sharing(difference)) is not None:
             text = f"{sharing.value:.0f} processes were alive that train on the same memory"
@@ -134,9 +135,12 @@ class ThreadScheduling(Source):
         taken = {row.detail: row for row in reversed(threads)}
         found = taken.get(_NOT_READY) or taken.get(_SEVERAL) or found
         most = 0.0 if found is None else found.value or 0.0
-        if found is None or most <= 1 or _is_explained(difference):
+        if found is None or most <= 1 or (not own and _is_explained(difference)):
             return self._sharing(difference)
         alive = f"{most:.0f} Python threads were alive"
+        if own:
+            text = f"{alive}, which may decide which generator is drawn from"
+            return Evidence(self.id, Strength.SLIGHT, text, found.call_site)
         if (found.name or "").endswith(_TAKEN):
             alive = f"{most:.0f} processes were alive where {found.name} takes what they send as it comes"
         arrived = rows.list_racing(difference, "arrival")
