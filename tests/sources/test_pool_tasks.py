@@ -13,6 +13,7 @@ from trainer import Trainer
 
 from samerun.runs.plan import Control
 from samerun.runs.recorder_errors import read_complaints
+from samerun.sources.per_sample.pool_tasks import TaskStreams
 
 TASKS = """
 import json, multiprocessing, random, sys, time
@@ -123,6 +124,16 @@ def test_what_seeds_itself_and_what_shares_the_generators_keeps_its_numbers(
     trainer.script(text, "tasks.py")
     made = trainer.record("tasks.py", tier="none", control=Control())
     assert (made.path / "output.txt").read_text() == run_plain(tmp_path)
+
+
+def test_pools_that_cannot_be_remembered_have_a_stream_for_each_task() -> None:
+    streams = TaskStreams(0)
+
+    class Unhashable:
+        __hash__ = None
+
+    pool, other = Unhashable(), Unhashable()
+    assert len({streams.next(each).seed64 for each in (pool, pool, other)}) == 3
 
 
 FORKED = """

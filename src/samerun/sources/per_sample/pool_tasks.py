@@ -86,9 +86,12 @@ class TaskStreams:
 
     def next(self, pool: Any) -> Stream:
         """The stream of what a pool is given now."""
-        if pool not in self._pools:
-            self._pools[pool] = self._name(), itertools.count()
-        above, given = self._pools[pool]
+        try:
+            if pool not in self._pools:
+                self._pools[pool] = self._name(), itertools.count()
+            above, given = self._pools[pool]
+        except TypeError:  # a class of the script's own that cannot be remembered
+            return self._name()
         return above.child(next(given))
 
     def _name(self) -> Stream:
