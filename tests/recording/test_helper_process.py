@@ -5,6 +5,8 @@ Covers `evidence_log.py` and `opened_files.py`.
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from samerun.comparing.compare_runs import compare
@@ -305,6 +307,44 @@ def test_what_workers_of_a_pool_drew_by_operations_is_evidence(trainer):
     difference = compare(*(trainer.record("train.py", "0", tier="ops") for _ in range(2))).difference
     evidence = find_sources()["worker-seeds"].recognise(difference)
     assert evidence is not None and "torch-cpu at train.py:10" in evidence.text
+
+
+LOADED = """
+import random
+import numpy as np
+import torch
+from torch.utils.data import DataLoader
+class Noisy(torch.utils.data.Dataset):
+    def __len__(self):
+        return 8
+    def __getitem__(self, index):
+        return torch.full((4,), random.random() + np.random.rand())
+def seed(worker):
+    random.seed(worker), np.random.seed(worker)
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 1)
+for x in DataLoader(Noisy(), 2, num_workers=2, worker_init_fn=seed, multiprocessing_context="fork"):
+    model(x).sum().backward()
+    for p in model.parameters():
+        p.data, p.grad = p.data - 0.1 * p.grad, None
+"""
+
+
+def test_workers_of_a_loader_are_no_helpers_and_their_draws_are_those_of_batches(trainer):
+    trainer.script(LOADED)
+    run = trainer.record("train.py", tier="ops")
+    assert stems(run) == ["rank0", "rank0.worker0", "rank0.worker1"]
+    draws = trainer.rows(run, "draw", stem="rank0.worker0")
+    assert {json.loads(row.detail)["batch"] for row in draws} == {0, 1}
+
+
+def test_workers_of_an_executor_take_tasks_too(trainer):
+    text = PREPARES.replace("context.Pool(2)", "ProcessPoolExecutor(2, mp_context=context)")
+    text = text.replace("pool.map(prepare, range(16), chunksize=1)", "list(pool.map(prepare, range(16)))")
+    trainer.script("from concurrent.futures import ProcessPoolExecutor\n" + text)
+    runs = [trainer.record("train.py", more, tier="ops") for more in ("0", "0", "0.5")]
+    assert [stem.partition(".")[2] for stem in stems(runs[0])] == ["", "ForkPoolWorker-1", "ForkPoolWorker-2"]
+    assert [compare(runs[0], run).verdict for run in runs[1:]] == ["same", "differs"]
 
 
 TRAINING_CHILD = """

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from samerun.comparing.pairing import RecordedRun, read
+from samerun.comparing.pairing import RecordedRun, read, takes_tasks
 from samerun.comparing.uncontrolled import SourceUse, is_controlled, list_uncontrolled
 from samerun.editing.edit import NoEdit
 from samerun.editing.user_program import Code
@@ -20,7 +20,7 @@ from samerun.sources.edits.compared_reads import list_compared_reads
 from samerun.sources.edits.run_dependent_calls import reads_clock
 from samerun.sources.source import Kind
 from samerun.sources.worker_arrival import WorkerArrival
-from samerun.sources.worker_seeds import WorkerSeeds, is_in_pool
+from samerun.sources.worker_seeds import WorkerSeeds
 
 _TIMERS = ("signal.", "threading.")  # how the names of timers begin, which act by themselves
 
@@ -48,7 +48,7 @@ def _list_draws_in_pools(recorded: RecordedRun) -> tuple[tuple[str, str | None],
     of_workers = [
         {(row.name or "", row.call_site): None for row in trace.rows(_find_draws(trace))}
         for trace in recorded.other
-        if is_in_pool(trace.stem)
+        if takes_tasks(trace)
     ]
     drawing = [draws for draws in of_workers if draws]
     return tuple(dict.fromkeys(draw for draws in drawing for draw in draws)) if len(drawing) > 1 else ()

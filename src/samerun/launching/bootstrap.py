@@ -14,6 +14,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from samerun import callsite, lineage, set_variables, torch_version, wrapping
@@ -326,13 +327,12 @@ class _Process:
             return original(*args, **kwargs)
 
         wrapping.wrap_attribute(os, "_exit", leave)
-        os.register_at_fork(after_in_child=self._follow_fork)
+        if self._journal is not None:
+            os.register_at_fork(before=_import_helper_process, after_in_child=self._follow_fork)
 
     def _follow_fork(self) -> None:
-        from samerun.recording import helper_process
-
         if self._journal is not None:
-            helper_process.follow_fork(self._journal)
+            _import_helper_process().follow_fork(self._journal)
 
 
 def _keep_interrupt() -> None:
@@ -347,9 +347,16 @@ def _keep_interrupt() -> None:
 
 
 def _leave(journal: Journal) -> None:
+    _import_helper_process().leave(journal)
+
+
+def _import_helper_process() -> ModuleType:
+    """Not at the start, since most programs need nothing of it; before a fork, where nothing can be imported
+    that another thread was importing.
+    """
     from samerun.recording import helper_process
 
-    helper_process.leave(journal)
+    return helper_process
 
 
 def _end_with(error: SamerunError) -> NoReturn:

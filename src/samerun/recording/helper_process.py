@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,16 +37,20 @@ def follow_fork(journal: Journal) -> None:
     So leave the workers of a `with Pool(…)`, and whatever `terminate()` ends. It is written when there are
     1, 2, 4, 8, … times as many events as at first, each time anew.
     """
-    events, due = 0, 1
+    events, due, saving = 0, 1, threading.Lock()
 
     def count() -> None:
         nonlocal events, due
         events += 1
-        if events >= due:
+        if events < due or process_identity.becomes_worker() or not saving.acquire(blocking=False):
+            return
+        try:
             due = events * 2
             with journal.unheard():
                 _save(journal)
                 journal.save_draws()
+        finally:
+            saving.release()
 
     journal.on_event = count
 

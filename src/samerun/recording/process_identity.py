@@ -16,10 +16,26 @@ from samerun.runs.secrets_in_text import hide_secrets
 _born = os.getpid()
 
 
+_WORKERS = "torch.utils.data._utils.worker"
+_EXECUTORS = "concurrent.futures.process"
+
+
 def is_in_worker() -> bool:
     """Whether this is a DataLoader worker, whose records are evidence of its parent's run."""
-    module = sys.modules.get("torch.utils.data._utils.worker")
+    module = sys.modules.get(_WORKERS)
     return module is not None and module.get_worker_info() is not None
+
+
+def becomes_worker() -> bool:
+    """Whether this is, or is about to be, such a worker: torch seeds it before it says so."""
+    return _find_target() == _WORKERS or is_in_worker()
+
+
+def _find_target() -> str:
+    """The module of the function that multiprocessing had this process begin with, "" for none."""
+    module = sys.modules.get("multiprocessing.process")
+    target = None if module is None else getattr(module.current_process(), "_target", None)
+    return str(getattr(target, "__module__", ""))
 
 
 def is_child() -> bool:
@@ -42,6 +58,8 @@ def find_role() -> str:
     multiprocessing = sys.modules.get("multiprocessing.process")
     if multiprocessing is not None and (name := multiprocessing.current_process().name) != "MainProcess":
         name = re.sub(r"[^A-Za-z0-9_-]+", "_", name)
+        if _find_target() == _EXECUTORS:  # which names its workers as it would any process
+            name = re.sub(r"Process-(?=\d+$)", "PoolWorker-", name)
         return f"process-{name}" if name.startswith((WORKER, HELPER)) else name  # the user's word for it
     return "fork" if os.getpid() != _born else ""
 

@@ -127,17 +127,12 @@ class WorkerSeeds(Source):
         return edits
 
 
-def is_in_pool(process: str) -> bool:
-    """Whether a process, by the name of its trace, takes tasks of a pool."""
-    return _POOL.search(process) is not None
-
-
 def _find_drawn_in_pool(difference: Difference) -> Evidence | None:
     """Where workers of a pool, several of them, drew other numbers, and no operation of equal inputs did."""
     origin = difference.origin
     if origin is not None and origin.inputs_equal:
         return None
-    workers = {row.process for row in difference.a.rows("draw") if is_in_pool(row.process)}
+    workers = {row.process for row in difference.a.rows("draw") if _POOL.search(row.process)}
     drawn = next((row for row in rows.list_differing(difference, "draw") if row.process in workers), None)
     if drawn is None or len(workers) < 2:
         return None

@@ -108,35 +108,36 @@ class Draws:
 
     def flush(self, batch: int | None = None) -> None:
         """Write what was drawn since the last time; in a worker, for its batch of this number."""
-        records = self.list_pending(batch)
-        self._pending = {}
-        self._written += len(records)
-        for record in records:
+        pending, self._pending = self._pending, {}
+        self._written += len(pending)
+        for record in _make_records(pending, batch):
             self._journal.write(record)
 
-    def list_pending(self, batch: int | None = None) -> list[Record]:
-        """What was drawn since the last time."""
-        return [
-            Record(
-                step,
-                phase,
-                "draw",
-                name,
-                call_site=drawn.site,
-                digest=drawn.came.digest(),
-                inputs=None if drawn.before is None else int.from_bytes(drawn.before[:8], "little"),
-                value=float(drawn.count),
-                detail=json.dumps({"function": function} | ({} if batch is None else {"batch": batch})),
-            )
-            for (name, function, _, _, step, phase), drawn in list(
-                self._pending.items()
-            )  # another thread may draw
-        ]
+    def list_pending(self) -> list[Record]:
+        """What was drawn since the last time, which is still to be written."""
+        return _make_records(dict(self._pending), None)
 
     def forget(self) -> None:
         """In a forked child: what the parent drew is the parent's to write."""
         self._pending.clear()
         self._written = 0
+
+
+def _make_records(drawn: dict[_Key, _DrawCount], batch: int | None) -> list[Record]:
+    return [
+        Record(
+            step,
+            phase,
+            "draw",
+            name,
+            call_site=count.site,
+            digest=count.came.digest(),
+            inputs=None if count.before is None else int.from_bytes(count.before[:8], "little"),
+            value=float(count.count),
+            detail=json.dumps({"function": function} | ({} if batch is None else {"batch": batch})),
+        )
+        for (name, function, _, _, step, phase), count in drawn.items()
+    ]
 
 
 def _digest(value: Any) -> bytes:
