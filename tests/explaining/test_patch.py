@@ -339,3 +339,16 @@ def test_the_values_for_json(tmp_path: Path) -> None:
     made = causes(Program(tmp_path, "import torch\n"), "torch-cpu", "code")
     said = json.loads(json.dumps(made.to_json()))
     assert said["diff"] == made.diff and said["verified"] is None and list(said["cannot"]) == ["code"]
+
+
+def test_a_cause_without_a_line_is_at_that_of_the_one_edit_that_was_seen_to_fix_it(tmp_path: Path) -> None:
+    one = "import torch\nwords = {'a', 'b'}\nids = list(words)\nnet = torch.nn.Linear(2, 2)\n"
+    two = f"{one}more = list({{'c', 'd'}})\n"
+    for name, text, site in (("one", one, "train.py:3"), ("two", two, None)):
+        (tmp_path / name).mkdir()
+        made = causes(Program(tmp_path / name, text), "hash-seed")
+        cause = Cause("hash-seed", True, "", "")
+        assert made.locate(cause).call_site is None  # not tried
+        tried = replace(made, verified=True)
+        assert tried.locate(cause).call_site == site
+        assert tried.locate(replace(cause, call_site="train.py:9")).call_site == "train.py:9"

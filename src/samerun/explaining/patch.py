@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from samerun.editing.diff import carry_text, format_unified
-from samerun.editing.edit import Edit, NoEdit
+from samerun.editing.edit import Change, Edit, NoEdit, Wrap
 from samerun.editing.merge_edits import merge_edits
 from samerun.editing.replacing import write_anew
 from samerun.editing.user_program import Code, encode_text
@@ -29,6 +29,12 @@ class Patch:
     verified: bool | None = None  # whether `check` of the patched code says same; None: not tried
     runs: tuple[str, ...] = ()  # the runs that verified it
     partial: str = ""  # the edits that can be made, where they are not enough: no edit fixes the others
+    sites: Mapping[str, str] = field(default_factory=dict)  # source id → the line of its one edit
+
+    def locate(self, cause: Cause) -> Cause:
+        """The cause; where it has no line, at that of the edit which was seen to fix it."""
+        site = self.sites.get(cause.source) if self.verified else None
+        return cause if cause.call_site or site is None else replace(cause, call_site=site)
 
     def apply(self, folder: Path, within: Path | None = None) -> None:
         """Write the files below `folder`, each in the encoding that its own first lines name.
@@ -91,7 +97,21 @@ def patch(
         cannot.setdefault(source, why)
     diff = "".join(format_unified(first.file(path), text) for path, text in sorted(files.items()))
     have_edits = {source for source, some in edits.items() if some and source not in failed}
-    return Patch(diff, files, {source: why for source, why in cannot.items() if source not in have_edits})
+    left = {source: why for source, why in cannot.items() if source not in have_edits}
+    return Patch(diff, files, left, sites=_locate_edits(first, edits, have_edits))
+
+
+def _locate_edits(
+    code: Code, edits: Mapping[str, Sequence[Edit]], sources: Collection[str]
+) -> dict[str, str]:
+    """The line of each source's edit, where it is one that changes the code there."""
+    found = {}
+    for source in sources:
+        alone, *more = edits[source]
+        if not more and isinstance(alone, (Change, Wrap)):
+            file = code.file(alone.path)
+            found[source] = file.site(file.line_of(alone.start))
+    return found
 
 
 def _merged_if_possible(

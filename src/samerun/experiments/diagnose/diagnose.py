@@ -76,6 +76,8 @@ def _diagnose(trials: Trials, rare: bool) -> Diagnosis:
         if patch is None:
             patch, more = mend(trials, found, start, settled.by_edit())
             found += more
+    if patch is not None:
+        found = [replace(item, causes=tuple(map(patch.locate, item.causes))) for item in found]
     causes = tuple(cause for item in found for cause in item.causes)
     notes = (*result.notes, *list_agreeing(comparisons), *(note for item in found for note in item.notes))
     result = replace(
