@@ -136,6 +136,35 @@ def test_pools_that_cannot_be_remembered_have_a_stream_for_each_task() -> None:
     assert len({streams.next(each).seed64 for each in (pool, pool, other)}) == 3
 
 
+GOES_ON = """
+import json, multiprocessing, random, time
+import torch
+torch.set_num_threads(1)
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.Adam(model.parameters())
+model(torch.ones(2)).sum().backward()
+optimizer.step()
+state = optimizer.state_dict()
+def train(number):
+    time.sleep(random.SystemRandom().random() * 0.02)
+    before = random.random(), torch.rand(()).item()
+    torch.optim.Adam(model.parameters()).load_state_dict(state)
+    return *before, random.random(), torch.rand(()).item()
+if __name__ == "__main__":
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        print(json.dumps(pool.map(train, range(6), chunksize=1)))
+"""
+
+
+def test_each_task_that_goes_on_from_a_checkpoint_draws_new_numbers(trainer: Trainer) -> None:
+    trainer.script(GOES_ON, "tasks.py")
+    runs = [trainer.record("tasks.py", tier="none", control=Control()) for _ in range(2)]
+    first, second = (json.loads((made.path / "output.txt").read_text()) for made in runs)
+    assert first == second
+    drawn = [number for task in first for number in task]
+    assert len(set(drawn)) == len(drawn) == 24
+
+
 FORKED = """
 import multiprocessing
 import numpy as np

@@ -83,8 +83,8 @@ class Rng(Source):
         place = lineage.get_launched_path()
 
         def make_seed() -> int:
-            if seeder.is_making():  # it was imported by a task, which any worker may get
-                return seeder.make_seed(self.id)
+            if seeder.is_making():  # by a task, which any worker may get: it was imported, or it goes on
+                return seeder.make_seed(self.id, *resumed.get_path())
             here = lineage.get_launched_path() if self.begins_in_forks else place
             return stream_seed(control.seed, self.id, *resumed.get_path(), *here)
 

@@ -37,6 +37,12 @@ def get_path() -> Path:
     return _path
 
 
+def forget() -> None:
+    """What this process does from here on has not gone on from a checkpoint, and may."""
+    global _path
+    _path = ()
+
+
 def call_when_resumed(then: Callable[[], None]) -> Undo:
     """Call `then` once this process has gone on from a checkpoint; never where samerun is a library."""
     if lineage.is_launched():

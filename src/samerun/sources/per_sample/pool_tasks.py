@@ -70,6 +70,7 @@ class KeyedCall:
 
 def begin_task(function: Any, above: Stream) -> Any:
     """The function, in a worker whose generators were seeded for what it does now."""
+    resumed.forget()  # an earlier task of this worker may have gone on from a checkpoint, and so may this one
     seeder.begin(above.seed64)  # so begins also what is imported later
     for generator in _list_imported():
         generator.reseed(seeder.make_seed(generator.id))

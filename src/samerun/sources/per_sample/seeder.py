@@ -18,7 +18,7 @@ from typing import Any
 from samerun.mersenne import FRESH, POSITION, WORDS, Words
 from samerun.sources.per_sample import state_memory
 from samerun.sources.per_sample.state_memory import NORMAL, NUMPY, PYTHON, TORCH, Place
-from samerun.streams import stream_seed
+from samerun.streams import Name, stream_seed
 
 State = Any
 _AT_ONCE = 64  # seeds whose words are made together: more calls for fewer, more memory for more
@@ -159,10 +159,10 @@ def is_making() -> bool:
     return _making.seed is not None
 
 
-def make_seed(name: str) -> int:
-    """63 bits for a generator of this name, where a sample or a task is being made."""
+def make_seed(*path: Name) -> int:
+    """63 bits for what has this name, where a sample or a task is being made."""
     assert _making.seed is not None
-    return stream_seed(_making.seed, name) & _SIGNED
+    return stream_seed(_making.seed, *path) & _SIGNED
 
 
 def leave_sample() -> None:
