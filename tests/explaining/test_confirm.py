@@ -203,10 +203,15 @@ def test_a_race_with_fainter_evidence_asks_for_six_runs_too() -> None:
     assert [count for _, count in trials.tried] == [3, 6]
 
 
-def test_a_rival_that_the_trial_refutes_asks_for_no_more_and_is_no_suspect() -> None:
+@pytest.mark.parametrize(
+    ("mends", "causes", "ruled_out"), [(True, ["hash-seed"], []), (False, [], ["hash-seed"])]
+)
+def test_a_rival_that_the_trial_refutes_asks_for_no_more_and_is_neither_suspect_nor_cause(
+    mends: bool, causes: list[str], ruled_out: list[str]
+) -> None:
     """Addresses do not order a set that was seen to hold texts alone."""
     stronger, address = evidence("hash-seed", strength=0.6), evidence("memory-address", strength=0.3)
-    trials = Trials(lambda on: "hash-seed" in on)
+    trials = Trials(lambda on: mends and "hash-seed" in on)
     found = confirm(
         HERE,
         [*stronger, *address],
@@ -216,24 +221,11 @@ def test_a_rival_that_the_trial_refutes_asks_for_no_more_and_is_no_suspect() -> 
     )
     assert [count for _, count in trials.tried] == [3]
     assert names(found) == {
-        "causes": ["hash-seed"],
-        "confirmed": ["hash-seed"],
+        "causes": causes,
+        "confirmed": causes,
         "suspects": [],
-        "ruled out": [],
+        "ruled out": ruled_out,
     }
-
-
-def test_what_a_trial_refutes_is_no_likely_cause_where_that_trial_mends_nothing() -> None:
-    stronger, address = evidence("hash-seed", strength=0.6), evidence("memory-address", strength=0.3)
-    trials = Trials(lambda on: False)
-    found = confirm(
-        HERE,
-        [*stronger, *address],
-        trials,
-        lambda source: source == "hash-seed",
-        refuted_since=lambda item: item.source == "memory-address" and bool(trials.tried),
-    )
-    assert (names(found)["causes"], names(found)["ruled out"]) == ([], ["hash-seed"])
 
 
 @pytest.mark.parametrize("beyond", [True, False])

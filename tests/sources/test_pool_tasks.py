@@ -16,7 +16,7 @@ from samerun.runs.recorder_errors import read_complaints
 from samerun.sources.per_sample.pool_tasks import TaskStreams
 
 TASKS = """
-import json, multiprocessing, random, sys, time
+import json, multiprocessing, random, sys
 from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 import torch
@@ -26,7 +26,6 @@ def begin():
     np.random.seed()
 
 def draw(number):
-    time.sleep(random.SystemRandom().random() * 0.02)  # who takes which is a race
     made = np.random.default_rng().random()
     return [random.random(), float(np.random.rand()), torch.rand(()).item(), made]
 
@@ -88,6 +87,31 @@ def test_a_task_draws_the_same_whoever_takes_it_and_no_two_draw_alike(trainer: T
     assert here != others[0][1]
 
 
+IN_ANY_ORDER = """
+import json, pickle, random, sys
+import numpy as np
+import torch
+from samerun.sources.per_sample.pool_tasks import KeyedTask
+from samerun.streams import Stream
+def draw():
+    made = np.random.default_rng().random()
+    return [random.random(), float(np.random.rand()), torch.rand(()).item(), made]
+tasks = [pickle.dumps(KeyedTask(draw, Stream(0, "pool", number))) for number in range(4)]
+drawn = {number: pickle.loads(tasks[int(number)])() for number in sys.argv[1]}
+print(json.dumps(drawn, sort_keys=True))
+"""
+
+
+def test_what_a_worker_did_before_a_task_changes_nothing(trainer: Trainer) -> None:
+    trainer.script(IN_ANY_ORDER, "tasks.py")
+    runs = [
+        trainer.record("tasks.py", order, tier="none", control=Control()) for order in ("0123", "31", "20")
+    ]
+    first, *others = (json.loads((made.path / "output.txt").read_text()) for made in runs)
+    assert {**others[0], **others[1]} == first
+    assert len({number for task in first.values() for number in task}) == 16
+
+
 def run_plain(folder: Path, *arguments: str) -> str:
     command = [sys.executable, "tasks.py", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
@@ -137,7 +161,7 @@ def test_pools_that_cannot_be_remembered_have_a_stream_for_each_task() -> None:
 
 
 GOES_ON = """
-import json, multiprocessing, random, time
+import json, multiprocessing, random
 import torch
 torch.set_num_threads(1)
 model = torch.nn.Linear(2, 1)
@@ -146,7 +170,6 @@ model(torch.ones(2)).sum().backward()
 optimizer.step()
 state = optimizer.state_dict()
 def train(number):
-    time.sleep(random.SystemRandom().random() * 0.02)
     before = random.random(), torch.rand(()).item()
     torch.optim.Adam(model.parameters()).load_state_dict(state)
     return *before, random.random(), torch.rand(()).item()

@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from samerun.comparing.alignment import Divergence, TracePair
-from samerun.comparing.pairing import takes_tasks
 from samerun.runs.details import parse_detail
 from samerun.runs.difference import Row, Side
 from samerun.runs.reading import Trace
-from samerun.runs.schema import DRAWS, EVIDENCE, HELPER
+from samerun.runs.schema import DRAWS, EVIDENCE, HELPER, takes_tasks
 from samerun.runs.store import Run
 from samerun.sources.catalogue import find_sources
 
@@ -246,7 +245,7 @@ def build_side(run: Run, traces: Sequence[Trace], step: int, before: int = 0, co
             until |= (trace.steps <= counted) & trace.is_one_of("what", {"draw"})
         rows = trace.rows(trace.is_one_of("what", set(EVIDENCE)) & until)
         evidence += rows
-        if takes_tasks(trace) and trace is not traces[0]:
+        if takes_tasks(trace.stem) and trace is not traces[0]:
             evidence += _list_torch_draws(trace)
         if trace is traces[0]:  # a worker's settings are its own
             first = reversed(trace.rows(trace.is_one_of("what", {"setting"})))

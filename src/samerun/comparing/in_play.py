@@ -6,18 +6,20 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from samerun.comparing.pairing import RecordedRun, read, takes_tasks
+from samerun.comparing.pairing import RecordedRun, read
 from samerun.comparing.uncontrolled import SourceUse, is_controlled, list_uncontrolled
 from samerun.editing.edit import NoEdit
 from samerun.editing.user_program import Code
+from samerun.runs.difference import Row
 from samerun.runs.reading import Trace
-from samerun.runs.schema import DRAWS
+from samerun.runs.schema import DRAWS, takes_tasks
 from samerun.runs.source_lines import parse_site
 from samerun.runs.store import Run
 from samerun.sources.catalogue import find_sources
 from samerun.sources.clock import Clock
 from samerun.sources.edits.compared_reads import list_compared_reads
 from samerun.sources.edits.run_dependent_calls import reads_clock
+from samerun.sources.per_sample.pool_tasks import SEEDED
 from samerun.sources.source import Kind
 from samerun.sources.worker_arrival import WorkerArrival
 from samerun.sources.worker_seeds import WorkerSeeds
@@ -38,7 +40,9 @@ def list_in_play(recorded: RecordedRun) -> list[SourceUse]:
     if said.get("in_order") is False and not is_controlled(recorded, arrives):
         found = [*(item for item in found if item.source != arrives), SourceUse(arrives, ())]
     draws = _list_draws_in_pools(recorded)
-    if draws and not is_controlled(recorded, WorkerSeeds.id):
+    if is_controlled(recorded, WorkerSeeds.id):
+        draws = tuple((name, site) for name, site in draws if name not in SEEDED)
+    if draws:
         found.append(SourceUse(WorkerSeeds.id, draws))
     return found
 
@@ -46,12 +50,16 @@ def list_in_play(recorded: RecordedRun) -> list[SourceUse]:
 def _list_draws_in_pools(recorded: RecordedRun) -> tuple[tuple[str, str | None], ...]:
     """What several workers of a pool draw from, and where: which of them takes a task is a race."""
     of_workers = [
-        {(row.name or "", row.call_site): None for row in trace.rows(_find_draws(trace))}
+        {(_name_generator(row), row.call_site): None for row in trace.rows(_find_draws(trace))}
         for trace in recorded.other
-        if takes_tasks(trace)
+        if takes_tasks(trace.stem)
     ]
     drawing = [draws for draws in of_workers if draws]
     return tuple(dict.fromkeys(draw for draws in drawing for draw in draws)) if len(drawing) > 1 else ()
+
+
+def _name_generator(row: Row) -> str:
+    return (row.detail if row.what == "operation" else row.name) or ""
 
 
 def _find_draws(trace: Trace) -> Any:

@@ -10,11 +10,10 @@ from samerun.comparing.leave_out import leave_out
 from samerun.errors import TraceError
 from samerun.runs.ignored import LeftOut
 from samerun.runs.reading import Trace, read_trace
-from samerun.runs.schema import COMPARED, HELPER, only_helps
+from samerun.runs.schema import COMPARED, only_helps, takes_tasks
 from samerun.runs.store import Run
 
 _OF_A_POOL = re.compile(r"((Fork|Spawn|ForkServer)(Process|PoolWorker)|LokyProcess)-\d+")
-_TAKES_TASKS = re.compile(r"\w*(PoolWorker|LokyProcess)-\d+")
 _OF_TASKS = frozenset(["operation", "end"])
 
 
@@ -58,22 +57,13 @@ def _decides(trace: Trace) -> bool:
     if only_helps(trace.stem):
         return False
     found = set(trace.words("what")).intersection(COMPARED)
-    return bool(found - _OF_TASKS if takes_tasks(trace) else found)
+    return bool(found - _OF_TASKS if takes_tasks(trace.stem) else found)
 
 
 def is_of_a_pool(trace: Trace) -> bool:
     """Whether a process has the name that a pool, or nobody, gave it."""
-    return _OF_A_POOL.fullmatch(_read_name(trace)) is not None
-
-
-def takes_tasks(trace: Trace) -> bool:
-    """Whether a process is a worker of a pool."""
-    return _TAKES_TASKS.fullmatch(_read_name(trace)) is not None
-
-
-def _read_name(trace: Trace) -> str:
     role = trace.meta.get("role")
-    return role.removeprefix(HELPER) if isinstance(role, str) else ""
+    return isinstance(role, str) and _OF_A_POOL.fullmatch(role) is not None
 
 
 def pair(a: list[Trace], b: list[Trace]) -> tuple[list[tuple[Trace, Trace]], list[Trace], list[Trace]]:

@@ -6,6 +6,7 @@ may have read what it made; the comparison finds it beside that of DataLoader wo
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -46,7 +47,7 @@ def follow_fork(journal: Journal) -> None:
             return
         try:
             due = events * 2
-            with journal.unheard():
+            with journal.unheard(), contextlib.suppress(OSError):  # it may write where its parent may not
                 _save(journal)
                 journal.save_draws()
         finally:

@@ -24,6 +24,8 @@ python and torch versions).
 
 from __future__ import annotations
 
+import re
+
 SCHEMA = 1  # of traces and manifests alike
 
 PHASES = ("setup", "data", "forward", "backward", "optimizer", "collective", "evaluation", "end")
@@ -112,6 +114,14 @@ NEVER_WRITTEN = 16  # its output is not initialised (torch.empty): not compared
 EXACT = 64  # it holds integers and bytes alone
 # Flag of any other record.
 BESIDE = 32  # a thread wrote it that does not train: when it comes is not compared, and not in which order
+
+
+_TAKES_TASKS = re.compile(rf"\.({HELPER})?\w*(PoolWorker|LokyProcess)-\d+")  # of multiprocessing, of joblib
+
+
+def takes_tasks(stem: str) -> bool:
+    """Whether a trace of this name is of a worker of a pool."""
+    return _TAKES_TASKS.search(stem) is not None
 
 
 def only_helps(stem: str) -> bool:

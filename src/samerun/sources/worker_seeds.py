@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.plan import Control
-from samerun.runs.schema import HELPER
+from samerun.runs.schema import takes_tasks
 from samerun.sources.evidence import rows
 from samerun.sources.patching import attribute, dataloader_args, imported
 from samerun.sources.per_sample import dataloaders, pool_tasks
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from samerun.editing.user_program import Code
 
 
-_POOL = re.compile(
-    rf"\.({HELPER})?\w*(PoolWorker|LokyProcess)-\d+"
-)  # as multiprocessing and joblib name them
 _BY_TASK = "seed in the task, by what it is given: rng = np.random.default_rng([seed, task_number])"
 
 
@@ -132,7 +129,7 @@ def _find_drawn_in_pool(difference: Difference) -> Evidence | None:
     origin = difference.origin
     if origin is not None and origin.inputs_equal:
         return None
-    workers = {row.process for row in difference.a.rows("draw") if _POOL.search(row.process)}
+    workers = {row.process for row in difference.a.rows("draw") if takes_tasks(row.process)}
     drawn = next((row for row in rows.list_differing(difference, "draw") if row.process in workers), None)
     if drawn is None or len(workers) < 2:
         return None

@@ -153,7 +153,7 @@ def _follow(trials: Trials, closer: Zoom, control: Control | None, at: Workspace
 
 
 def _follow_until(trials: Trials, plan: Plan, most: int, at: Workspace | None) -> _Seen | None:
-    """Two of at most so many runs, the first and one that parts from it."""
+    """Two of at most so many runs, the first and one that differs from it."""
     runs: list[Run] = []
     try:
         while len(runs) < most:

@@ -38,6 +38,7 @@ MODULES = {
     _JOBLIB: "Parallel",
 }  # and what they have for it
 _GENERATORS: tuple[Rng, ...] = (PythonRandom(), NumpyGlobal(), TorchCpu())
+SEEDED = frozenset(each.id for each in _GENERATORS)  # not those that a module holds: each worker has a copy
 _APPLIED, _SUBMITTED, _CALLS = Parameter("func", 1), Parameter("fn", 1), Parameter("iterable", 1)
 
 
