@@ -18,7 +18,8 @@ for step in range(2):
     optimizer.zero_grad()
     model(torch.randn(8, 4)).sum().backward()
     optimizer.step()
-time.sleep = lambda seconds: print("pause", seconds, "left", dist.is_initialized())
+sleep = time.sleep
+time.sleep = lambda seconds: print("pause", seconds, "left", dist.is_initialized()) or sleep(seconds)
 dist.destroy_process_group()
 try:
     dist.destroy_process_group()
