@@ -1,17 +1,21 @@
 """What samerun's operations cost: torch's own, torch's own when it must be deterministic, and samerun's, side
 by side.
 
-    python benchmarks/bench_ops.py [NAME …] [--device cuda] [--rounds 20] [--threads 2] [--json FILE]
+    python benchmarks/bench_ops.py [NAME …] [--device cuda] [--rounds 20] [--repeats 0] [--threads 2]
+                                   [--json FILE]
 
 One row for each operation, on its example (samerun/ops/*.py). The three variants take turns, in random
 order, so that what else the machine does meets them alike; a ratio is the median over the rounds, with its
 quartiles. On the CPU samerun's formulation is timed also where it is not installed there, because torch's
-own repeats itself: these rows are marked with a dash. A `refused` is what torch raises for.
+own repeats itself: these rows are marked with a dash. A `refused` is what torch raises for. With
+`--repeats 1000` each is also run that often beside other work, by torch's own way and by samerun's: the share
+of the results that are not the most frequent one.
 """
 
 from __future__ import annotations
 
 import argparse
+import collections
 import json
 import platform
 import random
@@ -24,7 +28,7 @@ import torch
 
 from samerun.ops import Implementation, implementations
 from samerun.ops.installation import put_in
-from samerun.ops.selftest import is_importable
+from samerun.ops.selftest import digest_results, is_importable, load
 
 LEAST = 0.002  # seconds that a turn takes, at least: so many calls
 
@@ -43,6 +47,7 @@ class Row:
         self.args = one.example(device)
         self.seconds: dict[str, list[float]] = {}
         self.calls = 1
+        self.others: dict[str, float] = {}
 
     def turn(self, variant: str) -> float | None:
         """Seconds of one call; None when torch refuses it."""
@@ -76,6 +81,21 @@ class Row:
                 if seconds is not None:
                     self.seconds.setdefault(variant, []).append(seconds)
 
+    def repeat(self, repeats: int) -> None:
+        """Run torch's own and samerun's that often, beside other work."""
+        key = "CPU" if self.device.type == "cpu" else "CUDA"
+        for variant, chosen in (("native", ()), ("samerun", implementations().values())):
+            torch.use_deterministic_algorithms(variant == "samerun")
+            torch.utils.deterministic.fill_uninitialized_memory = False
+            try:
+                with put_in(chosen, lambda _: (key,)), load(self.device):
+                    found = collections.Counter(
+                        digest_results(self.one, self.one.example(self.device)) for _ in range(repeats)
+                    )
+            finally:
+                torch.use_deterministic_algorithms(False)
+            self.others[variant] = 1 - max(found.values()) / repeats
+
     def ratio(self, variant: str) -> list[float] | None:
         """Quartiles of a variant's time, by that of torch's own in the same round."""
         if variant not in self.seconds or "native" not in self.seconds:
@@ -95,6 +115,7 @@ class Row:
                 else f"{quartiles[1]:.2f}× ({quartiles[0]:.2f}–{quartiles[2]:.2f})"
             )
             columns.append(f"{said:>22}")
+        columns += [f"{variant} {share:.1%}" for variant, share in self.others.items()]
         installed = self.device.type.upper() in self.one.devices
         return "  ".join([*columns, "" if installed else "-"])
 
@@ -113,6 +134,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--repeats", type=int, default=0)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--json")
     options = parser.parse_args()
@@ -136,10 +158,13 @@ def main() -> None:
             continue
         row = Row(one, device)
         row.measure(options.rounds)
+        if options.repeats:
+            row.repeat(options.repeats)
         rows.append(row)
         print(row.text(), flush=True)
         if options.json:
             figures["operations"] = {row.one.name: row.seconds for row in rows}
+            figures["others"] = {row.one.name: row.others for row in rows}
             with open(options.json, "w", encoding="utf-8") as file:
                 json.dump(figures, file)
 

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 
-def cnn() -> Callable[[], None]:
+def cnn() -> Step:
     """Three convolution blocks with batch norm and dropout on 64 images of 3 x 32 x 32, SGD."""
 
     def block(inputs: int, outputs: int) -> list[nn.Module]:
@@ -63,7 +63,7 @@ class Transformer(nn.Module):
         return self.head(self.norm(x)).flatten(0, 1)
 
 
-def transformer() -> Callable[[], None]:
+def transformer() -> Step:
     """4 layers, width 128, 128 tokens, batch 16, attention written out, AdamW."""
     model = Transformer()
     tokens = torch.randint(96, (16, 129))
@@ -71,21 +71,30 @@ def transformer() -> Callable[[], None]:
     return train(model, optimizer, lambda: model(tokens[:, :-1]), tokens[:, 1:].flatten())
 
 
+class Step:
+    """One step of training: the gradients of what `loss` gives, and one step of the optimizer."""
+
+    def __init__(
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, loss: Callable[[], torch.Tensor]
+    ) -> None:
+        self.model = model.train()
+        self.optimizer = optimizer
+        self.loss = loss
+
+    def __call__(self) -> None:
+        self.optimizer.zero_grad()
+        self.loss().backward()
+        self.optimizer.step()
+
+
 def train(
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
     forward: Callable[[], torch.Tensor],
     labels: torch.Tensor,
-) -> Callable[[], None]:
-    """One step of training: cross entropy of what `forward` gives, and one step of the optimizer."""
-    model.train()
-
-    def step() -> None:
-        optimizer.zero_grad()
-        F.cross_entropy(forward(), labels).backward()
-        optimizer.step()
-
-    return step
+) -> Step:
+    """One step of training: cross entropy of what `forward` gives."""
+    return Step(model, optimizer, lambda: F.cross_entropy(forward(), labels))
 
 
 class Parts(nn.Module):
@@ -99,14 +108,14 @@ class Parts(nn.Module):
         return torch.stack(list(self.parts)).mul(x)
 
 
-def parameters() -> Callable[[], None]:
+def parameters() -> Step:
     """10,000 parameters of 8 numbers each, of which only their stack is computed; SGD, momentum."""
     model, x = Parts(10_000), torch.randn(8)
     optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
     return train(model, optimizer, lambda: model(x), torch.randint(8, (10_000,)))
 
 
-def modules() -> Callable[[], None]:
+def modules() -> Step:
     """5,000 linear layers of 4 x 4 with a bias, one after the other: 10,000 small parameters, AdamW."""
     model = nn.Sequential(*(nn.Linear(4, 4) for _ in range(5_000)))
     x, y = torch.randn(2, 4), torch.randint(4, (2,))

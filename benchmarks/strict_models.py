@@ -1,18 +1,15 @@
-"""Six trainings that mode strict is priced on. Each gives one training step, at one of two scales.
+"""Ten trainings that mode strict is priced on. Each gives one training step, at one of two scales.
 
-Plain PyTorch, written out: no other library is needed. `full` is for a GPU, `small` for a CPU.
+Plain PyTorch, written out: only `deformable` needs another library, torchvision. `full` is for a GPU, `small`
+for a CPU.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 import torch.nn.functional as F
-from models import Block, Transformer, train
+from models import Block, Step, Transformer, train
 from torch import nn
-
-Step = Callable[[], None]
 
 
 class Bottleneck(nn.Module):
@@ -58,6 +55,35 @@ def resnet50(full: bool) -> Step:
     body = _resnet((3, 4, 6, 3) if full else (1, 1, 1, 1))
     model = nn.Sequential(body, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 1000))
     batch, side = (64, 224) if full else (8, 64)
+    x, y = torch.randn(batch, 3, side, side), torch.randint(1000, (batch,))
+    return train(model, torch.optim.SGD(model.parameters(), 0.01, momentum=0.9), lambda: model(x), y)
+
+
+class Basic(nn.Module):
+    """He et al. 2015: two convolutions and a way past them."""
+
+    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+        super().__init__()
+        self.body = nn.Sequential(
+            *_convolution(inputs, outputs, 3, stride), nn.ReLU(), *_convolution(outputs, outputs, 3)
+        )
+        same = inputs == outputs and stride == 1
+        self.skip = nn.Identity() if same else nn.Sequential(*_convolution(inputs, outputs, 1, stride))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return F.relu(self.body(x) + self.skip(x))
+
+
+def resnet18(full: bool) -> Step:
+    """ResNet-18, classifying images of 224 x 224; small: 64 x 64."""
+    layers: list[nn.Module] = [*_convolution(3, 64, 7, 2), nn.ReLU(), nn.MaxPool2d(3, 2, 1)]
+    inputs = 64
+    for width in (64, 128, 256, 512):
+        for number in range(2):
+            layers.append(Basic(inputs, width, 2 if number == 0 and width > 64 else 1))
+            inputs = width
+    model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 1000))
+    batch, side = (128, 224) if full else (4, 64)
     x, y = torch.randn(batch, 3, side, side), torch.randint(1000, (batch,))
     return train(model, torch.optim.SGD(model.parameters(), 0.01, momentum=0.9), lambda: model(x), y)
 
@@ -161,9 +187,15 @@ class Attending(Block):
 
 def gpt2(full: bool) -> Step:
     """GPT-2 small (124 million parameters) in bfloat16 autocast; small: 2 layers of width 64."""
-    vocabulary, width, heads, layers, time, batch = (
-        (50257, 768, 12, 12, 1024, 8) if full else (500, 64, 4, 2, 64, 4)
-    )
+    return _language_model(*((50257, 768, 12, 12, 1024, 8) if full else (500, 64, 4, 2, 64, 4)))
+
+
+def gpt4(full: bool) -> Step:
+    """A GPT of 4 layers in bfloat16 autocast: long sequences, so that attention is most of the work."""
+    return _language_model(*((8192, 512, 8, 4, 2048, 8) if full else (200, 32, 4, 4, 64, 2)))
+
+
+def _language_model(vocabulary: int, width: int, heads: int, layers: int, time: int, batch: int) -> Step:
     model = Transformer(vocabulary, width, time, 0)
     model.blocks = nn.ModuleList(Attending(width, heads) for _ in range(layers))
     tokens = torch.randint(vocabulary, (batch, time + 1))
@@ -174,6 +206,51 @@ def gpt2(full: bool) -> Step:
             return model(tokens[:, :-1])
 
     return train(model, torch.optim.AdamW(model.parameters(), 3e-4), forward, tokens[:, 1:].flatten())
+
+
+def speech(full: bool) -> Step:
+    """Two layers of LSTM in both directions, and CTC."""
+    width, time, batch, length = (512, 400, 32, 60) if full else (32, 40, 4, 8)
+
+    class Recogniser(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.LSTM(80, width, 2, bidirectional=True)
+            self.head = nn.Linear(2 * width, 40)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.head(self.layers(x)[0]).log_softmax(-1)
+
+    model, loss = Recogniser(), nn.CTCLoss()
+    x, labels = torch.randn(time, batch, 80), torch.randint(1, 40, (batch, length))
+    times, lengths = torch.full((batch,), time), torch.full((batch,), length)
+    optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+    return Step(model, optimizer, lambda: loss(model(x), labels, times, lengths))
+
+
+def deformable(full: bool) -> Step:
+    """Convolutions that learn where to sample (Dai et al. 2017): torchvision's deform_conv2d."""
+    from torchvision.ops import DeformConv2d
+
+    width, batch, side = (64, 8, 96) if full else (8, 2, 16)
+
+    class Deformable(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Conv2d(3, width, 3, padding=1)
+            self.places = nn.ModuleList(nn.Conv2d(width, 18, 3, padding=1) for _ in range(2))
+            self.layers = nn.ModuleList(DeformConv2d(width, width, 3, padding=1) for _ in range(2))
+            self.head = nn.Linear(width, 10)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = F.relu(self.first(x))
+            for places, layer in zip(self.places, self.layers, strict=True):
+                x = F.relu(layer(x, places(x)))
+            return self.head(x.mean((2, 3)))
+
+    model = Deformable()
+    x, y = torch.randn(batch, 3, side, side), torch.randint(10, (batch,))
+    return train(model, torch.optim.SGD(model.parameters(), 0.01), lambda: model(x), y)
 
 
 def detection(full: bool) -> Step:
@@ -209,10 +286,14 @@ def detection(full: bool) -> Step:
 
 
 MODELS = {
+    "resnet18": resnet18,
     "resnet50": resnet50,
     "unet": unet,
     "cnn3d": cnn3d,
     "gnn": gnn,
+    "gpt4": gpt4,
     "gpt2": gpt2,
+    "speech": speech,
+    "deformable": deformable,
     "detection": detection,
 }

@@ -68,15 +68,16 @@ def run_operation(one: Implementation, device: torch.device, runs: int) -> Outco
     digests: set[tuple[bytes, ...]] = set()
     try:
         for threads in _choose_threads(device):
-            with _set_threads(threads), _load(device):
+            with _set_threads(threads), load(device):
                 for _ in range(runs):
-                    digests.add(_digest_results(one, one.example(device)))
+                    digests.add(digest_results(one, one.example(device)))
     except RuntimeError as error:
         return Outcome(one.name, device.type, runs, 0, str(error).splitlines()[0])
     return Outcome(one.name, device.type, runs, len(digests))
 
 
-def _digest_results(one: Implementation, args: tuple[Any, ...]) -> tuple[bytes, ...]:
+def digest_results(one: Implementation, args: tuple[Any, ...]) -> tuple[bytes, ...]:
+    """The digests of what one operation gives, as it is installed now."""
     name, _, kind = next(iter(one.kernels)).partition(".")
     result = getattr(getattr(getattr(torch.ops, one.namespace), name), kind or "default")(
         *args, **one.options
@@ -100,7 +101,7 @@ def _set_threads(threads: int) -> Iterator[None]:
 
 
 @contextmanager
-def _load(device: torch.device) -> Iterator[None]:
+def load(device: torch.device) -> Iterator[None]:
     """Other work on the device meanwhile, so that blocks start in another order each time."""
     if device.type == "cpu":
         yield
