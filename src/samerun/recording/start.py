@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from samerun.recording import dynamo_skip
+from samerun.sources.foreign_kernels import EXTENSIONS
 
 if TYPE_CHECKING:
     from samerun.recording.evidence_log import Journal
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 
 
 _INDUCTOR = "torch._inductor.output_code"  # whose code recording/ops/compiled.py records
+# what launches kernels, which recording/ops/triton_kernels.py records
+_TRITON = ("triton.runtime.jit", "triton.runtime.autotuner", "triton.runtime.interpreter")
+_EXTENSIONS = (*EXTENSIONS, "torch.utils.cpp_extension")  # what recording/ops/extensions.py records
 
 
 def prepare(journal: Journal) -> None:
@@ -24,7 +28,7 @@ def prepare(journal: Journal) -> None:
 
 def list_watched(plan: Plan) -> frozenset[str]:
     """The modules whose import `act_on_import` wants to hear of."""
-    of_operations = {"random", _INDUCTOR} if plan.tier == "ops" else set[str]()
+    of_operations = {"random", _INDUCTOR, *_TRITON, *_EXTENSIONS} if plan.tier == "ops" else set[str]()
     return frozenset({"torch", dynamo_skip.NAME, "numpy.random"} | of_operations)
 
 
@@ -46,6 +50,16 @@ def act_on_import(plan: Plan, journal: Journal, module: str) -> None:
         from samerun.recording.ops import compiled
 
         compiled.wrap_graphs()
+        return
+    if module in _TRITON:
+        from samerun.recording.ops import triton_kernels
+
+        triton_kernels.wrap_launches(module)
+        return
+    if module in _EXTENSIONS:
+        from samerun.recording.ops import extensions
+
+        extensions.wrap_extension(module)
         return
     from samerun.recording.draws import ledger
 

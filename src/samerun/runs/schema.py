@@ -73,6 +73,8 @@ EVIDENCE = (
     "opened",  # a file opened to read: digest of its content (None: too big), value its size, detail the path
     "written",  # a file opened to write; detail the path, value its size where it is added to
     "arrival",  # results of a pool taken as they are ready; name is the function
+    "timed",  # a kernel chosen by timing: digest is of the choice, inputs of what for, detail the choice
+    "stream",  # the user's code works on a CUDA stream of its own; name is the function
     "unwritten",  # what holds what was in memory: an array of the user's; a tensor, once written in part
     "threads",  # value: how many Python threads are alive; of the name TRAINING: none
     "shared",  # memory made that processes share, or a process begun beside another; name is the function

@@ -17,9 +17,8 @@ from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.plan import Control
 from samerun.sources.base.system_value import World
 from samerun.sources.evidence import rows
-from samerun.sources.patching import attribute
+from samerun.sources.patching import attribute, imported
 from samerun.sources.patching.clocks import datetime_now, derived_clocks
-from samerun.sources.patching.clocks.derived_clocks import patch_new
 from samerun.sources.patching.clocks.made_up_time import MadeUpTime
 from samerun.sources.patching.replayed_calls import Asked, replay_calls
 from samerun.sources.source import Journal, Settings, Undo, Variant
@@ -82,7 +81,7 @@ class Clock(World):
         """Give the user's own calls the made-up clock; called again as other modules come."""
         if control is not self._control_now:
             self._control_now, self._controlled = control, set()
-        return patch_new(self._controlled, {"": self._make_up, **derived_clocks.controlling()})
+        return imported.patch_new(self._controlled, {"": self._make_up, **derived_clocks.controlling()})
 
     def _make_up(self) -> Undo:
         made_up = MadeUpTime()
@@ -97,7 +96,7 @@ class Clock(World):
     def replay(self, answers: Answers) -> Undo | None:
         """What the user's own lines read, in their order; timers keep the real time."""
         others = derived_clocks.replaying(answers, self.id)
-        return patch_new(self._replayed, {"": lambda: self._replay_time(answers), **others})
+        return imported.patch_new(self._replayed, {"": lambda: self._replay_time(answers), **others})
 
     def _replay_time(self, answers: Answers) -> Undo:
         def date(name: str, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -208,7 +207,7 @@ class Clock(World):
     def observe(self, journal: Journal) -> Undo | None:
         """Note each read by the user's code, and each timer that it sets."""
         others = derived_clocks.observing(journal)
-        return patch_new(self._observed, {"": lambda: self._observe_time(journal), **others})
+        return imported.patch_new(self._observed, {"": lambda: self._observe_time(journal), **others})
 
     def _observe_time(self, journal: Journal) -> Undo:
         undos = _note_timers(journal)

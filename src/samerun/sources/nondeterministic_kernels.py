@@ -108,6 +108,9 @@ class NondeterministicKernels(Setting):
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """Equal inputs, other outputs, no random numbers, no uninitialised memory."""
+        from samerun.sources.foreign_kernels import is_foreign
+        from samerun.sources.stream_race import is_torn_copy
+
         origin = difference.origin
         if origin is None or not origin.inputs_equal or origin.draws or origin.reads_uninitialized:
             return None
@@ -115,6 +118,8 @@ class NondeterministicKernels(Setting):
         if not settings_diff.is_alike(difference):
             text += ", as it does on another machine or with another number of threads"
             return Evidence(self.id, Strength.PLAUSIBLE, text, origin.call_site)
+        if is_foreign(origin.op) or is_torn_copy(origin):
+            return Evidence(self.id, Strength.SLIGHT, text, origin.call_site)
         settings = [side.settings.get(self.id, {}) for side in (difference.a, difference.b)]
         if all(said.get("deterministic") and not said.get("warn_only") for said in settings):
             text += ", though deterministic algorithms were on"

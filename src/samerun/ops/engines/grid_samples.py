@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 
 from samerun.ops.engines import segments
+from samerun.ops.engines.exact_division import divide
 
 _LINEAR, _NEAREST, _CUBIC = 0, 1, 2
 _ZEROS, _BORDER, _REFLECTION = 0, 1, 2
@@ -135,7 +136,7 @@ def _reflect(x: torch.Tensor, low: float, high: float) -> tuple[torch.Tensor, to
     sign = torch.where(x < 0, -1.0, 1.0).to(x.dtype)
     x = x.abs()
     extra = x.fmod(span)
-    even = (x / span).floor().remainder(2) == 0
+    even = divide(x, span).floor().remainder(2) == 0
     return torch.where(even, extra + low, span - extra + low), torch.where(even, sign, -sign)
 
 

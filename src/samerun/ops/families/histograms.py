@@ -8,6 +8,7 @@ import torch
 
 from samerun.ops.engines import segments
 from samerun.ops.engines.bands import convert_to_sum_dtype
+from samerun.ops.engines.exact_division import divide
 from samerun.ops.example_inputs import draw_integers, draw_normal
 from samerun.ops.implementation import Implementation
 from samerun.ops.torch_hooks import original_kernels
@@ -24,7 +25,7 @@ def histc(self: torch.Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> to
     # As torch computes a bin: in float32 for the narrower types, and in this order.
     values = self.reshape(-1)
     wide = convert_to_sum_dtype(values)
-    at = ((wide - low) * bins / (high - low)).long().clamp_(max=bins - 1)
+    at = divide((wide - low) * bins, high - low).long().clamp_(max=bins - 1)
     inside = (values >= low) & (values <= high)  # nor is what is no number
     return count_values(torch.where(inside, at, bins), bins + 1)[:bins].to(self.dtype)
 

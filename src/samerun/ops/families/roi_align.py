@@ -8,6 +8,7 @@ import torch
 
 from samerun.ops.engines import bins as _bins
 from samerun.ops.engines.bands import convert_to_sum_dtype
+from samerun.ops.engines.exact_division import divide
 from samerun.ops.example_inputs import draw_normal, draw_regions, number_channels
 from samerun.ops.implementation import Implementation
 
@@ -100,7 +101,7 @@ class _Samples:
         length = end - start
         if not aligned:
             length = length.clamp(min=1)
-        size = length / bins
+        size = divide(length, bins)
         count = torch.full_like(size, sampling_ratio) if sampling_ratio > 0 else size.ceil()
         return cls(start, size, count.long().clamp(min=0))
 

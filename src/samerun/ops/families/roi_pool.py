@@ -9,6 +9,7 @@ import torch
 from samerun.ops.engines import bins as _bins
 from samerun.ops.engines import segments
 from samerun.ops.engines.bands import convert_to_sum_dtype
+from samerun.ops.engines.exact_division import divide
 from samerun.ops.example_inputs import draw_integers, draw_normal, draw_regions, number_channels
 from samerun.ops.implementation import Implementation
 
@@ -72,7 +73,7 @@ def _compute_spans(
     start: torch.Tensor, end: torch.Tensor, bins: int, cells: int, dtype: torch.dtype
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The first cell of each bin of regions along one dimension, and how many it has: int64[K, bins]."""
-    size = ((end - start).clamp(min=1).to(dtype) / bins).unsqueeze(1)
+    size = divide((end - start).clamp(min=1).to(dtype), bins).unsqueeze(1)
     number = torch.arange(bins, device=start.device, dtype=dtype)
     low = ((number * size).floor().long() + start.unsqueeze(1)).clamp(0, cells)
     high = (((number + 1) * size).ceil().long() + start.unsqueeze(1)).clamp(0, cells)

@@ -10,12 +10,12 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from samerun.recording.ops import regions
 from samerun.recording.ops.dispatch_mode import Operations
 from samerun.recording.ops.op_schema import Operation
 from samerun.wrapping import Parameter, wrap_attribute
@@ -44,45 +44,13 @@ def wrap_graphs() -> None:
 
 def _run_under(mode: Operations) -> Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]:
     def run(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if mode not in _get_current_dispatch_mode_stack():
+        if not regions.are_recorded(mode):
             return original(*args, **kwargs)
         inputs = tuple(_given.of(args, kwargs, ()))  # the list itself is emptied by what is called
         call = functools.partial(original, *args, **kwargs)
-        return _record_region(mode, _describe_graph(args[0], inputs, call), inputs)
+        return regions.record(mode, _describe_graph(args[0], inputs, call), inputs)
 
     return run
-
-
-def _record_region(mode: Operations, operation: Operation, inputs: tuple[Any, ...]) -> Any:
-    """Call what was compiled with these inputs, and record it as the one operation that it is now."""
-    cursor, sink = mode.cursor, mode.sink
-    local = cursor.local
-    if local.paused or local.compiled or sink.failed or (cursor.child and cursor.in_worker):
-        return operation.call()
-    local.paused = True
-    try:
-        pending, aside = mode.look_before(operation, inputs, {})
-        mode.places.remember_node(pending.module, pending.call_site)
-    except Exception as error:
-        sink.fail(error)
-        return operation.call()
-    finally:
-        local.paused = False
-    local.compiled = True
-    try:
-        result = operation.call()
-    finally:
-        local.compiled = False
-    local.paused = True
-    try:
-        mode.memory.doubt()  # it wrote past the dispatcher
-        every = tuple(range(len(result))) if isinstance(result, (list, tuple)) else ()
-        mode.record(replace(operation, new=every), inputs, {}, result, pending, aside)
-    except Exception as error:
-        sink.fail(error)
-    finally:
-        local.paused = False
-    return result
 
 
 def _describe_graph(graph: Any, inputs: tuple[Any, ...], call: Callable[..., Any]) -> Operation:

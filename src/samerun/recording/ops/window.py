@@ -8,7 +8,14 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
-from samerun.recording.ops import compiled, jit_trace, object_collectives, tensor_creation
+from samerun.recording.ops import (
+    compiled,
+    extensions,
+    jit_trace,
+    object_collectives,
+    tensor_creation,
+    triton_kernels,
+)
 from samerun.recording.ops.dispatch_mode import Operations
 from samerun.recording.ops.external_writes import Watch
 from samerun.recording.recorder import Recorder
@@ -55,6 +62,8 @@ def observe(recorder: Recorder, path: Callable[[], str | None]) -> None:
     compiled.observe(window.mode)
     if not compiled.IS_COMPILED:
         wrap_attribute(torch, "compile", _run_eagerly(recorder))
+    triton_kernels.observe(window.mode)
+    extensions.observe(window.mode)
     jit_trace.observe(window.mode)
     object_collectives.observe(recorder.cursor)
 

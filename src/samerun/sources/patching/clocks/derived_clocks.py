@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 from samerun import callsite
 from samerun.answers import Answers, find_direct_site
 from samerun.sources.patching import attribute
+from samerun.sources.patching.imported import Patches
 from samerun.sources.patching.replayed_calls import Asked, replay_calls
 from samerun.sources.source import Journal, Undo
 from samerun.wrapping import Around
@@ -19,19 +19,6 @@ _BEFORE_1970: Final = 0x01B21DD213814000  # from 1582 on, in units of 100 ns: wh
 _SEQUENCE: Final = 0x2A5  # that tells uuids of one time apart: 14 bits, as good as any others
 UUID = "uuid"
 LOOP = "asyncio.base_events"
-
-
-Patches = Mapping[str, Callable[[], Undo]]  # the module that must be there → what changes it
-
-
-def patch_new(done: set[str], patches: Patches) -> Undo:
-    """Make the changes whose modules are there ("": always), but those in `done`, to which they are added."""
-    undos: list[Undo] = []
-    for module, patch in patches.items():
-        if module not in done and (not module or module in sys.modules):
-            done.add(module)
-            undos += [functools.partial(done.discard, module), patch()]
-    return attribute.undo_all(undos)
 
 
 def observing(journal: Journal) -> Patches:
