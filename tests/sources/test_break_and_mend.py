@@ -27,6 +27,7 @@ MENDED = [
     "numpy-global",
     "os-entropy",
     "process-id",
+    "triton-autotune",
     "python-random",
     "torch-cpu",
     "uninitialized-memory",

@@ -12,6 +12,7 @@ from samerun.sources.source import Kind
 
 ROOT = Path(__file__).parents[2]
 IDS = {
+    "foreign-kernels", "inductor", "stream-race", "triton-autotune",
     "python-random", "numpy-global", "numpy-generator", "torch-cpu", "torch-cuda", "torch-mps", "torch-xpu",
     "hash-seed", "listing-order", "worker-seeds", "worker-arrival", "nondeterministic-kernels",
     "cudnn-benchmark", "cudnn-nondeterministic", "attention-backend", "tf32", "threads",

@@ -10,7 +10,7 @@ from samerun.runs.difference import Row
 from samerun.runs.manifest import Manifest
 from samerun.runs.plan import Control
 from samerun.runs.reading import Trace
-from samerun.runs.schema import STEADY, UNINITIALIZED
+from samerun.runs.schema import HELD, STEADY, UNINITIALIZED
 from samerun.sources.catalogue import find_sources
 from samerun.sources.evidence.rows import is_in_helper
 from samerun.sources.resume_state import ResumeState
@@ -46,6 +46,15 @@ def list_uncontrolled(recorded: RecordedRun) -> list[SourceUse]:
         if uses:
             found.append(SourceUse(source.id, uses))
     return found
+
+
+def list_held(recorded: RecordedRun) -> list[Row]:
+    """The script's own lines that would have changed what is controlled, and were not done: once each."""
+    found: dict[tuple[str | None, str | None], Row] = {}
+    for trace in _list_traces(recorded):
+        for row in trace.rows(trace.is_one_of("what", {"note"}) & trace.is_one_of("name", {HELD})):
+            found.setdefault((row.detail, row.call_site), row)
+    return list(found.values())
 
 
 def find_left_files(recorded: RecordedRun) -> SourceUse | None:

@@ -91,6 +91,10 @@ TEXTS = "texts"  # name of a "hashed": texts and numbers alone, which addresses 
 OTHER = "other"  # name of a "hashed": objects, or what is not known
 STEADY = "steady"  # detail of a "system" that gives the same again and again on one machine
 
+HELD = (
+    "held"  # name of a "note": the script's line that would have changed what is controlled; detail: itself
+)
+
 # The moments of a "state": its detail.
 MODEL = "model"  # the first module of a step is called
 LOSS = "loss"  # its first backward pass begins

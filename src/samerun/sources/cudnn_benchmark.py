@@ -10,6 +10,7 @@ from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
 from samerun.sources.base.setting import Setting
 from samerun.sources.evidence import op_families
+from samerun.sources.patching.held_flags import Flag
 from samerun.sources.source import Kind, Label, Settings, Variant
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class CudnnBenchmark(Setting):
     advice = "torch.backends.cudnn.benchmark = False"
     kind = Kind.KERNEL
     price = Label(2, "cudnn.benchmark off")
+    held = (Flag("torch.backends.cudnn", "benchmark", "_set_cudnn_benchmark", False),)
 
     def read(self) -> dict[str, Any]:
         """The flag."""

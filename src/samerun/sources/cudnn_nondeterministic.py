@@ -10,6 +10,7 @@ from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
 from samerun.sources.base.setting import Setting
 from samerun.sources.evidence import op_families
+from samerun.sources.patching.held_flags import Flag
 from samerun.sources.source import Kind, Label, Settings
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class CudnnNondeterministic(Setting):
     advice = "torch.backends.cudnn.deterministic = True"
     kind = Kind.KERNEL
     price = Label(3, "cudnn.deterministic on")
+    held = (Flag("torch.backends.cudnn", "deterministic", "_set_cudnn_deterministic", True),)
 
     def read(self) -> dict[str, Any]:
         """The flag, and whether cuDNN is used at all."""

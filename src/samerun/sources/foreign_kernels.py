@@ -135,6 +135,7 @@ _OF_TORCH = re.compile(
     r"aten|prims?|inductor(_prims)?|_?c10d(_functional(_autograd)?)?|profiler|quantized(_decomposed)?|torchvision"
     r"|torchaudio|mkldnn|mkl|xla|sparse|rngprims|symm_mem|higher_order|debugprims|fsdp|dtensor|streams"
 )
+_LAUNCH = ("cupy", "numba", "taichi", "warp", "pycuda")  # kernels of the program's own, on torch's memory
 _OF_YOURS = (
     "add in a fixed order in that kernel: to places of its own for each block, which are added afterwards, "
     "in the place of atomic additions"
@@ -180,8 +181,10 @@ class ForeignKernels(Source):
     def recognise(self, difference: Difference) -> Evidence | None:
         """An operation of such a library gave other bits for equal inputs."""
         origin = difference.origin
-        if origin is None or not origin.inputs_equal or origin.draws or origin.reads_uninitialized:
+        if origin is None or origin.draws or origin.reads_uninitialized:
             return None
+        if not origin.inputs_equal:
+            return self._past_torch(difference)
         text = f"{origin.op} gave other bits for equal inputs"
         library = find_library(origin.op)
         if library is not None:
@@ -195,10 +198,27 @@ class ForeignKernels(Source):
         text += ", and is a kernel of the program's own, or of a library's"
         return Evidence(self.id, Strength.STRONG, text, origin.call_site, _OF_YOURS, beyond_control=True)
 
+    def _past_torch(self, difference: Difference) -> Evidence | None:
+        """Memory was written by something else than torch, and a library is in use that launches kernels."""
+        from samerun.sources.packages import Packages
+
+        gap = difference.gap
+        used = difference.a.settings.get(Packages.id, {})
+        there = [name for name in _LAUNCH if name in used]
+        if gap is None or not there or difference.a.rows("threads"):
+            return None
+        text = (
+            f"memory was written past torch between {gap.seen_at or gap.written_at} and {gap.met_at}, where "
+            f"{' and '.join(there)} may launch kernels"
+        )
+        site = gap.seen_at or gap.written_at
+        return Evidence(self.id, Strength.PLAUSIBLE, text, site, _OF_YOURS, beyond_control=True)
+
 
 def is_foreign(operation: str) -> bool:
     """Whether an operation, by the name it is recorded under, is a kernel that torch does not have."""
-    return _OF_TORCH.fullmatch(operation.partition(".")[0]) is None
+    namespace, separator, _ = operation.partition(".")
+    return bool(separator) and _OF_TORCH.fullmatch(namespace.partition("::")[0]) is None
 
 
 def find_library(operation: str) -> Library | None:

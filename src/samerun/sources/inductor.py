@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources.evidence import timed_choices
 from samerun.sources.evidence.timed_choices import Choice
-from samerun.sources.patching import imported
+from samerun.sources.patching import deterministic, imported
 from samerun.sources.source import Journal, Kind, Source, Undo
-from samerun.wrapping import MISSING, Parameter, undo_all, wrap_attribute
+from samerun.wrapping import MISSING, SELF, Parameter, undo_all, wrap_attribute
 
 _KERNELS = "torch._inductor.runtime.triton_heuristics"
 _TEMPLATES = "torch._inductor.select_algorithm"
@@ -44,16 +45,23 @@ class Inductor(Source):
         self._observed: set[str] = set()
         self._controlled: set[str] = set()
 
+    def environment(self, control: Control) -> Mapping[str, str]:
+        """torch's deterministic mode of the compiler; the user's own value stays."""
+        return {deterministic.VARIABLE: os.environ.get(deterministic.VARIABLE, "1")}
+
     def control(self, control: Control) -> Undo | None:
         """Of the program's own kernels that are compiled from here on, the first configuration."""
-        return imported.patch_new(self._controlled, {_KERNELS: _take_the_first})
+        whole = imported.has(_KERNELS, "CachingAutotuner")
+        return imported.patch_new(self._controlled, {_KERNELS: _take_the_first} if whole else {})
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note each choice, as it is made."""
-        return imported.patch_new(
-            self._observed,
-            {_KERNELS: lambda: _note_kernels(journal), _TEMPLATES: lambda: _note_templates(journal)},
-        )
+        there = {
+            _KERNELS: ("CachingAutotuner", lambda: _note_kernels(journal)),
+            _TEMPLATES: ("AlgorithmSelectorCache", lambda: _note_templates(journal)),
+        }
+        whole = {name: note for name, (holds, note) in there.items() if imported.has(name, holds)}
+        return imported.patch_new(self._observed, whole)
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """The runs chose otherwise."""
@@ -62,7 +70,7 @@ class Inductor(Source):
 
 def _take_the_first() -> Undo:
     def benchmark(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        tuner = args[0]
+        tuner = SELF.of(args, kwargs, None)
         if getattr(getattr(tuner, "heuristic_type", None), "name", "") != _OWN:
             return original(*args, **kwargs)
         return {launcher: float(number) for number, launcher in enumerate(tuner.launchers)}
@@ -76,8 +84,8 @@ def _note_kernels(journal: Journal) -> Undo:
 
     def note(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         result = original(*args, **kwargs)
-        tuner = args[0]
-        if len(tuner.launchers) == 1:
+        tuner = SELF.of(args, kwargs, None)
+        if len(getattr(tuner, "launchers", ())) == 1:
             name = f"{_PREFIX}{getattr(tuner.fn, '__name__', 'kernel')}"
             timed_choices.note(journal, Choice(name, str(tuner.launchers[0].config)))
         return result

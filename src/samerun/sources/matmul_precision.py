@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from samerun.runs.difference import Difference, Evidence
-from samerun.sources.evidence import settings_diff
-from samerun.sources.source import Kind, Settings, Source, Undo, Variant
+from samerun.sources.evidence import rows, settings_diff
+from samerun.sources.patching import precision_changes
+from samerun.sources.source import Journal, Kind, Settings, Source, Undo, Variant
 from samerun.wrapping import MISSING, Parameter, undo_all, wrap_attribute
 
 
@@ -29,6 +30,10 @@ class MatmulPrecision(Source):
             return {"precision": torch.get_float32_matmul_precision()}
         except RuntimeError:  # torch refuses to mix the two
             return {}
+
+    def observe(self, journal: Journal) -> Undo | None:
+        """Note where the script changes it."""
+        return precision_changes.note(journal, self)
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Another precision, whatever the script asks for."""
@@ -58,4 +63,4 @@ class MatmulPrecision(Source):
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """The runs had another precision."""
-        return settings_diff.find_differing(self.id, difference)
+        return settings_diff.find_differing(self.id, difference, site=rows.find_setting(difference, self.id))

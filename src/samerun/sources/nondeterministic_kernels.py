@@ -15,8 +15,9 @@ from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
 from samerun.sources.base.setting import Setting
 from samerun.sources.evidence import op_families, settings_diff
-from samerun.sources.patching import deterministic
+from samerun.sources.patching import deterministic, held_flags
 from samerun.sources.source import Kind, Label, Undo
+from samerun.wrapping import undo_all
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
@@ -60,7 +61,9 @@ class NondeterministicKernels(Setting):
                 f"CUDA is already in use and {VARIABLE} is {os.environ.get(VARIABLE)!r}: set it to "
                 f"{_VALID[0]} in the environment, or call samerun before the first CUDA operation"
             )
-        undo = super().control(control)
+        undo_flags = super().control(control)
+        assert undo_flags is not None
+        undo = undo_all([undo_flags, held_flags.hold_deterministic(self.tell)])
         if control.mode not in ("strict", "warn"):
             return undo
         from samerun import ops
@@ -73,12 +76,7 @@ class NondeterministicKernels(Setting):
             ops.install()
             take_out = ops.uninstall
 
-        def both() -> None:
-            take_out()
-            if undo is not None:
-                undo()
-
-        return both
+        return undo_all([undo, take_out])
 
     def read(self) -> dict[str, Any]:
         """The mode, and whether uninitialised memory is filled."""

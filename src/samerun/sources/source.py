@@ -118,6 +118,8 @@ class Source(ABC):
     in_own_code: ClassVar[bool] = (
         False  # its control holds there alone: libraries go on reading the real value
     )
+    # Each operation recorded makes it so slow that it seldom happens: whole runs at tier steps confirm it.
+    hides: ClassVar[bool] = False
     evidence: ClassVar[str] = ""  # the rows (a word of runs.schema.EVIDENCE) that say that the script uses it
     # the functions, by their qualified names, whose values are others because of it
     gives: ClassVar[re.Pattern[str] | None] = None

@@ -12,7 +12,7 @@ from samerun.runs.difference import Difference, Evidence, Origin, Strength
 from samerun.runs.plan import Control
 from samerun.sources.evidence import rows
 from samerun.sources.source import Journal, Kind, Source, Undo
-from samerun.wrapping import wrap_attribute
+from samerun.wrapping import SELF, wrap_attribute
 
 _VARIABLE = "CUDA_LAUNCH_BLOCKING"
 _COPIES = ("aten.copy_.", "aten._to_copy.")
@@ -36,6 +36,7 @@ class StreamRace(Source):
     kind = Kind.ORDER
     hooks_into = "torch"
     evidence = "stream"
+    hides = True
 
     def __init__(self) -> None:
         self._sites: set[str] = set()
@@ -61,7 +62,11 @@ class StreamRace(Source):
         import torch
 
         def enter(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            frame = None if getattr(args[0], "stream", None) is None else callsite.find_user_frame(2)
+            frame = (
+                None
+                if getattr(SELF.of(args, kwargs, None), "stream", None) is None
+                else callsite.find_user_frame(2)
+            )
             site = None if frame is None else callsite.call_site(frame)
             if site is not None and site not in self._sites:  # once for each line
                 self._sites.add(site)

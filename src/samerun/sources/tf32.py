@@ -9,8 +9,9 @@ from samerun.editing.edit import Edit
 from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Control
 from samerun.sources.base.setting import Setting
-from samerun.sources.evidence import settings_diff
-from samerun.sources.source import Kind, Settings, Variant
+from samerun.sources.evidence import rows, settings_diff
+from samerun.sources.patching import precision_changes
+from samerun.sources.source import Journal, Kind, Settings, Undo, Variant
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
@@ -46,6 +47,10 @@ class Tf32(Setting):
             torch.backends.cuda.matmul.fp32_precision = values["matmul"]
         torch.backends.cudnn.allow_tf32 = values["cudnn"]
 
+    def observe(self, journal: Journal) -> Undo | None:
+        """Note where the script changes it."""
+        return precision_changes.note(journal, self)
+
     def repeatable(self, control: Control) -> Mapping[str, Any]:
         """Full float32."""
         return {"matmul": "highest", "cudnn": False}
@@ -60,7 +65,7 @@ class Tf32(Setting):
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """The runs had other settings."""
-        return settings_diff.find_differing(self.id, difference)
+        return settings_diff.find_differing(self.id, difference, site=rows.find_setting(difference, self.id))
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
         """Full float32 for what was set otherwise."""

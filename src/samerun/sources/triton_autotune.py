@@ -13,11 +13,12 @@ from samerun.sources.evidence import timed_choices
 from samerun.sources.evidence.timed_choices import Choice
 from samerun.sources.patching import imported
 from samerun.sources.source import Journal, Kind, Source, Undo
-from samerun.wrapping import undo_all, wrap_attribute
+from samerun.wrapping import MISSING, SELF, Parameter, undo_all, wrap_attribute
 
 _MODULE = "triton.runtime.autotuner"
 _PREFIX = "triton."
 _FAILED = float("inf")
+_bench_fn = Parameter("bench_fn", 3)
 
 
 class TritonAutotune(Source):
@@ -45,11 +46,13 @@ class TritonAutotune(Source):
 
     def control(self, control: Control) -> Undo | None:
         """The first configuration that can be launched, from here on; what was chosen before stays."""
-        return imported.patch_new(self._controlled, {_MODULE: _take_the_first})
+        whole = imported.has(_MODULE, "Autotuner")
+        return imported.patch_new(self._controlled, {_MODULE: _take_the_first} if whole else {})
 
     def observe(self, journal: Journal) -> Undo | None:
         """Note each choice, as it is made."""
-        return imported.patch_new(self._observed, {_MODULE: lambda: _note_choices(journal)})
+        whole = imported.has(_MODULE, "Autotuner")
+        return imported.patch_new(self._observed, {_MODULE: lambda: _note_choices(journal)} if whole else {})
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """The runs chose otherwise."""
@@ -63,7 +66,7 @@ class _Launched(threading.local):
 
 
 def _take_the_first() -> Undo:
-    tuner: Any = sys.modules[_MODULE].Autotuner
+    kind: Any = sys.modules[_MODULE].Autotuner
     launched = _Launched()
 
     def run(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -74,9 +77,12 @@ def _take_the_first() -> Undo:
             launched.yet = before
 
     def bench(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        tuner = SELF.of(args, kwargs, None)
+        if tuner is None:
+            return original(*args, **kwargs)  # which says what is wrong
         if launched.yet:
             return [_FAILED] * 3
-        own = vars(args[0])
+        own = vars(tuner)
         timer = own.get("do_bench")
         own["do_bench"] = _launch_once
         try:
@@ -90,13 +96,15 @@ def _take_the_first() -> Undo:
         return seconds
 
     def look_up(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        given = {**dict(zip(("self", "tuning_key", "configs", "bench_fn"), args, strict=False)), **kwargs}
-        given["bench_fn"]()
+        time_it = _bench_fn.of(args, kwargs)
+        if time_it is MISSING:
+            return original(*args, **kwargs)  # which says what is wrong
+        time_it()
         return False
 
-    undos = [wrap_attribute(tuner, "run", run), wrap_attribute(tuner, "_bench", bench)]
-    if hasattr(tuner, "check_disk_cache"):  # Triton ≥ 3.4
-        undos.append(wrap_attribute(tuner, "check_disk_cache", look_up))
+    undos = [wrap_attribute(kind, "run", run), wrap_attribute(kind, "_bench", bench)]
+    if hasattr(kind, "check_disk_cache"):  # Triton ≥ 3.4
+        undos.append(wrap_attribute(kind, "check_disk_cache", look_up))
     return undo_all(undos)
 
 
@@ -106,17 +114,20 @@ def _launch_once(call: Callable[[], object], *_: Any, **__: Any) -> list[float]:
 
 
 def _note_choices(journal: Journal) -> Undo:
-    tuner: Any = sys.modules[_MODULE].Autotuner
+    kind: Any = sys.modules[_MODULE].Autotuner
 
     def run(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        chosen = args[0].cache
+        tuner = SELF.of(args, kwargs, None)
+        if tuner is None:
+            return original(*args, **kwargs)  # which says what is wrong
+        chosen = tuner.cache
         before = len(chosen)
         with journal.unheard():  # it reads a clock
             result = original(*args, **kwargs)
         if len(chosen) > before:
-            name = f"{_PREFIX}{getattr(args[0].base_fn, '__name__', 'kernel')}"
+            name = f"{_PREFIX}{getattr(tuner.base_fn, '__name__', 'kernel')}"
             for key, config in list(chosen.items())[before:]:
                 timed_choices.note(journal, Choice(name, str(config), str(key)))
         return result
 
-    return wrap_attribute(tuner, "run", run)
+    return wrap_attribute(kind, "run", run)

@@ -40,6 +40,7 @@ class UninitializedMemory(Setting):
     also_hooks_into = (numpy_empty.MODULE,)
 
     def __init__(self) -> None:
+        super().__init__()
         self._observed = self._zeroed = False
 
     def environment(self, control: Control) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ from samerun.comparing.pairing import read
 from samerun.comparing.unexplained_inputs import describe_unexplained
 from samerun.experiments import run_outcome, scope
 from samerun.experiments.check import without_steps
-from samerun.experiments.check.confirm import Proof, explain_and_confirm, is_in_setup
+from samerun.experiments.check.confirm import Proof, explain_and_confirm, hides, is_in_setup
 from samerun.experiments.check.first_runs import FirstRuns, holds_first, plan_first, record_first
 from samerun.experiments.check.follow_values import follow_values
 from samerun.experiments.check.judge import find_first_parting, judge_recorded
@@ -247,6 +247,9 @@ def _confirm(
         beyond = find_beyond(trials, closer)
         other = None if second is None else Recorded(second, plan)
         proof = Proof(trials, plan, partings, recorded, rare=closer.rare, beyond=beyond, second=other)
+    elif request.confirm and hides(closer.explained):
+        whole = Plan(tier="steps", control=request.control)
+        return closer, explain_and_confirm(closer.explained, Proof(trials, whole, partings, rare=True))
     findings = explain_and_confirm(closer.explained, proof)
     passed: list[str] = []  # what differs before that and reaches nothing
     while proof is not None and (past := look_past(closer, findings, proof, first.difference, pair)):

@@ -222,6 +222,12 @@ def _is_seen(explained: Explained, sources: tuple[str, ...]) -> bool:
     return explained.is_seen and tuple(item.source for item in explained.evidence[:1]) == sources
 
 
+def hides(explained: Explained) -> bool:
+    """Whether what is likeliest is seldom seen once each operation is recorded."""
+    best = None if explained.best is None else find_sources().get(explained.best.source)
+    return best is not None and best.hides
+
+
 def is_in_setup(difference: Difference) -> bool:
     """Whether it is an operation that comes before the training."""
     return difference.what == "operation" and difference.phase == "setup"

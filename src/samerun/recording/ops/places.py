@@ -14,7 +14,7 @@ from samerun.recording.step_cursor import StepCursor
 # by a name of their own: each is asked for at every operation
 _node: Callable[[], Any] = torch._C._current_autograd_node  # typed as never None, and is in the forward
 _number = torch._C._autograd._get_sequence_nr
-_grad_is_on = torch.is_grad_enabled
+_Written = torch.autograd.function.BackwardCFunction
 
 _Found = tuple[str | None, str | None]  # module and line
 
@@ -36,11 +36,14 @@ class Places:
         """The module that is running, and the line of the user's code."""
         node = _node()
         if node is not None:
-            return self._made.get(node._sequence_nr(), (None, None))
+            made = self._made.get(node._sequence_nr(), (None, None))
+            if isinstance(node, _Written):  # its backward pass is Python, and has lines of its own
+                return made[0], self._find_line() or made[1]
+            return made
         place = self._path(), self._cursor.site or self._find_line()
-        if _grad_is_on():
-            # An operation's autograd node is made just before it is dispatched, and took the last number.
-            self._made.setdefault(_number() - 1, place)
+        # An operation's autograd node is made just before it is dispatched, and took the last number. That of
+        # a torch.autograd.Function, of C++ too, is made before its forward, in which gradients are off.
+        self._made.setdefault(_number() - 1, place)
         return place
 
     def find_site(self) -> str | None:

@@ -50,7 +50,7 @@ def wrap_launches(name: str) -> None:
 def _run_under(mode: Operations) -> Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]:
     def run(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         call = functools.partial(original, *args, **kwargs)
-        if kwargs.get("warmup") or mode.cursor.local.compiled or not regions.are_recorded(mode):
+        if not args or kwargs.get("warmup") or mode.cursor.local.compiled or not regions.are_recorded(mode):
             return call()
         function = _find_function(args[0])
         if getattr(function, "__module__", "").startswith(_OURS):

@@ -10,6 +10,7 @@ from samerun.errors import SamerunError
 from samerun.runs.secrets_in_text import hide_secrets
 
 if TYPE_CHECKING:
+    from samerun.comparing.pairing import RecordedRun
     from samerun.comparing.uncontrolled import SourceUse
     from samerun.runs.store import Run
 
@@ -17,7 +18,10 @@ _MOST = 2  # uses that are named for each source
 
 
 def describe_uncontrolled(run: Run, options: argparse.Namespace) -> list[str]:
-    """At most two lines: what was used and where, and the command that controls it. [] for nothing."""
+    """What was used and where, and the command that controls it; what was held against the script.
+
+    A line for each of the three; [] for nothing.
+    """
     from samerun.comparing.pairing import read
     from samerun.comparing.uncontrolled import FILES, find_left_files, list_uncontrolled
     from samerun.sources.catalogue import find_sources
@@ -40,13 +44,25 @@ def describe_uncontrolled(run: Run, options: argparse.Namespace) -> list[str]:
     if left is not None:
         flags.append("--scratch")
         said.append(_describe_used(left).replace(FILES, f"files left for the next run: {FILES}", 1))
+    lines = _describe_held(recorded)
     if not said:
-        return []
-    lines = [f"not controlled, though this run used it: {'; '.join(said)}"]
+        return lines
+    lines += [f"not controlled, though this run used it: {'; '.join(said)}"]
     if flags:
         command = shlex.join(hide_secrets(options.command))
         lines.append(f"  {' '.join(['samerun run', *_own(options), *flags])} -- {command}")
     return lines
+
+
+def _describe_held(recorded: RecordedRun) -> list[str]:
+    """What the script would have changed of what is controlled."""
+    from samerun.comparing.uncontrolled import list_held
+
+    written = [f"{row.detail} at {row.call_site}" for row in list_held(recorded)]
+    more = f" and {len(written) - _MOST} more" if len(written) > _MOST else ""
+    return (
+        [f"not done, so that the run repeats itself: {', '.join(written[:_MOST])}{more}"] if written else []
+    )
 
 
 def _own(options: argparse.Namespace) -> list[str]:

@@ -7,8 +7,13 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
+from samerun import callsite
 from samerun.runs.plan import Control, Mode
-from samerun.sources.source import Source, Undo
+from samerun.runs.schema import HELD
+from samerun.sources.patching import held_flags
+from samerun.sources.patching.held_flags import Flag
+from samerun.sources.source import Journal, Source, Undo
+from samerun.wrapping import undo_all
 
 
 class Setting(Source):
@@ -16,6 +21,11 @@ class Setting(Source):
 
     modes: ClassVar[tuple[Mode, ...]] = ("strict", "warn")
     hooks_into = "torch"
+    held: ClassVar[tuple[Flag, ...]] = ()  # those that a script turns back often
+
+    def __init__(self) -> None:
+        self._journal: Journal | None = None
+        self._told: set[str] = set()
 
     @abstractmethod
     def read(self) -> dict[str, Any]:
@@ -30,8 +40,24 @@ class Setting(Source):
         """The values that make it repeatable."""
 
     def control(self, control: Control) -> Undo | None:
-        """Set the repeatable values; the undo sets those of before."""
-        return self._set(self.repeatable(control))
+        """Set the repeatable values, and hold them; the undo sets those of before."""
+        undo = self._set(self.repeatable(control))
+        return undo_all([undo, *(held_flags.hold(flag, self.tell) for flag in self.held)])
+
+    def observe(self, journal: Journal) -> Undo | None:
+        """Nothing to see; what is held is told there."""
+        self._journal = journal
+        return None
+
+    def tell(self, written: str) -> None:
+        """The script wrote this, and it was not done: once for each line."""
+        if self._journal is None:
+            return
+        frame = callsite.find_user_frame(2)
+        site = "" if frame is None else callsite.call_site(frame)
+        if site not in self._told:
+            self._told.add(site)
+            self._journal.note("note", HELD, detail=written)
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Set other values."""

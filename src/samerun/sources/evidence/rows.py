@@ -71,6 +71,12 @@ def find_first_differing(difference: Difference, what: str, name: str | None = N
     return None
 
 
+def find_setting(difference: Difference, source: str) -> str | None:
+    """The line at which run A's script last changed what a source says of itself, where it did."""
+    lines = [row.call_site for row in difference.a.rows("setting", source) if row.call_site is not None]
+    return lines[-1] if lines else None
+
+
 def list_unequal(difference: Difference, what: str) -> list[Row]:
     """Run A's rows, but those of which the same row of run B has the same digest."""
     return [

@@ -14,6 +14,7 @@ def find_differing(
     *,
     keys: tuple[str, ...] | None = None,
     strength: Strength = Strength.STRONG,
+    site: str | None = None,
 ) -> Evidence | None:
     """Evidence that what a source says of itself is not the same in the two runs.
 
@@ -21,7 +22,7 @@ def find_differing(
     """
     a, b = difference.a.settings, difference.b.settings
     text = describe_changed(a.get(id_, {}), b.get(id_, {}), keys) if a and b else None
-    return None if text is None else Evidence(id_, strength, text)
+    return None if text is None else Evidence(id_, strength, text, site)
 
 
 def is_alike(difference: Difference) -> bool:

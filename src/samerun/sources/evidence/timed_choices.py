@@ -59,6 +59,6 @@ def recognise(source: str, prefix: str, difference: Difference) -> Evidence | No
     mine, other = found
     kernel = (mine.name or "").partition(".")[2]
     text = f"the fastest {kernel} was {mine.detail} in one run, and {other.detail} in the other"
-    is_it = origin is not None and kernel in origin.op
+    is_it = origin is not None and origin.op.startswith(prefix)
     site = origin.call_site if origin is not None else mine.call_site
     return Evidence(source, Strength.SEEN if is_it else Strength.STRONG, text, site)
