@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ctypes
 import threading
 
 import pytest
@@ -93,6 +94,72 @@ def test_made_and_read_in_inference_mode_used_outside():
     assert slots.read() == [one(t)]
 
 
+class Many:
+    """Stands for the kernel of many tensors: the bytes at the addresses of a table, in torch operations."""
+
+    def __init__(self, works: bool = True) -> None:
+        self.works = works
+        self.launches: list[int] = []
+
+    def __call__(self, table: torch.Tensor, rows: torch.Tensor, first: int, largest: int) -> bool:
+        if not self.works:
+            return False
+        self.launches.append(len(table))
+        for number, (address, nbytes, seed) in enumerate(table.tolist()):
+            assert nbytes <= largest
+            found = bytearray((ctypes.c_char * nbytes).from_address(address))
+            rows[first + number] += compute_lanes(
+                torch.frombuffer(found, dtype=torch.uint8), seed % (1 << 64)
+            )
+        return True
+
+
+KINDS = [
+    *[torch.full((n,), float(n)) for n in (1, 3, 1000)],
+    torch.zeros(0),
+    torch.eye(3).to_sparse(),
+    torch.ones(4, 5).t(),
+    torch.arange(9, dtype=torch.uint8)[1:],
+    torch.ones(7).bfloat16(),
+]
+
+
+@pytest.mark.parametrize("capacity", [1, 3, 64])
+@pytest.mark.parametrize("works", [True, False])
+def test_many_have_the_digests_of_each(capacity, works):
+    slots = DeviceSlots("cpu", capacity=capacity)
+    many = slots._add_many = Many(works)
+    slots.add(torch.ones(2))
+    for _ in range(2):
+        added = slots.add_all([*KINDS, KINDS[0]])
+        assert len(set(added)) == len(KINDS) + 1
+    assert slots.read() == [one(t) for t in (torch.ones(2), *2 * [*KINDS, KINDS[0]])]
+    assert many.launches == [5, 5] * works  # what is empty, sparse, strided or not aligned is digested alone
+
+
+def test_a_table_is_made_once_for_tensors_that_stay_and_follows_what_they_hold():
+    t = [torch.zeros(5), torch.ones(6), torch.ones(7)]
+    slots = DeviceSlots("cpu", capacity=4)
+    slots._add_many = Many()
+    slots.add_all(t)
+    t[1][3] += 1
+    slots.add_all(t)
+    assert len(slots._tables) == 1
+    found = slots.read()
+    assert found[:3:2] == found[3::2] and found[1] != found[4] == one(t[1])
+
+
+def test_one_of_many_that_has_no_memory_is_refused_and_leaves_the_others_right():
+    slots = DeviceSlots("cpu", capacity=4)
+    slots._add_many = Many()
+    freed = torch.ones(4)
+    freed.untyped_storage().resize_(0)
+    with pytest.raises(DigestError):
+        slots.add_all([torch.ones(2), torch.ones(3), freed, torch.ones(5)])
+    last = slots.add(torch.zeros(2))
+    assert slots.read()[last] == one(torch.zeros(2))
+
+
 def test_threads_may_add_at_once():
     slots = DeviceSlots("cpu", capacity=1)
     found: dict[int, int] = {}
@@ -131,8 +198,8 @@ def test_without_triton_torch_operations_are_used(monkeypatch):
     from samerun.digest import mix128_triton
 
     monkeypatch.setattr(mix128_triton, "launch", None)
-    assert device._choose_implementation(torch.device("cuda")) is device._add_lanes_in_torch
-    assert device._choose_implementation(torch.device("mps")) is device._add_lanes_in_torch
+    assert device._choose_implementation(torch.device("cuda")) == (device._add_lanes_in_torch, None)
+    assert device._choose_implementation(torch.device("mps")) == (device._add_lanes_in_torch, None)
 
 
 @pytest.mark.gpu

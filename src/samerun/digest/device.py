@@ -11,7 +11,7 @@ import torch
 from samerun.digest.host import find_plain_device, require_memory, view_as_bits
 from samerun.digest.keyed import combine, make_tensor_seed
 from samerun.digest.layouts import walk
-from samerun.digest.mix128 import compute_lanes, finalise
+from samerun.digest.mix128 import compute_lanes, finalise, read_signed
 from samerun.digest.stream_join import choose_stream_join
 from samerun.digest.unobserved import hide_ops
 from samerun.errors import DigestError
@@ -21,6 +21,13 @@ from samerun.interruption import is_the_scripts
 # another device is digested at once.
 _Node = int | bytes | tuple[str, Sequence["_Node"]]
 _AddLanes = Callable[[torch.Tensor, torch.Tensor, int, int], None]
+_AddMany = Callable[[torch.Tensor, torch.Tensor, int, int], bool]
+_Entry = tuple[int, int, int]  # address, bytes, seed
+
+_SMALL = 16 << 20  # bytes: a larger tensor fills the device by a launch of its own
+_LEAST_MANY = 3
+_MOST_MANY = 1 << 15  # a grid of CUDA's has at most 65,535 in its second dimension
+_MOST_TABLES = 64
 
 
 class DeviceSlots:
@@ -37,7 +44,8 @@ class DeviceSlots:
         with hide_ops():
             self.device = torch.empty(0, device=device).device  # "cuda" becomes "cuda:0", as tensors say
             self._streams = choose_stream_join(self.device)
-            self._add_lanes = _choose_implementation(self.device)
+            self._add_lanes, self._add_many = _choose_implementation(self.device)
+        self._tables: dict[tuple[object, ...], torch.Tensor] = {}
         self._open(capacity)
 
     def add(self, tensor: torch.Tensor) -> int:
@@ -55,6 +63,20 @@ class DeviceSlots:
                 node = walk(tensor, self._add_leaf, _join)
             self._nodes.append(node)
             return len(self._nodes) - 1
+
+    def add_all(self, tensors: Sequence[torch.Tensor]) -> list[int]:
+        """As `add` for each of them, with one launch for all that are small and plain."""
+        with self._lock:
+            self._refuse_capture()
+            small = [t for t in tensors if self._is_small(t)] if self._add_many is not None else []
+            rows: dict[int, int] = {}
+            for start in range(0, len(small), _MOST_MANY):
+                if len(small) - start >= _LEAST_MANY and self._add_many is not None:
+                    rows |= self._add_small(small[start : start + _MOST_MANY])
+            for t in tensors:
+                number = rows.get(id(t))
+                self._nodes.append(walk(t, self._add_leaf, _join) if number is None else number)
+            return list(range(len(self._nodes) - len(tensors), len(self._nodes)))
 
     def read(self) -> list[bytes]:
         """The digests of all tensors added since the last read, in order. Waits for the device."""
@@ -88,6 +110,51 @@ class DeviceSlots:
             self._streams.writing()
             self._add_lanes(t if t.is_contiguous() else view_as_bits(t), buffer, slot, seed)
         return node
+
+    def _is_small(self, t: torch.Tensor) -> bool:
+        if find_plain_device(t) != self.device.type or t.device != self.device or not t.is_contiguous():
+            return False
+        if not 0 < t.nbytes <= _SMALL or t.data_ptr() % 8:
+            return False
+        try:
+            require_memory(t)
+        except DigestError:  # `add` raises it
+            return False
+        return True
+
+    def _add_small(self, tensors: Sequence[torch.Tensor]) -> dict[int, int]:
+        """Digest these by one launch; the number of each, by the id of the tensor: none where it fails."""
+        while self._free < len(tensors):
+            self._seeds += [0] * self._free  # rows that nothing is added to
+            self._grow()
+        buffer = self._buffers[-1]
+        first, slot = len(self._seeds), len(buffer) - self._free
+        # at once, as in _add_leaf: rows of a launch that failed are not used again
+        seeds = [make_tensor_seed(t.dtype, t.shape) for t in tensors]
+        self._seeds += seeds
+        self._free -= len(tensors)
+        self._streams.writing()
+        entries = [(t.data_ptr(), t.nbytes, seed) for t, seed in zip(tensors, seeds, strict=True)]
+        table = self._find_table(entries)
+        assert self._add_many is not None
+        if not self._add_many(table, buffer, slot, max(t.nbytes for t in tensors)):
+            self._add_many = None
+            return {}
+        return {id(t): first + number for number, t in enumerate(tensors)}
+
+    def _find_table(self, entries: list[_Entry]) -> torch.Tensor:
+        """int64[n, 3] on the device: made once for tensors that stay where they are, on each stream."""
+        key = (self._streams.name(), *entries)
+        table = self._tables.pop(key, None)
+        if table is None:
+            rows = [[address, nbytes, read_signed(seed)] for address, nbytes, seed in entries]
+            with hide_ops(), torch.inference_mode(False):
+                pinned = torch.tensor(rows, dtype=torch.int64, pin_memory=self.device.type == "cuda")
+                table = pinned.to(self.device, non_blocking=True)
+            if len(self._tables) >= _MOST_TABLES:
+                del self._tables[next(iter(self._tables))]
+        self._tables[key] = table  # the last one
+        return table
 
     def _grow(self) -> None:
         full = self._buffers
@@ -128,13 +195,15 @@ def _add_lanes_in_torch(t: torch.Tensor, rows: torch.Tensor, slot: int, seed: in
         rows[slot] += compute_lanes(t, seed)
 
 
-def _choose_implementation(device: torch.device) -> _AddLanes:
-    """The kernel where it runs, else torch operations; both give the same lanes."""
+def _choose_implementation(device: torch.device) -> tuple[_AddLanes, _AddMany | None]:
+    """The kernels where they run, else torch operations; both give the same lanes."""
     if device.type != "cuda":
-        return _add_lanes_in_torch
-    from samerun.digest.mix128_triton import launch
+        return _add_lanes_in_torch, None
+    from samerun.digest.mix128_triton import launch, launch_many
 
-    return _guard(launch) if launch is not None else _add_lanes_in_torch
+    if launch is None or launch_many is None:
+        return _add_lanes_in_torch, None
+    return _guard(launch), _guard_many(launch_many)
 
 
 _kernel_fails = False
@@ -155,6 +224,24 @@ def _guard(launch: _AddLanes) -> _AddLanes:
                     raise
                 _kernel_fails = True
         _add_lanes_in_torch(t, rows, slot, seed)
+
+    return add_lanes
+
+
+def _guard_many(launch: Callable[[torch.Tensor, torch.Tensor, int, int], None]) -> _AddMany:
+    """Whether the kernel was launched: not where it cannot be built."""
+
+    def add_lanes(table: torch.Tensor, rows: torch.Tensor, first: int, largest: int) -> bool:
+        if _kernel_fails:
+            return False
+        try:
+            with _launch_on(rows.device):
+                launch(table, rows, first, largest)
+            return True
+        except Exception as error:  # as in _guard
+            if is_the_scripts(error):
+                raise
+            return False
 
     return add_lanes
 

@@ -20,8 +20,10 @@ except ImportError:  # then the torch implementation is used
     triton = None
 
 launch: Callable[[torch.Tensor, torch.Tensor, int, int], None] | None = None
+launch_many: Callable[[torch.Tensor, torch.Tensor, int, int], None] | None = None
 
 _BLOCK = 1024  # words that a program reads at once
+_PROGRAMS_OF_MANY = 256  # for each of many tensors
 _PROGRAMS = 1024  # at most: enough to fill a GPU, few enough that their atomic additions cost nothing
 
 if triton is not None:
@@ -58,18 +60,14 @@ if triton is not None:
             word = part.to(tl.uint8, bitcast=True).to(tl.uint64)
         return word
 
-    # The values named here change from call to call: a variant for each of them would be compiled.
-    @triton.jit(do_not_specialize=["slot", "nbytes", "seed"])
-    def _add_lanes(data, rows, slot, nbytes, seed, UNIT: tl.constexpr, BLOCK: tl.constexpr):
-        """Add the lanes of `nbytes` bytes at `data`, a pointer to integers of UNIT bytes, to rows[slot]."""
-        seed = tl.cast(seed, tl.int64).to(tl.uint64, bitcast=True)
-        nbytes = tl.cast(nbytes, tl.int64)
+    @triton.jit
+    def _add_words(data, row, nbytes, seed, program, step, UNIT: tl.constexpr, BLOCK: tl.constexpr):
+        """Add the lanes of `nbytes` bytes at `data`, a pointer to integers of UNIT bytes, to two numbers."""
         words = nbytes // 8  # whole ones
-        step = tl.num_programs(0).to(tl.int64) * BLOCK
         lane = tl.arange(0, BLOCK)
         a = tl.zeros((BLOCK,), tl.uint64)
         b = tl.zeros((BLOCK,), tl.uint64)
-        start = tl.program_id(0).to(tl.int64) * BLOCK
+        start = program * BLOCK
         while start < words:
             i = start + lane
             inside = i < words
@@ -82,7 +80,7 @@ if triton is not None:
             b += tl.where(inside, _mix_lane_b(word, p), 0)
             start += step
         tail = nbytes - words * 8
-        if (tl.program_id(0) == 0) & (tail > 0):
+        if (program == 0) & (tail > 0):
             i = tl.arange(0, 8)
             inside = i < tail
             part = tl.load(data.to(tl.pointer_type(tl.uint8)) + words * 8 + i, mask=inside, other=0)
@@ -90,9 +88,31 @@ if triton is not None:
             p = _place(words, seed)
             a += tl.where(lane == 0, _mix_lane_a(word, p), 0)
             b += tl.where(lane == 0, _mix_lane_b(word, p), 0)
-        row = rows + tl.cast(slot, tl.int64) * 2
         tl.atomic_add(row, tl.sum(a, 0).to(tl.int64, bitcast=True))
         tl.atomic_add(row + 1, tl.sum(b, 0).to(tl.int64, bitcast=True))
+
+    # The values named here change from call to call: a variant for each of them would be compiled.
+    @triton.jit(do_not_specialize=["slot", "nbytes", "seed"])
+    def _add_lanes(data, rows, slot, nbytes, seed, UNIT: tl.constexpr, BLOCK: tl.constexpr):
+        """Add the lanes of one tensor to rows[slot]."""
+        seed = tl.cast(seed, tl.int64).to(tl.uint64, bitcast=True)
+        program = tl.program_id(0).to(tl.int64)
+        step = tl.num_programs(0).to(tl.int64) * BLOCK
+        row = rows + tl.cast(slot, tl.int64) * 2
+        _add_words(data, row, tl.cast(nbytes, tl.int64), seed, program, step, UNIT, BLOCK)
+
+    @triton.jit(do_not_specialize=["first"])
+    def _add_lanes_of_many(table, rows, first, BLOCK: tl.constexpr):
+        """Add those of the tensors of a table, int64[n, 3] of address, bytes and seed, to rows[first:]."""
+        number = tl.program_id(1).to(tl.int64)
+        nbytes = tl.load(table + number * 3 + 1)
+        program = tl.program_id(0).to(tl.int64)
+        if (program == 0) | (program * BLOCK < nbytes // 8):
+            data = tl.load(table + number * 3).to(tl.pointer_type(tl.int64))
+            seed = tl.load(table + number * 3 + 2).to(tl.uint64, bitcast=True)
+            step = tl.num_programs(0).to(tl.int64) * BLOCK
+            row = rows + (tl.cast(first, tl.int64) + number) * 2
+            _add_words(data, row, nbytes, seed, program, step, 8, BLOCK)
 
     _INTEGERS = {8: tl.int64, 4: tl.int32, 2: tl.int16, 1: tl.int8}
 
@@ -101,8 +121,17 @@ if triton is not None:
         nbytes = t.nbytes
         address = t.data_ptr()
         unit = next(size for size in (8, 4, 2, 1) if address % size == 0)
-        programs = min(max(1, -(-nbytes // (8 * _BLOCK))), _PROGRAMS)
+        programs = _count_programs(nbytes, _PROGRAMS)
         data = triton.reinterpret(t, _INTEGERS[unit])
         _add_lanes[(programs,)](data, rows, slot, nbytes, read_signed(seed), UNIT=unit, BLOCK=_BLOCK)
 
+    def _count_programs(nbytes: int, most: int) -> int:
+        return min(max(1, -(-nbytes // (8 * _BLOCK))), most)
+
+    def _launch_many(table: torch.Tensor, rows: torch.Tensor, first: int, largest: int) -> None:
+        """Add the lanes of the tensors of a table to rows[first:]; the largest one has so many bytes."""
+        grid = (_count_programs(largest, _PROGRAMS_OF_MANY), len(table))
+        _add_lanes_of_many[grid](table, rows, first, BLOCK=_BLOCK)
+
     launch = _launch
+    launch_many = _launch_many

@@ -21,6 +21,10 @@ class StreamJoin:
         self._waited: set[Any] = set()
         self._writers: set[Any] = set()
 
+    def name(self) -> object:
+        """What tells the current stream from others."""
+        return self._streams.current_stream(self._device)
+
     def opened(self) -> None:
         """The current stream has just made the buffer ready for writing."""
         stream = self._streams.current_stream(self._device)
@@ -48,6 +52,10 @@ class NoStreams(StreamJoin):
 
     def __init__(self) -> None:
         super().__init__(None, torch.device("cpu"))
+
+    def name(self) -> object:
+        """There is one."""
+        return None
 
     def opened(self) -> None:
         """Nothing to order."""

@@ -76,11 +76,7 @@ class Tensors:
         device = _device(tensor)
         if device.type == "meta":
             return NoBytes(tensor)
-        slots = self._slots.get(device)
-        if slots is None:
-            slots = self._slots[device] = DeviceSlots(device)
-            self.kinds.add(device.type)
-        slot = Slot(device, slots.add(tensor))
+        slot = Slot(device, self._find_slots(device).add(tensor))
         self.waiting.append(slot)
         return slot
 
@@ -98,7 +94,42 @@ class Tensors:
             alike = self._alike[name] = LayoutSequence.of(there) if len(there) == len(tensors) else None
             if alike is not None and (digests := alike.digest(tensors)) is not None:
                 return digests
-        return [NOTHING if tensor is None else self.digest(tensor) for tensor in tensors]
+        return self._digest_all(tensors)
+
+    def _digest_all(self, tensors: Sequence[torch.Tensor | None]) -> list[bytes | Slot]:
+        """Each as by `digest`; those of a device together."""
+        digests: list[bytes | Slot] = [NOTHING] * len(tensors)
+        apart: dict[torch.device, list[int]] = {}
+        for number, tensor in enumerate(tensors):
+            if tensor is None:
+                continue
+            if is_on_host(tensor) or (device := _device(tensor)).type == "meta":
+                digests[number] = self.digest(tensor)
+            else:
+                apart.setdefault(device, []).append(number)
+        for device, numbers in apart.items():
+            there = [tensor for number in numbers if (tensor := tensors[number]) is not None]
+            for number, found in zip(numbers, self._on_device_all(device, there), strict=True):
+                digests[number] = found
+        return digests
+
+    def _on_device_all(self, device: torch.device, tensors: Sequence[torch.Tensor]) -> list[bytes | Slot]:
+        try:
+            slots = self._find_slots(device)
+            found = [Slot(device, index) for index in slots.add_all(tensors)]
+        except Exception as error:  # one of them cannot be read
+            if is_the_scripts(error):
+                raise
+            return [self.digest(tensor) for tensor in tensors]
+        self.waiting += found
+        return [*found]
+
+    def _find_slots(self, device: torch.device) -> DeviceSlots:
+        slots = self._slots.get(device)
+        if slots is None:
+            slots = self._slots[device] = DeviceSlots(device)
+            self.kinds.add(device.type)
+        return slots
 
     def alike(self, name: str, values: Sequence[Any]) -> bytes | None:
         """The same, if all are tensors, and like those at their places the last time; else None."""
