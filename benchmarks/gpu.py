@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from bench_waits import WAITS
 
 BENCHMARKS = Path(__file__).resolve().parent
 ROOT = BENCHMARKS.parent
@@ -39,14 +40,15 @@ class Part:
 
 
 PARTS = {
-    "tests": Part("-m pytest -m gpu -p no:xdist tests/gpu tests/state", 160),
-    "selftest": Part("-m samerun ops-selftest --runs 200", 110),
+    "tests": Part("-m pytest -m gpu -p no:xdist tests/gpu tests/state", 110),
+    "selftest": Part("-m samerun ops-selftest --runs 50", 40),
     "recording": Part(
-        "benchmarks/bench_recording.py --device {device} --rounds 3 --generations 2 --json {json}", 90
+        "benchmarks/bench_recording.py --device {device} --rounds 3 --generations 2 --json {json}", 80
     ),
-    "ops": Part("benchmarks/bench_ops.py --device {device} --rounds 9 --json {json}", 80),
+    "waits": Part("benchmarks/bench_waits.py --device {device} --json {json}", 40),
+    "ops": Part("benchmarks/bench_ops.py --device {device} --rounds 9 --repeats 1000 --json {json}", 130),
     "strict": Part(
-        "benchmarks/bench_strict.py --device {device} --scale {scale} --rounds 6 --json {json}", 90
+        "benchmarks/bench_strict.py --device {device} --scale {scale} --rounds 4 --json {json}", 130
     ),
 }
 
@@ -134,6 +136,13 @@ def _short(name: str, part: dict[str, Any]) -> str:
         )
     if name == "strict":
         return ", ".join(f"{model} {row['ratio']:.3f}" for model, row in figures.items())
+    if name == "waits":
+        return ", ".join(
+            f"{model} {tier} {sum(rows[tier].get(wait, 0) - rows['plain'].get(wait, 0) for wait in WAITS):.2f}"
+            for model, rows in figures.items()
+            for tier in rows
+            if tier != "plain"
+        )
     return _slower(figures["operations"])
 
 

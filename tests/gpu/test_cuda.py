@@ -46,6 +46,23 @@ def test_the_kernel_equals_the_plain_formulation(dtype, size):
     assert plain.read()[slot] == digest_tensor(tensor)
 
 
+@pytest.mark.parametrize("capacity", [4, 4096])
+def test_many_tensors_have_the_digests_of_each(capacity):
+    sizes = (1, 2, 3, 7, 1000, 1025, 1 << 20, (1 << 23) + 3, 5, 0)
+    tensors = [torch.randn(size, device="cuda") for size in sizes]
+    tensors += [tensor.bfloat16() for tensor in tensors] + [tensors[4][1:], tensors[6].view(1024, -1).t()]
+    slots = DeviceSlots("cuda", capacity=capacity)
+    for _ in range(2):
+        added = slots.add_all(tensors)
+        before = slots.read()
+        assert [before[number] for number in added] == [digest_tensor(tensor) for tensor in tensors]
+    assert slots._add_many is not None  # it was launched, and did not fail
+    tensors[5].view(torch.int32)[1024] ^= 1
+    added = slots.add_all(tensors)
+    found = slots.read()
+    assert [n for n in range(len(tensors)) if found[added[n]] != before[n]] == [5]
+
+
 def test_one_bit_anywhere_is_seen():
     tensor = torch.randn(1 << 22, device="cuda")
     before = digest_tensor(tensor)
