@@ -212,7 +212,7 @@ class ForeignKernels(Source):
             f"{' and '.join(there)} may launch kernels"
         )
         site = gap.seen_at or gap.written_at
-        return Evidence(self.id, Strength.PLAUSIBLE, text, site, _OF_YOURS, beyond_control=True)
+        return Evidence(self.id, Strength.STRONG, text, site, _OF_YOURS, beyond_control=True)
 
 
 def is_foreign(operation: str) -> bool:
