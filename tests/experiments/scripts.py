@@ -67,6 +67,7 @@ class Script:
     unordered: int | None = None  # from this step on its workers' batches come as they are ready
     stamps: bool = False  # it makes a tensor of what differs in each run, which reaches nothing
     caches: bool = False  # it keeps a file, and draws one more number from numpy where there is none
+    streams: int | None = None  # from this step on two streams race, unless its operations are recorded
     calls: list[dict[str, Any]] = field(default_factory=list)
 
     def record(self, request: LaunchRequest, plan: Plan, at: Workspace) -> Run:
@@ -140,6 +141,8 @@ class _Play:
         self._row(0, "setup", "parameters", "SGD", self.weights)
         if script.arrivals:
             self._row(0, "setup", "threads", "start", b"", call_site="train.py:4", value=3.0)
+        if script.streams is not None:
+            self._row(0, "setup", "stream", "torch.cuda.stream", None, call_site="train.py:4")
         for source in script.reads:
             self._row(
                 0, "setup", find_sources()[source].evidence, f"{source}()", None, call_site="train.py:3"
@@ -207,6 +210,8 @@ class _Play:
         if script.kernel is not None and step >= script.kernel:
             gradients = _digest(out, self._entropy(KERNEL))
         self._operation(step, "backward", "aten.index_put_", out, gradients)
+        if script.streams is not None and step >= script.streams and not self._is_in_window(step):
+            gradients = _digest(gradients, self._entropy("stream-race"))
         self._row(step, "optimizer", "gradients", "SGD", gradients)
         self.weights = _digest(self.weights, gradients)
         self._row(step, "optimizer", "parameters", "SGD", self.weights)
@@ -242,8 +247,7 @@ class _Play:
     def _operation(
         self, step: int, phase: str, name: str, inputs: bytes, output: bytes, flags: int = 0
     ) -> None:
-        window = self.how["window"] or (-1, 10**9)
-        if self.how["tier"] == "ops" and window[0] <= step <= window[1]:
+        if self._is_in_window(step):
             self._row(
                 max(step, 0),
                 phase,
@@ -254,6 +258,10 @@ class _Play:
                 call_site="train.py:7",
                 flags=flags,
             )
+
+    def _is_in_window(self, step: int) -> bool:
+        window = self.how["window"] or (-1, 10**9)
+        return self.how["tier"] == "ops" and window[0] <= step <= window[1]
 
     def _row(
         self, step: int, phase: str, what: str, name: str | None, content: bytes | None, **more: Any

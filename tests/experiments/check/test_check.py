@@ -146,6 +146,18 @@ def test_a_rare_difference_is_still_a_difference_and_nothing_is_confirmed_by_luc
     assert all(call["control"] is None for call in script.calls)
 
 
+def test_a_race_that_a_closer_look_hides_is_proved_by_whole_runs_at_tier_steps(tmp_path: Path) -> None:
+    script = Script(streams=2)
+    result = checked(script, tmp_path)
+    assert where(result) == (2, "optimizer", "gradients")
+    assert confirmed(result) == ["stream-race"]
+    trials = [call for call in script.calls if call["control"] is not None]
+    assert {(call["tier"], call["stop_after"]) for call in trials} == {("steps", None)}
+    # what a control does not mend is not confirmed
+    script = Script(streams=2, from_step={"clock": 2})
+    assert confirmed(checked(script, tmp_path / "other")) == []
+
+
 def test_without_confirmation_no_controlled_run_is_made(tmp_path: Path) -> None:
     script = Script(batches=("python-random",))
     result = checked(script, tmp_path, confirm=False)
