@@ -164,6 +164,10 @@ class Answers:
         self._said.clear()
 
 
+wrapping.hide_frames(Answers.ask)
+wrapping.hide_frames(Answers._ask_really)
+
+
 class _Recorded:
     """What a program was given, to be taken in order."""
 

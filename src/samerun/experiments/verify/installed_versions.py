@@ -7,11 +7,14 @@ import re
 from importlib import metadata, util
 from pathlib import Path
 
+from samerun.runs import untrusted
+
 # `__version__ = "1.0"`, `__version__ = version = '1.0'`, `version: str = "1.0"`: a text, and no call.
 _SAYS = re.compile(
     r"^[^\S\n]*_*version_*\b[^\n\"'()#]*=[^\S\n]*([\"'])([^\"'\n]+)\1", re.IGNORECASE | re.MULTILINE
 )
 _FILES = ("*version*.py", "*about*.py", "__init__.py")  # of a package, where it says which version it is
+_MOST_BYTES = 1 << 20
 
 
 def find_version(name: str, locked: str) -> str | None:
@@ -40,7 +43,7 @@ def _list_said(name: str) -> list[str]:
     said: list[str] = []
     for path in _list_files(name):
         try:
-            text = path.read_text(encoding="utf-8", errors="replace")
+            text = untrusted.read_text(path, _MOST_BYTES, errors="replace", follow=True)
         except OSError:
             continue
         said += (found[2] for found in _SAYS.finditer(text))
