@@ -46,6 +46,7 @@ from samerun.launching import bootstrap  # noqa: E402
 from samerun.runs.plan import Plan  # noqa: E402
 
 MISSING = wrapping.MISSING
+_SAMERUN = str(Path(wrapping.__file__).parent) + os.sep
 _OURS = ("samerun", "replaced", "__main__")
 _NEVER_CALLED = {"os.posix_spawn", "os.posix_spawnp"}  # what fails in them is a child
 
@@ -204,18 +205,26 @@ def _arguments(
     return tuple(args), kwargs
 
 
-def outcome(function: Any, make: Any) -> Any:
-    """What came of a call: the result, or the exception, as text; and what was warned of, by its place."""
+def outcome(function: Any, make: Any, watch: Any = None) -> Any:
+    """What came of a call: the result, or the exception, as text; and what was warned of, by its place.
+
+    `watch` is told of each function that is called meanwhile.
+    """
     random.setstate(_RANDOM)
     np.random.set_state(_NUMPY)
     torch.set_rng_state(_TORCH)
     args, kwargs = make()
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
+        sys.setprofile(watch)
         try:
-            result = _shown(function(*args, **kwargs))
+            result = function(*args, **kwargs)
+            sys.setprofile(None)
+            result = _shown(result)
         except Exception as error:
             result = f"{type(error).__name__}: {error}"
+        finally:
+            sys.setprofile(None)
     said = [f"{each.category.__name__} at {Path(each.filename).name}:{each.lineno}" for each in warned]
     return [result, said]
 
@@ -236,10 +245,33 @@ def _shown(result: Any) -> Any:
 _ATTEMPTS = 3  # what the system has now (free space, times) may change for the middle one of three calls
 
 
+def find_seen(original: Any, seen: set[str]) -> Any:
+    """What notes the lines of ours on which a warning from within the original would be laid."""
+    code = getattr(getattr(original, "__func__", original), "__code__", None)
+
+    def watch(frame: types.FrameType, event: str, _: Any) -> None:
+        if event != "call":
+            return
+        at: types.FrameType | None = None
+        if frame.f_code is code:
+            at = frame.f_back
+        elif wrapping.passes_for_its_caller(frame.f_code) and frame.f_locals["original"] == original:  # in C
+            at = frame
+        while at is not None and at.f_code.co_filename.endswith(wrapping._PASSED_OVER):
+            at = at.f_back
+        if at is not None and at.f_code.co_filename.startswith(_SAMERUN):
+            seen.add(f"{at.f_code.co_filename.removeprefix(_SAMERUN)}:{at.f_lineno}")
+
+    return watch
+
+
 def differing(name: str, owner: Any, original: Any, ours: Any) -> list[str]:
     """The forms of call in which ours does not do as the original does."""
+    seen: set[str] = set()
+    watch = find_seen(original, seen)
     said = []
     for form, make in calls(name, owner, original):
+        outcome(ours, make, watch)  # apart: some errors are worded otherwise where calls are watched
         for _ in range(_ATTEMPTS):
             first, got, again = (outcome(each, make) for each in (original, ours, original))
             if first != again or name.startswith(("psutil.", "os.times")):  # a clock, entropy; the load
@@ -248,7 +280,7 @@ def differing(name: str, owner: Any, original: Any, ours: Any) -> list[str]:
                 break
         else:
             said.append(f"{name} ({form}): {str(got)[:300]} where the original gives {str(first)[:300]}")
-    return said
+    return [*said, *(f"{name}: a warning would be laid on {place}" for place in sorted(seen))]
 
 
 def looks(name: str, original: Any, ours: Any) -> list[str]:

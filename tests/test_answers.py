@@ -59,6 +59,27 @@ def test_what_was_kept_is_given_again_and_the_rest_is_real(tmp_path: Path) -> No
     assert ran(c, ASKS, b, "clock entropy", first=200) == [0, 1, 2, 100, 4], "a replay can be replayed"
 
 
+ASKS_WITHIN = """
+def of_other():
+    return [ask("entropy"), ask(), next(count)]  # the second is a part of the answer of its own source
+print(json.dumps([answers.ask("clock", "uuid.uuid1", of_other, "train.py:1"), ask()]))
+answers.flush()
+"""
+
+
+def test_what_a_source_asks_itself_is_a_part_of_its_answer(tmp_path: Path) -> None:
+    a, b, c = (tmp_path / name for name in "abc")
+    assert ran(a, ASKS_WITHIN) == [[0, 1, 2], 3]
+    assert [(each.name, each.value) for each in said(a, "kept")] == [
+        ("time.time", 0),
+        ("uuid.uuid1", [0, 1, 2]),
+        ("time.time", 3),
+    ]
+    assert ran(b, ASKS_WITHIN, a, first=100) == [[0, 1, 2], 3]
+    assert ran(c, ASKS_WITHIN, a, "entropy", first=100) == [[0, 100, 101], 102]
+    assert not said(b, "parted") and not said(c, "parted")
+
+
 def test_another_order_of_lines_is_given_what_belongs_to_each_line(tmp_path: Path) -> None:
     ran(tmp_path / "a", ASKS)
     script = """

@@ -1,6 +1,7 @@
 """The tree of processes: every child draws for itself, and the same again in the next run."""
 
 import collections
+import ctypes
 import itertools
 import json
 import os
@@ -83,13 +84,13 @@ def test_children_of_every_kind_draw_for_themselves_and_repeat(trainer, output):
     for each in independent:
         assert len(set(each)) == len(first)
     # The global generator of NumPy is seeded by the script: what is forked goes on with a copy of it, as it
-    # does without a control; every other process has its own.
+    # does without a control; every other process, and each task of a pool, has its own.
     numpys = {name: draws[-1] for name, draws in first.items()}
     seeded = np.random.RandomState(0).rand(2)
-    copies = ["fork 0", "fork 1", "pool 0", "executor 0", "by os.fork 0", "by os.fork 1", "itself"]
-    later = ["fork 0's child", "fork 1's child", "pool 1", "executor 1"]
-    assert [numpys.pop(name) for name in (*copies, *later)] == [seeded[0]] * 7 + [seeded[1]] * 4
-    assert len(set(numpys.values())) == len(numpys) == 16
+    copies = ["fork 0", "fork 1", "by os.fork 0", "by os.fork 1", "itself"]
+    later = ["fork 0's child", "fork 1's child"]
+    assert [numpys.pop(name) for name in (*copies, *later)] == [seeded[0]] * 5 + [seeded[1]] * 2
+    assert len(set(numpys.values())) == len(numpys) == 20
 
 
 RANKS = """
@@ -319,6 +320,22 @@ def test_what_is_handed_on_is_put_back():
 def test_a_command_begins_a_tree_of_its_own(tmp_path):
     with samerun.control(seed=1, mode="seeded"):
         assert lineage.VARIABLE not in build_child_environment(Plan(run=str(tmp_path)), tmp_path, {})
+
+
+def test_a_program_that_is_spawned_with_the_environment_as_it_is_takes_a_place():
+    """So subprocess starts programs from Python 3.13 on; earlier ones refuse None."""
+    get = ctypes.CDLL(None).getenv
+    get.restype = ctypes.c_char_p
+    told = []
+
+    def spawn(path, argv, env):
+        told.append((env, json.loads(get(lineage.VARIABLE.encode()))[-1]))
+
+    with samerun.control(seed=1, mode="seeded"):
+        for _ in range(2):
+            lineage._spawn(spawn, ("/bin/sh", ["sh"], None), {})
+        spawn("", [], None)
+    assert told == [(None, ["program", "sh", 0]), (None, ["program", "sh", 1]), (None, [])]
 
 
 def test_threads_that_start_programs_each_take_another_place():

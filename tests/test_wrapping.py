@@ -130,7 +130,15 @@ def test_a_method_that_a_class_has_from_its_base_is_given_back():
     assert "method" not in vars(Child)
 
 
-def test_warnings_stay_on_the_line_that_called(each_time):
+def passing_within(original, args, kwargs):
+    def make():
+        return (lambda: original(*args, **kwargs))()
+
+    return make()
+
+
+@pytest.mark.parametrize("hook", [passing, passing_within])
+def test_warnings_stay_on_the_line_that_called(each_time, hook):
     import numpy as np
 
     closed = np.zeros(2)
@@ -146,7 +154,7 @@ def test_warnings_stay_on_the_line_that_called(each_time):
     warns_, from_numpy = warns, torch.from_numpy
     plain = lines()
     warns_, from_numpy = (
-        wrapping.wrap(wrapping.wrap(each, passing), passing) for each in (warns, torch.from_numpy)
+        wrapping.wrap(wrapping.wrap(each, hook), hook) for each in (warns, torch.from_numpy)
     )
     assert lines() == plain
     assert [name for name, _ in plain] == [Path(__file__).name] * 2

@@ -66,6 +66,8 @@ class Answers:
 
     def ask(self, source: str, name: str, real: Callable[[], Any], site: str = "") -> Any:
         """What the recorded run had, or `real()`: plain values (numbers, strings, bytes, lists of these)."""
+        if source in self._list_asking():
+            return real()
         place = lineage.get_place()
         value = _MISSING
         if self._recorded is not None and self._holds(source):
@@ -75,17 +77,22 @@ class Answers:
             else:
                 self._report(source, "", "", "", "given")
         if value is _MISSING:
-            value = self._ask_really(real)
+            value = self._ask_really(source, real)
         self._write(Answer(place, source, name, site, value))
         return value
 
-    def _ask_really(self, real: Callable[[], Any]) -> Any:
-        """What it reads of other sources is a part of its answer, and no question of the program's."""
-        within, self._asking.now = getattr(self._asking, "now", False), True
+    def _ask_really(self, source: str, real: Callable[[], Any]) -> Any:
+        """What it reads meanwhile is a part of its answer, and no question of the program's."""
+        within = self._list_asking()
+        self._asking.now = (*within, source)
         try:
             return real()
         finally:
             self._asking.now = within
+
+    def _list_asking(self) -> tuple[str, ...]:
+        """The sources that this thread is asking for a real answer now."""
+        return getattr(self._asking, "now", ())
 
     def recall(self, source: str, name: str) -> Any:
         """What a replayed run had of what a process has from its start; None where it had nothing."""
@@ -106,7 +113,7 @@ class Answers:
 
     def part(self, source: str, name: str, site: str, why: str) -> None:
         """In a replay: say that the program was not given what the recorded run had."""
-        if self._recorded is not None and self._holds(source) and not getattr(self._asking, "now", False):
+        if self._recorded is not None and self._holds(source) and not self._list_asking():
             self._report(source, name, site, why, "parted")
 
     def _report(self, source: str, name: str, site: str, text: str, what: str) -> None:
@@ -155,6 +162,10 @@ class Answers:
         self._sizes.clear()
         self._ended.clear()
         self._said.clear()
+
+
+wrapping.hide_frames(Answers.ask)
+wrapping.hide_frames(Answers._ask_really)
 
 
 class _Recorded:

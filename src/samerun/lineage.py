@@ -365,7 +365,10 @@ def _extend_environment(entries: Any, given: Mapping[str, str]) -> Any:
 
 def _spawn(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     arguments, environment = Parameter("argv", 1), Parameter("env", 2)
-    argv, env = arguments.of(args, kwargs, None), environment.of(args, kwargs, None)
+    argv, env = arguments.of(args, kwargs, None), environment.of(args, kwargs)
+    if argv and isinstance(argv, (list, tuple)) and env is None:  # this process's, from Python 3.13 on
+        with _starting:
+            return _start_with(_make_variables(_name_program(argv[0])), original, *args, **kwargs)
     if argv and isinstance(argv, (list, tuple)) and isinstance(env, Mapping):
         whole = env.get(VARIABLE) is not None
         if whole or _follows(map(os.fsdecode, env)):

@@ -123,13 +123,20 @@ def hide_frames(function: Any) -> Any:
 
     So a warning from within the original is still one of the line that called it. There is one kind of frame
     that is passed over (`_is_internal_frame` in CPython's warnings.py): that of the import machinery, which
-    is known by the name of its file.
+    is known by the name of its file. Functions that are written inside of it are hidden with it.
     """
     plain = getattr(function, "__func__", function)
     code = getattr(plain, "__code__", None)
-    if code is not None and not code.co_filename.endswith(_PASSED_OVER):
-        plain.__code__ = code.replace(co_filename=code.co_filename + _PASSED_OVER)
+    if code is not None:
+        plain.__code__ = _hide(code)
     return function
+
+
+def _hide(code: CodeType) -> CodeType:
+    if code.co_filename.endswith(_PASSED_OVER):
+        return code
+    within = tuple(_hide(each) if isinstance(each, CodeType) else each for each in code.co_consts)
+    return code.replace(co_filename=code.co_filename + _PASSED_OVER, co_consts=within)
 
 
 def call_as_caller(original: Any) -> Any:

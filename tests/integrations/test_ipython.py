@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
 from samerun import layers
 from samerun.integrations.ipython import list_cells
+
+InteractiveShell = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell
+Config = pytest.importorskip("traitlets.config").Config
 
 
 @pytest.fixture

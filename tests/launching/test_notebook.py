@@ -12,6 +12,9 @@ from trainer import Trainer
 from samerun.errors import UsageError
 from samerun.launching.command import check_command
 
+pytest.importorskip("nbclient")
+pytest.importorskip("ipykernel")
+
 TRAINING = """
 import torch
 model = torch.nn.Linear(2, 1)

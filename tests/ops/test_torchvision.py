@@ -37,10 +37,14 @@ def compute(name, args):
 
 @pytest.fixture
 def declared():
-    """torchvision's operators as it declares them, with kernels that give nothing but -1."""
+    """torchvision's operators as it declares them, with kernels that give nothing but -1.
+
+    Where another test has imported torchvision, they are its own.
+    """
     library = torch.library.Library("torchvision", "FRAGMENT")
     for name in NAMES:
-        library.define(schema(name))
+        if "torchvision" not in sys.modules:
+            library.define(schema(name))
         library.impl(name, lambda grad, *_: torch.full_like(grad, -1), "CPU")
     yield
     library._destroy()

@@ -307,6 +307,20 @@ def test_a_pool_whose_workers_draw_may_go_another_way_in_any_run(trainer, draws,
     assert controlled or compare(*made).verdict == "same"
 
 
+@pytest.mark.parametrize("draws", ["np.random.rand()", "torch.rand(()).item()"])
+def test_what_a_worker_draws_in_its_only_task_is_kept_though_a_signal_ends_it(trainer, draws):
+    """Each draws once, after eight operations."""
+    text = PREPARES.replace("float(sys.argv[1])", draws).replace("(number == 3) * ", "")
+    text = text.replace(
+        "if not met:\n        met.append(both.wait(60))", "torch.ones(2) * 2 * 2 * 2, both.wait(60)"
+    )
+    trainer.script(
+        "import numpy as np\n" + text.replace("range(16)", "[1, 2]").replace("(4, 4)", "(1, 2).repeat(1, 2)")
+    )
+    run = trainer.record("train.py", tier="ops")
+    assert list_free_running(read(run)) == ["worker-seeds"]
+
+
 def test_what_workers_of_a_pool_drew_by_operations_is_evidence(trainer):
     text = PREPARES.replace("float(sys.argv[1])", "(torch.seed(), torch.rand(()).item())[1]")
     trainer.script(text.replace("(number == 3) * ", ""))

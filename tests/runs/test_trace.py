@@ -156,10 +156,7 @@ def test_a_file_name_that_is_no_text(path: Path) -> None:
 
 
 def test_opens_elsewhere(path: Path) -> None:
-    import duckdb
-    import pandas as pd
-    import polars as pl
-
+    duckdb, pd, pl = (pytest.importorskip(name) for name in ("duckdb", "pandas", "polars"))
     rows = small(path)
     frame = pl.read_ipc_stream(path)
     assert frame["name"].cast(pl.String).to_list() == [row.name for row in rows]

@@ -49,11 +49,12 @@ def test_what_is_refused_says_why(tmp_path: Path) -> None:
         ("pipe", "it is a pipe, not a file"),
         ("zero", "it is a device, not a file"),
         ("absent", "No such file or directory"),
-        ("a\0b", "embedded null byte"),
+        ("a\0b", "embedded null byte"),  # from Python 3.13 on: open: embedded null character in path
     ):
         with pytest.raises(OSError) as refused:
             read_bytes(tmp_path / name, 9, follow=True)
-        assert refused.value.strerror == said
+        text = refused.value.strerror.replace("open: embedded null character in path", "embedded null byte")
+        assert text == said
 
 
 def test_no_descriptor_is_left_open(tmp_path: Path) -> None:

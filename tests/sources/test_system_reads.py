@@ -420,7 +420,13 @@ def test_a_use_that_is_no_seed_is_left_to_the_user(tmp_path):
 # --- clocks by way of other modules ----------------------------------------------------------------
 
 
-def test_uuid1_and_the_time_of_a_loop_are_clocks(observed):
+@pytest.mark.parametrize("by_the_system", [True, False])
+def test_uuid1_and_the_time_of_a_loop_are_clocks(observed, monkeypatch, by_the_system):
+    """Without libuuid `uuid1` asks two other clocks, which is no read of the script's."""
+    if not by_the_system:
+        monkeypatch.setattr(uuid, "_generate_time_safe", None)
+        monkeypatch.setattr(uuid, "_UuidCreate", None)
+
     async def now():
         await asyncio.sleep(0)
         return asyncio.get_running_loop().time()

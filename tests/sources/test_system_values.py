@@ -22,6 +22,7 @@ import tempfile
 import threading
 import time
 import uuid
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -36,6 +37,7 @@ from samerun.sources.os_entropy import OsEntropy
 from samerun.sources.process_id import ProcessId
 
 from .differences import ONE, TWO, batch, operation, row, side
+from .kept import Kept
 from .mending import Program, differing
 
 clock, entropy, identity = Clock(), OsEntropy(), ProcessId()
@@ -129,6 +131,36 @@ def test_the_type_of_dates_is_left_alone(controlled):
     assert datetime.datetime.now().strftime("%Y-%m-%d") in ("2026-01-01", "2025-12-31")
     undo()
     assert datetime.datetime.__dict__["now"] is before[1]
+
+
+@pytest.mark.parametrize("how", ["observed", "kept", "given", "made up", "moved"])
+def test_a_clock_that_is_deprecated_warns_as_ever(how, notes):
+    """From Python 3.12 on `datetime.utcnow` warns, by way of C: on the line that calls it, once for each."""
+
+    def lines():
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            _ = datetime.datetime.utcnow()
+        return [(each.category, each.filename, each.lineno) for each in found]
+
+    plain, kept, clock = lines(), Kept(), Clock()
+    if how == "given":
+        undo = Clock().replay(kept)
+        assert lines() == plain
+        undo()
+    put_in = {
+        "observed": lambda: clock.observe(notes),
+        "kept": lambda: clock.replay(kept),
+        "given": lambda: clock.replay(kept.again()),
+        "made up": lambda: clock.control(Control()),
+        "moved": lambda: clock.vary(60, lambda: None),
+    }
+    undo = put_in[how]()
+    try:
+        assert lines() == plain
+    finally:
+        undo()
+    assert len(plain) == (sys.version_info >= (3, 12))
 
 
 def test_clock_reads_are_noted(observed):

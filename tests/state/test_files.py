@@ -237,6 +237,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.usefixtures("without_cuda")
 def test_a_kill_at_any_moment_leaves_the_old_or_the_new_file_whole(path: Path) -> None:
     path.parent.mkdir()
     model, kills, count = nn.Linear(300, 300), 6, 0

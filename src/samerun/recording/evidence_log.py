@@ -60,7 +60,8 @@ class Journal:
         self.draws: Draws | None = None
         self.generators = FirstStates()
         self.early: list[Record] = []
-        self.on_event: Callable[[], None] | None = None  # of a process that may be ended at any moment
+        # Of a process that may be ended at any moment; it is given what happened and at which line.
+        self.on_event: Callable[[str, str | None], None] | None = None
         self._held: list[tuple[Record, Callable[[], bool]]] = []  # each with its `unless`
         self._count = 0
         self._busy = False
@@ -123,12 +124,12 @@ class Journal:
     def keep(self, record: Record) -> None:
         """Keep one record until there is a trace."""
         self.early.append(record)
-        self.count_event()
+        self.count_event(record.what, record.call_site)
 
-    def count_event(self) -> None:
+    def count_event(self, what: str, site: str | None) -> None:
         """Something happened that is evidence: a record, or a draw that goes into one."""
         if self.on_event is not None:
-            self.on_event()
+            self.on_event(what, site)
 
     @property
     def has_trace(self) -> bool:

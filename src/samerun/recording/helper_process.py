@@ -10,6 +10,7 @@ import contextlib
 import os
 import sys
 import threading
+from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,18 +36,21 @@ _PART = ".part"  # a trace that is being written
 def follow_fork(journal: Journal) -> None:
     """In a forked child: keep on disk what there is to report, which a signal may end at any moment.
 
-    So leave the workers of a `with Pool(…)`, and whatever `terminate()` ends. It is written when there are
-    1, 2, 4, 8, … times as many events as at first, each time anew.
+    So leave the workers of a `with Pool(…)`, and whatever `terminate()` ends. It is written at the 1st, 2nd,
+    4th, 8th, … event of each kind and line, each time anew: a worker that has one task may draw in it once,
+    after many operations.
     """
-    events, due, saving = 0, 1, threading.Lock()
+    events: Counter[tuple[str, str | None]] = Counter()
+    due, saving = False, threading.Lock()
 
-    def count() -> None:
-        nonlocal events, due
-        events += 1
-        if events < due or process_identity.becomes_worker() or not saving.acquire(blocking=False):
+    def count(what: str, site: str | None) -> None:
+        nonlocal due
+        events[what, site] += 1
+        due = due or events[what, site].bit_count() == 1  # a power of two
+        if not due or process_identity.becomes_worker() or not saving.acquire(blocking=False):
             return
         try:
-            due = events * 2
+            due = False
             with journal.unheard(), contextlib.suppress(OSError):  # it may write where its parent may not
                 _save(journal)
                 journal.save_draws()

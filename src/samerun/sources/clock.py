@@ -104,9 +104,8 @@ class Clock(World):
             if site is None:
                 return original(*args, **kwargs)
             kind, zone = original.__self__, _ZONE.of(args, kwargs, None)  # type: ignore[attr-defined]
-            text = answers.ask(
-                self.id, f"datetime.{name}", lambda: original(*args, **kwargs).isoformat(), site
-            )
+            real = original(*args, **kwargs)  # also where another is given: it may warn
+            text = answers.ask(self.id, f"datetime.{name}", real.isoformat, site)
             found = kind.fromisoformat(text)
             return found if zone is None else found.astimezone(zone)
 
@@ -308,6 +307,7 @@ def _make_up_date(now: Callable[[], int]) -> Callable[..., Any]:
         if not is_one or not callsite.is_called_directly():
             return original(*args, **kwargs)
         if name == "utcnow":
+            original()  # it warns from Python 3.12 on
             return kind.fromtimestamp(now() / 1e9, datetime.timezone.utc).replace(tzinfo=None)
         return kind.fromtimestamp(now() / 1e9, *zones)
 

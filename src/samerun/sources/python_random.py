@@ -164,6 +164,7 @@ def draw_seed() -> int:
 
 def patch_seed(call: Callable[[Callable[..., None], random.Random, Any, int], None]) -> Undo:
     """Put `call(original, generator, a, version)` in the place of `Random.seed`, `random.seed` included."""
+    wrapping.hide_frames(call)
     signature = inspect.signature(random.Random.seed)
 
     def seed(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

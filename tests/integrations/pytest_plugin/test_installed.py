@@ -21,9 +21,10 @@ def test_samerun_may_be_imported_before_pytest_without_a_warning(tmp_path: Path)
     (about / "RECORD").write_text("samerun/__init__.py,,\nsamerun/controls.py,,\n")
     (about / "entry_points.txt").write_text("[pytest11]\nsamerun = samerun.integrations.pytest_plugin\n")
     (tmp_path / "test_it.py").write_text("def test_it(samerun_same): ...\n")
-    text = "import samerun, pytest, sys; sys.exit(pytest.main(['-p', 'no:hypothesispytest', '-W', 'error']))"
+    others = [word for name in ("hypothesispytest", "benchmark") for word in ("-p", f"no:{name}")]  # warn too
+    text = "import samerun, pytest, sys; sys.exit(pytest.main(sys.argv[1:]))"
     done = subprocess.run(
-        [sys.executable, "-c", text],
+        [sys.executable, "-c", text, *others, "-W", "error"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(installed)},
         capture_output=True,

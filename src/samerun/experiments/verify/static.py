@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import platform
 import shutil
 import sys
 from collections.abc import Mapping
-from importlib import metadata
 from pathlib import Path
 
 from samerun.experiments.lock.environment_class import names_place
@@ -15,6 +13,7 @@ from samerun.experiments.lock.portable_command import resolve_command
 from samerun.experiments.verify.changed import Changed, Kind
 from samerun.experiments.verify.changed_line import add_lines
 from samerun.experiments.verify.inputs_now import digest_now
+from samerun.experiments.verify.installed_versions import find_version
 from samerun.experiments.verify.result import VerifyResult
 from samerun.runs.lock.content import Environment, Lock
 from samerun.runs.provenance import select_environment
@@ -80,7 +79,7 @@ def _compare_packages(locked: Environment, installed: bool) -> tuple[tuple[Chang
     """(those of other versions, how many were compared): of those that are installed by their own name."""
     if not installed:
         return (), 0
-    now = {name: _find_version(name) for name in locked.packages}
+    now = {name: find_version(name, version) for name, version in locked.packages.items()}
     known = {name: version for name, version in now.items() if version is not None}
     changed = (
         Changed("package", name, f"{name}: {locked.packages[name]} → {version}")
@@ -88,15 +87,6 @@ def _compare_packages(locked: Environment, installed: bool) -> tuple[tuple[Chang
         if version != locked.packages[name]
     )
     return tuple(changed), len(known)
-
-
-def _find_version(name: str) -> str | None:
-    if name == "python":
-        return platform.python_version()
-    try:
-        return metadata.version(name)
-    except (metadata.PackageNotFoundError, ValueError):
-        return None
 
 
 def _compare_variables(lock: Lock, locked: Environment) -> tuple[Changed, ...]:

@@ -36,9 +36,10 @@ _Key = tuple[str, str, types.CodeType, int, int, str]
 class _DrawCount:
     """What one line drew from one generator in one step."""
 
-    __slots__ = ("before", "came", "count", "site")
+    __slots__ = ("before", "came", "count", "generator", "site")
 
-    def __init__(self, site: str, before: bytes | None) -> None:
+    def __init__(self, generator: str, site: str, before: bytes | None) -> None:
+        self.generator = generator
         self.site = site
         self.before = before  # the digest of the generator's state
         self.count = 0
@@ -91,7 +92,7 @@ class Draws:
             key = (generator.name, function, frame.f_code, frame.f_lineno, step, phase)
             drawn = self._pending.get(key)
             if drawn is None and self._written + len(self._pending) < _MOST:
-                drawn = _DrawCount(callsite.call_site(frame), generator.state())
+                drawn = _DrawCount(generator.name, callsite.call_site(frame), generator.state())
                 self._pending[key] = drawn
             return drawn
         except Exception as error:
@@ -102,7 +103,7 @@ class Draws:
         try:
             drawn.count += 1
             drawn.came.update(_digest(value))
-            self._journal.count_event()
+            self._journal.count_event(drawn.generator, drawn.site)
         except Exception as error:
             self._journal.fail(error)
 

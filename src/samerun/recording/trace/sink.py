@@ -110,7 +110,9 @@ class TraceSink:
         if self._writer is None and not self.tensors.waiting:  # opening it has the rest written
             with self._lock:
                 self._write_waiting()
-        self._journal.count_event()
+        if self._journal.on_event is not None:
+            draws = operation.flags & schema.DRAWS
+            self._journal.count_event("operation", operation.call_site if draws else None)
 
     def _write_waiting(self) -> None:
         """Write what waits, now that every digest is here."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from samerun.sources.source import Undo
-from samerun.wrapping import wrap_attribute
+from samerun.wrapping import hide_frames, wrap_attribute
 
 Call = Callable[..., Any]
 
@@ -24,6 +24,7 @@ def change_calls(change: Callable[[Call, Any, tuple[Any, ...], dict[str, Any]], 
     from torch import nn
 
     depth = _Depth()
+    hide_frames(change)
 
     def called(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if depth.calls or not args:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from samerun.sources.source import Undo
-from samerun.wrapping import Around, undo_all, wrap_attribute
+from samerun.wrapping import Around, hide_frames, undo_all, wrap_attribute
 
 _NAMES = ("now", "utcnow")
 
@@ -20,8 +20,10 @@ _NAMES = ("now", "utcnow")
 def replace(call: Callable[..., Any]) -> Undo:
     """Put `call(name, original, *args, **kwargs)` in the place of datetime.now and datetime.utcnow.
 
-    `original` is bound to its class. Does nothing where the type is not built as CPython builds it.
+    `original` is bound to its class, and a warning of its own is one of the line that calls it.
+    Does nothing where the type is not built as CPython builds it.
     """
+    hide_frames(call)
     try:
         return undo_all([wrap_attribute(datetime.datetime, name, _make_hook(call, name)) for name in _NAMES])
     except TypeError:

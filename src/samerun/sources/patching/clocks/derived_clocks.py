@@ -28,7 +28,7 @@ def observing(journal: Journal) -> Patches:
         uuid = sys.modules[UUID]
         return attribute.undo_all(
             [
-                attribute.patch_for_others(uuid, name, _make_hook(journal, f"uuid.{name}"))
+                attribute.patch_for_others(uuid, name, _make_whole_hook(journal, f"uuid.{name}"))
                 for name in ("uuid1", "getnode")
             ]
         )
@@ -75,6 +75,20 @@ def replaying(answers: Answers, source: str) -> Patches:
 
 def _patch_loop(hook: Around) -> Undo:
     return attribute.patch_for_others(sys.modules[LOOP].BaseEventLoop, "time", hook)
+
+
+def _make_whole_hook(journal: Journal, name: str) -> Around:
+    """As `_make_hook`, of one that may be written in Python: what it reads itself is no read of the user's.
+
+    Where the system has no libuuid, `uuid1` asks `time.time_ns` and `getnode`.
+    """
+
+    def call(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        journal.note("clock", name, user_only=True)
+        with journal.unheard():
+            return original(*args, **kwargs)
+
+    return call
 
 
 def _make_hook(journal: Journal, name: str) -> Around:
