@@ -138,12 +138,16 @@ def _short(name: str, part: dict[str, Any]) -> str:
         return ", ".join(f"{model} {row['ratio']:.3f}" for model, row in figures.items())
     if name == "waits":
         return ", ".join(
-            f"{model} {tier} {sum(rows[tier].get(wait, 0) - rows['plain'].get(wait, 0) for wait in WAITS):.2f}"
+            f"{model} {tier} {_count_waits(rows[tier]) - _count_waits(rows['plain']):.2f}"
             for model, rows in figures.items()
             for tier in rows
             if tier != "plain"
         )
     return _slower(figures["operations"])
+
+
+def _count_waits(row: dict[str, float]) -> float:
+    return sum(row.get(wait, 0) for wait in WAITS)
 
 
 def _slower(operations: dict[str, dict[str, list[float]]]) -> str:
