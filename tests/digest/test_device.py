@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import ctypes
 import threading
 
 import pytest
@@ -10,6 +9,8 @@ from samerun.digest import device, digest_tensor
 from samerun.digest.device import DeviceSlots
 from samerun.digest.mix128 import compute_lanes
 from samerun.errors import DigestError
+
+from .many import Many
 
 
 def one(t: torch.Tensor) -> bytes:
@@ -92,26 +93,6 @@ def test_made_and_read_in_inference_mode_used_outside():
         assert slots.read() == [one(t)] * 2
     slots.add(t)
     assert slots.read() == [one(t)]
-
-
-class Many:
-    """Stands for the kernel of many tensors: the bytes at the addresses of a table, in torch operations."""
-
-    def __init__(self, works: bool = True) -> None:
-        self.works = works
-        self.launches: list[int] = []
-
-    def __call__(self, table: torch.Tensor, rows: torch.Tensor, first: int, largest: int) -> bool:
-        if not self.works:
-            return False
-        self.launches.append(len(table))
-        for number, (address, nbytes, seed) in enumerate(table.tolist()):
-            assert nbytes <= largest
-            found = bytearray((ctypes.c_char * nbytes).from_address(address))
-            rows[first + number] += compute_lanes(
-                torch.frombuffer(found, dtype=torch.uint8), seed % (1 << 64)
-            )
-        return True
 
 
 KINDS = [

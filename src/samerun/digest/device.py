@@ -64,19 +64,45 @@ class DeviceSlots:
             self._nodes.append(node)
             return len(self._nodes) - 1
 
+    @property
+    def takes_many(self) -> bool:
+        """Whether one launch can digest many tensors here."""
+        return self._add_many is not None
+
     def add_all(self, tensors: Sequence[torch.Tensor]) -> list[int]:
         """As `add` for each of them, with one launch for all that are small and plain."""
         with self._lock:
             self._refuse_capture()
-            small = [t for t in tensors if self._is_small(t)] if self._add_many is not None else []
-            rows: dict[int, int] = {}
-            for start in range(0, len(small), _MOST_MANY):
-                if len(small) - start >= _LEAST_MANY and self._add_many is not None:
-                    rows |= self._add_small(small[start : start + _MOST_MANY])
+            small = [t for t in tensors if self.is_small(t)] if self.takes_many else []
+            entries = [(t.data_ptr(), t.nbytes, make_tensor_seed(t.dtype, t.shape)) for t in small]
+            first = self._add_entries(entries)
+            rows = {} if first is None else {id(t): first + number for number, t in enumerate(small)}
             for t in tensors:
                 number = rows.get(id(t))
                 self._nodes.append(walk(t, self._add_leaf, _join) if number is None else number)
             return list(range(len(self._nodes) - len(tensors), len(self._nodes)))
+
+    def add_entries(self, entries: Sequence[_Entry]) -> list[int] | None:
+        """Digest what is at these addresses, multiples of 8, by one launch; None where there is none."""
+        with self._lock:
+            self._refuse_capture()
+            first = self._add_entries(entries)
+            if first is None:
+                return None
+            self._nodes += range(first, first + len(entries))
+            return list(range(len(self._nodes) - len(entries), len(self._nodes)))
+
+    def is_small(self, t: torch.Tensor) -> bool:
+        """Whether it is digested together with others."""
+        if find_plain_device(t) != self.device.type or t.device != self.device or not t.is_contiguous():
+            return False
+        if not 0 < t.nbytes <= _SMALL or t.data_ptr() % 8:
+            return False
+        try:
+            require_memory(t)
+        except DigestError:  # `add` raises it
+            return False
+        return True
 
     def read(self) -> list[bytes]:
         """The digests of all tensors added since the last read, in order. Waits for the device."""
@@ -111,38 +137,25 @@ class DeviceSlots:
             self._add_lanes(t if t.is_contiguous() else view_as_bits(t), buffer, slot, seed)
         return node
 
-    def _is_small(self, t: torch.Tensor) -> bool:
-        if find_plain_device(t) != self.device.type or t.device != self.device or not t.is_contiguous():
-            return False
-        if not 0 < t.nbytes <= _SMALL or t.data_ptr() % 8:
-            return False
-        try:
-            require_memory(t)
-        except DigestError:  # `add` raises it
-            return False
-        return True
-
-    def _add_small(self, tensors: Sequence[torch.Tensor]) -> dict[int, int]:
-        """Digest these by one launch; the number of each, by the id of the tensor: none where it fails."""
-        while self._free < len(tensors):
+    def _add_entries(self, entries: Sequence[_Entry]) -> int | None:
+        """The number of the first row, None where nothing was added."""
+        if not _LEAST_MANY <= len(entries) <= _MOST_MANY or self._add_many is None:
+            return None
+        while self._free < len(entries):
             self._seeds += [0] * self._free  # rows that nothing is added to
             self._grow()
         buffer = self._buffers[-1]
         first, slot = len(self._seeds), len(buffer) - self._free
         # at once, as in _add_leaf: rows of a launch that failed are not used again
-        seeds = [make_tensor_seed(t.dtype, t.shape) for t in tensors]
-        self._seeds += seeds
-        self._free -= len(tensors)
+        self._seeds += [seed for _, _, seed in entries]
+        self._free -= len(entries)
         self._streams.writing()
-        entries = [(t.data_ptr(), t.nbytes, seed) for t, seed in zip(tensors, seeds, strict=True)]
-        table = self._find_table(entries)
-        assert self._add_many is not None
-        if not self._add_many(table, buffer, slot, max(t.nbytes for t in tensors)):
+        if not self._add_many(self._find_table(entries), buffer, slot, max(size for _, size, _ in entries)):
             self._add_many = None
-            return {}
-        return {id(t): first + number for number, t in enumerate(tensors)}
+            return None
+        return first
 
-    def _find_table(self, entries: list[_Entry]) -> torch.Tensor:
+    def _find_table(self, entries: Sequence[_Entry]) -> torch.Tensor:
         """int64[n, 3] on the device: made once for tensors that stay where they are, on each stream."""
         key = (self._streams.name(), *entries)
         table = self._tables.pop(key, None)

@@ -23,8 +23,8 @@ _AT_ONCE = 1024  # tensors: with what lies behind them, some hundred kilobytes
 _MOST_COPIED = 256  # bytes of a tensor: fewer are copied in less time than a view of them is made
 _base: Any = torch._C.TensorBase
 # A third of what it costs to ask for the storage's address and the offset in it. It would make a lazy clone
-# real, so `_check_of` takes none.
-_address: Callable[[Any], int] = _base.data_ptr
+# real, so `make_check` takes none.
+get_address: Callable[[Any], int] = _base.data_ptr
 _is_lazy_clone: Callable[[torch.Tensor], bool] = torch._C._is_cow_tensor  # type: ignore[attr-defined]
 _offset: Callable[[Any], int] = _base.storage_offset
 _storage: Callable[[Any], Any] = _base.untyped_storage
@@ -45,7 +45,7 @@ class Layout:
     @classmethod
     def of(cls, tensor: torch.Tensor) -> Layout | None:
         """None for a tensor of another kind or without elements, and where torch has no guards."""
-        check = _check_of([tensor]) if tensor.numel() else None
+        check = make_check([tensor]) if tensor.numel() else None
         return None if check is None else cls(tensor, check)
 
 
@@ -103,7 +103,7 @@ class _Piece:
     @classmethod
     def of(cls, tensors: Sequence[torch.Tensor]) -> _Piece | None:
         """None when one of the tensors is not plain, contiguous and in host memory."""
-        check = _check_of(tensors)
+        check = make_check(tensors)
         if check is None:
             return None
         kinds: dict[tuple[torch.dtype, torch.Size], tuple[Any, int, int, int]] = {}
@@ -120,9 +120,9 @@ class _Piece:
         """As `LayoutSequence.digest`."""
         if len(tensors) != len(self._seeds) or not self._check(*tensors):
             return None
-        if room.must_be_asked and not self._has_room(tensors):
+        if room.must_be_asked and not reach_their_ends(tensors, self._nbytes, self._itemsizes):
             return None
-        starts = list(map(_address, tensors))
+        starts = list(map(get_address, tensors))
         memory: Iterable[Any]
         if starts == self._starts:
             if not self._memory:
@@ -141,16 +141,20 @@ class _Piece:
             return chain.from_iterable(map(self._copy, repeat(ALL_MEMORY), starts))
         return map(ALL_MEMORY.__getitem__, map(slice, starts, map(add, starts, self._nbytes)))
 
-    def _has_room(self, tensors: Sequence[Any]) -> bool:
-        """Whether the storage of each tensor reaches to its end."""
-        skipped = map(mul, map(_offset, tensors), self._itemsizes)
-        return all(map(ge, map(sub, map(_bytes, map(_storage, tensors)), skipped), self._nbytes))
+
+def reach_their_ends(tensors: Sequence[Any], nbytes: Sequence[int], itemsizes: Sequence[int]) -> bool:
+    """Whether the storage of each tensor reaches to its end."""
+    skipped = map(mul, map(_offset, tensors), itemsizes)
+    return all(map(ge, map(sub, map(_bytes, map(_storage, tensors)), skipped), nbytes))
 
 
-def _check_of(tensors: Sequence[torch.Tensor]) -> Callable[..., bool] | None:
-    """What tells whether as many tensors are like these; None where that cannot be told in this way."""
+def make_check(tensors: Sequence[torch.Tensor], kind: str = "cpu") -> Callable[..., bool] | None:
+    """What tells whether as many tensors are like these.
+
+    None where these are not plain and contiguous on this kind of device, or where that cannot be told so.
+    """
     guards: Any = getattr(getattr(torch._C._dynamo, "guards", None), "TensorGuards", None)
-    if guards is None or not all(find_plain_device(t) == "cpu" and t.is_contiguous() for t in tensors):
+    if guards is None or not all(find_plain_device(t) == kind and t.is_contiguous() for t in tensors):
         return None
     if any(map(_is_lazy_clone, tensors)):
         return None

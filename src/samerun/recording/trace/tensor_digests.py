@@ -10,6 +10,7 @@ import torch
 
 from samerun import digest
 from samerun.digest.device import DeviceSlots
+from samerun.digest.device_group import DeviceGroup
 from samerun.digest.host import digest_dense, find_plain_device, require_memory
 from samerun.digest.same_layout import LayoutSequence
 from samerun.digest.unobserved import hide_ops
@@ -57,6 +58,7 @@ class Tensors:
         self._slots: dict[torch.device, DeviceSlots] = {}
         self.waiting: list[Slot] = []  # still to be filled
         self._alike: dict[str, LayoutSequence | None] = {}
+        self._groups: dict[str, DeviceGroup | None] = {}
         self._others: Counter[str] = Counter()
         self.kinds: set[str] = set()  # the kinds of device, besides the host, that were digested
 
@@ -94,7 +96,39 @@ class Tensors:
             alike = self._alike[name] = LayoutSequence.of(there) if len(there) == len(tensors) else None
             if alike is not None and (digests := alike.digest(tensors)) is not None:
                 return digests
+            if not there:
+                self._groups[name] = self._find_group(tensors)
+        group = self._groups.get(name)
+        if group is not None and (slots := self._add_group(group, tensors)) is not None:
+            return slots
         return self._digest_all(tensors)
+
+    def _find_group(self, tensors: Sequence[torch.Tensor | None]) -> DeviceGroup | None:
+        """How to digest these again, which are on one device; None where they are not."""
+        there = [tensor for tensor in tensors if tensor is not None]
+        if not there or len(there) < len(tensors) or _device(there[0]).type == "meta":
+            return None
+        try:
+            return DeviceGroup.of(self._find_slots(_device(there[0])), there)
+        except Exception as error:  # one of them cannot be read
+            if is_the_scripts(error):
+                raise
+            return None
+
+    def _add_group(
+        self, group: DeviceGroup, tensors: Sequence[torch.Tensor | None]
+    ) -> list[bytes | Slot] | None:
+        try:
+            numbers = group.add(tensors)
+        except Exception as error:
+            if is_the_scripts(error):
+                raise
+            return None
+        if numbers is None:
+            return None
+        found = [Slot(group.device, number) for number in numbers]
+        self.waiting += found
+        return [*found]
 
     def _digest_all(self, tensors: Sequence[torch.Tensor | None]) -> list[bytes | Slot]:
         """Each as by `digest`; those of a device together."""
