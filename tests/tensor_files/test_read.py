@@ -115,6 +115,15 @@ def test_views_are_read_whatever_the_size_of_a_chunk(tmp_path: Path, chunk: int,
     assert read(tmp_path / "a.pt") == {name: plain(view) for name, view in views.items()}
 
 
+def test_a_path_is_the_same_whichever_python_saved_it(tmp_path: Path) -> None:
+    of_3_12 = b"\x80\x04\x8c\x07pathlib\x8c\x0dPurePosixPath\x93\x8c\x01a\x8c\x01b\x86R."
+    of_3_13 = b"\x80\x04\x8c\x0epathlib._local\x8c\x0dPurePosixPath\x93\x8c\x03a/b\x85R."
+    for number, written in enumerate((of_3_12, of_3_13)):
+        (tmp_path / f"{number}.pkl").write_bytes(written)
+    found = [list(read(tmp_path / f"{number}.pkl").values()) for number in range(2)]
+    assert found[0] == found[1] and "pathlib.PurePosixPath('a/b')" in str(found[0])
+
+
 def test_plain_values_keep_their_type(tmp_path: Path) -> None:
     values = {
         "none": None,
@@ -163,7 +172,7 @@ def test_plain_values_keep_their_type(tmp_path: Path) -> None:
     }
     assert {name: found[name] for name in expected} == expected
     assert {name: other[name] for name in expected} == expected
-    assert found["path"] == "pathlib.PurePosixPath('a', 'b')"
+    assert found["path"] == "pathlib.PurePosixPath('a/b')"
     assert "datetime.date" in found["day"]
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from samerun.tensor_files.pickles import Call, Sketch
@@ -64,6 +66,10 @@ def flatten(tree: Any, make: Make | None = None) -> Leaves:
     return leaves
 
 
+# Python 3.13 has them in a module of its own, and keeps a path whole where others keep its parts.
+_PATH = re.compile(r"pathlib(?:\._local)?\.(\w*Path)")
+
+
 def add_leaf(leaves: Leaves, name: str, leaf: Leaf) -> None:
     """Add a leaf under a name that no other has: a second `name` becomes `name (2)`. Raises ValueError."""
     if len(leaves) >= _MOST_LEAVES:
@@ -95,6 +101,9 @@ def _describe(node: Call) -> Value | None:
     """An object that its name and plain arguments describe wholly, such as a dtype, a device or a path."""
     if node.items or node.state is not None or not all(isinstance(arg, _PLAIN) for arg in node.args):
         return None
+    if (path := _PATH.fullmatch(node.name)) is not None and all(isinstance(arg, str) for arg in node.args):
+        kind = PureWindowsPath if "Windows" in path[1] else PurePosixPath
+        return Value(f"pathlib.{path[1]}({str(kind(*node.args))!r})")
     return Value(f"{node.name}({', '.join(map(repr, node.args))})" if node.args else node.name)
 
 
