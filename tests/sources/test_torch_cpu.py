@@ -1,10 +1,12 @@
 """Covers `base/torch_rng.py`."""
 
 import timeit
+from pathlib import Path
 
 import pytest
 import torch
 
+from samerun.runs.difference import Strength
 from samerun.runs.plan import Control
 from samerun.sources.catalogue import find_sources
 from samerun.sources.torch_cpu import TorchCpu
@@ -177,3 +179,27 @@ def test_steps_back_when_the_seed_itself_differs():
         side(row("seed", "torch.manual_seed", call_site="train.py:2", digest=digest)) for digest in (ONE, TWO)
     )
     assert source.recognise(weights(a=a, b=b, **DRAWN)).strength == 0.4
+
+
+def test_a_generator_that_took_its_seed_from_the_system_is_named_at_that_line(observed):
+    source = find_sources()["torch-cpu"]
+    notes = observed(source)
+    generator = torch.Generator()
+    generator.seed()  # noted
+    with torch.random.fork_rng():
+        torch.seed()
+    (own,) = notes.of("unseeded", "torch.Generator.seed")
+    assert own.call_site.rpartition(":")[2] == str(_line_of("generator.seed()  # noted"))
+    assert len(notes.of("unseeded", "torch-cpu")) == 1
+    a = side(row("unseeded", "torch.Generator.seed", call_site="train.py:33"))
+    draws = origin("aten.randint.low_generator", draws=True, own_generator=True, generator_differs=True)
+    found = source.recognise(operation(origin=draws, a=a))
+    assert (found.strength, found.call_site) == (Strength.STRONG, "train.py:33")
+    assert "manual_seed" in found.advice
+    for other in (operation(origin=draws), operation(origin=origin(draws=True, generator_differs=True), a=a)):
+        assert getattr(source.recognise(other), "call_site", None) != "train.py:33"
+
+
+def _line_of(words: str) -> int:
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    return next(number for number, line in enumerate(lines, 1) if line.strip() == words)

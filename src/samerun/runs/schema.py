@@ -62,7 +62,7 @@ EVIDENCE = (
     "trains",  # an optimizer was made: name is its class
     "replicas",  # of the optimizer `name` the parts that ranks are to hold alike; detail: JSON with both
     "seed",  # somebody seeded an RNG: name is the function, digest the seed, value too when it is a number
-    "unseeded",  # an RNG object made without a seed; name is the source id
+    "unseeded",  # an RNG object made without a seed; name is the source id, or the function that asked
     "entropy",  # a read of the operating system's entropy
     "clock",  # a read of a clock by the user's code; name is the function
     "identity",  # a read of process id, host name, user, id() of an object; name is the function

@@ -9,17 +9,30 @@ from typing import TYPE_CHECKING, Any
 from samerun import callsite
 from samerun.answers import Answers, find_site
 from samerun.mersenne import MersenneState, mark_torch_state, read_torch_state
+from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
 from samerun.sources.base.torch_rng import TorchRng
 from samerun.sources.patching import resumed, seeding_calls
 from samerun.sources.patching.unseeded_generators import UnseededStreams
 from samerun.sources.source import Journal, Label, Undo
-from samerun.wrapping import MISSING, Around, Parameter, replace, stand_in, undo_all, wrap, wrap_attribute
+from samerun.wrapping import (
+    MISSING,
+    SELF,
+    Around,
+    Parameter,
+    replace,
+    stand_in,
+    undo_all,
+    wrap,
+    wrap_attribute,
+)
 
 if TYPE_CHECKING:
     import torch
 
 _SEED, _OWN_SEED = Parameter("seed", 0), Parameter("seed", 1)  # of the function, and of the method
+_OWN_SEED_OF_SYSTEM = "torch.Generator.seed"  # name of an "unseeded": of a generator of the script's own
+_OWN_ADVICE = "generator.manual_seed(0) in the place of generator.seed()"
 _SEED_BYTES = 8  # of its state, the first
 _ENTROPY_BITS = 53  # of the seeds that torch takes from the system
 
@@ -132,6 +145,16 @@ class TorchCpu(TorchRng):
         undos = [_wrap_torch("manual_seed", manual_seed), replace(torch, "Generator", generator)]
         return undo_all([undo_seed, *undos])
 
+    def recognise(self, difference: Difference) -> Evidence | None:
+        """As of any generator; of one that took its seed from the system, of whatever device, its line."""
+        origin = difference.origin
+        own = difference.a.rows("unseeded", _OWN_SEED_OF_SYSTEM)
+        if own and origin is not None and origin.own_generator and origin.generator_differs:
+            site = own[-1].call_site
+            text = f"{origin.op} drew from a generator that took its seed from the system, at {site}"
+            return Evidence(self.id, Strength.STRONG, text, site, _OWN_ADVICE)
+        return super().recognise(difference)
+
     def observe(self, journal: Journal) -> Undo | None:
         """Note each `manual_seed`; as unseeded `torch.seed()`, and a look at the seed before that."""
         import torch
@@ -158,8 +181,14 @@ class TorchCpu(TorchRng):
             note_own(_OWN_SEED.of(args, kwargs, None))
             return original(*args, **kwargs)
 
+        def own_unseeded(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if SELF.of(args, kwargs, None) is not torch.default_generator:
+                journal.note("unseeded", _OWN_SEED_OF_SYSTEM, user_only=True)
+            return original(*args, **kwargs)
+
         undos = [_wrap_torch("seed", seed), _wrap_torch("initial_seed", initial_seed)]
         undos.append(wrap_attribute(kind, "manual_seed", own_seed))
+        undos.append(wrap_attribute(kind, "seed", own_unseeded))
         noted = seeding_calls.note_given(journal, "torch.manual_seed", torch, is_seeded, [torch.random])
         return undo_all([*undos, noted])
 
