@@ -1,7 +1,7 @@
 """Flags that a control has set stay so: what the script sets them to later is told, and not done.
 
-Many a training turns cuDNN's benchmark mode on in its first lines, and frameworks turn deterministic
-algorithms off as a matter of course: each would take a control back without a word.
+Many a training turns cuDNN's benchmark mode on in its first lines, and a framework may turn deterministic
+algorithms off: each would take a control back without a word.
 """
 
 from __future__ import annotations
