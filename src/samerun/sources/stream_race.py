@@ -62,15 +62,16 @@ class StreamRace(Source):
         import torch
 
         def enter(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            frame = (
-                None
-                if getattr(SELF.of(args, kwargs, None), "stream", None) is None
-                else callsite.find_user_frame(2)
-            )
-            site = None if frame is None else callsite.call_site(frame)
-            if site is not None and site not in self._sites:  # once for each line
-                self._sites.add(site)
-                journal.note("stream", "torch.cuda.stream", user_only=True)
+            # torch's own streams, as of FSDP, are torch's to order
+            if (
+                getattr(SELF.of(args, kwargs, None), "stream", None) is not None
+                and callsite.is_called_directly()
+            ):
+                frame = callsite.find_user_frame(2)
+                site = None if frame is None else callsite.call_site(frame)
+                if site is not None and site not in self._sites:  # once for each line
+                    self._sites.add(site)
+                    journal.note("stream", "torch.cuda.stream", user_only=True)
             return original(*args, **kwargs)
 
         context: Any = torch.cuda.StreamContext
