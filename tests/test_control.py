@@ -25,6 +25,9 @@ SEEDED = {
     "torch-cpu", "torch-cuda", "torch-mps", "torch-xpu", "worker-arrival", "worker-seeds",
 }  # fmt: skip
 STRICT = SEEDED | {
+    "foreign-kernels",
+    "inductor",
+    "triton-autotune",
     "attention-backend", "cudnn-benchmark", "cudnn-nondeterministic", "mkl-first-call",
     "nondeterministic-kernels",
 }  # fmt: skip
@@ -125,7 +128,14 @@ def test_a_users_own_valid_variables_are_kept(monkeypatch):
     monkeypatch.setenv("PYTHONHASHSEED", "7")
     monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8")
     kept = {"PYTHONHASHSEED": "7", "CUBLAS_WORKSPACE_CONFIG": ":16:8"}
-    assert build_environment(Control()) == kept | {"TORCHINDUCTOR_DETERMINISTIC": "1"}
+    switches = {
+        "TORCHINDUCTOR_DETERMINISTIC": "1",
+        "FLASH_ATTENTION_DETERMINISTIC": "1",
+        "NVTE_ALLOW_NONDETERMINISTIC_ALGO": "0",
+        "MAMBA_DETERMINISTIC": "1",
+        "CAUSAL_CONV1D_DETERMINISTIC": "1",
+    }
+    assert build_environment(Control()) == kept | switches
 
 
 @pytest.mark.parametrize(
