@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import sys
 import types
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 import samerun
 from samerun.runs.difference import Gap, Strength
@@ -62,14 +64,19 @@ def test_what_is_not(op):
 
 
 def test_memory_that_cupy_may_have_written():
-    uses = side(settings={"packages": {"torch": "2.13", "cupy": "14"}})
+    cuda = {"torch-cuda": {"initial_seeds": [1]}}
+    uses = side(settings={"packages": {"torch": "2.13", "cupy": "14"}, **cuda})
     later = origin("aten.div.Tensor", inputs_equal=False)
     found = KNOWN.recognise(operation(origin=later, gap=GAP, a=uses))
     assert (found.call_site, found.beyond_control) == ("pool.py:29", True)
     assert "cupy" in found.text
     assert KNOWN.recognise(operation(origin=later, a=uses)) is None
     assert KNOWN.recognise(operation(origin=later, gap=GAP)) is None
-    threads = side(row("threads", "start"), settings={"packages": {"cupy": "14"}})
+    in_the_end = replace(side(settings=cuda), manifest={"settings": {"packages": {"numba": "0.6"}}})
+    assert "numba" in KNOWN.recognise(operation(origin=later, gap=GAP, a=in_the_end)).text
+    on_the_cpu = side(settings={"packages": {"numba": "0.6"}})
+    assert KNOWN.recognise(operation(origin=later, gap=GAP, a=on_the_cpu)) is None
+    threads = side(row("threads", "start"), settings={"packages": {"cupy": "14"}, **cuda})
     assert KNOWN.recognise(operation(origin=later, gap=GAP, a=threads)) is None
 
 
@@ -104,6 +111,22 @@ def test_calls_are_made_deterministic_unless_they_say_otherwise(monkeypatch):
         ask(1, 2, 3, other=4)
     undo()
     assert module.flash_attn_func(1, 2, 3) == (False, False)
+
+
+def test_heads_that_are_too_large_for_it_are_left_alone(monkeypatch):
+    module = types.ModuleType("flash_attn_interface")
+    module.flash_attn_func = flash_attn_func
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    undo = ForeignKernels().control(Control())
+    found = [module.flash_attn_func(torch.ones(1, 2, size), 2, 3)[1] for size in (64, 192, 256)]
+    assert found == [True, True, False]
+    undo()
+
+
+def test_a_switch_that_differs_between_two_commands_is_the_reason():
+    on, off = ({"foreign-kernels": {"MAMBA_DETERMINISTIC": value}} for value in "10")
+    assert "MAMBA_DETERMINISTIC" in KNOWN.recognise(weights(a=side(settings=on), b=side(settings=off))).text
+    assert KNOWN.recognise(weights(a=side(settings=on), b=side(settings=on))) is None
 
 
 def test_each_library_is_on_its_page_with_its_switch():

@@ -15,6 +15,7 @@ from typing import Any
 
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
+from samerun.sources.evidence import op_families, settings_diff
 from samerun.sources.patching import imported
 from samerun.sources.source import Kind, Source, Undo
 from samerun.wrapping import undo_all, wrap_attribute
@@ -31,6 +32,7 @@ class Library:
     variables: tuple[tuple[str, str], ...] = ()  # the switch, of the environment
     functions: tuple[str, ...] = ()  # those of `module` that take `deterministic=True`
     module: str = ""
+    below: int = 0  # the size of heads from which on `deterministic=True` is refused
     since: str = ""  # the version that brought the switch
     instead: str = ""  # where there is none
 
@@ -59,6 +61,7 @@ LIBRARIES = (
         operations=("flash_attn_3.",),
         functions=("flash_attn_func", "flash_attn_varlen_func", "flash_attn_qkvpacked_func"),
         module="flash_attn_interface",
+        below=256,
         since="3",
     ),
     Library(
@@ -179,7 +182,10 @@ class ForeignKernels(Source):
         return {name: os.environ.get(name) for library in there for name, _ in library.variables}
 
     def recognise(self, difference: Difference) -> Evidence | None:
-        """An operation of such a library gave other bits for equal inputs."""
+        """A switch differed; or an operation of such a library gave other bits for equal inputs."""
+        switched = settings_diff.find_differing(self.id, difference)
+        if switched is not None:
+            return switched
         origin = difference.origin
         if origin is None or origin.draws or origin.reads_uninitialized:
             return None
@@ -199,20 +205,23 @@ class ForeignKernels(Source):
         return Evidence(self.id, Strength.STRONG, text, origin.call_site, _OF_YOURS, beyond_control=True)
 
     def _past_torch(self, difference: Difference) -> Evidence | None:
-        """Memory was written by something else than torch, and a library is in use that launches kernels."""
+        """Memory was written past torch, beside a library that launches kernels on a device."""
         from samerun.sources.packages import Packages
 
         gap = difference.gap
-        used = difference.a.settings.get(Packages.id, {})
-        there = [name for name in _LAUNCH if name in used]
-        if gap is None or not there or difference.a.rows("threads"):
+        if gap is None or not op_families.uses_cuda(difference) or difference.a.rows("threads"):
+            return None
+        # of the whole run: such a library is often imported where it is first called
+        settings = {**difference.a.settings, **difference.a.manifest.get("settings", {})}
+        there = [name for name in _LAUNCH if name in settings.get(Packages.id, {})]
+        if not there:
             return None
         text = (
             f"memory was written past torch between {gap.seen_at or gap.written_at} and {gap.met_at}, where "
             f"{' and '.join(there)} may launch kernels"
         )
         site = gap.seen_at or gap.written_at
-        return Evidence(self.id, Strength.STRONG, text, site, _OF_YOURS, beyond_control=True)
+        return Evidence(self.id, Strength.PLAUSIBLE, text, site, _OF_YOURS, beyond_control=True)
 
 
 def is_foreign(operation: str) -> bool:
@@ -245,7 +254,9 @@ def _make_patch(library: Library) -> Callable[[], Undo]:
     def ask(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         code = getattr(original, "__code__", None)
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code is not None else ()
-        if "deterministic" in names and names.index("deterministic") >= len(args):
+        size = args[0].shape[-1] if args and hasattr(args[0], "shape") else 0
+        refused = library.below and not 0 < size < library.below
+        if "deterministic" in names and names.index("deterministic") >= len(args) and not refused:
             kwargs = {"deterministic": True, **kwargs}
         return original(*args, **kwargs)
 
