@@ -66,6 +66,54 @@ def test_a_launch_is_an_operation_at_its_line_and_what_it_wrote_is_known(trainer
     assert (difference.op, difference.call_site) == ("triton.scale", line(KERNEL, "# forward"))
 
 
+WITHIN = """
+import torch
+from library.scaled import Scaled
+
+class Mine(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2  # mine, backward
+
+w = torch.ones(3, requires_grad=True)
+for _ in range(2):
+    y = Scaled.apply(w)  # of a library
+    Mine.apply(y).sum().backward()  # mine, forward
+    w.data, w.grad = w.data - 0.01 * w.grad, None
+"""
+SCALED = """
+import torch
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad.cos()
+"""
+
+
+def test_a_backward_pass_in_python_has_its_own_line_or_that_of_the_call_of_a_librarys(trainer: Trainer):
+    library = trainer.folder / "site-packages" / "library"
+    library.mkdir(parents=True)
+    (library / "__init__.py").touch()
+    (library / "scaled.py").write_text(SCALED)
+    trainer.script(f"import sys; sys.path.insert(0, {str(library.parent)!r})\n" + WITHIN)
+    rows = [row for row in trainer.rows(trainer.record("train.py", tier="ops"), "operation")]
+    sites = {
+        (row.name.split(".")[1], row.phase == "backward"): row.call_site for row in rows if row.module is None
+    }
+    shift = "\n" + WITHIN
+    assert sites["mul", True] == line(shift, "# mine, backward")
+    assert sites["sin", False] == sites["cos", True] == line(shift, "# of a library")
+
+
 EXTENSION = """
 import sys
 import torch

@@ -14,7 +14,6 @@ from samerun.recording.step_cursor import StepCursor
 # by a name of their own: each is asked for at every operation
 _node: Callable[[], Any] = torch._C._current_autograd_node  # typed as never None, and is in the forward
 _number = torch._C._autograd._get_sequence_nr
-_Written = torch.autograd.function.BackwardCFunction
 
 _Found = tuple[str | None, str | None]  # module and line
 
@@ -27,17 +26,23 @@ class Places:
         self._path = path
         self._sites: dict[tuple[CodeType, int], str] = {}
         self._made: dict[int, _Found] = {}  # autograd node → where its forward ran
+        self._kept_from = 0
+        self._written: dict[type, bool] = {}
 
     def forget(self) -> None:
-        """At the end of a step."""
-        self._made.clear()
+        """At the end of a step: what was made before the last one.
+
+        Where steps are made by hand, one ends as the next backward pass begins, whose nodes are made by then.
+        """
+        self._made = {number: place for number, place in self._made.items() if number >= self._kept_from}
+        self._kept_from = _number()
 
     def find(self) -> _Found:
         """The module that is running, and the line of the user's code."""
         node = _node()
         if node is not None:
             made = self._made.get(node._sequence_nr(), (None, None))
-            if isinstance(node, _Written):  # its backward pass is Python, and has lines of its own
+            if self._is_written(node):
                 return made[0], self._find_line() or made[1]
             return made
         place = self._path(), self._cursor.site or self._find_line()
@@ -45,6 +50,16 @@ class Places:
         # a torch.autograd.Function, of C++ too, is made before its forward, in which gradients are off.
         self._made.setdefault(_number() - 1, place)
         return place
+
+    def _is_written(self, node: Any) -> bool:
+        """Whether its backward pass is the user's Python, which has lines of its own."""
+        kind = type(node)
+        written = self._written.get(kind)
+        if written is None:
+            backward = getattr(getattr(kind, "_forward_cls", None), "backward", None)
+            code = getattr(backward, "__code__", None)
+            written = self._written[kind] = code is not None and callsite.is_user_file(code.co_filename)
+        return written
 
     def find_site(self) -> str | None:
         """The line of the user's code alone."""
