@@ -96,6 +96,28 @@ def test_a_run_names_the_lines_that_were_not_done(trainer, output):
     assert list_held(read(trainer.record("train.py", control=Control(mode="seeded")))) == []
 
 
+@pytest.mark.parametrize("devices", [None, ["NVIDIA H100"]])
+def test_what_samerun_run_says_of_them_is_what_can_matter(trainer, devices):
+    from argparse import Namespace
+
+    from samerun.report.text.uncontrolled import describe_uncontrolled
+    from samerun.runs.plan import Control
+
+    trainer.script(
+        "import torch\n"
+        "torch.backends.cudnn.benchmark = True\n"
+        "torch.use_deterministic_algorithms(False)\n"
+        "torch.ones(2, requires_grad=True).sum().backward()\n"
+    )
+    run = trainer.record("train.py", control=Control())
+    manifest = json.loads((run.path / "manifest.json").read_text())
+    manifest["settings"].setdefault("hardware", {})["devices"] = devices
+    (run.path / "manifest.json").write_text(json.dumps(manifest))
+    (said,) = describe_uncontrolled(type(run)(run.path), Namespace(scratch=True, command=["python"]))
+    assert ("cudnn.benchmark = True at train.py:2" in said) is (devices is not None)
+    assert said.endswith("torch.use_deterministic_algorithms(False) at train.py:3")
+
+
 def test_a_change_of_precision_is_noted_at_its_line(observed):
     notes = observed(find_sources()["matmul-precision"])
     torch.set_float32_matmul_precision("highest")

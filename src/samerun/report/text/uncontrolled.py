@@ -55,10 +55,13 @@ def describe_uncontrolled(run: Run, options: argparse.Namespace) -> list[str]:
 
 
 def _describe_held(recorded: RecordedRun) -> list[str]:
-    """What the script would have changed of what is controlled."""
+    """What the script would have changed of what is controlled; of cuDNN's flags where it can matter."""
     from samerun.comparing.uncontrolled import list_held
+    from samerun.sources.evidence.op_families import has_devices
 
-    written = [f"{row.detail} at {row.call_site}" for row in list_held(recorded)]
+    on_device = has_devices(recorded.run.manifest.settings)
+    rows = [row for row in list_held(recorded) if on_device or "cudnn" not in (row.detail or "")]
+    written = [f"{row.detail} at {row.call_site}" for row in rows]
     more = f" and {len(written) - _MOST} more" if len(written) > _MOST else ""
     return (
         [f"not done, so that the run repeats itself: {', '.join(written[:_MOST])}{more}"] if written else []
