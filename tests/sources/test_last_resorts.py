@@ -153,6 +153,23 @@ def test_seeds_in_another_order_without_threads_are_other_seeds():
     assert find_first_differing(batch(a=a, b=a), "seed") is None
 
 
+def test_seeds_of_tasks_are_the_same_whichever_worker_of_a_pool_took_them():
+    def ran(*tasks):
+        return side(
+            *(
+                row("seed", "default_rng", digest=digest, call_site="make.py:9", process=f"rank0.{worker}")
+                for worker, digest in tasks
+            )
+        )
+
+    first, second = "helper-ForkPoolWorker-1", "helper-ForkPoolWorker-2"
+    a = ran((first, ONE), (first, TWO))
+    assert find_first_differing(batch(a=a, b=ran((first, TWO), (second, ONE))), "seed") is None
+    assert find_first_differing(batch(a=a, b=ran((first, TWO), (second, TWO))), "seed") == a.evidence[0]
+    own = ran(("worker0", ONE), ("worker1", TWO))  # of a DataLoader: each has its own
+    assert find_first_differing(batch(a=own, b=ran(("worker0", TWO), ("worker1", ONE))), "seed") is not None
+
+
 def test_several_processes_that_fill_one_queue():
     taken = side(row("threads", "multiprocessing.Queue.get", value=2.0, call_site="train.py:30"))
     found = threads.recognise(batch(a=taken, b=taken))

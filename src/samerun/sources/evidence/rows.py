@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from samerun.runs.difference import Difference, Row, Side
-from samerun.runs.schema import HELPER
+from samerun.runs.schema import HELPER, takes_tasks
 from samerun.runs.source_lines import parse_site, read_line
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ def match_pairs(difference: Difference, what: str, name: str | None = None) -> I
     """The rows of one kind of both runs, matched by process, name and line, in the order of each.
 
     Files are matched by their path first: opened in another order they are still the same. So are seeds, by
-    what they are, where several threads may give them. Rows that only one of the runs has come with None.
+    what they are, where several threads, or several workers of a pool, may give them. Rows that only one of
+    the runs has come with None.
     """
     rows, left = difference.a.rows(what, name), difference.b.rows(what, name)
     others: list[Row | None] = [None] * len(rows)
@@ -46,6 +47,8 @@ def match_pairs(difference: Difference, what: str, name: str | None = None) -> I
 def _list_keys(difference: Difference, what: str) -> list[Callable[[Row], _Key]]:
     if what == "opened":
         return [_key_by_file, _key]
+    if what == "seed" and any(takes_tasks(row.process) for row in difference.a.rows("seed")):
+        return [_key_of_task, _key_of_pool]
     if what == "seed" and difference.a.rows("threads"):
         return [_key_by_value, _key]
     return [_key]
@@ -57,6 +60,15 @@ def _key(row: Row) -> _Key:
 
 def _key_by_file(row: Row) -> _Key:
     return (*_key(row), row.detail)
+
+
+def _key_of_pool(row: Row) -> _Key:
+    """That of a worker of a pool is that of any of them: which one takes a task is decided anew in each run."""
+    return "" if takes_tasks(row.process) else row.process, row.name, row.call_site
+
+
+def _key_of_task(row: Row) -> _Key:
+    return (*_key_of_pool(row), row.digest)
 
 
 def _key_by_value(row: Row) -> _Key:
