@@ -63,7 +63,7 @@ def _key_by_file(row: Row) -> _Key:
 
 
 def _key_of_pool(row: Row) -> _Key:
-    """That of a worker of a pool is that of any of them: which one takes a task is decided anew in each run."""
+    """That of a worker of a pool is that of any: which one takes a task is decided anew in each run."""
     return "" if takes_tasks(row.process) else row.process, row.name, row.call_site
 
 
