@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from trainer import Trainer
 
@@ -42,7 +44,7 @@ for batch in DataLoader(Numbers(), batch_size=4):
 @pytest.mark.slow
 def test_a_model_that_is_made_again_after_the_seed_is_not_why_they_differ(trainer: Trainer) -> None:
     trainer.script(SCRIPT)
-    trainer.script("export SEED=$RANDOM\npython train.py\n", "run.sh")
+    trainer.script(f"export SEED=$RANDOM\n{sys.executable} train.py\n", "run.sh")
     result = check(Request(("bash", "run.sh"), trainer.folder, trainer.store))
     found = [(cause.source, cause.call_site, cause.confirmed) for cause in result.causes]
     assert found == [("environment", "run.sh:1", True)]
