@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import timeit
+import types
 
 import pandas as pd
 import pytest
@@ -157,3 +158,31 @@ def test_the_user_is_found_in_the_time_of_a_few_calls():
     found, called = map(min, zip(*times, strict=True))
     # timeit, a standard module, ends the walk at its first frame; the bound is three times what was measured
     assert found < 15 * called
+
+
+def _asks(user):
+    return callsite.is_the_compilers(user)
+
+
+def test_what_torchs_compiler_does_for_itself_is_not_of_the_users_line():
+    here = sys._getframe()
+    compiler = types.FunctionType(
+        _asks.__code__.replace(co_filename="/lib/site-packages/torch/_inductor/utils.py"), globals()
+    )
+    assert compiler(here) and not _asks(here)
+
+
+def test_a_compiled_model_uses_no_clock_of_the_scripts(trainer):
+    from samerun.comparing.pairing import read
+    from samerun.comparing.uncontrolled import list_uncontrolled
+
+    trainer.script(
+        "import time\nimport torch\n"
+        "w = torch.ones(4, requires_grad=True)\n"
+        "f = torch.compile(lambda x: (x * w).sin().sum())\n"
+        "for _ in range(2):\n"
+        "    f(torch.ones(4)).backward()\n"
+        "time.time()  # the script's own\n"
+    )
+    used = list_uncontrolled(read(trainer.record("train.py")))
+    assert [(use.source, use.uses) for use in used] == [("clock", (("time.time", "train.py:7"),))]

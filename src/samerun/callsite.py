@@ -35,6 +35,7 @@ _STARTERS = frozenset(
     ("torch", "accelerate", "deepspeed", "pytest", "samerun", "joblib", "loky", "ipykernel")
 )
 _KERNEL = frozenset(("ipykernel", "IPython", "jupyter_client"))
+_COMPILER = tuple(os.sep + os.path.join("torch", name, "") for name in ("_dynamo", "_inductor", "_functorch"))
 _SAMERUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 _SOURCES = os.path.join(_SAMERUN, "sources", "")
 _PATHS = sysconfig.get_paths()
@@ -91,6 +92,19 @@ def find_user_frame(depth: int = 1) -> FrameType | None:
             return None
         frame = frame.f_back
     return None
+
+
+def is_the_compilers(user: FrameType | None, depth: int = 1) -> bool:
+    """Whether torch's compiler is at work between the frame `depth` above this one and the user's.
+
+    What it reads of clocks, and draws of the system, for its own ends is no doing of the user's line.
+    """
+    frame: FrameType | None = sys._getframe(depth)
+    while frame is not None and frame is not user:
+        if any(part in frame.f_code.co_filename for part in _COMPILER):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def is_called_directly() -> bool:

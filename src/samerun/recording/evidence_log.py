@@ -89,7 +89,7 @@ class Journal:
         self._busy = True
         try:
             frame = callsite.find_user_frame(2)
-            if frame is None and user_only:
+            if user_only and (frame is None or callsite.is_the_compilers(frame, 2)):
                 return
             self._count += 1
             from samerun.runs.record import Record  # and msgspec, which takes time that many processes spare
