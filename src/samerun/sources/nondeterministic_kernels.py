@@ -63,7 +63,7 @@ class NondeterministicKernels(Setting):
             )
         undo_flags = super().control(control)
         assert undo_flags is not None
-        undo = undo_all([undo_flags, held_flags.hold_deterministic(self.tell)])
+        undo = undo_all([undo_flags, held_flags.hold_deterministic(self.note_held)])
         if control.mode not in ("strict", "warn"):
             return undo
         from samerun import ops

@@ -25,7 +25,7 @@ class Setting(Source):
 
     def __init__(self) -> None:
         self._journal: Journal | None = None
-        self._told: set[str] = set()
+        self._noted: set[str] = set()
 
     @abstractmethod
     def read(self) -> dict[str, Any]:
@@ -42,21 +42,21 @@ class Setting(Source):
     def control(self, control: Control) -> Undo | None:
         """Set the repeatable values, and hold them; the undo sets those of before."""
         undo = self._set(self.repeatable(control))
-        return undo_all([undo, *(held_flags.hold(flag, self.tell) for flag in self.held)])
+        return undo_all([undo, *(held_flags.hold(flag, self.note_held) for flag in self.held)])
 
     def observe(self, journal: Journal) -> Undo | None:
-        """Nothing to see; what is held is told there."""
+        """Keeps where to note what is held."""
         self._journal = journal
         return None
 
-    def tell(self, written: str) -> None:
+    def note_held(self, written: str) -> None:
         """The script wrote this, and it was not done: once for each line."""
         if self._journal is None:
             return
         frame = callsite.find_user_frame(2)
         site = "" if frame is None else callsite.call_site(frame)
-        if site not in self._told:
-            self._told.add(site)
+        if site not in self._noted:
+            self._noted.add(site)
             self._journal.note("note", HELD, detail=written)
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:

@@ -1,4 +1,4 @@
-"""Flags that a control has set stay so: what the script sets them to later is told, and not done.
+"""Flags that a control has set stay so: what the script sets them to later is noted, and not done.
 
 Many a training turns cuDNN's benchmark mode on in its first lines, and a framework may turn deterministic
 algorithms off: each would take a control back without a word.
@@ -26,14 +26,14 @@ class Flag(NamedTuple):
     value: bool
 
 
-def hold(flag: Flag, told: Callable[[str], None]) -> Undo:
-    """Keep a flag; `told` is given what the script wrote, each time that it would have changed it."""
+def hold(flag: Flag, note: Callable[[str], None]) -> Undo:
+    """Keep a flag; `note` is given what the script wrote, each time that it would have changed it."""
     written = f"{flag.module}.{flag.name} = {not flag.value}"
 
     def set_(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if bool(_value.of(args, kwargs, flag.value)) is flag.value:
             return original(*args, **kwargs)
-        told(written)
+        note(written)
         return None
 
     return wrap_setter(flag, set_)
@@ -58,19 +58,19 @@ def wrap_setter(flag: Flag, hook: Around) -> Undo:
     return undo_all([undo, restore])
 
 
-def hold_deterministic(told: Callable[[str], None]) -> Undo:
+def hold_deterministic(note: Callable[[str], None]) -> Undo:
     """Keep deterministic algorithms as they are, whatever they are asked to be."""
     import torch
 
     def use(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not _mode.of(args, kwargs, True):
-            told("torch.use_deterministic_algorithms(False)")
+            note("torch.use_deterministic_algorithms(False)")
         elif _warn_only.of(args, kwargs, False) and not torch.is_deterministic_algorithms_warn_only_enabled():
-            told("torch.use_deterministic_algorithms(True, warn_only=True)")
+            note("torch.use_deterministic_algorithms(True, warn_only=True)")
         return None
 
     def debug(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        told("torch.set_deterministic_debug_mode")
+        note("torch.set_deterministic_debug_mode")
         return None
 
     return undo_all(
