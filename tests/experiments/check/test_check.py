@@ -153,7 +153,10 @@ def test_a_race_that_a_closer_look_hides_is_proved_by_whole_runs_at_tier_steps(t
     assert confirmed(result) == ["stream-race"]
     trials = [call for call in script.calls if call["control"] is not None]
     assert {(call["tier"], call["stop_after"]) for call in trials} == {("steps", None)}
-    # what a control does not mend is not confirmed
+    # one that came once, and never again, is not confirmed by controlled runs that agree
+    once = Script(streams=9, flips=frozenset({(2, 2, "gradients")}))
+    assert confirmed(checked(once, tmp_path / "once")) == []
+    # what a control does not fix is not confirmed
     script = Script(streams=2, from_step={"clock": 2})
     assert confirmed(checked(script, tmp_path / "other")) == []
 

@@ -54,6 +54,29 @@ def test_what_is_controlled_stays_whatever_the_script_sets(change):
     assert flags() == (False, False, True)
 
 
+def test_what_is_as_it_is_already_is_no_change_and_a_wrong_call_says_so(notes, monkeypatch):
+    source = find_sources()["nondeterministic-kernels"]
+    monkeypatch.setattr(source, "_journal", notes)
+    monkeypatch.setattr(source, "_noted", set())
+    with samerun.control(0):
+        torch.use_deterministic_algorithms(True)
+        torch.set_deterministic_debug_mode("error")
+        torch.set_deterministic_debug_mode(2)
+        assert notes.of("note") == []
+        for wrong in ((), (True, True)):
+            with pytest.raises(TypeError):
+                torch.use_deterministic_algorithms(*wrong)
+        with pytest.raises(TypeError):
+            torch.use_deterministic_algorithms(True, other=1)
+        with pytest.raises(RuntimeError):
+            torch.set_deterministic_debug_mode(7)
+        with pytest.raises((TypeError, RuntimeError)):
+            torch.backends.cudnn.benchmark = "yes"
+        torch.set_deterministic_debug_mode("warn")
+        assert [row.detail for row in notes.of("note")] == ["torch.set_deterministic_debug_mode('warn')"]
+        assert flags() == (False, True, True)
+
+
 def test_within_flags_of_cudnn_too():
     with samerun.control(0), torch.backends.cudnn.flags(enabled=False):
         assert flags() == (False, True, True)

@@ -18,7 +18,7 @@ _MOST = 2  # uses that are named for each source
 
 
 def describe_uncontrolled(run: Run, options: argparse.Namespace) -> list[str]:
-    """What was used and where, and the command that controls it; what was held against the script.
+    """What was used and where, and the command that controls it; what the script set and was not done.
 
     A line for each of the three; [] for nothing.
     """

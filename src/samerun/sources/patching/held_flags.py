@@ -6,6 +6,7 @@ algorithms off: each would take a control back without a word.
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,8 +14,8 @@ from typing import Any, NamedTuple
 from samerun.sources.source import Undo
 from samerun.wrapping import Around, Parameter, undo_all, wrap_attribute
 
-_value = Parameter("value", 0)
-_mode, _warn_only = Parameter("mode", 0), Parameter("warn_only", 1)
+_debug_mode = Parameter("debug_mode", 0)
+_LEVELS: dict[str | int, int] = {"default": 0, "warn": 1, "error": 2}
 
 
 class Flag(NamedTuple):
@@ -31,8 +32,8 @@ def hold(flag: Flag, note: Callable[[str], None]) -> Undo:
     written = f"{flag.module}.{flag.name} = {not flag.value}"
 
     def set_(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if bool(_value.of(args, kwargs, flag.value)) is flag.value:
-            return original(*args, **kwargs)
+        if kwargs or args != (not flag.value,) or type(args[0]) is not bool:
+            return original(*args, **kwargs)  # as it is already, or what says what is wrong
         note(written)
         return None
 
@@ -62,15 +63,28 @@ def hold_deterministic(note: Callable[[str], None]) -> Undo:
     """Keep deterministic algorithms as they are, whatever they are asked to be."""
     import torch
 
+    def is_so(mode: Any, warn_only: Any) -> bool:
+        now = torch.is_deterministic_algorithms_warn_only_enabled()
+        return bool(mode) and bool(warn_only) is now
+
     def use(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if not _mode.of(args, kwargs, True):
-            note("torch.use_deterministic_algorithms(False)")
-        elif _warn_only.of(args, kwargs, False) and not torch.is_deterministic_algorithms_warn_only_enabled():
-            note("torch.use_deterministic_algorithms(True, warn_only=True)")
+        try:
+            given = inspect.signature(original).bind(*args, **kwargs).arguments
+        except TypeError:
+            return original(*args, **kwargs)  # which says what is wrong
+        mode, warn_only = given["mode"], given.get("warn_only", False)
+        if not is_so(mode, warn_only):
+            words = f"{bool(mode)}{', warn_only=True' if warn_only else ''}"
+            note(f"torch.use_deterministic_algorithms({words})")
         return None
 
     def debug(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        note("torch.set_deterministic_debug_mode")
+        asked = _debug_mode.of(args, kwargs)
+        level = _LEVELS.get(asked, asked) if isinstance(asked, (str, int)) else None
+        if len(args) + len(kwargs) != 1 or level not in (0, 1, 2):
+            return original(*args, **kwargs)  # which says what is wrong
+        if not is_so(level > 0, level == 1):
+            note(f"torch.set_deterministic_debug_mode({asked!r})")
         return None
 
     return undo_all(
