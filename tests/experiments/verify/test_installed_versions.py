@@ -95,3 +95,8 @@ def test_static_finds_a_wheel_for_cuda_unchanged_and_its_upgrade_changed(
 
     assert changed(CUDA) == []
     assert changed("2.10.0+cu130") == [f"samerun_wheel: 2.10.0+cu130 → {CUDA}"]
+
+
+def test_a_version_that_new_code_names_besides_its_own_does_not_hide_an_upgrade(installed: Installed) -> None:
+    installed("upgraded", "2.0", {"upgraded/__init__.py": '__version__ = "2.0"\nversion = "1.0"'})
+    assert find_version("upgraded", "1.0") == "2.0"

@@ -33,7 +33,7 @@ def find_version(name: str, locked: str) -> str | None:
     if installed == locked:
         return installed
     says = _list_said(name)
-    if locked in says:
+    if locked in says and installed not in says:  # whose code may name another one besides
         return locked
     return next((text for text in says if text.startswith(f"{installed}+")), installed)
 
