@@ -153,3 +153,15 @@ def test_a_change_of_precision_is_noted_at_its_line(observed):
         ("matmul-precision", {"precision": "highest"}),
     ]
     assert all("test_held_flags.py" in row.call_site for row in notes.of("setting"))
+
+
+def test_a_setting_that_torch_refuses_to_read_hurts_no_change_of_it(observed, monkeypatch):
+    source = find_sources()["tf32"]
+    notes = observed(source)
+
+    def refuse():
+        raise RuntimeError("mixed")
+
+    monkeypatch.setattr(source, "read", refuse)
+    torch.set_float32_matmul_precision("high")
+    assert torch.get_float32_matmul_precision() == "high" and notes.of("setting") == []

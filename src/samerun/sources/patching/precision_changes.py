@@ -26,7 +26,7 @@ def note(journal: Journal, source: Source) -> Undo:
         nonlocal last
         result = original(*args, **kwargs)
         now = _describe(source)
-        if now != last:
+        if now is not None and now != last:
             last = now
             journal.note("setting", source.id, detail=now)
         return result
@@ -35,5 +35,9 @@ def note(journal: Journal, source: Source) -> Undo:
     return undo_all([*undos, wrap_attribute(torch, "set_float32_matmul_precision", change)])
 
 
-def _describe(source: Source) -> str:
-    return json.dumps(source.describe(), sort_keys=True, default=str)
+def _describe(source: Source) -> str | None:
+    """None where torch refuses to say: it does not let a script mix the older ways to set this and the newer."""
+    try:
+        return json.dumps(source.describe(), sort_keys=True, default=str)
+    except RuntimeError:
+        return None
