@@ -36,7 +36,7 @@ def note(journal: Journal, source: Source) -> Undo:
 
 
 def _describe(source: Source) -> str | None:
-    """None where torch refuses to say: it does not let a script mix the older ways to set this and the newer."""
+    """None where torch refuses to say: it lets no script mix the older ways to set this and the newer."""
     try:
         return json.dumps(source.describe(), sort_keys=True, default=str)
     except RuntimeError:
