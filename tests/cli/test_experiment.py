@@ -91,6 +91,7 @@ def test_with_json_on_standard_output_the_text_goes_to_standard_error(toy, capsy
         (("--json", "no/result.json"), "--json no/result.json: there is no folder no"),
         (("--html", "-"), "--html -: this report goes to a file"),
         (("--seed", "1"), "--seed controls the sources, and toy leaves them alone; add --controlled"),
+        (("--control", "clock"), "--control controls the sources, and toy leaves them alone"),
     ],
 )
 def test_mistakes_are_refused_before_anything_is_done(toy, words, said):
@@ -102,8 +103,8 @@ def test_mistakes_are_refused_before_anything_is_done(toy, words, said):
 def test_the_control_is_the_one_that_was_asked_for(toy):
     run(toy)
     assert toy.control is None
-    run(toy, "--controlled", "--seed", "5", "--mode", "warn")
-    assert (toy.control.seed, toy.control.mode) == (5, "warn")
+    run(toy, "--controlled", "--seed", "5", "--mode", "warn", "--control", "clock")
+    assert (toy.control.seed, toy.control.mode, toy.control.extra) == (5, "warn", ("clock",))
 
 
 @pytest.mark.parametrize(

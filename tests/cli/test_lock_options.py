@@ -34,7 +34,8 @@ def test_an_update_takes_the_locked_command_and_control_unless_others_are_asked_
     same = request_of("lock --update").request
     assert (same.command, same.control.mode, same.control.seed) == (("python", "train.py"), "strict", 0)
     other = request_of("lock --update --seed 5").request
-    assert (other.control.mode, other.control.seed) == ("strict", 5)
+    assert (other.control.mode, other.control.seed, other.control.extra) == ("strict", 5, ())
+    assert request_of("lock --update --control clock").request.control.extra == ("clock",)
     assert request_of("lock --update --mode seeded -- python b.py").request.command == ("python", "b.py")
 
 

@@ -84,9 +84,9 @@ def test_the_command_line_wins_over_the_file_and_controls_of_both_hold(tmp_path,
         '[project]\nname = "x"\n[tool.samerun]\nmode = "warn"\nseed = 5\ncontrol = ["clock"]\n'
     )
     given = options("--control", "process-id", "--seed", "0")
-    assert choose_control(given, given.extra) == Control("warn", 0, extra=("process-id", "clock"))
+    assert choose_control(given) == Control("warn", 0, extra=("process-id", "clock"))
     given = options("--mode", "seeded", "--control", "uninitialized-memory=nan")
-    found = choose_control(given, given.extra)
+    found = choose_control(given)
     assert (found.mode, found.seed, found.fill) == ("seeded", 5, "nan")
     assert found.extra == ("uninitialized-memory", "clock")
     (tmp_path / "a" / "pyproject.toml").write_text("[tool.other]\nx = 1\n")  # the nearest counts

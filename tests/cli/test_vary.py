@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from samerun.cli.arguments import find_verbs, parse
+
 from .command import called, samerun
 from .training import TRAIN
 
@@ -35,6 +37,12 @@ def test_a_wrong_request_is_one_line_and_exit_code_2(words: list[str], said: str
     assert done.returncode == 2, done.stderr
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("words", ["--seed 3", "--mode seeded", "--control clock"])
+def test_what_is_asked_of_the_control_controls(words: str) -> None:
+    verb, options = parse(["vary", *words.split(), "--", "true"], find_verbs())
+    assert verb.request(options).control is not None  # type: ignore[attr-defined]
 
 
 def test_a_command_that_fails_is_unknown(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-from samerun.runs.difference import Difference, Gap, Strength
+from samerun.runs.difference import Difference, Gap, LaterDifference, Strength
 from samerun.sources.evidence.rows import find_first_differing
 from samerun.sources.memory_address import MemoryAddress
 from samerun.sources.thread_scheduling import ThreadScheduling
@@ -503,3 +503,24 @@ def test_memory_that_processes_share_is_noted_where_it_is_made(observed):
     multiprocessing.get_context("spawn").RawArray("d", 3)
     noted = [note.name for note in notes.of("shared")]
     assert noted == ["multiprocessing.Value", "multiprocessing.RawArray"]
+
+
+def test_memory_that_a_later_operation_reads_unwritten_may_hold_what_differs_in_the_setup() -> None:
+    later = LaterDifference(
+        "origin",
+        0,
+        "setup",
+        "aten.mul.Tensor",
+        None,
+        "train.py:30",
+        reads_uninitialized=True,
+        made_at="train.py:19",
+    )
+    entered = origin("aten.lift_fresh.default", inputs_equal=False, phase="setup")
+    difference = replace(operation(origin=entered), step=0, further=(later,))
+    found = UninitializedMemory().recognise(difference)
+    assert found is not None and (found.call_site, found.of_later) == ("train.py:19", True)
+    written = replace(difference, further=(replace(later, reads_uninitialized=False, made_at=None),))
+    assert UninitializedMemory().recognise(written) is None
+    in_training = replace(difference, phase="forward")
+    assert UninitializedMemory().recognise(in_training) is None

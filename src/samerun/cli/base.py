@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
@@ -33,9 +33,18 @@ class Verb(ABC):
 
 
 def add_control_options(parser: argparse.ArgumentParser) -> None:
-    """--seed and --mode, for the verbs that can control the sources."""
+    """--seed, --mode and --control, for the verbs that can control the sources."""
     parser.add_argument("--seed", type=seed, default=None, metavar="N", help="seed of every RNG (default 0)")
     parser.add_argument("--mode", choices=MODES, default=None, help="how much is controlled (default strict)")
+    parser.add_argument(
+        "--control",
+        dest="extra",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="control this source too, for sources that are only controlled on request, such as clock "
+        "(uninitialized-memory=nan fills it with NaN instead of zeros)",
+    )
 
 
 def add_compatible_option(parser: argparse.ArgumentParser) -> None:
@@ -71,12 +80,11 @@ def add_steps_option(parser: argparse.ArgumentParser, least: int = 1) -> None:
 
 
 def check_control_options(options: argparse.Namespace, verb: str) -> None:
-    """Raise UsageError for a seed, a mode or --compatible where nothing is controlled."""
-    words = [
-        word for word in ("seed", "mode", "compatible") if getattr(options, word, None) not in (None, False)
-    ]
+    """Raise UsageError for a seed, a mode, a source or --compatible where nothing is controlled."""
+    asked = {"seed": "--seed", "mode": "--mode", "extra": "--control", "compatible": "--compatible"}
+    words = [word for name, word in asked.items() if getattr(options, name, None) not in (None, False, [])]
     if words and not options.controlled:
-        word = f"--{words[0]}"
+        word = words[0]
         raise UsageError(
             f"{word} controls the sources, and {verb} leaves them alone; add --controlled, or leave it out"
         )
@@ -87,8 +95,8 @@ def asked_control(options: argparse.Namespace) -> Control | None:
     return choose_control(options) if options.controlled else None
 
 
-def choose_control(options: argparse.Namespace, extra: Sequence[str] = ()) -> Control:
-    """The control that --seed, --mode and `extra` (--control) ask for, or [tool.samerun]; both controls.
+def choose_control(options: argparse.Namespace) -> Control:
+    """The control that --seed, --mode and --control ask for, or [tool.samerun]; the sources of both.
 
     Raises UsageError for a source that is not there, and what `settings` raises.
     """
@@ -97,7 +105,7 @@ def choose_control(options: argparse.Namespace, extra: Sequence[str] = ()) -> Co
 
     kept = read_settings(Path.cwd())
     kept_ids, kept_fill = choose_sources(kept.control, kept.name_key("control"))
-    ids, fill = choose_sources(extra)
+    ids, fill = choose_sources(options.extra)
     return Control(
         mode=options.mode or kept.mode or "strict",
         seed=next((seed for seed in (options.seed, kept.seed) if seed is not None), 0),

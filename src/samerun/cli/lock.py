@@ -161,12 +161,17 @@ def _export(lock: Locked, path: Path, options: argparse.Namespace) -> None:
 
 def _take_control(lock: Locked, options: argparse.Namespace) -> Control:
     """As it was locked, but for what the options ask for."""
+    from samerun.cli.controls import choose_sources
+
     control = lock.make_control()
+    ids, fill = choose_sources(options.extra)
     return replace(
         control,
         mode=options.mode or control.mode,
         seed=control.seed if options.seed is None else options.seed,
         compatible=options.compatible or control.compatible,
+        extra=tuple(dict.fromkeys((*ids, *control.extra))),
+        fill=fill or control.fill,
     )
 
 

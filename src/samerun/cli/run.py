@@ -38,15 +38,6 @@ class RunVerb(Verb):
         add_control_options(parser)
         add_compatible_option(parser)
         add_launch_options(parser)
-        parser.add_argument(
-            "--control",
-            dest="extra",
-            action="append",
-            default=[],
-            metavar="ID",
-            help="control this source too, for sources that are only controlled on request, such as clock "
-            "(uninitialized-memory=nan fills it with NaN instead of zeros)",
-        )
 
     def run(self, options: argparse.Namespace) -> int:
         """Run, and return the command's own exit code (128 + the signal's number after a signal)."""
@@ -57,7 +48,7 @@ class RunVerb(Verb):
         place = open_store().runs.absolute()
         run = record(
             LaunchRequest(options.command, timeout=options.timeout, tee=True),
-            Plan(control=choose_control(options, options.extra)),
+            Plan(control=choose_control(options)),
             Workspace(Path.cwd(), store_to_record(), fresh=options.scratch),
         )
         _tell(run, place)

@@ -54,8 +54,8 @@ class Vary(ExperimentVerb):
         add_output_options(parser, "html")
 
     def request(self, options: argparse.Namespace) -> Request:
-        """The command, controlled where a mode or a seed is given."""
-        controlled = options.mode is not None or options.seed is not None
+        """The command, controlled where a mode, a seed or a source is given."""
+        controlled = options.mode is not None or options.seed is not None or bool(options.extra)
         return request_of(options, choose_control(options) if controlled else None)
 
     def experiment(self, request: Request, options: argparse.Namespace, runner: Runner) -> VaryResult:

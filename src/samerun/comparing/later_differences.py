@@ -15,7 +15,7 @@ from samerun.comparing.context import OWN
 from samerun.comparing.external_writes import find_gap
 from samerun.runs.difference import LaterDifference
 from samerun.runs.reading import Trace
-from samerun.runs.schema import DRAWS, NEVER_WRITTEN
+from samerun.runs.schema import DRAWS, NEVER_WRITTEN, UNINITIALIZED
 
 if TYPE_CHECKING:
     from samerun.runs.reading import Ints
@@ -150,7 +150,10 @@ def _describe_further(
     kind: Literal["origin", "rng", "gap", "flow"], trace: Trace, at: int, run: Literal["a", "b"] | None = None
 ) -> LaterDifference:
     row = trace.row(at)
-    return LaterDifference(kind, row.step, row.phase, row.name or "", row.module, row.call_site, run=run)
+    unwritten = bool(row.flags & UNINITIALIZED)
+    made_at = row.detail if unwritten and not row.flags & DRAWS else None
+    where = row.step, row.phase, row.name or "", row.module, row.call_site
+    return LaterDifference(kind, *where, run=run, reads_uninitialized=unwritten, made_at=made_at)
 
 
 def _find_places(a: Ints, b: Ints, lone: Ints) -> list[float]:

@@ -113,6 +113,8 @@ class LaterDifference:
     call_site: str | None
     count: int = 1  # how many of the same operation and line follow one another
     run: Literal["a", "b"] | None = None
+    reads_uninitialized: bool = False
+    made_at: str | None = None  # the line that allocated the uninitialized memory, where the record says so
 
 
 @dataclass(frozen=True)
@@ -177,3 +179,4 @@ class Evidence:
     beyond_control: bool = False  # the control of the source does not reach this
     # Lines that hash what the code does not tell: texts alone, seen in a further run, refute this.
     unless_texts_at: tuple[str, ...] = ()
+    of_later: bool = False  # of a later difference, which may be the one that reaches the training

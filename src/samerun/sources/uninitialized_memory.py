@@ -109,9 +109,21 @@ class UninitializedMemory(Setting):
             if origin.made_at is not None:
                 return Evidence(self.id, Strength.SEEN, f"{text}, made at {origin.made_at}", origin.made_at)
             return Evidence(self.id, Strength.SEEN, text, origin.call_site or _find_next_origin(difference))
-        if (origin is not None and origin.inputs_equal) or rows.is_explained(difference):
-            return None
+        later = self._of_later(difference)
+        if later is not None or (origin is not None and origin.inputs_equal) or rows.is_explained(difference):
+            return later
         return self._of_arrays(difference) or self._of_workers(difference) or self._of_parameters(difference)
+
+    def _of_later(self, difference: Difference) -> Evidence | None:
+        """What differs before the training may reach it through memory alone, which was freed there."""
+        if difference.what != "operation" or difference.phase != "setup":
+            return None
+        for item in difference.further:
+            if item.kind == "origin" and item.reads_uninitialized:
+                at = item.made_at or item.call_site
+                text = f"{item.op} read memory that nothing had written, later"
+                return Evidence(self.id, Strength.FAIR, text, at, of_later=True)
+        return None
 
     def _of_parameters(self, difference: Difference) -> Evidence | None:
         if (difference.phase, difference.what) != ("setup", "parameters") or difference.gap is not None:

@@ -56,6 +56,12 @@ def test_a_file_that_one_run_leaves_to_the_next_suggests_scratch(source: str, tm
     assert "--scratch" not in without
 
 
+def test_what_is_controlled_on_request_alone_is_asked_for(tmp_path: Path) -> None:
+    causes = tuple(replace(DIFFERS.causes[0], source=id_) for id_ in ("clock", "torch-cpu", "input-data"))
+    text = shown(replace(DIFFERS, causes=causes), tmp_path)
+    assert "samerun check --controlled --control clock -- " in text
+
+
 def test_under_control_it_does_not_suggest_control(tmp_path: Path) -> None:
     assert "--controlled" not in shown(replace(DIFFERS, controlled=True), tmp_path)
 

@@ -76,6 +76,13 @@ def explain_and_confirm(explained: Explained, proof: Proof | None) -> Findings:
     )
 
 
+def confirm_alone(explained: Explained, found: Sequence[Evidence], proof: Proof) -> Findings:
+    """Those of these sources that runs confirm, replayed or controlled; no other is asked."""
+    trial, to_the_end = _prepare(explained, replace(proof, second=None))
+    findings = confirm(explained.difference, found, trial, trial.can_tell, to_the_end=to_the_end)
+    return trial.mark(findings)
+
+
 def confirm_found(explained: Explained, found: Sequence[Evidence], proof: Proof) -> tuple[Cause, ...]:
     """The sources found otherwise that runs confirm which are given what they gave: nothing is invented."""
     recorded = proof.recorded

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from samerun.comparing.compare_runs import compare_all, compare_trainings
-from samerun.experiments.check.confirm import Proof, explain_and_confirm, is_in_setup
+from samerun.experiments.check.confirm import Proof, confirm_alone, explain_and_confirm, is_in_setup
 from samerun.experiments.check.zoom import Zoom, choose_window, stop_after
 from samerun.experiments.replayed import Recorded
 from samerun.experiments.trials import Trials
@@ -62,7 +62,9 @@ def look_after_setup(closer: Zoom, findings: Findings, proof: Proof) -> tuple[Zo
         cause = replace(make_cause(beyond.best, confirmed=True), replayed=findings.causes[0].replayed)
         return (*after, replace(findings, causes=(cause,), then=None))
     if list_confirmed(findings):
-        return None
+        later = [item for item in closer.explained.evidence if item.of_later]
+        more = confirm_alone(beyond, later, after[1])
+        return (*after, more) if list_confirmed(more) else None
     more = explain_and_confirm(beyond, after[1])
     return (*after, more) if list_confirmed(more) else None
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rich.text import Text
 
 from samerun.experiments.check.result import CheckResult
 from samerun.explaining.cause import Cause
 from samerun.report.safe_text import HangingLine, Line, style_text
 from samerun.report.text.in_short import NO_SOURCE, describe_ruled_out, find_page
+from samerun.sources.catalogue import find_sources
 
 
 def describe(result: CheckResult) -> list[Line]:
@@ -28,6 +31,19 @@ def describe(result: CheckResult) -> list[Line]:
             continue
         lines.append(_format_listed("Ruled out: ", cause, describe_ruled_out(cause.source)))
     return lines
+
+
+def write_controls(causes: Iterable[Cause]) -> str:
+    """The options that ask for those of these that no mode controls, each followed by a space."""
+    known = find_sources()
+    asked = {
+        cause.source
+        for cause in causes
+        if (source := known.get(cause.source)) is not None
+        and source.controllable
+        and not source.is_controlled_in("strict")
+    }
+    return "".join(f"--control {id_} " for id_ in sorted(asked))
 
 
 def _format_title(cause: Cause, *, first: bool) -> Line:

@@ -60,7 +60,10 @@ def _list_next(result: CheckResult) -> list[Text]:
     if result.verdict == "differs":
         if command and not result.controlled:
             steps.append(
-                (f"samerun check --controlled -- {command}", "the same with every source controlled")
+                (
+                    f"samerun check --controlled {causes.write_controls(result.causes)}-- {command}",
+                    "whether it repeats with every source controlled",
+                )
             )
         if command and any(cause.source in in_folder() for cause in result.causes):
             steps.append(

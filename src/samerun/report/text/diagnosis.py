@@ -18,6 +18,7 @@ from samerun.report.safe_text import HangingLine, Line, put, style_text
 from samerun.report.text import check as text
 from samerun.report.text import draw_counts, first_difference
 from samerun.report.text import replayed_operation as alone
+from samerun.report.text.causes import write_controls
 from samerun.report.text.in_short import NO_SOURCE, describe_in_short, describe_ruled_out, find_page
 from samerun.report.text.losses import build_loss_table
 from samerun.report.text.opening import format_verdict, show_opening
@@ -211,11 +212,12 @@ def _find_kept_patch(check: CheckResult) -> str | None:
 def _write_controls(diagnosis: Diagnosis) -> str | None:
     """What `samerun run` is to be asked for beside its mode; None where it cannot control every cause."""
     known = find_sources()
-    causes = {cause.source for found in diagnosis.found for cause in found.causes if cause.confirmed}
-    if not diagnosis.complete or any(id_ not in known or not known[id_].controllable for id_ in causes):
+    causes = [cause for found in diagnosis.found for cause in found.causes if cause.confirmed]
+    if not diagnosis.complete or not all(
+        cause.source in known and known[cause.source].controllable for cause in causes
+    ):
         return None
-    asked = (id_ for id_ in sorted(causes) if not known[id_].is_controlled_in("strict"))
-    return "".join(f"--control {id_} " for id_ in asked)
+    return write_controls(causes)
 
 
 def _format_labelled(label: str, said: str) -> Line:
