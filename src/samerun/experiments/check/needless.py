@@ -53,18 +53,23 @@ def look_after_setup(closer: Zoom, findings: Findings, proof: Proof) -> tuple[Zo
     They need not agree in the setup. None where they prove nothing.
     """
     beyond = proof.beyond
-    if beyond is None or beyond.difference.phase == "setup" or not is_in_setup(closer.difference):
-        return None  # in the setup: the weights that are trained differ
+    if beyond is None or not is_in_setup(closer.difference):
+        return None
     after = replace(closer, explained=beyond), replace(proof, setup=False, beyond=None)
+    later = [item for item in closer.explained.evidence if item.of_later]
+    if later and list_confirmed(findings):
+        more = confirm_alone(beyond, later, after[1])
+        if list_confirmed(more):
+            return (*after, more)
+    if beyond.difference.phase == "setup":
+        return None  # the weights that are trained differ
     if findings.past_setup and beyond.best is not None:
         if findings.then is None or findings.then.place > closer.difference.place:
             return None  # it is behind both
         cause = replace(make_cause(beyond.best, confirmed=True), replayed=findings.causes[0].replayed)
         return (*after, replace(findings, causes=(cause,), then=None))
     if list_confirmed(findings):
-        later = [item for item in closer.explained.evidence if item.of_later]
-        more = confirm_alone(beyond, later, after[1])
-        return (*after, more) if list_confirmed(more) else None
+        return None
     more = explain_and_confirm(beyond, after[1])
     return (*after, more) if list_confirmed(more) else None
 
