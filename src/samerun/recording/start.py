@@ -44,23 +44,29 @@ def act_on_import(plan: Plan, journal: Journal, module: str) -> None:
         from samerun.sources.numpy_global import NumpyGlobal
 
         journal.on_import(NumpyGlobal.id)  # what draws before the first step shows as a change
-    if plan.tier != "ops":
-        return
+    if plan.tier == "ops":
+        _watch_operations(journal, module)
+
+
+def _watch_operations(journal: Journal, module: str) -> None:
+    """Record what this module launches or draws, as operations."""
     if module == _INDUCTOR:
         from samerun.recording.ops import compiled
 
         compiled.wrap_graphs()
-        return
-    if module in _TRITON:
+    elif module in _TRITON:
         from samerun.recording.ops import triton_kernels
 
         triton_kernels.wrap_launches(module)
-        return
-    if module in _EXTENSIONS:
+    elif module in _EXTENSIONS:
         from samerun.recording.ops import extensions
 
         extensions.wrap_extension(module)
-        return
+    else:
+        _watch_draws(journal, module)
+
+
+def _watch_draws(journal: Journal, module: str) -> None:
     from samerun.recording.draws import ledger
 
     if journal.draws is None:
