@@ -5,7 +5,10 @@ Covers `result_words.py`, which says what a number is.
 
 from __future__ import annotations
 
+import itertools
+import random
 import re
+from collections import deque
 from pathlib import Path
 
 import pytest
@@ -13,11 +16,14 @@ import pytest
 from samerun.editing.user_program import Code
 from samerun.experiments.printed_results import (
     Printed,
+    count_lines,
     describe_left_out,
+    find_differing_line,
     find_differing_results,
 )
 from samerun.experiments.printing_lines import PrintingLines
 from samerun.experiments.result_words import read_before
+from samerun.runs.ignored import IgnoredNames
 from samerun.runs.store import Run
 
 
@@ -238,6 +244,38 @@ def test_lines_of_threads_that_ran_together_are_the_lines_that_they_are(tmp_path
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         folder.mkdir()
         assert (find_differing_results(printed(folder, *runs), lines) is not None) is differs
+
+
+def print_in_two_threads(seed: int) -> str:
+    """What two threads print, one of them now and then between a line of the other and its end."""
+    draws = random.Random(seed)
+    lines = [
+        deque(f"step {step} loss {2.5 - step * 0.03:.4f}" for step in range(2, 41, 2)),
+        deque(f"saved step{step}.pt ({draws.random():.3f} s)" for step in range(5, 41, 5)),
+    ]
+    text = ""
+    while any(lines):
+        one, other = draws.sample([queue for queue in lines if queue] * 2, 2)
+        text += one.popleft()
+        text += f"{other.popleft()}\n\n" if other is not one and draws.random() < 0.5 else "\n"
+    return text
+
+
+def test_lines_that_ran_together_in_both_runs_are_the_lines_that_they_are(tmp_path) -> None:
+    code = 'print(f"step {step} loss {loss}")\nprint(f"saved step{step}.pt ({took:.2f} s)")\n'
+    (tmp_path / "train.py").write_text(code)
+    lines = PrintingLines(Code(tmp_path, (), {"train.py": ""}))
+
+    def compare(one: str, other: str) -> Printed | None:
+        return find_differing_line(*(count_lines(text, IgnoredNames()) for text in (one, other)), lines)
+
+    texts = [print_in_two_threads(seed) for seed in range(12)]
+    for number, (one, other) in enumerate(itertools.combinations(texts, 2)):
+        assert compare(one, other) is None
+        value = f"{2.5 - (2 + 2 * (number % 20)) * 0.03:.4f}"
+        changed = other.replace(f"loss {value}", f"loss {float(value) + 0.0001:.4f}")
+        assert changed != other
+        assert compare(one, changed) is not None
 
 
 def test_a_tensor_alone_is_a_result_and_what_other_words_say_is_not(tmp_path: Path) -> None:

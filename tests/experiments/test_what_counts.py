@@ -106,7 +106,7 @@ def test_a_file_that_is_not_read_is_a_note_and_nothing_is_left_out_beside_it(tmp
     one, two = WrittenFile(None, digest="a"), WrittenFile(None, digest="b")
     equal = weighed(wrote(made(tmp_path, training()), one), wrote(made(tmp_path, training()), two))
     assert equal.verdict == "same"
-    assert any(note.startswith("m.pkl, which the runs wrote, is not the same") for note in equal.notes)
+    assert any(note.startswith("m.pkl, which the runs wrote, is not the same") for note in equal.unjudged)
     runs = wrote(made(tmp_path, preview("one")), one), wrote(made(tmp_path, preview("two")), two)
     assert weighed(*runs).verdict == "differs"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -36,7 +36,14 @@ class Comparison:
         default_factory=lambda: ({}, {})
     )  # of the first process that has any, in each run: the losses of each step, in order
     notes: tuple[str, ...] = ()
+    unjudged: tuple[str, ...] = ()  # notes on what else differs, and is not known to be a result
     left_out: tuple[LeftOut, ...] = ()  # what was not compared, since its user ignores it
+
+
+def list_notes(comparisons: Sequence[Comparison]) -> tuple[str, ...]:
+    """The notes of several runs that are compared with one; of what is not judged the first of them tells."""
+    unjudged = next((item.unjudged for item in comparisons if item.unjudged), ())
+    return tuple(dict.fromkeys((*(note for item in comparisons for note in item.notes), *unjudged)))
 
 
 class _HasLeftOut(Protocol):

@@ -39,6 +39,9 @@ _LEFT = re.compile(r"(?:\d+:)?\d+:\d\d<(?:\?|[\d:]+)")  # how long it took and w
 _PROGRESS = re.compile(r"\d+%\|| \d[\d.]*(?:it/s|s/it)|\beta\b", re.IGNORECASE)
 _LONGEST = 2000  # characters of a line that is looked for in the code
 _MOST_LINES = 2000  # that differ
+_FIRST = re.compile(r"[^\d\s]+")  # how a line begins
+_MOST_FIRSTS = 200
+_DIGITS = re.compile(r"\d+")
 
 
 class Printed(NamedTuple):
@@ -68,7 +71,10 @@ def find_differing_line(
     """The same of two texts, each as `count_lines` gives it."""
     if other == first:
         return None
-    alone = _separate(*_subtract(first, other), {_leave_out_values(line) for line in first | other})
+    lines = first | other
+    seams = _Seams(lines)
+    one, two = (Counter(map(str.strip, seams.cut(alone))) for alone in _subtract(first, other))
+    alone = _separate(*_subtract(one, two), {_leave_out_values(line) for line in lines})
     return _Judge(code or PrintingLines(None)).compare(*alone)
 
 
@@ -177,6 +183,50 @@ def _leave_out_ignored(line: str, ignored: IgnoredNames, left_out: dict[LeftOut,
     return NUMBER.sub(replace, line)
 
 
+class _Seams:
+    """Where two lines ran together, by what other lines are like.
+
+    `print` writes a line and its end one after the other, so that threads, and ranks, get in between.
+    """
+
+    def __init__(self, lines: Collection[str]) -> None:
+        self._shapes = {_get_shape(line) for line in lines}
+        firsts = {found.group() for line in lines if (found := _FIRST.match(line))}
+        listed = "|".join(map(re.escape, sorted(firsts, key=len, reverse=True)[:_MOST_FIRSTS]))
+        self._starts = re.compile(listed) if listed else None
+
+    def cut(self, lines: Sequence[str]) -> Iterator[str]:
+        """The lines, those that ran together one by one."""
+        waiting = deque(lines)
+        while waiting:
+            line = waiting.popleft()
+            parts = self._find_parts(line)
+            if parts is None:
+                yield line
+            else:
+                waiting.extendleft(reversed(parts))
+
+    def _find_parts(self, line: str) -> tuple[str, str] | None:
+        if self._starts is None or len(line) > _LONGEST:
+            return None
+        for found in self._starts.finditer(line, 1):
+            one, other = line[: found.start()], line[found.start() :]
+            if not _is_cut(one, other) and self._shapes.issuperset((_get_shape(one), _get_shape(other))):
+                return one, other
+        return None
+
+
+def _get_shape(line: str) -> str:
+    """The line without its numbers, those within words as well: `step10.pt`."""
+    return _DIGITS.sub("#", NUMBER.sub("#", MEASURE.sub("#", line.strip())))
+
+
+def _is_cut(one: str, other: str) -> bool:
+    """Whether a number or a word goes on from one text to the other."""
+    seam = one[-1], other[0]
+    return all(side.isdigit() or side in ".-+" for side in seam) or all(side.isalpha() for side in seam)
+
+
 def _separate(
     ones: Sequence[str], others: Sequence[str], forms: Collection[str]
 ) -> tuple[list[str], list[str]]:
@@ -212,14 +262,15 @@ def _find_other_part(line: str, part: str, forms: Collection[str]) -> str | None
     if len(part) >= len(line):
         return None
     if line.startswith(part):
-        other, seam = line[len(part) :], (part[-1], line[len(part)])
+        other = line[len(part) :]
+        is_cut = _is_cut(part, other)
     elif line.endswith(part):
-        other, seam = line[: -len(part)], (line[-len(part) - 1], part[0])
+        other = line[: -len(part)]
+        is_cut = _is_cut(other, part)
     else:
         return None
-    cut = all(side.isdigit() or side in ".-+" for side in seam) or all(side.isalpha() for side in seam)
     other = other.strip()
-    return None if cut or _leave_out_values(other) not in forms else other
+    return None if is_cut or _leave_out_values(other) not in forms else other
 
 
 def _subtract(one: Counter[str], other: Counter[str]) -> tuple[list[str], list[str]]:

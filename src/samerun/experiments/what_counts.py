@@ -73,7 +73,7 @@ def _weigh(a: Run, b: Run, comparison: Comparison) -> Comparison:
         return comparison
     found = find_result_difference(a, b)
     if found is None:
-        return replace(comparison, notes=(*comparison.notes, *_list_left_out(a, b)))
+        return replace(comparison, unjudged=_list_unjudged(a, b))
     difference, note = found
     unseen = describe_unexplained(read(a))  # that it made no difference is no longer true
     notes = (*(item for item in comparison.notes if item != unseen), note)
@@ -94,8 +94,8 @@ def _leave_out_without_effect(a: Run, b: Run, comparison: Comparison, first: Dif
         said = describe_order_of_processes()
     else:
         said = describe_without_effect(first, first.call_site or _find_site(recorded, first))
-    notes = (said, *_list_left_out(a, b))
-    return replace(count_made(comparison), verdict="same", difference=None, notes=notes)
+    same = replace(count_made(comparison), verdict="same", difference=None)
+    return replace(same, notes=(said,), unjudged=_list_unjudged(a, b))
 
 
 def _find_site(recorded: RecordedRun, difference: Difference) -> str | None:
@@ -114,11 +114,11 @@ def _find_site(recorded: RecordedRun, difference: Difference) -> str | None:
     return made.pop() if len(made) == 1 else None
 
 
-def _list_left_out(a: Run, b: Run) -> list[str]:
+def _list_unjudged(a: Run, b: Run) -> tuple[str, ...]:
     printed, unread, value = describe_left_out((a, b)), find_unread((a, b)), find_unclassified((a, b))
     written = None if unread is None else describe_unread(unread)
     unknown = None if value is None else describe_unclassified(*value)
-    return [note for note in (printed, written, unknown) if note is not None]
+    return tuple(note for note in (printed, written, unknown) if note is not None)
 
 
 def find_result_difference(a: Run, b: Run) -> tuple[Difference, str] | None:

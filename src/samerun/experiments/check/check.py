@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from samerun.comparing.compare_runs import compare_all, compare_whole
-from samerun.comparing.comparison import Comparison, list_left_out
+from samerun.comparing.comparison import Comparison, list_left_out, list_notes
 from samerun.comparing.in_play import list_free_running, list_ids
 from samerun.comparing.pairing import read
 from samerun.comparing.unexplained_inputs import describe_unexplained
@@ -121,7 +121,7 @@ def start_undecided(
     request: Request, runs: Sequence[Run], comparisons: Sequence[Comparison], note: str | None = None
 ) -> CheckResult:
     """What is known before there is a verdict: it is unknown until something shows otherwise."""
-    notes = (*((note,) if note else ()), *(each for item in comparisons for each in item.notes))
+    notes = (*((note,) if note else ()), *list_notes(comparisons))
     return CheckResult(
         "unknown",
         tuple(run.id for run in runs),

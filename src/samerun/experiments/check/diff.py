@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from samerun.comparing.compare_runs import compare_all, compare_whole
-from samerun.comparing.comparison import Comparison, list_left_out
+from samerun.comparing.comparison import Comparison, list_left_out, list_notes
 from samerun.comparing.in_play import list_ids
 from samerun.comparing.uncontrolled import read_control
 from samerun.experiments import run_outcome, scope
@@ -41,7 +41,7 @@ def diff(store: Store, runs: Sequence[Run]) -> CheckResult:
         steps=min(run.steps for run in runs),
         scope=scope.describe_scope(comparisons),
         losses=list_losses(comparisons),
-        notes=tuple(dict.fromkeys(note for item in comparisons for note in item.notes)),
+        notes=list_notes(comparisons),
         controlled=all(manifest.mode not in _NONE for manifest in manifests),
         place=str(store.runs),
         verdicts=tuple(item.verdict for item in comparisons),
