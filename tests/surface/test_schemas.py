@@ -28,7 +28,7 @@ from samerun.experiments.lock.moved import Moved
 from samerun.experiments.lock.negative_control import Flip
 from samerun.experiments.lock.result import LockResult
 from samerun.experiments.rerun.result import RerunResult
-from samerun.experiments.resume.missing_state import Lack
+from samerun.experiments.resume.advice import Lack
 from samerun.experiments.resume.result import ResumeResult
 from samerun.experiments.verify.bisected import Bisected, Tried
 from samerun.experiments.verify.changed import Changed

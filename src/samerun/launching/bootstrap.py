@@ -103,7 +103,7 @@ class _Process:
             from samerun.digest.values import digest_as_in_original
             from samerun.recording.sealed_copy import seal
 
-            self._sealed = seal(self._plan.root, self._plan.run)
+            self._sealed = seal(self._plan.root, self._plan.run, self._plan.kept_since)
             digest_as_in_original(self._plan.root)
         if self._plan.tier != "none":
             self._try("the record of evidence", self._open_journal, broken=True)

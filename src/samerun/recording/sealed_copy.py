@@ -1,12 +1,15 @@
 """A command in a copy of its folder must not write through links that lead out of it.
 
 What was too large to be copied is linked to (launching.mirror), to be read. Opening it to write is refused as
-a read-only file refuses it: it is the user's, who did not ask for a run there.
+a read-only file refuses it: it is the user's, who did not ask for a run there. So are checkpoints under other
+paths, where an experiment asks for that (`Plan.kept_since`): its runs stop and resume a training anew, and
+would leave theirs in the place of a week's.
 """
 
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import stat
 import sys
@@ -26,6 +29,7 @@ _PATHS: Mapping[str, int] = {  # audit event → how many of its first arguments
     "os.chmod": 1,
     "os.chown": 1,
     "os.utime": 1,
+    "shutil.rmtree": 1,
 }
 _LAST = frozenset({"os.link", "os.symlink"})  # that make their second argument
 _EVENTS = frozenset({"open", "os.chdir", *_PATHS, *_LAST})
@@ -34,10 +38,19 @@ _ON_ENTRIES = frozenset(
 )  # not what they lead to
 
 
-class Seal:
-    """Refuses to write through links that lead out of the copy at `root`."""
+_WORDS = ".pt .pth .ckpt .bin .safetensors .distcp .metadata .pkl .pickle .joblib .npy .npz .h5 .hdf5 .tar"
+_CHECKPOINTS = frozenset(_WORDS.split())
+_MOST_FILES = 10_000  # of a folder that is removed
 
-    def __init__(self, root: str, run: str) -> None:
+
+class Seal:
+    """Refuses to write through links that lead out of the copy at `root`.
+
+    With `kept_since`, a Unix time, checkpoints outside of it that are older are refused too.
+    """
+
+    def __init__(self, root: str, run: str, kept_since: float | None = None) -> None:
+        self._kept_since = kept_since
         self._root = os.path.join(root, "")
         self._run = os.path.join(run, "")  # our own records
         self._entered: set[str] = set()  # folders outside that the program went to through a link
@@ -60,29 +73,46 @@ class Seal:
             self._enter(arguments[0])
 
     def check(self, path: object, *, follow: bool = True) -> None:
-        """Raise OSError (EROFS) when `path` is reached through a link that leads out of the copy."""
+        """Raise OSError (EROFS) when `path` is the user's: reached through a link, or kept."""
         if self._busy or not isinstance(path, (str, bytes, os.PathLike)):
             return
         self._busy = True
         try:
             named = os.path.abspath(os.fsdecode(path))
-            inside = named.startswith(self._root)
-            if not inside and not any(named.startswith(folder) for folder in self._entered):
-                return
-            if named.startswith(self._run):
-                return
-            folder, name = os.path.split(named)
-            real = os.path.realpath(named) if follow else os.path.join(os.path.realpath(folder), name)
-            if real.startswith(self._root) or _is_device(real):
-                return
+            refused = self._find_refused(named, follow)
+            kept = self._is_outside(named)
         except OSError:
             return
         finally:
             self._busy = False
-        message = (
-            f"{os.strerror(errno.EROFS)}: samerun runs this in a copy of the folder, and was to write to"
-        )
-        raise OSError(errno.EROFS, message, real)
+        if refused is None:
+            return
+        said = f"{os.strerror(errno.EROFS)}: samerun runs this in a copy of the folder, and was to write to"
+        if kept:
+            said = (
+                f"{os.strerror(errno.EROFS)}: samerun does not write over a checkpoint that was there before: "
+                "have the command write within its working directory"
+            )
+        raise OSError(errno.EROFS, said, refused)
+
+    def _is_outside(self, named: str) -> bool:
+        return not any(named.startswith(folder) for folder in (self._root, *self._entered))
+
+    def _find_refused(self, named: str, follow: bool) -> str | None:
+        if self._is_outside(named):
+            return named if self._kept_since is not None and self._is_kept(named, self._kept_since) else None
+        if named.startswith(self._run):
+            return None
+        folder, name = os.path.split(named)
+        real = os.path.realpath(named) if follow else os.path.join(os.path.realpath(folder), name)
+        return None if real.startswith(self._root) or _is_device(real) else real
+
+    def _is_kept(self, path: str, since: float) -> bool:
+        """Whether it is a checkpoint from before, or a folder that holds one."""
+        if os.path.isdir(path) and not os.path.islink(path):
+            files = (os.path.join(at, name) for at, _, names in os.walk(path) for name in names)
+            return any(_is_old_checkpoint(file, since) for file in itertools.islice(files, _MOST_FILES))
+        return _is_old_checkpoint(path, since)
 
     def seal_torch(self) -> None:
         """The same for files that torch, imported now, writes past Python."""
@@ -107,9 +137,9 @@ class Seal:
             self._entered.add(os.path.join(real, ""))
 
 
-def seal(root: str, run: str) -> Seal:
+def seal(root: str, run: str, kept_since: float | None = None) -> Seal:
     """From here on, refuse it in this process. An audit hook cannot be taken out again."""
-    sealed = Seal(root, run)
+    sealed = Seal(root, run, kept_since)
     audit = sealed.audit
 
     # Called for every audited event: a function costs a third of a bound method there.
@@ -119,6 +149,15 @@ def seal(root: str, run: str) -> Seal:
 
     sys.addaudithook(hook)
     return sealed
+
+
+def _is_old_checkpoint(path: str, since: float) -> bool:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return False
+    of_checkpoints = os.path.splitext(path)[1].lower() in _CHECKPOINTS
+    return of_checkpoints and stat.S_ISREG(status.st_mode) and status.st_mtime < since
 
 
 def _is_device(path: str) -> bool:

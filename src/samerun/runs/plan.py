@@ -116,6 +116,7 @@ class Plan:
     clock: str | None = None
     folder: str | None = None  # that the command is started in; launching.run fills it in
     root: str | None = None  # what stands for `/` in the copy that the command runs in; launching.run's too
+    kept_since: float | None = None  # Unix time: in a copy, checkpoints outside of it that are older stay
     vary: Mapping[str, Any] = field(default_factory=dict)  # source id to the value that `Source.vary` gets
     replay: Replay | None = None
     lines: bool = False  # keep what the variables of the user's code hold, line by line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from samerun.sources.base.rng import Rng
 from samerun.sources.catalogue import find_sources
@@ -21,6 +22,16 @@ POSITION = "loader position"
 AVERAGES = "averaged weights"
 COUNTERS = "counters"
 OTHER = "other state"
+
+
+@dataclass(frozen=True)
+class Lack:
+    """One thing that was not restored: in a word or two, how one can tell, and the lines that save it."""
+
+    what: str
+    evidence: str
+    advice: str
+
 
 _ALL = """\
 samerun.state.save(path, model=model, optimizer=optimizer, scheduler=scheduler, loader=loader, step=step)
@@ -63,6 +74,12 @@ checkpoint["epoch"], checkpoint["step"] = epoch, step  # and the best score, whe
 EPOCH_ADVICE = """\
 checkpoint["epoch"] = epoch  # the one that is finished
 for epoch in range(checkpoint["epoch"] + 1, epochs): ...  # goes on with the next"""
+OWN_GENERATOR_ADVICE = """\
+checkpoint["generator"] = generator.get_state()  # of NumPy's: generator.bit_generator.state
+generator.set_state(checkpoint["generator"])"""
+OWN_DATA_ADVICE = """\
+# what the script keeps and takes its data from: a replay buffer, a list, a batch loaded ahead
+checkpoint["buffer"] = buffer.state_dict()"""
 OTHER_ADVICE = _ALL
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,7 @@ class Attempts:
     def __init__(self, request: ResumeRequest, runner: Runner) -> None:
         self.request = request
         self._runner = runner
+        self._began = time.time()
 
     def record(
         self, stage: str, command: Sequence[str], folder: Path, *, stop_after: int | None = None
@@ -47,7 +49,7 @@ class Attempts:
         number = len(self._runner.recorded) + 1
         return self._runner.run(
             LaunchRequest(command, timeout=request.timeout),
-            Plan(stop_after=stop_after, control=request.control),
+            Plan(stop_after=stop_after, control=request.control, kept_since=self._began),
             at=Workspace(request.folder, request.store, copy=folder),
             stage=stage,
             number=number,

@@ -9,9 +9,10 @@ from samerun.comparing.compare_runs import compare, compare_read, compare_traini
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.comparing.pairing import pair, read
 from samerun.experiments import run_outcome
+from samerun.experiments.resume.advice import Lack
 from samerun.experiments.resume.aligned_traces import AlignedTraces, align_continued
 from samerun.experiments.resume.evidence import Case
-from samerun.experiments.resume.missing_state import Lack, find_missing
+from samerun.experiments.resume.missing_state import find_missing
 from samerun.experiments.resume.preconditions import describe_failed
 from samerun.experiments.resume.resume_step import Position, find_position, has_trained, list_checkpoints
 from samerun.runs.reading import Trace

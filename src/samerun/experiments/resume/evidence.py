@@ -11,6 +11,7 @@ from samerun.experiments.tensor_digests import read_named
 from samerun.runs.difference import Difference
 from samerun.runs.reading import Trace
 
+_OWN = frozenset(["torch.Generator.manual_seed", "np.random.default_rng", "random.Random"])
 Named = dict[str, bytes]  # the digests of a group's tensors
 
 
@@ -46,6 +47,32 @@ class Case:
     def has_loader(self) -> bool:
         """Whether batches came from a loader that is known as one."""
         return bool(self.whole.is_one_of("what", {"batch"}).any())
+
+    def is_restored(self, source: str) -> bool:
+        """Whether a generator's state, before the first data is used, was the whole run's there."""
+        here = self._find_state(self.resumed, source, 0)
+        there = self._find_state(self.whole, source, self.continued.step)
+        if here is None or there is None:
+            return False
+        return self.resumed.row(here).digest == self.whole.row(there).digest
+
+    def _find_state(self, trace: Trace, source: str, step: int) -> int | None:
+        """The last record of a generator's state at the beginning of a step."""
+        import numpy as np
+
+        first = EpochStarts(trace).of(step)
+        states = trace.is_one_of("what", {"rng"}) & trace.is_one_of("name", {source})
+        found = np.flatnonzero(states & (trace.steps <= step))
+        if first is not None:
+            found = found[found < first.start]
+        return int(found[-1]) if len(found) else None
+
+    def list_own_generators(self) -> list[str]:
+        """Where the resumed run seeded generators of its own, before its first use of data."""
+        first = EpochStarts(self.resumed).of(0)
+        seeds = self.resumed.is_one_of("what", {"seed"}) & self.resumed.is_one_of("name", _OWN)
+        seeds[None if first is None else first.start :] = False
+        return list(dict.fromkeys(row.call_site for row in self.resumed.rows(seeds) if row.call_site))
 
     def after_step(self, what: str, step: int) -> list[tuple[Named, Named]]:
         """The tensors of each group that both runs have after `step`: the whole run's, the resumed one's."""

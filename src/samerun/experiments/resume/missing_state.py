@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from samerun.experiments.resume import advice
+from samerun.experiments.resume.advice import Lack
+from samerun.experiments.resume.data_of_its_own import explain_own_data
 from samerun.experiments.resume.epoch_starts import EpochStarts
 from samerun.experiments.resume.evidence import Case, Named
 from samerun.experiments.tensor_digests import list_unequal
@@ -14,15 +15,6 @@ from samerun.runs.difference import Difference
 _SHOWN = 3
 _DATA = frozenset({"batch", "input"})
 _COUNTERS = (".step", "numbers")  # parts of an optimizer's state that do not depend on the gradients
-
-
-@dataclass(frozen=True)
-class Lack:
-    """One thing that was not restored: in a word or two, how one can tell, and the lines that save it."""
-
-    what: str
-    evidence: str
-    advice: str
 
 
 def find_missing(case: Case) -> tuple[Lack, ...]:
@@ -61,28 +53,21 @@ def _explain_data(case: Case) -> list[Lack]:
     if difference.indices_equal is False:
         return _order(case)
     generators = case.generators()
-    if difference.indices_equal is None and generators and not case.has_loader():
-        return [_drawn_by_hand(case, generators)]
+    if not case.has_loader():
+        return [explain_own_data(case, generators)]
     if difference.indices_equal is None and (lack := _explain_elsewhere(case, difference.what)):
         return [lack]
-    where = "in worker processes" if difference.in_workers else "in the training process"
+    in_workers = difference.in_workers and difference.what == "batch"  # an input is what was made of one
+    where = "in worker processes" if in_workers else "in the training process"
     same = "the sample indices are equal" if difference.indices_equal else "no indices are known"
     text = f"{same}, and what came of the samples is not (they were made {where})"
-    if generators and not difference.in_workers:
+    if generators and not in_workers:
         text += f"; the state of {_list_names(generators)} was not the whole run's"
+    if difference.what == "input" and generators and not in_workers:
+        return [
+            Lack(f"{advice.RNG} of {_list_names(generators)}", text, advice.advise_generators(generators))
+        ]
     return [Lack(advice.SAMPLES, text, advice.advise_samples(generators))]
-
-
-def _drawn_by_hand(case: Case, generators: Sequence[str]) -> Lack:
-    """No loader gives the data: the script draws it."""
-    difference, names = case.difference, _list_names(generators)
-    found = case.found_elsewhere(difference.what)
-    seen = "" if found is None else f" (it is what the whole run used at step {found})"
-    text = (
-        f"no loader gives the data, what it used at step {difference.step} is not the whole run's{seen}, and "
-        f"the state of {names}, from which the script may draw it, was not either"
-    )
-    return Lack(f"{advice.RNG} of {names}", text, advice.advise_generators(generators))
 
 
 def _order(case: Case) -> list[Lack]:

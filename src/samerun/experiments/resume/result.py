@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from samerun.experiments.check.result import CheckResult
-from samerun.experiments.resume.missing_state import Lack
+from samerun.experiments.resume.advice import Lack
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from samerun.experiments import run_outcome, scope
 from samerun.experiments.check.confirm import explain_and_confirm
 from samerun.experiments.check.zoom import stop_after
 from samerun.experiments.leftover_files import list_files_left
+from samerun.experiments.resume.advice import Lack
 from samerun.experiments.resume.attempts import Attempts, ResumeRequest, copy_folder
 from samerun.experiments.resume.audit import audit_files
 from samerun.experiments.resume.compare_resumed import (
@@ -22,7 +23,6 @@ from samerun.experiments.resume.compare_resumed import (
     compare_repeated,
     compare_resumed,
 )
-from samerun.experiments.resume.missing_state import Lack
 from samerun.experiments.resume.preconditions import describe_failed, explain_not_stopped, explain_unfit
 from samerun.experiments.resume.result import ResumeResult
 from samerun.experiments.resume.resume_step import has_trained

@@ -45,6 +45,9 @@ class _Call(NamedTuple):
     create_graph: Parameter
 
 
+# torch.distributed's functions that step an optimizer so that it has state, and the modules in between
+_FILL_STATE = frozenset({"_init_optim_state", "init_state"})
+_OF_STEPS = ("samerun.", "torch.optim.", "torch._compile", "torch._dynamo.", "torch.utils._contextlib")
 _CALLS = {
     "backward": _Call(Parameter("tensors", 0), Parameter("inputs", 5), Parameter("create_graph", 3)),
     "grad": _Call(Parameter("outputs", 0), Parameter("inputs", 1), Parameter("create_graph", 4)),
@@ -64,6 +67,7 @@ class _OptimizerStep(threading.local):
     def __init__(self) -> None:
         self.optimizers: list[Optimizer] = []
         self.names: list[str] = []  # of the parameters whose gradients were read as it began
+        self.fills_state = False  # it trains nothing: torch makes it so that there is state to load into
 
 
 class Training:
@@ -127,7 +131,9 @@ class Training:
     # --- initial weights ---------------------------------------------------------------------------
 
     def made(self, optimizer: Optimizer) -> None:
-        """An optimizer was made: its parameters are about to be trained."""
+        """An optimizer was made, or read from a file: its parameters are about to be trained."""
+        if any(reference() is optimizer for reference in self._made):
+            return  # a state was loaded into it
         self.recorder.sink.write(PendingRecord("trains", type(optimizer).__name__))
         self._made.append(weakref.ref(optimizer))
         self._passes.leave_to_optimizers()
@@ -161,6 +167,9 @@ class Training:
             stepping.append(optimizer)
             return
         stepping[:] = [optimizer]
+        self._stepping.fills_state = _fills_state()
+        if self._stepping.fills_state:
+            return
         self._passes.leave_to_optimizers()  # one that was copied, or read from a file, was never made
         self._trains()
         recorder.stop_if_due()
@@ -178,6 +187,8 @@ class Training:
             self._stepping.optimizers.pop()
             return
         self._stepping.optimizers.clear()
+        if self._stepping.fills_state:
+            return
         cursor = self.recorder.cursor
         cursor.local.closure = False
         cursor.phase = "optimizer"
@@ -252,6 +263,18 @@ def _has_closure(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
     return keywords.get("closure") is not None or any(callable(value) for value in arguments[1:])
 
 
+def _fills_state() -> bool:
+    """Whether torch.distributed makes the step, with zero gradients and rate, before it loads a state."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(_OF_STEPS):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_name in _FILL_STATE and _is_of_torch(frame)
+
+
+def _is_of_torch(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__", "")).startswith("torch.distributed.")
+
+
 def _select_stepping(optimizers: list[Optimizer]) -> list[Optimizer]:
     """Those of the optimizers that are the `self` of a frame that runs, as in torch's wrapper of `step`."""
     running = []
@@ -286,18 +309,19 @@ def observe(recorder: Recorder, modules: Modules) -> None:
     register_optimizer_step_pre_hook(never_compiled(recorder.guard(training.before_step)))
     register_optimizer_step_post_hook(never_compiled(recorder.guard(training.after_step)))
     recorder.after_setup.append(training.initial)
-    _wrap_init(recorder.guard(training.made))
+    _wrap_making(recorder.guard(training.made))
     _wrap_backward(recorder.cursor, recorder.guard(training.loss), recorder.guard(training.passed))
     _wrap_scaler(recorder.guard(training.scaled))
     _wrap_save(recorder.guard(training.saved))
 
 
-def _wrap_init(made: Callable[..., Any]) -> None:
-    def init(original: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _wrap_making(made: Callable[..., Any]) -> None:
+    def make(original: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         original(*args, **kwargs)
         made(wrapping.SELF.of(args, kwargs))
 
-    wrapping.wrap_attribute(Optimizer, "__init__", init)
+    for name in ("__init__", "__setstate__"):
+        wrapping.wrap_attribute(Optimizer, name, make)
 
 
 def _wrap_backward(cursor: StepCursor, loss: Callable[..., Any], passed: Callable[..., Any]) -> None:
