@@ -129,6 +129,29 @@ def test_a_rank_is_known_by_its_rank_and_not_by_the_order_of_the_starts(trainer,
     assert one["rank 0"][2] != one["rank 1"][2]
 
 
+# Each node's launcher starts its rank; a shell starts the launchers side by side, so that either is first.
+NODE = """
+import os, subprocess, sys
+subprocess.run([sys.executable, "rank.py"], env={**os.environ, "RANK": sys.argv[1]}, check=True)
+"""
+RANK = "import os, random; print(os.environ['RANK'], random.random(), hash('a'), flush=True)"
+
+
+def test_ranks_of_launchers_that_race_draw_by_their_rank(trainer, output):
+    trainer.script(NODE, "node.py")
+    trainer.script(RANK, "rank.py")
+    said = []
+    for waits in (("0", "1"), ("1", "0")):
+        nodes = " & ".join(
+            f"(sleep {wait}; {sys.executable} node.py {rank})" for rank, wait in enumerate(waits)
+        )
+        trainer.script(f"{nodes} & wait", "run.sh")
+        run = trainer.record("sh", "run.sh", control=Control())
+        said.append(sorted(line for line in output(run).splitlines() if line[:1] in "01"))
+    assert len(said[0]) == 2 and said[0] == said[1]
+    assert len({line.split()[1] for line in said[0]}) == 2
+
+
 def test_rank_0_is_what_one_process_would_be(trainer, output):
     trainer.script("import random; print(random.random())", "alone.py")
     options = {"tier": "none", "control": Control()}

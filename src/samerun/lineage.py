@@ -2,7 +2,8 @@
 
 A place is a path of names. The process that a command starts is at (); a child is below its parent, by how
 it was started and how many were started so before it: ("fork", 2), ("program", "python", 0, "process", 1). A
-rank is ("rank", "3") below whatever started it, whichever order it was started in.
+rank is ("rank", "3") below whatever started it, whichever order it was started in; launchers that a shell
+starts side by side, one for each node, race for their places, and a rank is below what started them.
 
 A fork knows its parent's place and counts; a program gets its place by a variable of its environment, at the
 moment when it is started; a `multiprocessing.Process` by spawn or forkserver gets it with its preparation
@@ -31,6 +32,7 @@ if TYPE_CHECKING:  # every process of a command pays for what is imported here
 VARIABLE = "SAMERUN_PLACE"
 _TAKEN = "SAMERUN_PLACE_TAKEN"  # in the environment of a program that began again, with its place
 _OURS = "SAMERUN_"  # how the names of all our variables begin
+_AGAIN = "again"  # before the count of a program whose place was taken
 CLAIM = ".place"  # how the files end by which programs of one place count themselves
 MULTIPROCESSING = "multiprocessing.spawn"  # the module that `follow_multiprocessing` takes
 _RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")  # who starts ranks says which by these
@@ -265,8 +267,23 @@ def _read_environment() -> None:
         number, before, place, way = json.loads(text)
         above, step = tuple(place), tuple(way)
         _here.parent = None if number is None else (number, above)
-    _here.started = (*above, *step)
-    _here.path = (*above, "rank", rank) if rank is not None and rank != before else (*above, *step)
+    _here.started = _place_program(above, step, rank, before)
+    is_rank = rank is not None and rank != before
+    _here.path = (*_leave_out_again(above), "rank", str(rank)) if is_rank else _here.started
+
+
+def _place_program(above: Path, step: Path, rank: str | None, before: str | None) -> Path:
+    """Where a program starts; a rank, which its launcher's `before` is not, counts by its number."""
+    if rank is None or rank == before:
+        return (*above, *step)
+    count = (int(rank),) if step and rank.isdecimal() else step[-1:]
+    return (*_leave_out_again(above), *step[:-1], *count)
+
+
+def _leave_out_again(place: Path) -> Path:
+    """A place without the counts of who came there before, which race."""
+    counts = {at for at, word in enumerate(place) if word == _AGAIN}
+    return tuple(word for at, word in enumerate(place) if not counts & {at, at - 1})
 
 
 _read_environment()
@@ -282,7 +299,7 @@ def _claim(run: str, place: Path) -> Path:
             continue
         except OSError:  # a disk that cannot be written: then no recorder writes either
             return place
-        return (*place, "again", nth) if nth else place
+        return (*place, _AGAIN, nth) if nth else place
     raise AssertionError
 
 
@@ -296,11 +313,12 @@ def _follow_programs() -> Undo:
     def handing_on(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if len(args) < 6 or not isinstance(args[0], (list, tuple)) or not args[0]:
             return original(*args, **kwargs)  # which says what is wrong
-        given = _make_variables(_name_program(args[0][0]))
+        step, entries = _name_program(args[0][0]), args[5]
         with _starting:
-            if args[5] is None:
-                return _start_with(given, original, *args, **kwargs)
-            return original(*args[:5], _extend_environment(args[5], given), *args[6:], **kwargs)
+            if entries is None:
+                return _start_with(_make_variables(step), original, *args, **kwargs)
+            given = _make_variables(step, dict(os.fsdecode(entry).partition("=")[::2] for entry in entries))
+            return original(*args[:5], _extend_environment(entries, given), *args[6:], **kwargs)
 
     undos = [wrap_attribute(_posixsubprocess, "fork_exec", handing_on)]
     subprocess: Any = sys.modules.get("subprocess")
@@ -326,9 +344,11 @@ def _name_program(path: str | bytes) -> Path:
     return "program", name, _count_next(f"program {name}")
 
 
-def _make_variables(step: Path) -> dict[str, str]:
-    """What a program finds that is started by this step from here."""
-    place = (*_here.path, *step)
+def _make_variables(step: Path, environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What a program finds that is started by this step from here, with an environment of its own or ours."""
+    before = _read_rank(os.environ)
+    rank = before if environment is None else _read_rank(environment)
+    place = _place_program(_here.path, step, rank, before)
     return {VARIABLE: _write_text(step)} | {k: v for extra in _extra for k, v in extra(place).items()}
 
 
@@ -372,7 +392,7 @@ def _spawn(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     if argv and isinstance(argv, (list, tuple)) and isinstance(env, Mapping):
         whole = env.get(VARIABLE) is not None
         if whole or _follows(map(os.fsdecode, env)):
-            given = _make_variables(_name_program(argv[0]))
+            given = _make_variables(_name_program(argv[0]), env)
             env = {**({} if whole else _list_ours()), **given, **env, VARIABLE: given[VARIABLE]}
             args, kwargs = environment.put(args, kwargs, env)
     return original(*args, **kwargs)

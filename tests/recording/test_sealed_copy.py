@@ -78,3 +78,33 @@ def test_only_what_a_link_leads_out_to_is_refused(tmp_path: Path, name: str) -> 
     with pytest.raises(OSError, match="Read-only file system"):
         sealed.check(root / name)
     sealed.check(root / "out", follow=False)  # the link itself is the copy's
+
+
+def test_checkpoints_from_before_are_kept_outside_of_the_copy_and_its_own_are_not(tmp_path: Path) -> None:
+    root, user = tmp_path / "root", tmp_path / "user"
+    (root / "in").mkdir(parents=True)
+    (user / "step5").mkdir(parents=True)
+    old = [user / "last.pt", user / "step5" / "model.safetensors", user / "log.txt", root / "in" / "last.pt"]
+    for path in old:
+        path.write_bytes(b"x")
+        os.utime(path, (1000, 1000))
+    (user / "new.pt").write_bytes(b"x")
+    sealed = Seal(str(root), str(tmp_path / "run"), kept_since=2000.0)
+    for refused in (user / "last.pt", user / "step5" / "model.safetensors", user / "step5"):
+        with pytest.raises(OSError, match="writes over no checkpoint that was there before"):
+            sealed.check(refused)
+    for allowed in (user / "log.txt", user / "new.pt", user / "other.pt", root / "in" / "last.pt"):
+        sealed.check(allowed)
+    Seal(str(root), str(tmp_path / "run")).check(user / "last.pt")
+
+
+@pytest.mark.parametrize("how", ["torch.save({}, path)", "os.replace('tmp.pt', path)", "os.remove(path)"])
+def test_a_run_that_keeps_them_leaves_a_users_checkpoint_as_it_is(how: str, tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    path = tmp_path / "ckpt.pt"
+    path.write_bytes(b"a week")
+    os.utime(path, (1000, 1000))
+    trainer = Trainer(tmp_path / "project")
+    trainer.script(f"import os, torch; path = {str(path)!r}; torch.save({{}}, 'tmp.pt'); {how}")
+    run = trainer.record("train.py", scratch=True, kept_since=2000.0)
+    assert run.outcome == "failed" and path.read_bytes() == b"a week"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from samerun.errors import CommandNotFound, UsageError
 from samerun.launching.notebook import check_notebook, is_notebook
 
 _PYTHON = re.compile(r"python[\d.]*$")
+_SETS_VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 
 
 def check_command(command: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> None:
@@ -27,6 +29,10 @@ def check_command(command: Sequence[str], cwd: Path, environ: Mapping[str, str])
     if not cwd.is_dir():
         raise UsageError(f"The working directory {cwd} does not exist. Create it, or start elsewhere.")
     name = command[0]
+    if _SETS_VARIABLE.match(name):
+        raise CommandNotFound(
+            f"{name!r} sets a variable, as a shell does; did you mean: env {shlex.join(command)}"
+        )
     if is_notebook(command):
         check_notebook(command, cwd)
     elif os.sep in name:

@@ -90,7 +90,7 @@ class Seal:
         said = f"{os.strerror(errno.EROFS)}: samerun runs this in a copy of the folder, and was to write to"
         if kept:
             said = (
-                f"{os.strerror(errno.EROFS)}: samerun does not write over a checkpoint that was there before: "
+                f"{os.strerror(errno.EROFS)}: samerun writes over no checkpoint that was there before: "
                 "have the command write within its working directory"
             )
         raise OSError(errno.EROFS, said, refused)

@@ -319,8 +319,42 @@ def test_data_that_the_script_draws_needs_the_generator_and_no_loader(tmp_path: 
     assert where(lacking) == (4, "data", "input")
     (lack,) = lacking.lacks
     assert lack.what == "RNG state of torch-cpu"
-    assert "it is what the whole run used at step 0" in lack.evidence
+    assert "what it used at step 4 is what the whole run used at step 0" in lack.evidence
     assert 'checkpoint["torch-cpu"] = torch.get_rng_state()' in lack.advice
+
+
+@pytest.mark.parametrize(
+    ("made", "drawn", "what", "said"),
+    [
+        (
+            "own = torch.Generator().manual_seed(7)",
+            "torch.randint(len(text) - 4, (8,), generator=own)",
+            "RNG state of the script's own generators",
+            "generators that the script makes draw from the start again (train.py:6)",
+        ),
+        pytest.param(  # a replay buffer: the generator is restored, and what it chooses from is not
+            "seen = []",
+            "(seen.append(step), torch.tensor(seen)[torch.randint(len(seen), (8,))])[1]",
+            "other state",
+            "though the state of torch-cpu was restored: it comes from what the script keeps beside",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "once = torch.arange(8)",
+            "once + 8 * (step if begin == 0 else step - 2)",
+            "counters",
+            "what it used at step 4 is what the whole run used at step 2: a count of steps",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_data_of_a_script_that_draws_from_what_it_keeps(made, drawn, what, said, tmp_path: Path) -> None:
+    script = BY_HAND.replace('if "resume"', f'{made}\nif "resume"', 1)
+    script = script.replace("torch.randint(len(text) - 4, (8,))", drawn)
+    back = Series.of(tmp_path, script, 5).resumed("resume all", tmp_path)
+    assert where(back) == (4, "data", "input")
+    (lack,) = back.lacks
+    assert lack.what == what and said in lack.evidence
 
 
 @pytest.mark.slow

@@ -100,6 +100,29 @@ LOOPS = {
             optimizer.zero_grad(); F.cross_entropy(model(x), y).backward(); optimizer.step()
         """,
     ),
+    "a state that torch.distributed fills before it loads": (
+        2,
+        """
+        from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+        optimizer = torch.optim.Adam(model.parameters())
+        states = get_state_dict(model, optimizer)
+        set_state_dict(model, optimizer, model_state_dict=states[0], optim_state_dict=states[1])
+        for _ in range(2):
+            optimizer.zero_grad(); F.cross_entropy(model(x), y).backward(); optimizer.step()
+        """,
+    ),
+    "an optimizer from a file": (
+        2,
+        """
+        import io
+        file = io.BytesIO()
+        torch.save((model, torch.optim.Adam(model.parameters())), file)
+        file.seek(0)
+        model, optimizer = torch.load(file, weights_only=False)
+        for _ in range(2):
+            optimizer.zero_grad(); F.cross_entropy(model(x), y).backward(); optimizer.step()
+        """,
+    ),
     "wrapped optimizer": (
         2,
         """

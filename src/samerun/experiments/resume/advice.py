@@ -60,15 +60,19 @@ GRADIENTS_ADVICE = """\
 # write checkpoints between optimizer steps alone, or keep what is accumulated:
 checkpoint["gradients"] = {name: p.grad for name, p in model.named_parameters()}"""
 ORDER_ADVICE = """\
-loader = samerun.data.DataLoader(data, shuffle=True, seed=seed, ...)  # the order comes from seed and epoch
+sampler.set_epoch(epoch)  # where the sampler has one (DistributedSampler): of the epoch that goes on
+# or, with the arguments of your loader; its order comes from seed and epoch:
+loader = samerun.data.DataLoader(..., seed=seed)
 checkpoint["loader"] = loader.state_dict()
+loader.load_state_dict(checkpoint["loader"])
 # or save, as the epoch begins, the state of the generator that shuffles"""
 POSITION_ADVICE = """\
-loader = samerun.data.DataLoader(data, shuffle=True, seed=seed, ...)
+loader = samerun.data.DataLoader(..., seed=seed)  # with the arguments of your loader
 checkpoint["loader"] = loader.state_dict()
 loader.load_state_dict(checkpoint["loader"])  # goes on with the next batch of that epoch"""
 AVERAGES_ADVICE = """\
-checkpoint["ema"] = averaged.state_dict()  # and whatever else is kept beside the model"""
+checkpoint["ema"] = averaged.state_dict()  # and whatever else is kept beside the model
+averaged.load_state_dict(checkpoint["ema"])"""
 COUNTERS_ADVICE = """\
 checkpoint["epoch"], checkpoint["step"] = epoch, step  # and the best score, where it decides what is saved"""
 EPOCH_ADVICE = """\
@@ -96,5 +100,5 @@ def advise_generators(sources: Sequence[str]) -> str:
 
 def advise_samples(sources: Sequence[str]) -> str:
     """The lines for samples that are made with random numbers, drawn from these sources where known."""
-    keyed = "loader = samerun.data.DataLoader(data, seed=seed, ...)  # draws by (seed, epoch, sample)"
+    keyed = "loader = samerun.data.DataLoader(..., seed=seed)  # as yours; draws by (seed, epoch, sample)"
     return f"{keyed}\n# or:\n{advise_generators(sources)}" if sources else keyed

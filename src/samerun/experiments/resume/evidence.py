@@ -49,23 +49,12 @@ class Case:
         return bool(self.whole.is_one_of("what", {"batch"}).any())
 
     def is_restored(self, source: str) -> bool:
-        """Whether a generator's state, before the first data is used, was the whole run's there."""
-        here = self._find_state(self.resumed, source, 0)
-        there = self._find_state(self.whole, source, self.continued.step)
-        if here is None or there is None:
-            return False
-        return self.resumed.row(here).digest == self.whole.row(there).digest
-
-    def _find_state(self, trace: Trace, source: str, step: int) -> int | None:
-        """The last record of a generator's state at the beginning of a step."""
-        import numpy as np
-
-        first = EpochStarts(trace).of(step)
-        states = trace.is_one_of("what", {"rng"}) & trace.is_one_of("name", {source})
-        found = np.flatnonzero(states & (trace.steps <= step))
-        if first is not None:
-            found = found[found < first.start]
-        return int(found[-1]) if len(found) else None
+        """Whether a generator's state was the whole run's as the resumed run went on, or as it used data."""
+        here, there = (
+            _find_states(trace, source, step)
+            for trace, step in ((self.resumed, 0), (self.whole, self.continued.step))
+        )
+        return any(one is not None and one == other for one, other in zip(here, there, strict=True))
 
     def list_own_generators(self) -> list[str]:
         """Where the resumed run seeded generators of its own, before its first use of data."""
@@ -138,6 +127,18 @@ class Case:
             for source in sorted(first, key=lambda source: (first[source], source))
             if source.startswith(prefix) and source in self.difference.drawn
         ]
+
+
+def _find_states(trace: Trace, source: str, step: int) -> tuple[bytes | None, bytes | None]:
+    """A generator's state as a step begins, and as it uses data: the digests of its last records there."""
+    import numpy as np
+
+    first = EpochStarts(trace).of(step)
+    before = np.arange(len(trace)) < (len(trace) if first is None else first.start)
+    named = trace.is_one_of("name", {source}) & (trace.steps <= step) & before
+    rows = [list(trace.rows(named & trace.is_one_of("what", {what}))) for what in ("rng", "state")]
+    begun, used = (found[-1].digest if found else None for found in rows)
+    return begun, used
 
 
 def find_rows(trace: Trace, what: str, phase: str) -> list[int]:

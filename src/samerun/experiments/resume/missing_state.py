@@ -53,6 +53,8 @@ def _explain_data(case: Case) -> list[Lack]:
     if difference.indices_equal is False:
         return _order(case)
     generators = case.generators()
+    lost = [name for name in generators if not case.is_restored(name)]
+    generators = lost if difference.what == "input" and lost else generators
     if not case.has_loader():
         return [explain_own_data(case, generators)]
     if difference.indices_equal is None and (lack := _explain_elsewhere(case, difference.what)):
@@ -292,7 +294,9 @@ def _explain_elsewhere(case: Case, what: str) -> Lack | None:
             text = f"it trains the epoch again that was finished, that of steps {found} to {step - 1}"
             return Lack(advice.COUNTERS, text, advice.EPOCH_ADVICE)
         text = f"{text}: both begin an epoch, and it had the order of another one"
-        return Lack(advice.ORDER, _name_generators(text, case), advice.ORDER_ADVICE)
+        if found == 0:  # a generator that is seeded anew has the first order again
+            text = _name_generators(text, case)
+        return Lack(advice.ORDER, text, advice.ORDER_ADVICE)
     return Lack(advice.POSITION, text, advice.POSITION_ADVICE)
 
 

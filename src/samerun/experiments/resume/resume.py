@@ -37,6 +37,10 @@ from samerun.runs.secrets_in_text import hide_secrets
 from samerun.runs.store import Run
 from samerun.sources.resume_state import ResumeState
 
+_FROM_THE_FIRST = (
+    "both resumes went on from step {}: no checkpoint that a resumed process wrote was tried; for that, kill "
+    "later, and let the command find the newest checkpoint by itself"
+)
 _CAUSES = 2  # named when the command is not repeatable by itself
 
 
@@ -132,7 +136,10 @@ class _Experiment:
         began = 0 if back.position is None else back.position.step
         self.killed.append(KilledRun(again, second.step, began))
         final = self.attempts.record("resumed again", request.resume_with, folder, stop_after=self._last())
-        return self._verdict(whole, self._held(whole, final, "resumed again")) or self._same()
+        back = self._held(whole, final, "resumed again")
+        if back.position is not None and back.position.step == began:
+            self.notes.append(_FROM_THE_FIRST.format(began))
+        return self._verdict(whole, back) or self._same()
 
     def _held(self, whole: Run, run: Run, role: str) -> Resumption:
         """The run held against the whole one."""
