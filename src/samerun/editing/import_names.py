@@ -16,6 +16,12 @@ def write_name(file: File, name: str, at: ast.AST) -> tuple[str, tuple[str, ...]
     return spell_name(file, name, find_bindings(file, at))
 
 
+def write_rank(file: File, there: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
+    """(the number of this rank as code, 0 where there are none; the import that must be added for it)."""
+    get, missing = spell_name(file, "os.environ.get", there)
+    return f'int({get}("RANK", 0))', missing
+
+
 def find_bindings(file: File, at: ast.AST) -> dict[str, str]:
     """What imports bind where `at` is evaluated: the module's, and those before it in its functions."""
     found: dict[str, str] = {}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from samerun.editing.edit import Change, Edit, NoEdit, Opening, Wrap
-from samerun.editing.import_names import spell_name
+from samerun.editing.import_names import spell_name, write_rank
 from samerun.editing.insertion_point import Spot, find_beginning, find_spot
 from samerun.editing.source_file import File, parse_python
 from samerun.editing.user_program import Code
@@ -88,6 +89,10 @@ def _build_lines(
     for opening in sorted(openings, key=_order):
         text, missing = spell_name(file, opening.name, place.bound)
         wanted += missing
+        if opening.by_rank:
+            rank, more = write_rank(file, place.bound)
+            wanted += more
+            opening = replace(opening, rest=f"({rank})")
         said.append(f"{text}{opening.rest}" + (f"  # {opening.comment}" if opening.comment else ""))
     new = [_build_insertion(place, place.imports_at, list(dict.fromkeys(wanted)))]
     return [change for change in (*new, _build_insertion(place, place.offset, said)) if change.text]

@@ -43,7 +43,7 @@ class ProcessId(World):
     id = "process-id"
     gives = re.compile(r"(os|posix)\.getpp?id|multiprocessing\.process\.current_process")
     summary = "the script reads its process id, host name or user name"
-    advice = "seed from a constant and the rank: torch.manual_seed(0)"
+    advice = 'seed from a constant and the rank: torch.manual_seed(int(os.environ.get("RANK", 0)))'
     cannot_mend = "the process id or name makes more than a seed: put a constant, or the rank, in its place"
     also_hooks_into = (_PSUTIL,)
     evidence = "identity"
