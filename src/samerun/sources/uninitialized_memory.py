@@ -115,8 +115,8 @@ class UninitializedMemory(Setting):
         return self._of_arrays(difference) or self._of_workers(difference) or self._of_parameters(difference)
 
     def _of_later(self, difference: Difference) -> Evidence | None:
-        """What differs before the training may reach it through memory alone, which was freed there."""
-        if difference.what != "operation" or difference.phase != "setup":
+        """What differs before the training: weights of such memory, or what was freed there."""
+        if difference.what not in ("operation", "parameters", "buffers") or difference.phase != "setup":
             return None
         for item in difference.further:
             if item.kind == "origin" and item.reads_uninitialized:
