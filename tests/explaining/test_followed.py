@@ -31,6 +31,7 @@ def make_place(*names: str, line: int = 1, loops: tuple[str, ...] = ()) -> Place
         (".iterdir", "listing-order"),
         ("psutil.cpu_percent", "system-reads"),
         ("subprocess.check_output", "system-reads"),
+        (".getoutput", "system-reads"),  # of IPython: `now = !date`
         ("queue.Queue.get", "worker-arrival"),
         ("concurrent.futures._base.as_completed", "worker-arrival"),
         ("multiprocessing.context.Process.is_alive", "worker-arrival"),

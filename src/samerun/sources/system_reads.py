@@ -44,7 +44,7 @@ class SystemReads(World):
         r"(psutil|socket|_socket|resource|subprocess|tempfile|urllib|requests|httpx|http|sqlite3|signal|gc|sys|shutil"
         r"|platform|locale)\.(?!.*(copy|rmtree|path|exit|stdout|stderr|argv)).*"
         r"|(threading|_thread)\.(get_ident|get_native_id|active_count|enumerate|current_thread)|(os|posix)\.(?!path|environ|_Environ|getenv|makedirs|mkdir|fspath"
-        r"|listdir|scandir|walk|urandom|getp).*|(posixpath|genericpath)\.get.*|.*\.(stat|lstat|st_mtime|fetchall|fetchone)"
+        r"|listdir|scandir|walk|urandom|getp).*|(posixpath|genericpath)\.get.*|.*\.(stat|lstat|st_mtime|fetchall|fetchone|getoutput)"
     )
     summary = "the script reads what the system has now: memory, load, disk space, ports, times of files"
     advice = (
