@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from samerun.comparing.renamed_classes import find_renamed
 from samerun.runs.reading import Trace
 
 if TYPE_CHECKING:
@@ -66,9 +67,13 @@ class TracePair:
         import numpy as np
 
         numbers: dict[str, int] = {}
+        renamed = find_renamed(self.a, self.b) if column == "name" else {}
 
         def renumbered(trace: Trace) -> Ints:
-            table = [numbers.setdefault(word, len(numbers)) for word in trace.words(column)]
+            words = trace.words(column)
+            if trace is self.b and renamed:
+                words = [renamed.get(word, word) for word in words]
+            table = [numbers.setdefault(word, len(numbers)) for word in words]
             if table == list(range(len(table))):
                 return trace.codes(column)
             new: Ints = np.array([*table, -1], dtype=np.int32)[trace.codes(column)]
