@@ -89,6 +89,44 @@ def list_metrics(run: Run) -> dict[str, float]:
     return found
 
 
+def list_lines_alone(runs: Sequence[Run]) -> tuple[list[str], list[str]]:
+    """The lines with a result that one of two runs printed, and no line alike in the other; for each run."""
+    first, other = [_read_lines(run) for run in runs]
+    return ([], []) if first is None or other is None else find_lines_alone(first, other)
+
+
+def find_lines_alone(first: Counter[str], other: Counter[str]) -> tuple[list[str], list[str]]:
+    """The same of two texts, each as `count_lines` gives it.
+
+    Lines of other steps are alike: a script may print every few seconds. So are those with another time or
+    path, and those that ran together in one run alone.
+    """
+    if first == other:
+        return [], []
+    seams = _Seams(first | other)
+    one, two = (Counter(map(str.strip, seams.cut(alone))) for alone in _subtract(first, other))
+    alone = _separate(*_subtract(one, two), {_leave_out_values(line) for line in first | other})
+    kinds = [{_get_kind(line) for line in lines} for lines in (first, other)]
+    left, right = (
+        [line for line in lines if list_results_of(line) and _get_kind(line) not in there]
+        for lines, there in zip(alone, reversed(kinds), strict=True)
+    )
+    return left, right
+
+
+def list_results_of(line: str) -> list[str]:
+    """The numbers of a line that are results by their words; none of a line that shows progress."""
+    if _PROGRESS.search(line):
+        return []
+    line = CLOCK.sub("", line)
+    return [item.group() for item in NUMBER.finditer(line) if classify_number(line, item) == "result"]
+
+
+def _get_kind(line: str) -> str:
+    """The line without its numbers, times, paths and ids."""
+    return " ".join(_get_shape(strip_transient(line)).split())
+
+
 def describe_left_out(runs: Sequence[Run]) -> str | None:
     """What of the lines that runs print differs, where none of it is a result; None where all are equal."""
     first, *others = [_read_lines(run) for run in runs]

@@ -9,14 +9,20 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from samerun.experiments.printed_results import count_lines, find_differing_line
+from samerun.experiments.printed_results import (
+    count_lines,
+    find_differing_line,
+    find_lines_alone,
+    list_results_of,
+)
 from samerun.experiments.printing_lines import PrintingLines
 from samerun.experiments.result_words import classify_name, classify_text, is_of_time
-from samerun.runs.ignored import LeftOut
+from samerun.runs.ignored import IgnoredNames, LeftOut
 from samerun.runs.store import Run
 from samerun.runs.written import BEYOND, VALUE_OF, Value, WrittenFile, load_written
 
 _CHANGING = re.compile(r"\d+|[0-9a-f]{6,}")  # of a path: times and ids
+_DIGITS = re.compile(r"\d+")  # of a name: rows, steps
 _ARRAYS = (".npy", ".npz", ".safetensors")
 _DATED = (".pdf", ".ps", ".eps", ".docx", ".xlsx", ".pptx", ".odt", ".prof", ".pstats")  # as a rule
 _ROW = re.compile(r"(?P<table>(?:.*\.)?)(?P<row>\d{1,9})(?P<column>(?:\..*)?)", re.DOTALL)
@@ -35,6 +41,16 @@ class Written(NamedTuple):
     one: Value
     other: Value
     site: str | None  # the line that wrote it, or opened the file
+
+
+class Alone(NamedTuple):
+    """A result that only one of two runs wrote."""
+
+    path: str
+    name: str  # of the key or the column; the whole line of a text
+    values: tuple[Value, ...]
+    site: str | None  # the line that wrote it, or opened the file
+    whole: bool = False  # whether the other run wrote no such file
 
 
 def find_differing_value(runs: Sequence[Run], code: PrintingLines) -> Written | None:
@@ -119,6 +135,58 @@ def find_unclassified(runs: Sequence[Run]) -> tuple[str, str] | None:
                 if other.values.get(name, value) != value and not is_known:
                     return path, name
     return None
+
+
+def list_files_alone(runs: Sequence[Run]) -> tuple[list[Alone], list[Alone]]:
+    """The results that one of two runs wrote and the other has not in that file and name; for each run."""
+    one, other = [_load_kept(run) for run in runs]
+    left = _list_whole(one, other, runs[0].ignored)
+    right = _list_whole(other, one, runs[1].ignored)
+    for path, file, other_path, there in _list_pairs(one, other):
+        left += _list_within(path, file, there, runs[0].ignored)
+        right += _list_within(other_path, there, file, runs[1].ignored)
+    return left, right
+
+
+def _list_whole(
+    files: Mapping[str, WrittenFile], others: Mapping[str, WrittenFile], ignored: IgnoredNames
+) -> list[Alone]:
+    """The results of files of which the other run wrote none alike."""
+    paths = {_CHANGING.sub("#", path) for path in others}
+    origins = {_read_origin(path, file) for path, file in others.items() if file.site is not None}
+    found: list[Alone] = []
+    for path, file in files.items():
+        if _CHANGING.sub("#", path) not in paths and _read_origin(path, file) not in origins:
+            items = _list_within(path, file, WrittenFile(None), ignored)
+            found += [item._replace(whole=True) for item in items]
+    return found
+
+
+def _list_within(path: str, file: WrittenFile, other: WrittenFile, ignored: IgnoredNames) -> list[Alone]:
+    """The results of a file whose key, column or line the other has not."""
+    columns = {_DIGITS.sub("#", name) for name in other.values}
+    found: dict[str, Alone] = {}
+    for name, value in file.values.items():
+        column = _DIGITS.sub("#", name)
+        if column not in columns and not name.startswith(BEYOND) and _is_named_result(path, name, value):
+            item = found.setdefault(column, Alone(path, name.rpartition(".")[2], (), file.site))
+            found[column] = item._replace(values=(*item.values, value))
+    texts = [count_lines(_name_numbers(path, each.text or ""), ignored) for each in (file, other)]
+    lines, _ = find_lines_alone(texts[0], texts[1])
+    return [
+        *found.values(),
+        *(Alone(path, repr(line), (*list_results_of(line),), file.site) for line in lines),
+    ]
+
+
+def _is_named_result(path: str, name: str, value: Value) -> bool:
+    """Whether its name says that it is a result, or it is an array or a picture."""
+    key = name.rpartition(".")[2]
+    if value is None or isinstance(value, bool):
+        return False
+    if _is_array(path, name) or name == "image":
+        return not is_of_time(os.path.splitext(os.path.basename(path))[0] if name == "array" else key)
+    return classify_name(key) == "result"
 
 
 def list_results(run: Run) -> dict[str, dict[str, Value]]:
