@@ -149,3 +149,10 @@ def test_of_many_results_some_are_named_and_the_rest_counted(tmp_path: Path) -> 
     assert said is not None and said.endswith(
         "only run A prints 'precision = 0.5'; 3 more results are of run A alone"
     )
+
+
+def test_lines_that_are_alike_are_named_once(tmp_path: Path) -> None:
+    a = made(tmp_path, "", "step 1 loss 0.5\nstep 2 loss 0.4\nstep 3 loss 0.3\nacc 0.5")
+    assert describe_one_sided(find_one_sided(a, made(tmp_path, ""))) == (
+        "only run A prints 'step 1 loss 0.5' and 2 lines like it; only run A prints 'acc 0.5'"
+    )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Literal, NamedTuple
 
-from samerun.experiments.printed_results import list_lines_alone, list_results_of
+from samerun.experiments.printed_results import get_kind, list_lines_alone, list_results_of
 from samerun.experiments.printing_lines import PrintingLines
 from samerun.experiments.written_results import Alone, list_files_alone
 from samerun.runs.store import Run
@@ -32,7 +32,7 @@ def find_one_sided(a: Run, b: Run) -> tuple[list[OneSided], list[OneSided]]:
     """What only run A has, and what only run B has."""
     printed, written = list_lines_alone((a, b)), list_files_alone((a, b))
     first, second = (
-        [*map(_describe_line, lines), *_describe_files(files)]
+        [*_describe_lines(lines), *_describe_files(files)]
         for lines, files in zip(printed, written, strict=True)
     )
     return first, second
@@ -110,8 +110,20 @@ def _read_number(value: Value) -> Decimal | None:
     return number if number.is_finite() else None
 
 
-def _describe_line(line: str) -> OneSided:
-    return OneSided("printed", line, (*list_results_of(line),), f"prints {_shorten(line)!r}", None)
+def _describe_lines(lines: Sequence[str]) -> list[OneSided]:
+    alike: dict[str, list[str]] = {}
+    for line in lines:
+        alike.setdefault(get_kind(line), []).append(line)
+    shown = {kind: _describe_alike(of_kind) for kind, of_kind in alike.items()}
+    return [
+        OneSided("printed", line, (*list_results_of(line),), shown[get_kind(line)], None) for line in lines
+    ]
+
+
+def _describe_alike(lines: Sequence[str]) -> str:
+    more = len(lines) - 1
+    like = f" and {more} line{'s' if more > 1 else ''} like it" if more else ""
+    return f"prints {_shorten(lines[0])!r}{like}"
 
 
 def _describe_files(items: Sequence[Alone]) -> list[OneSided]:

@@ -27,6 +27,7 @@ from samerun.experiments.printed_results import (
     describe_left_out,
     find_differing_results,
     list_ignored_results,
+    print_alike,
 )
 from samerun.experiments.printing_lines import PrintingLines
 from samerun.experiments.written_results import (
@@ -136,7 +137,7 @@ def find_result_difference(a: Run, b: Run, *, recorded_apart: bool = False) -> t
     `recorded_apart` as for `weigh`.
     """
     apart = recorded_apart and _is_other_code(a.manifest, b.manifest)
-    if not apart and describe_left_out((a, b)) is None and has_same_files((a, b)):
+    if not apart and print_alike((a, b)) and has_same_files((a, b)):
         return None
     recorded = read(a), read(b)
     lines = PrintingLines(_read_code(recorded[0]))
