@@ -37,6 +37,7 @@ _COLOUR = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")  # and other codes of a terminal
 _BAR = re.compile(r"\d+%\|")
 _LEFT = re.compile(r"(?:\d+:)?\d+:\d\d<(?:\?|[\d:]+)")  # how long it took and will take, in a bar of tqdm
 _PROGRESS = re.compile(r"\d+%\|| \d[\d.]*(?:it/s|s/it)|\beta\b", re.IGNORECASE)
+_TIME_OF_DAY = re.compile(r"\b\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?\b")
 _LONGEST = 2000  # characters of a line that is looked for in the code
 _MOST_LINES = 2000  # that differ
 _FIRST = re.compile(r"[^\d\s]+")  # how a line begins
@@ -186,11 +187,30 @@ def count_lines(
     text: str, ignored: IgnoredNames, left_out: dict[LeftOut, None] | None = None
 ) -> Counter[str]:
     """How often each line is in a text, without results that are to be ignored, which go into `left_out`."""
+    return Counter(_list_lines(text, ignored, left_out))
+
+
+def _list_lines(text: str, ignored: IgnoredNames, left_out: dict[LeftOut, None] | None = None) -> list[str]:
     lines = (line.strip() for line in _split_lines(text) if line.strip())
     if ignored:
         found = {} if left_out is None else left_out
         lines = (kept for line in lines if (kept := _leave_out_ignored(line, ignored, found)))
-    return Counter(lines)
+    return list(lines)
+
+
+def list_without_times(text: str, ignored: IgnoredNames) -> list[str]:
+    """The lines of a text in their order, without times, speeds, sizes, paths, ids and progress."""
+    lines = (_leave_out_times(line) for line in _list_lines(text, ignored) if not _PROGRESS.search(line))
+    return [line for line in lines if line]
+
+
+def _leave_out_times(line: str) -> str:
+    line = MEASURE.sub("#", line)
+
+    def replace(number: re.Match[str]) -> str:
+        return "#" if classify_number(line, number) == "other" else number.group()
+
+    return _TIME_OF_DAY.sub("#", strip_transient(NUMBER.sub(replace, line))).strip()
 
 
 def _read_text(run: Run) -> str | None:

@@ -31,13 +31,11 @@ from samerun.experiments.printed_results import (
 )
 from samerun.experiments.printing_lines import PrintingLines
 from samerun.experiments.written_results import (
-    describe_unclassified,
-    describe_unread,
+    describe_unjudged,
     find_differing_value,
-    find_unclassified,
-    find_unread,
     has_same_files,
     list_ignored_values,
+    list_unread,
 )
 from samerun.runs.difference import Difference
 from samerun.runs.ignored import describe_left_out as describe_left_out_names
@@ -93,7 +91,7 @@ def _leave_out_without_effect(
     recorded = read(a)
     # One process of a pool does what another did, and ends later.
     shorter = first.kind == "ended" and not train_in_pool(recorded)
-    if shorter or find_unread((a, b), dated=False) is not None or not trained_alike(recorded, read(b)):
+    if shorter or list_unread((a, b), dated=False) or not trained_alike(recorded, read(b)):
         return comparison
     if find_result_difference(a, b, recorded_apart=apart) is not None:
         return comparison
@@ -124,11 +122,8 @@ def _find_site(recorded: RecordedRun, difference: Difference) -> str | None:
 
 
 def _list_unjudged(a: Run, b: Run) -> tuple[str, ...]:
-    printed, unread, value = describe_left_out((a, b)), find_unread((a, b)), find_unclassified((a, b))
-    alone = describe_one_sided(find_one_sided(a, b))
-    written = None if unread is None else describe_unread(unread)
-    unknown = None if value is None else describe_unclassified(*value)
-    return tuple(note for note in (alone, printed, written, unknown) if note is not None)
+    of_one = describe_one_sided(find_one_sided(a, b)), describe_left_out((a, b))
+    return *(note for note in of_one if note is not None), *describe_unjudged((a, b))
 
 
 def find_result_difference(a: Run, b: Run, *, recorded_apart: bool = False) -> tuple[Difference, str] | None:

@@ -14,6 +14,7 @@ from samerun.experiments.printed_results import (
     find_differing_line,
     find_lines_alone,
     list_results_of,
+    list_without_times,
 )
 from samerun.experiments.printing_lines import PrintingLines
 from samerun.experiments.result_words import classify_name, classify_text, is_of_time
@@ -22,6 +23,7 @@ from samerun.runs.store import Run
 from samerun.runs.written import BEYOND, VALUE_OF, Value, WrittenFile, load_written
 
 _CHANGING = re.compile(r"\d+|[0-9a-f]{6,}")  # of a path: times and ids
+_SHOWN = 3  # files or values in a note
 _DIGITS = re.compile(r"\d+")  # of a name: rows, steps
 _ARRAYS = (".npy", ".npz", ".safetensors")
 _DATED = (".pdf", ".ps", ".eps", ".docx", ".xlsx", ".pptx", ".odt", ".prof", ".pstats")  # as a rule
@@ -124,17 +126,18 @@ def _find_in_name(one: str, other: str, file: WrittenFile) -> Written | None:
     return Written(one, "its name", one, other, file.site)
 
 
-def find_unclassified(runs: Sequence[Run]) -> tuple[str, str] | None:
-    """(file, name) of the first value of which nothing says whether it is a result, and that differs."""
+def list_unclassified(runs: Sequence[Run]) -> list[tuple[str, str]]:
+    """(file, name) of the values of which nothing says whether they are results, and that differ."""
     first, *others = [_load_kept(run) for run in runs]
+    found: dict[tuple[str, str], None] = {}
     for files in others:
         for path, one, _, other in _list_pairs(first, files):
             for name, value in one.values.items():
                 key = name.rpartition(".")[2]
                 is_known = is_of_time(key) or classify_name(key) == "other"
                 if other.values.get(name, value) != value and not is_known:
-                    return path, name
-    return None
+                    found[path, name] = None
+    return list(found)
 
 
 def list_files_alone(runs: Sequence[Run]) -> tuple[list[Alone], list[Alone]]:
@@ -212,29 +215,58 @@ def has_same_files(runs: Sequence[Run]) -> bool:
     return all(files == first for files in others)
 
 
-def find_unread(runs: Sequence[Run], *, dated: bool = True) -> str | None:
-    """The first file whose content differs between the first run and another and is not read by value.
+def list_unread(runs: Sequence[Run], *, dated: bool = True) -> list[str]:
+    """The files whose content differs between the first run and another and is not read by value.
 
-    Not where `dated` is False and it is of a kind that holds dates.
+    Not, where `dated` is False, those of a kind that holds dates.
     """
     first, *others = [_load_kept(run) for run in runs]
-    for files in others:
-        for path, one, _, other in _list_pairs(first, files):
-            if one.digest != other.digest and (dated or not path.endswith(_DATED)):
-                return path
-    return None
+    found = [
+        path
+        for files in others
+        for path, one, _, other in _list_pairs(first, files)
+        if one.digest != other.digest and (dated or not path.endswith(_DATED))
+    ]
+    return list(dict.fromkeys(found))
 
 
-def describe_unread(path: str) -> str:
-    """What to report of it."""
-    return f"{path}, which the runs wrote, is not the same in both; what it holds is not compared"
+def list_other_texts(runs: Sequence[Run]) -> list[str]:
+    """The texts that differ between the first run and another in more than times, paths and ids."""
+    first, *others = [_load_kept(run) for run in runs]
+    found = [
+        path
+        for files, run in zip(others, runs[1:], strict=True)
+        for path, one, _, other in _list_pairs(first, files)
+        if one.text != other.text
+        and list_without_times(one.text or "", runs[0].ignored)
+        != list_without_times(other.text or "", run.ignored)
+    ]
+    return list(dict.fromkeys(found))
 
 
-def describe_unclassified(path: str, name: str) -> str:
-    """What to report of such a value."""
-    return (
-        f"{name} in {path}, which the runs wrote, is not the same in both; nothing says that it is a result"
-    )
+def describe_unjudged(runs: Sequence[Run]) -> list[str]:
+    """What to report of files that are not the same, where no result is seen to differ in them."""
+    unread, texts, values = list_unread(runs), list_other_texts(runs), list_unclassified(runs)
+    named = [f"{name} in {path}" for path, name in values]
+    said = [
+        _describe_other(unread, "what it holds is not compared", "what they hold is not compared"),
+        _describe_other(texts, *["nothing says that what differs there is a result"] * 2),
+        _describe_other(
+            named, "nothing says that it is a result", "nothing says that they are results", "values"
+        ),
+    ]
+    return [note for note in said if note]
+
+
+def _describe_other(names: Sequence[str], of_one: str, of_more: str, kind: str = "files") -> str:
+    if not names:
+        return ""
+    if len(names) == 1:
+        return f"{names[0]}, which the runs wrote, is not the same in both; {of_one}"
+    more = len(names) - _SHOWN
+    shown = [*names[:_SHOWN], f"{more} more {kind}"] if more > 0 else names
+    listed = f"{', '.join(shown[:-1])} and {shown[-1]}"
+    return f"{listed}, which the runs wrote, are not the same in both; {of_more}"
 
 
 def list_ignored_values(run: Run) -> list[LeftOut]:
