@@ -297,5 +297,6 @@ def test_each_file_that_is_not_the_same_is_named_or_counted(tmp_path: Path) -> N
         f"f.pkl and g.pkl, {WROTE} are not the same in both; what they hold is not compared",
         f"a.txt, b.txt, c.txt and 2 more files, {WROTE} are not the same in both; nothing says that what "
         "differs there is a result",
-        f"tp in m.json and fp in m.json, {WROTE} are not the same in both; nothing says that they are results",
+        f"tp in m.json and fp in m.json, {WROTE} are not the same in both; nothing says that they "
+        "are results",
     ]
