@@ -286,7 +286,7 @@ def test_each_file_that_is_not_the_same_is_named_or_counted(tmp_path: Path) -> N
         tmp_path,
         *(
             {
-                **{f"{name}.txt": WrittenFile(None, text=f"{value}") for name in "abcde"},
+                **{f"{name}.txt": WrittenFile(None, text=f"{value}") for name in "abcd"},
                 **{f"{name}.pkl": WrittenFile(None, digest=f"{value}") for name in "fg"},
                 "m.json": WrittenFile(None, {"tp": value, "fp": value}),
             }
@@ -295,7 +295,7 @@ def test_each_file_that_is_not_the_same_is_named_or_counted(tmp_path: Path) -> N
     )
     assert describe_unjudged(runs) == [
         f"f.pkl and g.pkl, {WROTE} are not the same in both; what they hold is not compared",
-        f"a.txt, b.txt, c.txt and 2 more files, {WROTE} are not the same in both; nothing says that what "
+        f"a.txt, b.txt, c.txt and 1 more file, {WROTE} are not the same in both; nothing says that what "
         "differs there is a result",
         f"tp in m.json and fp in m.json, {WROTE} are not the same in both; nothing says that they "
         "are results",

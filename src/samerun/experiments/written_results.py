@@ -264,7 +264,8 @@ def _describe_other(names: Sequence[str], of_one: str, of_more: str, kind: str =
     if len(names) == 1:
         return f"{names[0]}, which the runs wrote, is not the same in both; {of_one}"
     more = len(names) - _SHOWN
-    shown = [*names[:_SHOWN], f"{more} more {kind}"] if more > 0 else names
+    others = kind.removesuffix("s") if more == 1 else kind
+    shown = [*names[:_SHOWN], f"{more} more {others}"] if more > 0 else names
     listed = f"{', '.join(shown[:-1])} and {shown[-1]}"
     return f"{listed}, which the runs wrote, are not the same in both; {of_more}"
 
