@@ -1,6 +1,6 @@
 """What counts as a result in what runs print, and what does not.
 
-Covers `result_words.py`, which says what a number is.
+Covers `result_words.py`, which says what a number is, and `differing_example.py`.
 """
 
 from __future__ import annotations
@@ -162,6 +162,9 @@ print("run", value)
 print("classes", value)
 # data
 print("mean", time.time() - start)
+log.info("best %s: loss %.4f", name, value)
+print(f"trained in {time.time() - start:.2f} s, validation {share:.4f}")
+print("trained after %.2f, seen in %.2f" % (share, time.time() - start))
 """
 
 
@@ -197,6 +200,36 @@ def test_what_the_code_shows_to_be_of_the_run_does_not(tmp_path: Path, pair: tup
     assert judged(tmp_path, *pair) is None
 
 
+@pytest.mark.parametrize(
+    ("other", "counts"),
+    [
+        ("2026-11-27 05:53:12,386 INFO best cat: loss 0.7452", False),
+        ("2026-11-27 05:53:12,386 INFO best cat: loss 0.7453", True),
+        ("2026-11-27 05:53:12,386 INFO best dog: loss 0.7452", True),  # a text may be a result
+        ("accuracy 0.5 best cat: loss 0.7452", True),
+    ],
+)
+def test_a_print_that_became_a_log_is_the_same_result(tmp_path: Path, other: str, counts: bool) -> None:
+    assert (judged(tmp_path, "best cat: loss 0.7452", other) is not None) is counts
+
+
+@pytest.mark.parametrize(
+    ("form", "counts"),
+    [
+        ("trained in {took} s, validation {share}", True),
+        ("trained after {share}, seen in {took}", True),
+        ("finished after {took}", False),
+    ],
+)
+def test_what_stands_beside_a_time_counts_by_what_the_code_makes_it_of(
+    tmp_path: Path, form: str, counts: bool
+) -> None:
+    assert judged(tmp_path, form.format(took=4.39, share=0.95), form.format(took=3.46, share=0.95)) is None
+    (tmp_path / "more").mkdir()
+    texts = form.format(took=4.39, share=0.95), form.format(took=3.46, share=0.8833)
+    assert (judged(tmp_path / "more", *texts) is not None) is counts
+
+
 @pytest.mark.parametrize("word", ["step", "epoch", "iter:"])
 def test_a_line_of_another_step_is_another_line(tmp_path: Path, word: str) -> None:
     """A script may print every few seconds."""
@@ -216,6 +249,31 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
 def test_a_line_that_the_other_run_has_not_is_said_whole(tmp_path: Path) -> None:
     said = describe_left_out(printed(tmp_path, "saved in /tmp/a1\nloss 1", "loss 1"))
     assert said is not None and said.endswith("such as 'saved in /tmp/a1'")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "example"),
+    [
+        ("acc: 0.5\ntook 1 s", "took 2 s", "'1' and '2' in 'took 1 s'"),  # `acc: 0.5` is noted by name
+        ("step 10 loss 0.5\ntook 1 s", "step 12 loss 0.4\ntook 2 s", "'10' and '12' in 'step 10 loss 0.5'"),
+        ("in 4.39s, seen 0.95", "in 3.46s, seen 0.88", "'0.95' and '0.88' in 'in 4.39s, seen 0.95'"),
+        ("at 10:00:01 seen 3", "at 10:00:02 seen 4", "'3' and '4' in 'at 10:00:01 seen 3'"),
+    ],
+)
+def test_the_example_is_no_result_and_rather_no_time(
+    tmp_path: Path, one: str, other: str, example: str
+) -> None:
+    said = describe_left_out(printed(tmp_path, one, other))
+    assert said is not None and said.endswith(f"such as {example}")
+
+
+def test_no_example_is_shown_where_all_are_results(tmp_path: Path) -> None:
+    said = describe_left_out(printed(tmp_path, "loss 0.5\nloss 0.25", "loss 0.25"))
+    assert said is not None and "1 line differs" in said and "such as" not in said
+
+
+def test_a_result_of_one_run_alone_is_not_left_out(tmp_path: Path) -> None:
+    assert describe_left_out(printed(tmp_path, "acc: 0.5", "")) is None
 
 
 def test_equal_lines_leave_nothing_to_say(tmp_path: Path) -> None:

@@ -9,10 +9,12 @@ import pytest
 from samerun.editing.user_program import Code
 from samerun.experiments.printing_lines import PrintingLines
 from samerun.experiments.written_results import (
+    describe_unjudged,
     find_differing_value,
-    find_unclassified,
-    find_unread,
     has_same_files,
+    list_other_texts,
+    list_unclassified,
+    list_unread,
 )
 from samerun.runs.store import Run
 from samerun.runs.written import Value, WrittenFile, save_written
@@ -228,23 +230,23 @@ def test_what_a_run_added_to_a_table_is_compared_with_what_the_run_before_added(
 def test_a_value_of_which_nothing_is_known_is_told(tmp_path: Path) -> None:
     runs = wrote(tmp_path, *({"m.json": WrittenFile(None, {"share": value})} for value in (0.5, 0.25)))
     assert find_differing_value(runs, PrintingLines(None)) is None
-    assert find_unclassified(runs) == ("m.json", "share")
+    assert list_unclassified(runs) == [("m.json", "share")]
     (tmp_path / "times").mkdir()
     times = wrote(
         tmp_path / "times", *({"m.json": WrittenFile(None, {"seconds": value})} for value in (1.0, 2.0))
     )
-    assert find_unclassified(times) is None
+    assert list_unclassified(times) == []
 
 
 def test_what_is_not_read_is_told(tmp_path: Path) -> None:
     one, two = ({"m.pkl": WrittenFile(None, digest=text)} for text in ("a", "b"))
     runs = wrote(tmp_path, one, two, one)
-    assert find_unread(runs[:2]) == "m.pkl"
-    assert find_unread([runs[0], runs[2]]) is None
-    assert find_unread(runs[:2], dated=False) == "m.pkl"
+    assert list_unread(runs[:2]) == ["m.pkl"]
+    assert list_unread([runs[0], runs[2]]) == []
+    assert list_unread(runs[:2], dated=False) == ["m.pkl"]
     (tmp_path / "dated").mkdir()
     dated = wrote(tmp_path / "dated", *({"plot.pdf": WrittenFile(None, digest=text)} for text in ("a", "b")))
-    assert find_unread(dated) == "plot.pdf" and find_unread(dated, dated=False) is None
+    assert list_unread(dated) == ["plot.pdf"] and list_unread(dated, dated=False) == []
     assert has_same_files([runs[0], runs[2]]) and not has_same_files(runs)
 
 
@@ -255,3 +257,46 @@ def test_what_savez_calls_by_a_name_is_followed_to_a_clock(tmp_path: Path) -> No
         (tmp_path / name).mkdir()
         files = ({"a.npz": WrittenFile(None, {name: text})} for text in ("a", "b"))
         assert (find_differing_value(wrote(tmp_path / name, *files), lines) is not None) is counts
+
+
+WROTE = "which the runs wrote,"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "differs"),
+    [
+        ("1\n0\n1\n", "1\n1\n1\n", True),
+        ("1\n0\n1\n", "0\n1\n1\n", True),  # in another order
+        ("true positives: 27\n", "true positives: 28\n", True),
+        ("took 1.5 s\n2026-11-24 10:00:01,250 saved\n", "took 2 s\n2026-11-24 10:00:02,250 saved\n", False),
+        ("10:00:01 in /tmp/a1, 5 it/s\n", "10:00:02 in /tmp/b2, 6 it/s\n", False),
+    ],
+)
+def test_texts_that_differ_in_more_than_times_are_noted(
+    tmp_path: Path, one: str, other: str, differs: bool
+) -> None:
+    runs = wrote(tmp_path, *({"p.txt": WrittenFile(None, text=text)} for text in (one, other)))
+    assert list_other_texts(runs) == (["p.txt"] if differs else [])
+    said = "; nothing says that what differs there is a result"
+    assert describe_unjudged(runs) == ([f"p.txt, {WROTE} is not the same in both{said}"] if differs else [])
+
+
+def test_each_file_that_is_not_the_same_is_named_or_counted(tmp_path: Path) -> None:
+    runs = wrote(
+        tmp_path,
+        *(
+            {
+                **{f"{name}.txt": WrittenFile(None, text=f"{value}") for name in "abcd"},
+                **{f"{name}.pkl": WrittenFile(None, digest=f"{value}") for name in "fg"},
+                "m.json": WrittenFile(None, {"tp": value, "fp": value}),
+            }
+            for value in (3, 4)
+        ),
+    )
+    assert describe_unjudged(runs) == [
+        f"f.pkl and g.pkl, {WROTE} are not the same in both; what they hold is not compared",
+        f"a.txt, b.txt, c.txt and 1 more file, {WROTE} are not the same in both; nothing says that what "
+        "differs there is a result",
+        f"tp in m.json and fp in m.json, {WROTE} are not the same in both; nothing says that they "
+        "are results",
+    ]

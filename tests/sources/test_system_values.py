@@ -464,6 +464,13 @@ def test_the_line_of_code_tells(tmp_path, source, line):
     )
 
 
+def test_a_line_that_prints_a_time_beside_a_result_is_weaker_evidence(tmp_path):
+    (tmp_path / "train.py").write_text('print(f"in {time.time() - start} s, acc {acc}")\n')
+    at = {"a": side(cwd=str(tmp_path)), "b": side(cwd=str(tmp_path)), "call_site": "train.py:1"}
+    assert clock.recognise(batch(**at, what="printed")).strength == 0.5  # changed code comes first
+    assert clock.recognise(batch(**at)).strength == 0.7
+
+
 @pytest.mark.parametrize(
     "line",
     [

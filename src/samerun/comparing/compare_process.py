@@ -39,6 +39,7 @@ class ProcessComparison:
     limit: int | None = None  # only steps below it were compared
     unknown: str | None = None  # why it cannot be told whether the process did the same in both
     notes: tuple[str, ...] = ()
+    beyond: Divergence | None = None  # where one run ended: what the other has there
     shows: Divergence | None = None  # of operations: where the records of steps diverge, after them
 
     def seen(self, divergence: Divergence | None = None) -> tuple[Trace, int]:
@@ -128,7 +129,7 @@ def _compare_records(
             end = Divergence(
                 at.end if short == "a" else None, at.end if short == "b" else None, divergence.place
             )
-            return ProcessComparison(paired, end, ended=True)
+            return ProcessComparison(paired, end, ended=True, beyond=divergence)
         if at.why != "cut":
             return ProcessComparison(paired, divergence)
     if cut:
@@ -154,12 +155,18 @@ def _add_operations(
         return result
     origin = operations.find_origin(paired, found, window)
     if first is None:
-        return replace(result, divergence=found, ended=False, origin=origin, unknown=None)
+        return replace(result, divergence=found, ended=False, beyond=None, origin=origin, unknown=None)
     if origin is not None and not origin.inputs_equal and _is_explained_by_data(paired, first, found):
         return replace(result, origin=origin)
     note = f"first visible in the step records as: {_describe_record(paired, first)}"
     return replace(
-        result, divergence=found, ended=False, origin=origin, notes=(*result.notes, note), shows=first
+        result,
+        divergence=found,
+        ended=False,
+        beyond=None,
+        origin=origin,
+        notes=(*result.notes, note),
+        shows=first,
     )
 
 

@@ -7,6 +7,7 @@ from samerun.comparing.context import Samples, build_side, find_generators, find
 from samerun.comparing.external_writes import find_gap
 from samerun.comparing.helper_programs import align
 from samerun.comparing.later_differences import find_further
+from samerun.comparing.only_one_has import describe_only
 from samerun.comparing.pairing import RecordedRun
 from samerun.runs.details import parse_detail
 from samerun.runs.difference import Difference, Kind, LaterDifference
@@ -33,8 +34,8 @@ def describe(found: ProcessComparison, runs: tuple[RecordedRun, RecordedRun]) ->
         name, notes = _name(paired.a, divergence.a, paired.b, divergence.b)
         if row.what == "end":
             notes.append(f"run A {row.name}, run B {paired.b.row(divergence.b).name}")
-    elif not found.ended:
-        notes.append(_only(found, runs))
+    elif not found.ended or found.beyond is not None:
+        notes += describe_only(found, runs)
     sides = [
         build_side(recorded.run, recorded.of_rank(own.rank, first=own), row.step, before, counted)
         for recorded, own, before in zip(
@@ -95,22 +96,6 @@ def _classify(found: ProcessComparison, what: str, around: Samples) -> Kind:
     if found.divergence is not None and found.divergence.flow:
         return "flow"
     return "order" if what == "batch" and around.reordered else "value"
-
-
-def _only(found: ProcessComparison, runs: tuple[RecordedRun, RecordedRun]) -> str:
-    """Who has the record that the other run lacks, and where the other is instead."""
-    assert found.divergence is not None
-    has, lacks = ("A", "B") if found.divergence.a is not None else ("B", "A")
-    trace, at = found.seen()
-    row = trace.row(at)
-    site = f" ({row.call_site})" if row.call_site else ""
-    text = f"only run {has} has {row.what} {row.name or ''}".rstrip() + site
-    instead = found.instead()
-    if instead is not None:
-        site = f" ({instead.call_site})" if instead.call_site else ""
-        text += f"; run {lacks} has {instead.what} {instead.name or ''}".rstrip() + site
-        text += " there (different control flow)"
-    return text
 
 
 def _name(a: Trace, at_a: int, b: Trace, at_b: int) -> tuple[str | None, list[str]]:

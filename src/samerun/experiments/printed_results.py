@@ -9,13 +9,12 @@ retries.
 from __future__ import annotations
 
 import dataclasses
-import difflib
-import itertools
 import re
 from collections import Counter, deque
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
+from samerun.experiments.differing_example import choose_example
 from samerun.experiments.printing_lines import PrintingLine, PrintingLines, names_something
 from samerun.experiments.result_words import (
     MEASURE,
@@ -25,6 +24,7 @@ from samerun.experiments.result_words import (
     WORD,
     classify_number,
     classify_text,
+    names_text,
     read_before,
 )
 from samerun.runs import untrusted
@@ -37,6 +37,7 @@ _COLOUR = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")  # and other codes of a terminal
 _BAR = re.compile(r"\d+%\|")
 _LEFT = re.compile(r"(?:\d+:)?\d+:\d\d<(?:\?|[\d:]+)")  # how long it took and will take, in a bar of tqdm
 _PROGRESS = re.compile(r"\d+%\|| \d[\d.]*(?:it/s|s/it)|\beta\b", re.IGNORECASE)
+_TIME_OF_DAY = re.compile(r"\b\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?\b")
 _LONGEST = 2000  # characters of a line that is looked for in the code
 _MOST_LINES = 2000  # that differ
 _FIRST = re.compile(r"[^\d\s]+")  # how a line begins
@@ -89,38 +90,81 @@ def list_metrics(run: Run) -> dict[str, float]:
     return found
 
 
+def list_lines_alone(runs: Sequence[Run]) -> tuple[list[str], list[str]]:
+    """The lines with a result that one of two runs printed, and no line alike in the other; for each run."""
+    first, other = [_read_lines(run) for run in runs]
+    return ([], []) if first is None or other is None else find_lines_alone(first, other)
+
+
+def find_lines_alone(first: Counter[str], other: Counter[str]) -> tuple[list[str], list[str]]:
+    """The same of two texts, each as `count_lines` gives it.
+
+    Lines of other steps are alike: a script may print every few seconds. So are those with another time or
+    path, and those that ran together in one run alone.
+    """
+    if first == other:
+        return [], []
+    seams = _Seams(first | other)
+    one, two = (Counter(map(str.strip, seams.cut(alone))) for alone in _subtract(first, other))
+    alone = _separate(*_subtract(one, two), {_leave_out_values(line) for line in first | other})
+    kinds = [{get_kind(line) for line in lines} for lines in (first, other)]
+    left, right = (
+        [line for line in lines if list_results_of(line) and get_kind(line) not in there]
+        for lines, there in zip(alone, reversed(kinds), strict=True)
+    )
+    return left, right
+
+
+def list_results_of(line: str) -> list[str]:
+    """The numbers of a line that are results by their words; none of a line that shows progress."""
+    if _PROGRESS.search(line):
+        return []
+    line = CLOCK.sub("", line)
+    return [item.group() for item in NUMBER.finditer(line) if classify_number(line, item) == "result"]
+
+
+def get_kind(line: str) -> str:
+    """The line without its numbers, times, paths and ids: lines alike have the same."""
+    return " ".join(_get_shape(strip_transient(line)).split())
+
+
+def print_alike(runs: Sequence[Run]) -> bool:
+    """Whether the first of them printed no line that another did not."""
+    first, *others = [_read_lines(run) for run in runs]
+    return first is None or all(lines is None or not first - lines for lines in others)
+
+
 def describe_left_out(runs: Sequence[Run]) -> str | None:
-    """What of the lines that runs print differs, where none of it is a result; None where all are equal."""
+    """What of the lines that runs print differs, where none of it is a result; None where there is none.
+
+    Without the lines that `list_lines_alone` lists.
+    """
     first, *others = [_read_lines(run) for run in runs]
     found = Counter[str]()
     example = ""
     for lines in others:
-        if first is not None and lines is not None and first - lines:
-            found |= first - lines
-            example = example or _show_difference(next(iter(first - lines)), lines - first)
+        if first is not None and lines is not None and (left := _leave_out_alone(first - lines, lines)):
+            found |= left
+            example = example or choose_example([*left], [*_leave_out_alone(lines - first, first)])
     if not found:
         return None
     count = sum(found.values())
     lines_ = "1 line differs" if count == 1 else f"{count} lines differ"
     return (
         f"of what the runs print, {lines_} in what is not taken for a result (times, speeds, sizes, paths, "
-        f"ids, progress, numbers of which it is not known what they are), such as {example}"
-    )
+        "ids, progress, numbers of which it is not known what they are)"
+    ) + (f", such as {example}" if example else "")
 
 
-_SHOWN = 80  # characters of a line
-_MOST_ALIKE = 100  # lines among which the one most alike is looked for: each takes a while
-
-
-def _show_difference(line: str, others: Collection[str]) -> str:
-    """The first word of a line that the line most alike has otherwise; the line where none is alike."""
-    shown = repr(line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…")
-    for other in difflib.get_close_matches(line, list(itertools.islice(others, _MOST_ALIKE)), n=1):
-        ones, twos = line.split(), other.split()
-        pairs = [pair for pair in zip(ones, twos, strict=False) if pair[0] != pair[1]]
-        if len(ones) == len(twos) > 1 and pairs:
-            return f"{pairs[0][0]!r} and {pairs[0][1]!r} in {shown}"
-    return shown
+def _leave_out_alone(lines: Counter[str], others: Collection[str]) -> Counter[str]:
+    """The lines without those with a result of which the other run has none alike."""
+    if not lines:
+        return lines
+    kinds = {get_kind(line) for line in others}
+    kept = {
+        line: count for line, count in lines.items() if get_kind(line) in kinds or not list_results_of(line)
+    }
+    return Counter(kept)
 
 
 def list_ignored_results(run: Run) -> list[LeftOut]:
@@ -143,11 +187,30 @@ def count_lines(
     text: str, ignored: IgnoredNames, left_out: dict[LeftOut, None] | None = None
 ) -> Counter[str]:
     """How often each line is in a text, without results that are to be ignored, which go into `left_out`."""
+    return Counter(_list_lines(text, ignored, left_out))
+
+
+def _list_lines(text: str, ignored: IgnoredNames, left_out: dict[LeftOut, None] | None = None) -> list[str]:
     lines = (line.strip() for line in _split_lines(text) if line.strip())
     if ignored:
         found = {} if left_out is None else left_out
         lines = (kept for line in lines if (kept := _leave_out_ignored(line, ignored, found)))
-    return Counter(lines)
+    return list(lines)
+
+
+def list_without_times(text: str, ignored: IgnoredNames) -> list[str]:
+    """The lines of a text in their order, without times, speeds, sizes, paths, ids and progress."""
+    lines = (_leave_out_times(line) for line in _list_lines(text, ignored) if not _PROGRESS.search(line))
+    return [line for line in lines if line]
+
+
+def _leave_out_times(line: str) -> str:
+    line = MEASURE.sub("#", line)
+
+    def replace(number: re.Match[str]) -> str:
+        return "#" if classify_number(line, number) == "other" else number.group()
+
+    return _TIME_OF_DAY.sub("#", strip_transient(NUMBER.sub(replace, line))).strip()
 
 
 def _read_text(run: Run) -> str | None:
@@ -303,10 +366,12 @@ class _Judge:
         one, other = _LEFT.sub("", one), _LEFT.sub("", other)
         if CLOCK.search(one):
             one, other = CLOCK.sub("", one), CLOCK.sub("", other)
-        pairs = zip(NUMBER.finditer(one), NUMBER.finditer(other), strict=False)
-        kinds = {
-            classify_number(one, a) for a, b in pairs if a.group() != b.group() and not _is_count(one, a, b)
-        }
+        pairs = [
+            (a, b)
+            for a, b in zip(NUMBER.finditer(one), NUMBER.finditer(other), strict=False)
+            if a.group() != b.group() and not _is_count(one, a, b)
+        ]
+        kinds = {classify_number(one, a) for a, _ in pairs}
         if "result" in kinds:
             return True
         if not kinds & {"statistic", "unknown"} or _PROGRESS.search(one):
@@ -316,7 +381,10 @@ class _Judge:
             return "statistic" in kinds
         if not printed.literal and names_something(one) and "statistic" not in kinds:
             return False  # its words come from elsewhere, and say what the number is
-        return not self._code.changes_each_run(printed)
+        if one != whole:
+            return not self._code.changes_each_run(printed)
+        places = [a.start() for a, _ in pairs if classify_number(one, a) in ("statistic", "unknown")]
+        return not all(self._code.changes_each_run(printed, one, at) for at in places)
 
     def _compare_texts(self, ones: Sequence[str], others: Sequence[str]) -> Printed | None:
         """Of the lines with other words those that one call printed, in their order."""
@@ -332,7 +400,7 @@ class _Judge:
             other = left.pop(0)
             if classify_text(line) != "result" or _list_words(line) == _list_words(other):
                 continue
-            if not self._code.changes_each_run(printed):
+            if not (_is_reworded(line, other) or self._code.changes_each_run(printed)):
                 return Printed(line, other)
         return None
 
@@ -352,6 +420,20 @@ def _leave_out_values(line: str) -> str:
         return number.group() if words and set(PART.findall(words[0])) & TURNS else "#"
 
     return NUMBER.sub(replace, line)
+
+
+def _is_reworded(one: str, other: str) -> bool:
+    """Whether two lines hold the same results in their order, in other words.
+
+    Also where a log puts a time and a level before one of them. A text may be a result itself: of lines with
+    such a word (`predicted cat`) all others have to be the same.
+    """
+    short, long = sorted((one, other), key=len)
+    if long.endswith(short) and not _is_cut(before := long[: -len(short)], short):
+        return not list_results_of(before)
+    results = list_results_of(one)
+    is_text = names_text(one) or names_text(other)
+    return bool(results) and not is_text and results == list_results_of(other)
 
 
 def _list_words(line: str) -> list[str]:

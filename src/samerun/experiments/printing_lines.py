@@ -39,12 +39,26 @@ class PrintingLine:
     values: tuple[ast.expr, ...]  # what it prints
     pattern: re.Pattern[str]
     literal: int  # characters of a line that stand in the code
+    holes: tuple[ast.expr | None, ...] = ()  # what stands in each group of the pattern, where it is known
 
     def may_print(self, line: str) -> bool:
         """Whether the file knows the words, where nothing of the line stands in the call itself."""
         return bool(self.literal) or all(
             word in self.file.text for word in _WORDS.findall(line) if word not in _OF_TENSORS
         )
+
+    def find_value(self, line: str, at: int) -> ast.expr | None:
+        """What it prints at a place of a line; None where that is not clear."""
+        found = self.pattern.fullmatch(line)
+        if found is None or not self._has_clear_holes():
+            return None
+        groups = [n for n in range(len(self.holes)) if found.start(n + 1) <= at < found.end(n + 1)]
+        return self.holes[groups[0]] if groups else None
+
+    def _has_clear_holes(self) -> bool:
+        """Whether a word stands between any two values, so that one does not reach into the next."""
+        between = self.pattern.pattern.split(_HOLE)[1:-1]
+        return all(re.search(r"[A-Za-z]{2}", text) for text in between)
 
 
 def names_something(line: str) -> bool:
@@ -88,11 +102,16 @@ class PrintingLines:
         best = {item.site: item for item in found if item.literal == most}
         return next(iter(best.values())) if len(best) == 1 else None
 
-    def changes_each_run(self, line: PrintingLine) -> bool:
-        """Whether what it prints is made of a clock, a process id, a temporary name, an address."""
+    def changes_each_run(self, line: PrintingLine, text: str = "", at: int = 0) -> bool:
+        """Whether what it prints is made of a clock, a process id, a temporary name, an address.
+
+        With the text that it printed, and a place in it: of the value there alone, where it is clear which.
+        """
         assert self._code is not None
+        there = line.find_value(text, at) if text else None
+        values = line.values if there is None else (there,)
         try:
-            return any(find_behind(self._code, (line.file, value), self._reads) for value in line.values)
+            return any(find_behind(self._code, (line.file, value), self._reads) for value in values)
         except (NoEdit, RecursionError):  # it cannot be told
             return True
 
@@ -128,11 +147,12 @@ def _list_printing(file: File, files: bool) -> Iterator[PrintingLine]:
         if parts is None:
             continue
         for line in _split_lines(parts):
-            holes = line.count(None)
-            text = "".join(part or "" for part in line).strip()
+            values = tuple(part for part in line if not isinstance(part, str))
+            holes = len(values)
+            text = "".join(part for part in line if isinstance(part, str)).strip()
             if holes > _MOST_HOLES or not (text or holes):
                 continue
-            pattern = "".join(_HOLE if part is None else re.escape(part) for part in _strip(line))
+            pattern = "".join(re.escape(part) if isinstance(part, str) else _HOLE for part in _strip(line))
             if get_last_name(call) in _LOGS:
                 pattern = f"(?:.*\\W)?{pattern}"  # a time, a level and a name come first
             literal = len(re.sub(r"\s+", "", text))
@@ -142,10 +162,11 @@ def _list_printing(file: File, files: bool) -> Iterator[PrintingLine]:
                 (*call.args, *(item.value for item in call.keywords)),
                 re.compile(pattern),
                 literal,
+                values,
             )
 
 
-_Parts = list[str | None]  # literal text; None: a value
+_Parts = list[str | ast.expr | None]  # literal text; a value, None where it is not known which
 
 
 def _read_parts(call: ast.Call, files: bool) -> _Parts | None:
@@ -164,10 +185,10 @@ def _read_parts(call: ast.Call, files: bool) -> _Parts | None:
         return None
     if name in _LOGS:
         first = call.args[1] if name == "log" and len(call.args) > 1 else call.args[0]
-        is_format = isinstance(first, ast.Constant) and len(call.args) > 1
-        return (
-            _fill(first.value, _SPEC) if is_format and isinstance(first, ast.Constant) else _read_text(first)
-        )
+        values = call.args[call.args.index(first) + 1 :]
+        if values and isinstance(first, ast.Constant):
+            return _fill(first.value, _SPEC, values)
+        return _read_text(first)
     if files and name in ("write", "write_text"):
         return _read_text(call.args[0])
     if name == "write" and ast.unparse(call.func.value) in ("sys.stdout", "sys.stderr", "stdout", "tqdm"):
@@ -192,30 +213,37 @@ def _read_text(node: ast.expr) -> _Parts:
         return [part for value in node.values for part in _read_text(value)]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return [*_read_text(node.left), *_read_text(node.right)]
+    if isinstance(node, ast.FormattedValue):
+        return [node.value]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant):
-        return _fill(node.left.value, _SPEC)
+        values = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
+        return _fill(node.left.value, _SPEC, values)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
         text = node.func.value
-        return _fill(text.value, _FIELD) if isinstance(text, ast.Constant) else [None]
-    return [None]
+        if not isinstance(text, ast.Constant):
+            return [None]
+        in_order = not re.search(r"\{[^}:!]", str(text.value))
+        return _fill(text.value, _FIELD, node.args if in_order else ())
+    return [node]
 
 
-def _fill(text: object, hole: re.Pattern[str]) -> _Parts:
+def _fill(text: object, hole: re.Pattern[str], values: Sequence[ast.expr]) -> _Parts:
     """A format with a value in the place of each of its fields."""
     if not isinstance(text, str):
         return [None]
     pieces = hole.split(text)
+    is_known = len(values) == len(pieces) - 1 and not any(isinstance(item, ast.Starred) for item in values)
     parts: _Parts = [pieces[0]]
-    for piece in pieces[1:]:
-        parts += [None, piece]
+    for number, piece in enumerate(pieces[1:]):
+        parts += [values[number] if is_known else None, piece]
     return parts
 
 
 def _split_lines(parts: _Parts) -> list[_Parts]:
     lines: list[_Parts] = [[]]
     for part in parts:
-        if part is None:
-            lines[-1].append(None)
+        if not isinstance(part, str):
+            lines[-1].append(part)
             continue
         first, *others = re.split(r"[\r\n]", part)
         lines[-1].append(first)
@@ -225,9 +253,9 @@ def _split_lines(parts: _Parts) -> list[_Parts]:
 
 def _strip(line: _Parts) -> _Parts:
     """Without the white space around it, which is not compared."""
-    kept = [part for part in line if part is None or part]
-    if kept and kept[0] is not None:
+    kept = [part for part in line if part != ""]
+    if kept and isinstance(kept[0], str):
         kept[0] = kept[0].lstrip()
-    if kept and kept[-1] is not None:
+    if kept and isinstance(kept[-1], str):
         kept[-1] = kept[-1].rstrip()
     return kept

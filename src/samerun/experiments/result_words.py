@@ -59,6 +59,11 @@ def classify_text(words: str) -> str:
     return "result" if parts & (_RESULTS | _TEXTS) else "unknown"
 
 
+def names_text(words: str) -> bool:
+    """Whether a text among these words may be a result itself, such as a class or an answer."""
+    return bool(set(PART.findall(words.lower())) & (_TEXTS | {"prediction"}))
+
+
 def is_of_time(name: str) -> bool:
     """Whether a name says that its numbers are times, and nothing else: `times`, `epoch_seconds`."""
     parts = set(PART.findall(name.lower()))

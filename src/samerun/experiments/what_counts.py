@@ -22,35 +22,40 @@ from samerun.comparing.without_effect import (
 )
 from samerun.editing.index import index
 from samerun.editing.user_program import Code
+from samerun.experiments.one_sided_results import describe_one_sided, find_one_sided, find_unmatched
 from samerun.experiments.printed_results import (
     describe_left_out,
     find_differing_results,
     list_ignored_results,
+    print_alike,
 )
 from samerun.experiments.printing_lines import PrintingLines
 from samerun.experiments.written_results import (
-    describe_unclassified,
-    describe_unread,
+    describe_unjudged,
     find_differing_value,
-    find_unclassified,
-    find_unread,
     has_same_files,
     list_ignored_values,
+    list_unread,
 )
 from samerun.runs.difference import Difference
 from samerun.runs.ignored import describe_left_out as describe_left_out_names
+from samerun.runs.manifest import Manifest
 from samerun.runs.source_lines import parse_site
 from samerun.runs.store import Run
 from samerun.sources import code
 
 
-def weigh(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> list[Comparison]:
+def weigh(
+    runs: Sequence[Run], comparisons: Sequence[Comparison], *, recorded_apart: bool = False
+) -> list[Comparison]:
     """The comparisons of each run with the first, the results of whole runs counted in.
 
     Runs that are equal in every record differ where a result that they print or write is not the same. Those
     that are equal in their results and in all that the training made are the same, whatever else differs.
     """
-    weighed = [_weigh(runs[0], run, item) for run, item in zip(runs[1:], comparisons, strict=True)]
+    weighed = [
+        _weigh(runs[0], run, item, recorded_apart) for run, item in zip(runs[1:], comparisons, strict=True)
+    ]
     if not runs[0].ignored:
         return weighed
     return [_tell_ignored(runs[0], run, item) for run, item in zip(runs[1:], weighed, strict=True)]
@@ -64,14 +69,14 @@ def _tell_ignored(a: Run, b: Run, comparison: Comparison) -> Comparison:
     return replace(comparison, left_out=left_out, notes=notes)
 
 
-def _weigh(a: Run, b: Run, comparison: Comparison) -> Comparison:
+def _weigh(a: Run, b: Run, comparison: Comparison, apart: bool) -> Comparison:
     if not a.outcome == b.outcome == "finished":
         return comparison  # one that was stopped was in the middle of what it prints
     if comparison.difference is not None:
-        return _leave_out_without_effect(a, b, comparison, comparison.difference)
+        return _leave_out_without_effect(a, b, comparison, comparison.difference, apart)
     if comparison.verdict != "same":
         return comparison
-    found = find_result_difference(a, b)
+    found = find_result_difference(a, b, recorded_apart=apart)
     if found is None:
         return replace(comparison, unjudged=_list_unjudged(a, b))
     difference, note = found
@@ -80,13 +85,15 @@ def _weigh(a: Run, b: Run, comparison: Comparison) -> Comparison:
     return replace(comparison, verdict="differs", difference=difference, notes=notes)
 
 
-def _leave_out_without_effect(a: Run, b: Run, comparison: Comparison, first: Difference) -> Comparison:
+def _leave_out_without_effect(
+    a: Run, b: Run, comparison: Comparison, first: Difference, apart: bool
+) -> Comparison:
     recorded = read(a)
     # One process of a pool does what another did, and ends later.
     shorter = first.kind == "ended" and not train_in_pool(recorded)
-    if shorter or find_unread((a, b), dated=False) is not None or not trained_alike(recorded, read(b)):
+    if shorter or list_unread((a, b), dated=False) or not trained_alike(recorded, read(b)):
         return comparison
-    if find_result_difference(a, b) is not None:
+    if find_result_difference(a, b, recorded_apart=apart) is not None:
         return comparison
     if train_in_threads(recorded):
         said = describe_order_of_threads()
@@ -115,15 +122,17 @@ def _find_site(recorded: RecordedRun, difference: Difference) -> str | None:
 
 
 def _list_unjudged(a: Run, b: Run) -> tuple[str, ...]:
-    printed, unread, value = describe_left_out((a, b)), find_unread((a, b)), find_unclassified((a, b))
-    written = None if unread is None else describe_unread(unread)
-    unknown = None if value is None else describe_unclassified(*value)
-    return tuple(note for note in (printed, written, unknown) if note is not None)
+    of_one = describe_one_sided(find_one_sided(a, b)), describe_left_out((a, b))
+    return *(note for note in of_one if note is not None), *describe_unjudged((a, b))
 
 
-def find_result_difference(a: Run, b: Run) -> tuple[Difference, str] | None:
-    """(the first result that differs between two whole runs, both of it in words); None where none does."""
-    if describe_left_out((a, b)) is None and has_same_files((a, b)):
+def find_result_difference(a: Run, b: Run, *, recorded_apart: bool = False) -> tuple[Difference, str] | None:
+    """(the first result that differs between two whole runs, both of it in words); None where none does.
+
+    `recorded_apart` as for `weigh`.
+    """
+    apart = recorded_apart and _is_other_code(a.manifest, b.manifest)
+    if not apart and print_alike((a, b)) and has_same_files((a, b)):
         return None
     recorded = read(a), read(b)
     lines = PrintingLines(_read_code(recorded[0]))
@@ -135,11 +144,29 @@ def find_result_difference(a: Run, b: Run) -> tuple[Difference, str] | None:
     else:
         value = find_differing_value((a, b), lines)
         if value is None:
-            return None
+            return _find_one_sided_difference(recorded) if apart else None
         what, name, site = "written", f"{value.name} in {value.path}", value.site
         note = f"run A writes {value.one!r} as {name}, run B {value.other!r}"
     difference = describe_result(recorded, what, name, site)
     return None if difference is None else (difference, note)
+
+
+def _is_other_code(a: Manifest, b: Manifest) -> bool:
+    one, other = (item.settings.get(code.Code.id, {}) for item in (a, b))
+    return one != other or a.command != b.command
+
+
+def _find_one_sided_difference(recorded: tuple[RecordedRun, RecordedRun]) -> tuple[Difference, str] | None:
+    """The first result of run B alone, where run A alone has another one."""
+    sides = find_one_sided(recorded[0].run, recorded[1].run)
+    note = describe_one_sided(sides)
+    if note is None:
+        return None
+    found = find_unmatched(sides, PrintingLines(_read_code(recorded[1])))
+    if found is None:
+        return None
+    difference = describe_result(recorded, found.what, found.name, found.site)
+    return None if difference is None else (replace(difference, kind="flow", run="b"), note)
 
 
 def _read_code(recorded: RecordedRun) -> Code:

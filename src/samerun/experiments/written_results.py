@@ -9,14 +9,22 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from samerun.experiments.printed_results import count_lines, find_differing_line
+from samerun.experiments.printed_results import (
+    count_lines,
+    find_differing_line,
+    find_lines_alone,
+    list_results_of,
+    list_without_times,
+)
 from samerun.experiments.printing_lines import PrintingLines
 from samerun.experiments.result_words import classify_name, classify_text, is_of_time
-from samerun.runs.ignored import LeftOut
+from samerun.runs.ignored import IgnoredNames, LeftOut
 from samerun.runs.store import Run
 from samerun.runs.written import BEYOND, VALUE_OF, Value, WrittenFile, load_written
 
 _CHANGING = re.compile(r"\d+|[0-9a-f]{6,}")  # of a path: times and ids
+_SHOWN = 3  # files or values in a note
+_DIGITS = re.compile(r"\d+")  # of a name: rows, steps
 _ARRAYS = (".npy", ".npz", ".safetensors")
 _DATED = (".pdf", ".ps", ".eps", ".docx", ".xlsx", ".pptx", ".odt", ".prof", ".pstats")  # as a rule
 _ROW = re.compile(r"(?P<table>(?:.*\.)?)(?P<row>\d{1,9})(?P<column>(?:\..*)?)", re.DOTALL)
@@ -35,6 +43,16 @@ class Written(NamedTuple):
     one: Value
     other: Value
     site: str | None  # the line that wrote it, or opened the file
+
+
+class Alone(NamedTuple):
+    """A result that only one of two runs wrote."""
+
+    path: str
+    name: str  # of the key or the column; the whole line of a text
+    values: tuple[Value, ...]
+    site: str | None  # the line that wrote it, or opened the file
+    whole: bool = False  # whether the other run wrote no such file
 
 
 def find_differing_value(runs: Sequence[Run], code: PrintingLines) -> Written | None:
@@ -108,17 +126,70 @@ def _find_in_name(one: str, other: str, file: WrittenFile) -> Written | None:
     return Written(one, "its name", one, other, file.site)
 
 
-def find_unclassified(runs: Sequence[Run]) -> tuple[str, str] | None:
-    """(file, name) of the first value of which nothing says whether it is a result, and that differs."""
+def list_unclassified(runs: Sequence[Run]) -> list[tuple[str, str]]:
+    """(file, name) of the values of which nothing says whether they are results, and that differ."""
     first, *others = [_load_kept(run) for run in runs]
+    found: dict[tuple[str, str], None] = {}
     for files in others:
         for path, one, _, other in _list_pairs(first, files):
             for name, value in one.values.items():
                 key = name.rpartition(".")[2]
                 is_known = is_of_time(key) or classify_name(key) == "other"
                 if other.values.get(name, value) != value and not is_known:
-                    return path, name
-    return None
+                    found[path, name] = None
+    return list(found)
+
+
+def list_files_alone(runs: Sequence[Run]) -> tuple[list[Alone], list[Alone]]:
+    """The results that one of two runs wrote and the other has not in that file and name; for each run."""
+    one, other = [_load_kept(run) for run in runs]
+    left = _list_whole(one, other, runs[0].ignored)
+    right = _list_whole(other, one, runs[1].ignored)
+    for path, file, other_path, there in _list_pairs(one, other):
+        left += _list_within(path, file, there, runs[0].ignored)
+        right += _list_within(other_path, there, file, runs[1].ignored)
+    return left, right
+
+
+def _list_whole(
+    files: Mapping[str, WrittenFile], others: Mapping[str, WrittenFile], ignored: IgnoredNames
+) -> list[Alone]:
+    """The results of files of which the other run wrote none alike."""
+    paths = {_CHANGING.sub("#", path) for path in others}
+    origins = {_read_origin(path, file) for path, file in others.items() if file.site is not None}
+    found: list[Alone] = []
+    for path, file in files.items():
+        if _CHANGING.sub("#", path) not in paths and _read_origin(path, file) not in origins:
+            items = _list_within(path, file, WrittenFile(None), ignored)
+            found += [item._replace(whole=True) for item in items]
+    return found
+
+
+def _list_within(path: str, file: WrittenFile, other: WrittenFile, ignored: IgnoredNames) -> list[Alone]:
+    """The results of a file whose key, column or line the other has not."""
+    columns = {_DIGITS.sub("#", name) for name in other.values}
+    found: dict[str, Alone] = {}
+    for name, value in file.values.items():
+        column = _DIGITS.sub("#", name)
+        if column not in columns and not name.startswith(BEYOND) and _is_named_result(path, name, value):
+            item = found.setdefault(column, Alone(path, name.rpartition(".")[2], (), file.site))
+            found[column] = item._replace(values=(*item.values, value))
+    texts = [count_lines(_name_numbers(path, each.text or ""), ignored) for each in (file, other)]
+    lines, _ = find_lines_alone(texts[0], texts[1])
+    return [
+        *found.values(),
+        *(Alone(path, repr(line), (*list_results_of(line),), file.site) for line in lines),
+    ]
+
+
+def _is_named_result(path: str, name: str, value: Value) -> bool:
+    """Whether its name says that it is a result, or it is an array or a picture."""
+    key = name.rpartition(".")[2]
+    if value is None or isinstance(value, bool):
+        return False
+    if _is_array(path, name) or name == "image":
+        return not is_of_time(os.path.splitext(os.path.basename(path))[0] if name == "array" else key)
+    return classify_name(key) == "result"
 
 
 def list_results(run: Run) -> dict[str, dict[str, Value]]:
@@ -144,29 +215,59 @@ def has_same_files(runs: Sequence[Run]) -> bool:
     return all(files == first for files in others)
 
 
-def find_unread(runs: Sequence[Run], *, dated: bool = True) -> str | None:
-    """The first file whose content differs between the first run and another and is not read by value.
+def list_unread(runs: Sequence[Run], *, dated: bool = True) -> list[str]:
+    """The files whose content differs between the first run and another and is not read by value.
 
-    Not where `dated` is False and it is of a kind that holds dates.
+    Not, where `dated` is False, those of a kind that holds dates.
     """
     first, *others = [_load_kept(run) for run in runs]
-    for files in others:
-        for path, one, _, other in _list_pairs(first, files):
-            if one.digest != other.digest and (dated or not path.endswith(_DATED)):
-                return path
-    return None
+    found = [
+        path
+        for files in others
+        for path, one, _, other in _list_pairs(first, files)
+        if one.digest != other.digest and (dated or not path.endswith(_DATED))
+    ]
+    return list(dict.fromkeys(found))
 
 
-def describe_unread(path: str) -> str:
-    """What to report of it."""
-    return f"{path}, which the runs wrote, is not the same in both; what it holds is not compared"
+def list_other_texts(runs: Sequence[Run]) -> list[str]:
+    """The texts that differ between the first run and another in more than times, paths and ids."""
+    first, *others = [_load_kept(run) for run in runs]
+    found = [
+        path
+        for files, run in zip(others, runs[1:], strict=True)
+        for path, one, _, other in _list_pairs(first, files)
+        if one.text != other.text
+        and list_without_times(one.text or "", runs[0].ignored)
+        != list_without_times(other.text or "", run.ignored)
+    ]
+    return list(dict.fromkeys(found))
 
 
-def describe_unclassified(path: str, name: str) -> str:
-    """What to report of such a value."""
-    return (
-        f"{name} in {path}, which the runs wrote, is not the same in both; nothing says that it is a result"
-    )
+def describe_unjudged(runs: Sequence[Run]) -> list[str]:
+    """What to report of files that are not the same, where no result is seen to differ in them."""
+    unread, texts, values = list_unread(runs), list_other_texts(runs), list_unclassified(runs)
+    named = [f"{name} in {path}" for path, name in values]
+    said = [
+        _describe_other(unread, "what it holds is not compared", "what they hold is not compared"),
+        _describe_other(texts, *["nothing says that what differs there is a result"] * 2),
+        _describe_other(
+            named, "nothing says that it is a result", "nothing says that they are results", "values"
+        ),
+    ]
+    return [note for note in said if note]
+
+
+def _describe_other(names: Sequence[str], of_one: str, of_more: str, kind: str = "files") -> str:
+    if not names:
+        return ""
+    if len(names) == 1:
+        return f"{names[0]}, which the runs wrote, is not the same in both; {of_one}"
+    more = len(names) - _SHOWN
+    others = kind.removesuffix("s") if more == 1 else kind
+    shown = [*names[:_SHOWN], f"{more} more {others}"] if more > 0 else names
+    listed = f"{', '.join(shown[:-1])} and {shown[-1]}"
+    return f"{listed}, which the runs wrote, are not the same in both; {of_more}"
 
 
 def list_ignored_values(run: Run) -> list[LeftOut]:

@@ -21,6 +21,7 @@ from samerun import callsite, lineage, set_variables, torch_version, wrapping
 from samerun.errors import SamerunError, TorchNeeded, UsageError
 from samerun.import_hook import ImportHook
 from samerun.interruption import ended_by, is_the_scripts
+from samerun.launching.frozen_imports import leave_importers_out
 from samerun.launching.marker_files import PYTHON_SEEN, TORCH_SEEN, mark, name_marker
 from samerun.recording import start as start_recording
 from samerun.runs.plan import Plan
@@ -180,6 +181,7 @@ class _Process:
         gc.disable()
         try:
             yield
+            leave_importers_out()
             gc.freeze()
         except (ImportError, OSError) as error:
             self._missing(module, error)

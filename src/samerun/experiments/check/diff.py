@@ -31,7 +31,7 @@ def diff(store: Store, runs: Sequence[Run]) -> CheckResult:
     """
     manifests = [run.manifest for run in runs]
     whole = all(run.outcome == "finished" for run in runs)
-    comparisons = weigh(runs, compare_whole(runs) if whole else compare_all(runs))
+    comparisons = weigh(runs, (compare_whole if whole else compare_all)(runs), recorded_apart=True)
     result = CheckResult(
         "unknown",
         tuple(run.id for run in runs),

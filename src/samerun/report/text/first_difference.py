@@ -42,7 +42,8 @@ def write_headline(difference: Difference) -> str:
     if difference.what in RESULTS:
         verb = "print" if difference.what == "printed" else "write"
         site = f", at {difference.call_site}" if difference.call_site else ""
-        return f"in a result that they {verb}{site}; every record is equal"
+        who = f"only run {difference.run.upper()} {verb}s" if difference.run else f"they {verb}"
+        return f"in a result that {who}{site}; every record is equal"
     rank = f", on rank {difference.rank}" if difference.rank else ""
     return f"at step {difference.step}, in {difference.phase}{rank}"
 

@@ -121,8 +121,10 @@ class World(Source):
     def _direct(self, difference: Difference) -> Evidence | None:
         text = rows.read_source_line(difference.a, difference.call_site)
         if self.words.search(text) and not self._reads_alike(difference, difference.call_site):
+            # What a line prints beside a time may differ for another reason.
+            strength = Strength.FAIR if difference.what == "printed" else Strength.STRONG
             return Evidence(
-                self.id, Strength.STRONG, f"the line that differs reads it: {text}", difference.call_site
+                self.id, strength, f"the line that differs reads it: {text}", difference.call_site
             )
         reads = [row for row in self.reads(difference) if not _is_unseeded(difference, row)]
         if not reads or rows.has_rng_difference(difference):
