@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from samerun.comparing.comparison import Comparison
 from samerun.comparing.pairing import RecordedRun, read
@@ -131,15 +132,27 @@ def find_result_difference(a: Run, b: Run) -> tuple[Difference, str] | None:
     if printed is not None:
         line = lines.find(printed.one)
         site = None if line is None else line.site
+        site_in, other_site = _find_whose(site, recorded)
         what, name, note = "printed", printed.one, f"run A prints {printed.one!r}, run B {printed.other!r}"
     else:
         value = find_differing_value((a, b), lines)
         if value is None:
             return None
         what, name, site = "written", f"{value.name} in {value.path}", value.site
+        site_in, other_site = _find_whose(site, recorded) if value.as_now else ("a", value.other_site)
         note = f"run A writes {value.one!r} as {name}, run B {value.other!r}"
-    difference = describe_result(recorded, what, name, site)
+    difference = describe_result(recorded, what, name, site, site_in=site_in, other_site=other_site)
     return None if difference is None else (difference, note)
+
+
+def _find_whose(site: str | None, runs: Sequence[RecordedRun]) -> tuple[Literal["a", "b"], str | None]:
+    """(the run whose code has a line of the code of now, run B's line); it is A's where that is not known."""
+    if site is None:
+        return "a", None
+    a, b = (code.judge_site(site, run.run.manifest.settings, runs[0].run.manifest.cwd) for run in runs)
+    if b == "same" and a != "same":
+        return "b", None
+    return "a", site if a == b else None
 
 
 def _read_code(recorded: RecordedRun) -> Code:

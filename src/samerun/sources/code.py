@@ -9,7 +9,7 @@ from typing import Any
 
 from samerun import callsite, notebook_cells
 from samerun.digest import digest_bytes
-from samerun.runs import notebook
+from samerun.runs import notebook, source_lines
 from samerun.runs.difference import Difference, Evidence, Side, Strength
 from samerun.sources.evidence import settings_diff
 from samerun.sources.source import Journal, Kind, Source
@@ -67,5 +67,20 @@ def _list_some(names: list[str], most: int = 3) -> str:
 
 def digests_of(side: Side) -> dict[str, str]:
     """The files that a run ran, each with its digest."""
-    said = side.settings.get(Code.id, {})
+    return _read_digests(side.settings)
+
+
+def judge_site(site: str, settings: Mapping[str, Mapping[str, Any]], folder: str) -> source_lines.State:
+    """Whether the file of a call site reads now, in `folder`, as when the run of these settings had it."""
+    return source_lines.judge_file(site, folder, find_digest(site, settings))
+
+
+def find_digest(site: str, settings: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """The digest of the file of a call site in the run of these settings, None where it is not known."""
+    at = source_lines.parse_site(site)
+    return None if at is None else _read_digests(settings).get(notebook.strip_cell(at[0]))
+
+
+def _read_digests(settings: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    said = settings.get(Code.id, {})
     return {path: digest for path, digest in said.items() if isinstance(digest, str)}
