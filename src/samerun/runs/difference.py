@@ -183,3 +183,4 @@ class Evidence:
     # Lines that hash what the code does not tell: texts alone, seen in a further run, refute this.
     unless_texts_at: tuple[str, ...] = ()
     of_later: bool = False  # of a later difference, which may be the one that reaches the training
+    of_other_program: bool = False  # the runs are of other code or of another command
