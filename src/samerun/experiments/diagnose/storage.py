@@ -38,8 +38,8 @@ def _write(path: Path, text: str) -> Path:
 def load(run: Run) -> Diagnosis | None:
     """The diagnosis in the folder of this run, None when there is none.
 
-    Of each difference its place and the run's settings are known, not what surrounds it; of the patch its text,
-    not the files.
+    Of each difference its place and the run's settings are known, not what surrounds it; of the patch its
+    text, not the files.
     Raises RunError for a damaged file or manifest, SchemaError for a version not known here.
     """
     path = run.path / FILE
