@@ -97,6 +97,8 @@ def test_unknown_and_stale_say_why() -> None:
     assert shown(verdict="stale", run=None, reason="the command is not the locked one").startswith(
         "! stale — the command is not the locked one Next"
     )
+    text = shown(verdict="stale", run=None, update=("samerun", "lock", "--update", "--", "python", "a b.py"))
+    assert text.endswith("reports which digests moved samerun lock --update -- python 'a b.py'")
 
 
 def test_what_a_stranger_wrote_does_not_act_on_the_terminal() -> None:

@@ -145,6 +145,13 @@ def _put_list(console: Console, head: str, lines: list[str]) -> None:
     put(console, [Text(), Text(head, style="bold"), *rows])
 
 
+def _write_update(result: VerifyResult) -> tuple[str, str]:
+    """How to lock anew, and why: without a command the locked one would be run."""
+    if not result.update:
+        return "samerun lock --update", "where that is meant: lock what it gives now"
+    return shlex.join(result.update), "lock this command instead: it reports which digests moved"
+
+
 def _list_next(result: VerifyResult) -> list[Text]:
     lines: list[Text] = []
     steps: list[tuple[str, str]] = []
@@ -156,7 +163,7 @@ def _list_next(result: VerifyResult) -> list[Text]:
     if result.verdict == "unknown" and result.moved:
         steps.append(("samerun verify --add", "lock what this class of machine gives, too"))
     if result.verdict in ("differs", "stale"):
-        steps.append(("samerun lock --update", "where that is meant: lock what it gives now"))
+        steps.append(_write_update(result))
     if steps:
         lines.append(Text("Next", style="bold"))
     for line, why in steps:
