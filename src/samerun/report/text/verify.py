@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -38,7 +39,7 @@ def show(result: VerifyResult, console: Console) -> None:
         put(console, [style_text(f"  {line}", "dim") for line in result.output])
     if result.verdict in ("differs", "within", "unknown"):
         _put_list(console, "Moved", [describe_moved(item) for item in result.moved])
-    _put_list(console, _head_changed(result), list(map(describe_changed, result.changed)))
+    _put_list(console, _head_changed(result), describe_changed(result.changed))
     compared, unsteady = result.compared, result.unsteady
     if compared is not None:
         explains = unsteady is None and not any(item.confirmed for item in result.changed)
@@ -54,17 +55,23 @@ def show(result: VerifyResult, console: Console) -> None:
 def _head_changed(result: VerifyResult) -> str:
     head = "Changed since the lock"
     if result.verdict == "same":
-        return f"{head}, without effect on a bit"
+        return f"{head}, without effect on what the lock holds"
     if result.verdict == "differs" and not any(item.confirmed for item in result.changed):
         return f"{head} (likely the cause, not confirmed)"
     return head
 
 
-def describe_changed(item: Changed) -> str:
-    """On one line: its kind, where, what it was and is, and whether that was confirmed."""
-    at = "" if item.call_site is None else f"{item.call_site}: "
-    proof = " (confirmed: with it as locked, a run gives the locked bits)" if item.confirmed else ""
-    return f"{item.kind}: {at}{item.text}{proof}"
+def describe_changed(changed: Sequence[Changed]) -> list[str]:
+    """Each on one line: its kind, where, what it was and is, and whether that was confirmed."""
+    files = [item for item in changed if item.kind == "code" and item.confirmed]
+    whole = "the whole file" if len(files) == 1 else f"these {len(files)} files, each whole,"
+    lines = []
+    for item in changed:
+        at = "" if item.call_site is None else f"{item.call_site}: "
+        what = whole if item.kind == "code" else "it"
+        proof = f" (confirmed: with {what} as locked, a run gives the locked bits)" if item.confirmed else ""
+        lines.append(f"{item.kind}: {at}{item.text}{proof}")
+    return lines
 
 
 def _describe_bisected(found: Bisected) -> list[str]:
