@@ -63,12 +63,12 @@ def _head_changed(result: VerifyResult) -> str:
 
 def describe_changed(changed: Sequence[Changed]) -> list[str]:
     """Each on one line: its kind, where, what it was and is, and whether that was confirmed."""
-    files = [item for item in changed if item.kind == "code" and item.confirmed]
+    files = [item for item in changed if item.is_file and item.confirmed]
     whole = "the whole file" if len(files) == 1 else f"these {len(files)} files, each whole,"
     lines = []
     for item in changed:
         at = "" if item.call_site is None else f"{item.call_site}: "
-        what = whole if item.kind == "code" else "it"
+        what = whole if item.is_file else "it"
         proof = f" (confirmed: with {what} as locked, a run gives the locked bits)" if item.confirmed else ""
         lines.append(f"{item.kind}: {at}{item.text}{proof}")
     return lines
