@@ -142,6 +142,7 @@ def test_an_input_that_changed_is_stale_with_exit_code_4(unchanged: Path) -> Non
 def test_another_command_is_stale(project: Path) -> None:
     done = called("verify", *COMMAND, "--lr", "0.2", cwd=project)
     assert done.returncode == 4 and "the command is not the locked one" in done.stdout
+    assert f"samerun lock --update -- {sys.executable} train.py --lr 0.2" in done.stdout
 
 
 def test_a_lock_that_is_there_is_not_overwritten(project: Path) -> None:

@@ -116,6 +116,22 @@ def test_the_first_of_several_differences_counts(build: Builder) -> None:
     assert (first.step, first.what, first.call_site) == (3, "loss", "train.py:31")
 
 
+def test_the_line_of_each_run_is_kept(build: Builder) -> None:
+    changed = training(5)
+    at = find(changed, "loss", 3)
+    flip(changed[at])
+    changed[at]["call_site"] = "train.py:35"
+    first = compare(build(training(5)), build(changed)).difference
+    assert first is not None
+    assert (first.call_site, first.site_in, first.other_site) == ("train.py:31", "a", "train.py:35")
+    more = training(5)
+    more.insert(at, {**more[at], "name": "second"})
+    for runs, site_in in (((training(5), more), "b"), ((more, training(5)), "a")):
+        lone = compare(*map(build, runs)).difference
+        assert lone is not None and lone.kind == "flow"
+        assert (lone.call_site, lone.site_in, lone.other_site) == ("train.py:31", site_in, None)
+
+
 def test_equal_records_in_another_order_are_the_same_with_a_note(build: Builder) -> None:
     moved = training()
     at = find(moved, "output", 1)

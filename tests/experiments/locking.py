@@ -71,6 +71,7 @@ def verified(
     """Verify with the lock that is there."""
     lock = read_lock(folder / FILE)
     request = made_request(folder, steps=steps or lock.limit, control=lock.make_control(), confirm=confirm)
+    request = replace(request, command=asked.get("command", request.command))
     return verify(VerifyRequest(request, lock, folder / FILE, **asked), Runner(record=machine.record))
 
 

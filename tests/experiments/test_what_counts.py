@@ -99,7 +99,12 @@ def test_equal_runs_that_wrote_another_result_differ_at_its_line(tmp_path: Path)
     assert found.verdict == "differs" and found.difference is not None
     assert (found.difference.what, found.difference.name) == ("written", "acc in m.json")
     assert found.difference.call_site == "train.py:9"
+    assert (found.difference.site_in, found.difference.other_site) == ("a", "train.py:9")
     assert "run A writes 0.5 as acc in m.json, run B 0.25" in found.notes
+    moved = wrote(made(tmp_path, training()), WrittenFile("train.py:7", {"acc": 0.25}))
+    found = weighed(runs[0], moved)
+    assert found.difference is not None
+    assert (found.difference.call_site, found.difference.other_site) == ("train.py:9", "train.py:7")
 
 
 def test_a_file_that_is_not_read_is_a_note_and_nothing_is_left_out_beside_it(tmp_path: Path) -> None:

@@ -9,7 +9,14 @@ import pytest
 
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.explaining.cause import Findings
-from samerun.explaining.confirm import MOST_CANDIDATES, confirm, is_not_after, is_race, judge
+from samerun.explaining.confirm import (
+    MOST_CANDIDATES,
+    confirm,
+    is_not_after,
+    is_race,
+    judge,
+    list_unconfirmed,
+)
 from samerun.runs.difference import Difference, Evidence, Strength
 
 HERE = Difference(step=3, phase="forward", what="output")
@@ -279,3 +286,17 @@ def test_threads_race_where_no_two_pairs_part_alike(
 ) -> None:
     partings = [Difference(step=step, phase="forward", what="output") for step in places]
     assert is_race(partings, evidence(*sources)) is race
+
+
+def test_between_runs_of_other_code_what_was_not_seen_is_no_likely_cause() -> None:
+    code = Evidence("code", Strength.STRONG, "train.py changed", of_other_program=True)
+    seen = Evidence("clock", Strength.SEEN, "another time")
+    memory = Evidence("uninitialized-memory", Strength.POSSIBLE, "no generator explains it")
+    order = Evidence("listing-order", Strength.FAIR, "a folder was listed")
+    packages = Evidence("packages", Strength.STRONG, "torch: 2.13.0 and 2.11.0")
+    threads = Evidence("threads", Strength.STRONG, "intra: 2 and 4")
+    found = names(list_unconfirmed([seen, code, packages, threads, order, memory]))
+    assert found["causes"] == ["clock", "code", "packages", "threads"]
+    assert found["suspects"] == ["listing-order"]
+    same = names(list_unconfirmed([seen, packages, order, memory]))
+    assert same["causes"] == ["clock", "packages", "listing-order", "uninitialized-memory"]

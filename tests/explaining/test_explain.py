@@ -34,6 +34,15 @@ def test_the_best_evidence_comes_first_and_ties_go_by_id() -> None:
     assert notes == []
 
 
+def test_of_equal_evidence_that_of_another_program_comes_first() -> None:
+    class Changed(Sees):
+        def recognise(self, difference: Difference) -> Evidence | None:
+            return replace(super().recognise(difference) or Evidence("", 0.0, ""), of_other_program=True)
+
+    found, _ = explain(HERE, [Sees("a", 0.7), Changed("b", 0.7), Sees("c", 1.0)])
+    assert [item.source for item in found] == ["c", "b", "a"]
+
+
 def test_of_equal_evidence_that_of_the_differing_line_comes_first() -> None:
     here = Difference(step=0, phase="setup", what="operation", call_site="train.py:5")
     found, _ = explain(here, [Sees("a", 1.0, "train.py:9"), Sees("b", 1.0, "train.py:5"), Sees("c", 1.0)])

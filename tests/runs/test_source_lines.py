@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from notebooks import write_notebook
 
-from samerun.runs.source_lines import parse_site, read_line, read_source
+from samerun.digest import digest_bytes
+from samerun.runs import notebook
+from samerun.runs.source_lines import judge_file, parse_site, read_line, read_source
 
 
 @pytest.mark.parametrize(
@@ -81,3 +83,31 @@ def test_code_of_the_same_repository(tmp_path: Path) -> None:
 def test_code_of_an_installed_package(tmp_path: Path) -> None:
     module = Path(sysconfig.get_path("stdlib"), "random.py")
     assert read_source(f"{module}:1", str(tmp_path)) is not None
+
+
+def test_whether_a_file_is_what_a_run_had(tmp_path: Path) -> None:
+    folder, path = str(tmp_path), tmp_path / "train.py"
+    path.write_text("a = 1\n")
+    digest = digest_bytes(path.read_bytes()).hex()
+    assert judge_file("train.py:9", folder, digest) == "same"
+    path.write_text("a = 2\n")
+    assert judge_file("train.py:9", folder, digest) == "changed"
+    path.unlink()
+    assert judge_file("train.py:9", folder, digest) == "gone"
+    (tmp_path / "train.ipynb").write_text(write_notebook(["a = 1"]))
+    cells = notebook.digest_cells(notebook.read_cells(tmp_path / "train.ipynb"))
+    assert judge_file("train.ipynb[1]:1", folder, cells) == "same"
+    assert judge_file("train.ipynb[1]:1", folder, digest) == "changed"
+
+
+def test_of_which_file_nothing_can_be_said(tmp_path: Path) -> None:
+    (tmp_path / "train.py").mkdir()
+    for site, folder, digest in (
+        ("train.py:1", str(tmp_path), "00"),
+        ("train.py", str(tmp_path), "00"),
+        ("other.py:1", str(tmp_path), None),
+        ("other.py:1", str(tmp_path / "none"), "00"),
+        ("other.py:1", "", "00"),
+        ("/etc/passwd:1", str(tmp_path), "00"),
+    ):
+        assert judge_file(site, folder, digest) == "unknown"

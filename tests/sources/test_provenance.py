@@ -94,6 +94,45 @@ def test_another_commit_of_the_same_files_is_the_same_code():
     assert recognise("code", a, b) is None
 
 
+def test_files_of_other_names_are_other_code():
+    a, b = (side(settings={"code": {name: "00"}}) for name in ("main.py", "train.py"))
+    assert recognise("code", a, b) == (0.7, "run A is of main.py, run B of train.py")
+
+
+def advised(a, b, files=("00", "01"), **more):
+    a, b = (
+        side(git=git, settings={"code": {"my train.py": file, **more}})
+        for git, file in zip((a, b), files, strict=True)
+    )
+    found = find_sources()["code"].recognise(batch(a=a, b=b))
+    assert found.of_other_program
+    return found.advice
+
+
+def test_the_fix_is_the_command_that_shows_the_change_between_two_commits():
+    one, two = ({"commit": digit * 40, "dirty": False} for digit in "12")
+    assert advised(one, two) == "git diff 1111111111 2222222222 -- 'my train.py'"
+    many = side(git=one, settings={"code": {f"package/module{n}.py": "00" for n in range(9)}})
+    other = side(git=two, settings={"code": {f"package/module{n}.py": "01" for n in range(9)}})
+    found = find_sources()["code"].recognise(batch(a=many, b=other))
+    assert found.advice == "git diff 1111111111 2222222222"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"commit": "1" * 40, "dirty": False},
+        {"commit": "2" * 40, "dirty": True},
+        {"commit": None, "dirty": True, "diff": None},
+        {"commit": "--output=x", "dirty": False},
+        None,
+    ],
+)
+def test_without_two_commits_the_fix_is_general(other):
+    assert advised({"commit": "1" * 40, "dirty": False}, other) is None
+    assert advised(other, {"commit": "1" * 40, "dirty": False}) is None
+
+
 @pytest.mark.parametrize("id_", PROVENANCE)
 def test_nothing_known_is_nothing_said(id_):
     assert recognise(id_, side(), side()) is None

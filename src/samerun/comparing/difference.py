@@ -56,6 +56,8 @@ def describe(found: ProcessComparison, runs: tuple[RecordedRun, RecordedRun]) ->
         module=row.module,
         op=row.name if row.what == "operation" else None,
         call_site=row.call_site or (found.origin.call_site if found.origin is not None else None),
+        site_in="b" if divergence.a is None else "a",
+        other_site=_find_other_site(found),
         rank=trace.rank,
         process=trace.stem,
         place=divergence.at_a(),
@@ -75,6 +77,14 @@ def describe(found: ProcessComparison, runs: tuple[RecordedRun, RecordedRun]) ->
         b=sides[1],
     )
     return difference, notes
+
+
+def _find_other_site(found: ProcessComparison) -> str | None:
+    """Run B's line, where both runs have the record."""
+    at = found.divergence
+    if at is None or at.a is None or at.b is None:
+        return None
+    return found.paired.b.row(at.b).call_site
 
 
 def _shows(found: ProcessComparison) -> tuple[int, str] | None:
@@ -153,6 +163,7 @@ def describe_lone(trace: Trace, runs: tuple[RecordedRun, RecordedRun]) -> Differ
     row = trace.row(at)
     sides = [build_side(run.run, run.of_rank(trace.rank), row.step) for run in runs]
     sides[1] = align(*sides)
+    mine = any(trace is own for own in runs[0].compared)
     return Difference(
         step=row.step,
         phase=row.phase if row.phase in PHASES else "end",
@@ -162,6 +173,7 @@ def describe_lone(trace: Trace, runs: tuple[RecordedRun, RecordedRun]) -> Differ
         module=row.module,
         op=row.name if row.what == "operation" else None,
         call_site=row.call_site,
+        site_in="a" if mine else "b",
         rank=trace.rank,
         process=trace.stem,
         a=sides[0],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from samerun.comparing.alignment import Divergence, TracePair
 from samerun.comparing.context import build_side, find_generators
 from samerun.comparing.helper_programs import align
@@ -10,12 +12,18 @@ from samerun.runs.difference import Difference
 
 
 def describe_result(
-    runs: tuple[RecordedRun, RecordedRun], what: str, name: str, site: str | None
+    runs: tuple[RecordedRun, RecordedRun],
+    what: str,
+    name: str,
+    site: str | None,
+    *,
+    site_in: Literal["a", "b"] = "a",
+    other_site: str | None = None,
 ) -> Difference | None:
     """The difference at the end of two runs; None where they have no process in common.
 
-    `what` is one of runs.schema.RESULTS, `site` the line that printed or wrote it. All that the runs did
-    has come before it.
+    `what` is one of runs.schema.RESULTS, `site` the line that printed or wrote it, in the code of run
+    `site_in`, and `other_site` run B's. All that the runs did has come before it.
     """
     pairs, _, _ = pair(runs[0].compared, runs[1].compared)
     if not pairs:
@@ -35,6 +43,8 @@ def describe_result(
         what=what,
         name=name,
         call_site=site,
+        site_in=site_in,
+        other_site=other_site,
         rank=one.rank,
         process=one.stem,
         rng_first={id_: min(step, last) for id_, step in first.items()},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from samerun.comparing.comparison import Comparison
 from samerun.comparing.pairing import RecordedRun, read
@@ -140,14 +141,16 @@ def find_result_difference(a: Run, b: Run, *, recorded_apart: bool = False) -> t
     if printed is not None:
         line = lines.find(printed.one)
         site = None if line is None else line.site
+        site_in, other_site = _find_whose(site, recorded)
         what, name, note = "printed", printed.one, f"run A prints {printed.one!r}, run B {printed.other!r}"
     else:
         value = find_differing_value((a, b), lines)
         if value is None:
             return _find_one_sided_difference(recorded) if apart else None
         what, name, site = "written", f"{value.name} in {value.path}", value.site
+        site_in, other_site = _find_whose(site, recorded) if value.as_now else ("a", value.other_site)
         note = f"run A writes {value.one!r} as {name}, run B {value.other!r}"
-    difference = describe_result(recorded, what, name, site)
+    difference = describe_result(recorded, what, name, site, site_in=site_in, other_site=other_site)
     return None if difference is None else (difference, note)
 
 
@@ -165,8 +168,18 @@ def _find_one_sided_difference(recorded: tuple[RecordedRun, RecordedRun]) -> tup
     found = find_unmatched(sides, PrintingLines(_read_code(recorded[1])))
     if found is None:
         return None
-    difference = describe_result(recorded, found.what, found.name, found.site)
+    difference = describe_result(recorded, found.what, found.name, found.site, site_in="b")
     return None if difference is None else (replace(difference, kind="flow", run="b"), note)
+
+
+def _find_whose(site: str | None, runs: Sequence[RecordedRun]) -> tuple[Literal["a", "b"], str | None]:
+    """(the run whose code has a line of the code of now, run B's line); it is A's where that is not known."""
+    if site is None:
+        return "a", None
+    a, b = (code.judge_site(site, run.run.manifest.settings, runs[0].run.manifest.cwd) for run in runs)
+    if b == "same" and a != "same":
+        return "b", None
+    return "a", site if a == b else None
 
 
 def _read_code(recorded: RecordedRun) -> Code:

@@ -43,6 +43,8 @@ class Written(NamedTuple):
     one: Value
     other: Value
     site: str | None  # the line that wrote it, or opened the file
+    other_site: str | None = None  # that of the second run, where it is known
+    as_now: bool = False  # `site` was found in the code as it reads now
 
 
 class Alone(NamedTuple):
@@ -64,7 +66,7 @@ def find_differing_value(runs: Sequence[Run], code: PrintingLines) -> Written | 
             for name, value in one.values.items():
                 there = added.get(name, other.values.get(name, value))
                 if there != value and _is_result(path, name, (value, there), code):
-                    return Written(path, name, value, there, one.site)
+                    return Written(path, name, value, there, one.site, other.site)
             found = _find_line(path, (one, other), (runs[0], run), code)
             if found is not None or (found := _find_in_name(path, other_path, one)) is not None:
                 return found
@@ -102,9 +104,9 @@ def _find_line(
     if found is None:
         return None
     written = lines.find(found.one)
-    return Written(
-        path, found.one, found.one, found.other, files[0].site if written is None else written.site
-    )
+    if written is None:
+        return Written(path, found.one, found.one, found.other, files[0].site, files[1].site)
+    return Written(path, found.one, found.one, found.other, written.site, as_now=True)
 
 
 def _name_numbers(path: str, text: str) -> str:

@@ -169,10 +169,35 @@ def _is_seen_and_free(item: Evidence) -> bool:
 def list_unconfirmed(
     evidence: Sequence[Evidence], ruled_out: tuple[Cause, ...] = (), notes: tuple[str, ...] = ()
 ) -> Findings:
-    """Likely causes; what not even the user's code shows a way for is a suspect, and no likely cause."""
-    likely = tuple(make_cause(item) for item in evidence if item.strength > Strength.REMOTE)
-    remote = tuple(make_cause(item) for item in evidence if item.strength <= Strength.REMOTE)
-    return Findings(likely, remote, ruled_out, notes)
+    """Likely causes; what not even the user's code shows a way for is a suspect, and no likely cause.
+
+    So is what was not seen, between runs of other code or of another command.
+    """
+    aside = _set_aside(evidence)
+    likely = [item for item in evidence if item.strength > Strength.REMOTE and item not in aside]
+    suspects = list_aside(evidence)
+    suspects += [item for item in evidence if item.strength <= Strength.REMOTE]
+    return Findings(tuple(map(make_cause, likely)), tuple(map(make_cause, suspects)), ruled_out, notes)
+
+
+def list_aside(evidence: Sequence[Evidence]) -> list[Evidence]:
+    """Between runs of other code or of another command: what was not seen, but is plausible."""
+    return [item for item in _set_aside(evidence) if item.strength >= Strength.PLAUSIBLE]
+
+
+def _set_aside(evidence: Sequence[Evidence]) -> list[Evidence]:
+    """What was neither seen nor is another thing in the two runs: the change explains a difference better."""
+    if not any(item.of_other_program for item in evidence):
+        return []
+    unseen = (item for item in evidence if Strength.REMOTE < item.strength < Strength.SEEN)
+    return [item for item in unseen if not _is_set_otherwise(item)]
+
+
+def _is_set_otherwise(item: Evidence) -> bool:
+    """Whether the records of two runs hold other values of it: packages, the machine, threads."""
+    source = find_sources().get(item.source)
+    kinds = (Kind.PROVENANCE, Kind.NUMERICS)
+    return item.strength >= Strength.STRONG and source is not None and source.kind in kinds
 
 
 def points(item: Evidence) -> bool:

@@ -18,8 +18,9 @@ def explain(
 ) -> tuple[list[Evidence], list[str]]:
     """(the evidence, best first; notes on sources that could not read what the runs recorded).
 
-    Of equally strong evidence, that of the very line where the runs diverge comes first; ties are in the
-    order of the ids. A source that fails is named and passed over: an odd trace must not cost the verdict.
+    Of equally strong evidence, that of another program comes first, then that of the very line where the runs
+    diverge; ties are in the order of the ids. A source that fails is named and passed over: an odd trace must
+    not cost the verdict.
     """
     found: list[Evidence] = []
     notes: list[str] = []
@@ -32,8 +33,12 @@ def explain(
         if evidence is not None:
             found.append(evidence)
     site = difference.call_site
-    found.sort(key=lambda item: (-item.strength, site is None or item.call_site != site, item.source))
-    return found, notes
+
+    def rank(item: Evidence) -> tuple[float, bool, bool, str]:
+        elsewhere = site is None or item.call_site != site
+        return -item.strength, not item.of_other_program, elsewhere, item.source
+
+    return sorted(found, key=rank), notes
 
 
 def _find_field(difference: Difference, source: Source, evidence: Evidence | None) -> Evidence | None:

@@ -11,6 +11,7 @@ from samerun.experiments.lookup import Lookup
 from samerun.report.junit_suite import WIDTH, Case, Suite, render_suite, shorten, write_suite
 from samerun.report.text import first_difference
 from samerun.report.text.plain_text import render_plain
+from samerun.report.text.shown_code import call_site
 from samerun.runs.manifest import Manifest
 
 
@@ -67,7 +68,7 @@ def _write_message(diagnosis: Diagnosis) -> str:
     first = check.difference
     if check.verdict != "differs" or first is None:
         return shorten(check.reason or "nothing to compare")
-    site = first_difference.call_site(first)
+    site = call_site(first)
     where = f"the runs diverge {first_difference.write_headline(first)}" + (f" ({site})" if site else "")
     named = [
         f"{cause.source} ({'confirmed' if cause.confirmed else 'not confirmed'})" for cause in check.causes

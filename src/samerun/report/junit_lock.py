@@ -63,8 +63,8 @@ def write_verify_junit(result: VerifyResult, lookup: Lookup | None, target: str)
         ("steps", str(result.steps)),
         ("run", result.run or ""),
         *(
-            (f"changed {number}", describe_changed(item))
-            for number, item in enumerate(result.changed, start=1)
+            (f"changed {number}", line)
+            for number, line in enumerate(describe_changed(result.changed), start=1)
         ),
     ]
     command = shlex.join(result.command) or result.path

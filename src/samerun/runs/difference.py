@@ -122,6 +122,7 @@ class Difference:
     """Where two runs part, first.
 
     `step` is 0-based; `what` is one of runs.schema.COMPARED; `name` is the parameter, group or operation.
+    `call_site` is the line of run A's code, or of run B's where `site_in` says so.
     `place` is the position of the record in the trace of run A; between runs of one command, recorded alike,
     a larger one is later. `rng_first` maps the id of each RNG source whose state differs to the first step
     at which it did; `drawn` holds the ids of RNG sources that were drawn from before or in that step.
@@ -135,6 +136,8 @@ class Difference:
     module: str | None = None
     op: str | None = None
     call_site: str | None = None
+    site_in: Literal["a", "b"] = "a"
+    other_site: str | None = None  # run B's line, where it is known and `call_site` is run A's
     rank: int = 0
     process: str = "rank0"
     place: int = 0
@@ -180,3 +183,4 @@ class Evidence:
     # Lines that hash what the code does not tell: texts alone, seen in a further run, refute this.
     unless_texts_at: tuple[str, ...] = ()
     of_later: bool = False  # of a later difference, which may be the one that reaches the training
+    of_other_program: bool = False  # the runs are of other code or of another command

@@ -6,7 +6,9 @@ import functools
 import re
 import sysconfig
 from pathlib import Path
+from typing import Literal
 
+from samerun.digest import digest_bytes
 from samerun.runs import notebook, untrusted
 
 _SITE = re.compile(r"(?P<path>[^\0]{1,4096}):(?P<line>[0-9]{1,9})", re.ASCII | re.DOTALL)
@@ -15,6 +17,7 @@ _SHELL = {".sh", ".bash", ".zsh", ".ksh"}
 _MAKEFILES = {"Makefile", "makefile", "GNUmakefile"}
 _STARTS_SHELL = re.compile(r"#!.*\b(ba|z|k|da)?sh\b")
 MOST_BYTES = 4 << 20  # beyond that a file is data
+State = Literal["same", "changed", "gone", "unknown"]
 
 
 def parse_site(site: str | None) -> tuple[str, int] | None:
@@ -34,8 +37,8 @@ def read_source(site: str | None, folder: str) -> tuple[list[str], int] | None:
         return None
     name, cell = notebook.parse_cell_name(at[0]) or (at[0], None)
     try:
-        path = (Path(folder) / name).resolve(strict=True)
-        if not any(path.is_relative_to(root) for root in _list_roots(folder)):
+        path = _find_file(name, folder)
+        if path is None:
             return None
         lines = _read_lines(path, cell)
     except (OSError, RuntimeError, ValueError):  # no such file; links in a circle; a null character
@@ -45,6 +48,40 @@ def read_source(site: str | None, folder: str) -> tuple[list[str], int] | None:
     else:
         is_code = path.suffix == notebook.SUFFIX
     return (lines, at[1]) if is_code and 1 <= at[1] <= len(lines) else None
+
+
+def judge_file(site: str, folder: str, digest: str | None) -> State:
+    """Whether the file of a call site reads now as when a run had it with this digest, in hexadecimal.
+
+    The digest is that of its bytes, of a notebook that of its cells. What `read_source` would not read, and a
+    file whose digest is None, are unknown.
+    """
+    at = parse_site(site)
+    if at is None or digest is None or not folder:
+        return "unknown"
+    name = notebook.strip_cell(at[0])
+    try:
+        path = _find_file(name, folder)
+        if path is None:
+            return "unknown"
+        if name.endswith(notebook.SUFFIX):
+            now = notebook.digest_cells(notebook.read_cells(path))
+        else:
+            now = digest_bytes(untrusted.read_bytes(path, MOST_BYTES)).hex()
+    except FileNotFoundError:
+        return "gone" if Path(folder).is_dir() else "unknown"
+    except (OSError, RuntimeError, ValueError):
+        return "unknown"
+    return "same" if now == digest else "changed"
+
+
+def _find_file(name: str, folder: str) -> Path | None:
+    """Where a file is once every link is followed; None where no run's code may be.
+
+    Raises OSError, RuntimeError and ValueError.
+    """
+    path = (Path(folder) / name).resolve(strict=True)
+    return path if any(path.is_relative_to(root) for root in _list_roots(folder)) else None
 
 
 def read_line(site: str | None, folder: str) -> str:

@@ -35,9 +35,8 @@ class Arguments(Source):
             return self._seeded(difference)
         only = [[word for word in commands[i] if word not in commands[1 - i]] for i in (0, 1)]
         said = [" ".join(map(str, words)) or "nothing" for words in only]
-        return Evidence(
-            self.id, Strength.STRONG, f"only run A's command has {said[0]}, only run B's has {said[1]}"
-        )
+        text = f"only run A's command has {said[0]}, only run B's has {said[1]}"
+        return Evidence(self.id, Strength.STRONG, text, of_other_program=True)
 
     def _seeded(self, difference: Difference) -> Evidence | None:
         """One command, whose program was given other arguments, by a shell script for example: a seed."""

@@ -17,6 +17,23 @@ def test_a_short_line_is_shown_whole() -> None:
     assert describe_first_change("train.py", "a = 1\n", "a = 1\n") is None
 
 
+def test_other_places_are_counted_and_empty_lines_are_none() -> None:
+    before = "import os\na = 1\nb = 2\nc = 3\n"
+    after = "import os\n\nimport sys\na = 1\nb = 3\nc = 3\n\n"
+    said = describe_first_change("train.py", before, after)
+    assert said == "train.py:3: nothing → import sys, and 1 more place"
+    more = describe_first_change("train.py", before, after.replace("c = 3\n\n", "c = 4\nd = 5\n"))
+    assert more == "train.py:3: nothing → import sys, and 1 more place"
+    more = describe_first_change("train.py", before + "e = 1\nf = 1\n", "a = 1\nb = 3\nc = 3\nf = 1\n")
+    assert more == "train.py:1: import os → nothing, and 2 more places"
+    assert describe_first_change("train.py", "a = 1\nb = 2\n", "a = 1\n\n\nb = 2\n") == (
+        "train.py:2: empty lines alone"
+    )
+    assert describe_first_change("train.py", "a = 1\n\nb = 2\n", "a = 1\nc = 1\nb = 2\n") == (
+        "train.py:2: nothing → c = 1"
+    )
+
+
 def test_of_a_long_line_the_part_that_changed_is_shown() -> None:
     before, after = (f"{LONG * 3}lr = {rate}  # {LONG * 3}" for rate in (0.1, 0.2))
     said = describe_first_change("train.py", before, after)

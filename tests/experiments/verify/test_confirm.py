@@ -66,6 +66,14 @@ def test_code_is_confirmed_by_a_run_with_the_locked_code_in_a_copy(folder: Path)
     assert {call["stop_after"] for call in machine.script.calls[1:]} == {3}  # the difference shows by then
 
 
+def test_a_new_file_is_not_put_back(folder: Path) -> None:
+    (folder / "train.py").write_text("lr = 0.2\n")
+    (folder / "model.py").write_text("a = 1\n")
+    result = verified(training(), folder)
+    assert [item.name for item in result.changed] == ["train.py", "model.py"]
+    assert list_confirmed(result) == ["train.py"]
+
+
 def test_without_confirming_nothing_more_is_run(folder: Path) -> None:
     (folder / "train.py").write_text("lr = 0.2\n")
     machine = training()

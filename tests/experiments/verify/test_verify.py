@@ -184,6 +184,18 @@ def test_another_command_is_stale_and_nothing_is_run(folder: Path) -> None:
     script = flipped()
     result = verified(Machine(script), folder, command=("python", "other.py"))
     assert result.verdict == "stale" and not script.calls
+    assert result.update == ("samerun", "lock", "--update", "--", "python", "other.py")
+
+
+def test_another_command_is_locked_with_the_control_of_the_lock(folder: Path) -> None:
+    lock = replace(lock_of(folder), mode="seeded", seed=5, compatible=True, limit=3)
+    lock = replace(lock, control=("clock", "uninitialized-memory"), fill="nan")
+    write_lock(lock, folder / FILE)
+    result = verified(Machine(flipped()), folder, command=("python", "other.py"))
+    assert " ".join(result.update) == (
+        "samerun lock --update --mode seeded --seed 5 --compatible --steps 3 --control clock "
+        "--control uninitialized-memory=nan -- python other.py"
+    )
 
 
 def test_an_input_that_changed_is_stale(folder: Path) -> None:

@@ -30,9 +30,9 @@ from samerun.report.html.page import render
 from samerun.report.html.settings import build_settings
 from samerun.report.html.source_code import diff as diff_lines
 from samerun.report.html.source_code import excerpt, split_pieces
-from samerun.report.text import first_difference
 from samerun.runs.difference import Difference
 from samerun.runs.schema import NEVER_WRITTEN
+from samerun.runs.source_lines import read_source
 from samerun.runs.store import Run, Store
 
 from ..diagnoses import HOSTILE, a_case
@@ -372,9 +372,9 @@ def test_only_code_is_read(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("a = 1\n")
     (tmp_path / "secret.txt").write_text("password\n")
     (tmp_path / "train").write_text("#!/usr/bin/env python\na = 1\n")
-    assert first_difference.read_source("train.py:1", str(tmp_path)) == (["a = 1"], 1)
-    assert first_difference.read_source("train:2", str(tmp_path)) is not None
-    assert first_difference.read_source("secret.txt:1", str(tmp_path)) is None
+    assert read_source("train.py:1", str(tmp_path)) == (["a = 1"], 1)
+    assert read_source("train:2", str(tmp_path)) is not None
+    assert read_source("secret.txt:1", str(tmp_path)) is None
     assert excerpt("secret.txt:1", str(tmp_path)) == [] == excerpt(None, str(tmp_path))
 
 

@@ -12,7 +12,7 @@ from samerun.experiments.lock.moved import Moved
 from samerun.experiments.verify.changed import Changed
 from samerun.experiments.verify.result import Distance, VerifyResult
 from samerun.report.text.moved import describe_moved
-from samerun.report.text.verify import show
+from samerun.report.text.verify import describe_changed, show
 
 from ..results import DIFFERS
 
@@ -43,7 +43,7 @@ def test_the_same_names_what_was_compared_and_where() -> None:
 
 def test_what_changed_without_effect_is_said() -> None:
     text = shown(changed=(Changed("package", "numpy", "numpy: 2.4 → 2.5"),))
-    assert "Changed since the lock, without effect on a bit package: numpy: 2.4 → 2.5" in text
+    assert "Changed since the lock, without effect on what the lock holds package: numpy: 2.4 → 2.5" in text
 
 
 def test_a_difference_says_where_then_what_changed_then_how_to_go_on() -> None:
@@ -70,7 +70,23 @@ def test_where_nothing_changed_the_two_runs_tell_the_cause() -> None:
     proved = (replace(changed[0], confirmed=True),)
     text = shown(verdict="differs", moved=MOVED, compared=DIFFERS, changed=proved)
     assert "Cause" not in text and "Changed since the lock code: train.py:6" in text
-    assert "lr=0.2 (confirmed: with it as locked, a run gives the locked bits)" in text
+    assert "lr=0.2 (confirmed: with the whole file as locked, a run gives the locked bits)" in text
+
+
+def test_what_was_put_back_is_said_whole_files_and_variables() -> None:
+    changed = (
+        Changed("code", "a.py", "lr=0.1 → lr=0.2, and 3 more places", "a.py:6", confirmed=True),
+        Changed("code", "b.py", "b.py is no longer used", confirmed=True),
+        Changed("code", "c.py", "c.py is new"),
+        Changed("variable", "TZ", "TZ: not set → UTC", confirmed=True),
+    )
+    proof = " (confirmed: with these 2 files, each whole, as locked, a run gives the locked bits)"
+    assert describe_changed(changed) == [
+        f"code: a.py:6: lr=0.1 → lr=0.2, and 3 more places{proof}",
+        f"code: b.py is no longer used{proof}",
+        "code: c.py is new",
+        "variable: TZ: not set → UTC (confirmed: with it as locked, a run gives the locked bits)",
+    ]
 
 
 def test_a_training_that_does_not_repeat_shows_where_its_own_runs_part() -> None:
@@ -97,6 +113,8 @@ def test_unknown_and_stale_say_why() -> None:
     assert shown(verdict="stale", run=None, reason="the command is not the locked one").startswith(
         "! stale — the command is not the locked one Next"
     )
+    text = shown(verdict="stale", run=None, update=("samerun", "lock", "--update", "--", "python", "a b.py"))
+    assert text.endswith("reports which digests moved samerun lock --update -- python 'a b.py'")
 
 
 def test_what_a_stranger_wrote_does_not_act_on_the_terminal() -> None:

@@ -13,8 +13,8 @@ from samerun.controls import is_contradicted
 from samerun.experiments.replayed import Recorded
 from samerun.experiments.trials import Trials
 from samerun.experiments.what_counts import weigh
-from samerun.explaining.cause import Cause, Findings
-from samerun.explaining.confirm import Outcome, confirm, is_race, judge
+from samerun.explaining.cause import Cause, Findings, make_cause
+from samerun.explaining.confirm import Outcome, confirm, is_race, judge, list_aside
 from samerun.explaining.explain import list_suspects
 from samerun.explaining.explained import Explained
 from samerun.runs.difference import Difference, Evidence, Strength
@@ -49,7 +49,8 @@ def explain_and_confirm(explained: Explained, proof: Proof | None) -> Findings:
     """The sources behind the difference; none of them is confirmed without a proof."""
     difference, evidence = explained.difference, explained.evidence
     if proof is None:
-        findings = Findings(explained.unproved().causes)
+        aside = tuple(map(make_cause, list_aside(evidence)))
+        findings = Findings(explained.unproved().causes, aside)
     else:
         trial, to_the_end = _prepare(explained, proof)
         found = confirm(

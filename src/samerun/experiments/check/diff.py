@@ -12,6 +12,7 @@ from samerun.comparing.uncontrolled import read_control
 from samerun.experiments import run_outcome, scope
 from samerun.experiments.check.confirm import explain_and_confirm
 from samerun.experiments.check.judge import find_first_parting, judge_recorded
+from samerun.experiments.check.line_hint import describe_line_hint
 from samerun.experiments.check.result import CheckResult
 from samerun.experiments.living import list_losses
 from samerun.experiments.what_counts import weigh
@@ -60,11 +61,13 @@ def _differs(
 ) -> CheckResult:
     difference = comparison.difference
     assert difference is not None
-    findings = explain_and_confirm(Explained(difference), None)
+    explained = Explained(difference)
+    findings = explain_and_confirm(explained, None)
+    hint = describe_line_hint(explained, a, b)
     controls = _compare_controls(a.manifest, b.manifest)
     if controls is not None:
         findings = _blame_controls(findings, a.manifest, b.manifest, controls)
-    notes = (*result.notes, controls, failure, *findings.notes)
+    notes = (*result.notes, controls, failure, *findings.notes, hint)
     return replace(
         result,
         verdict="differs",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from samerun.errors import RunError, SchemaError
 from samerun.experiments.diagnose.result import Diagnosis
 from samerun.runs import untrusted
+from samerun.runs.difference import Side
 from samerun.runs.schema import SCHEMA
 from samerun.runs.store import Run
 
@@ -36,7 +38,8 @@ def _write(path: Path, text: str) -> Path:
 def load(run: Run) -> Diagnosis | None:
     """The diagnosis in the folder of this run, None when there is none.
 
-    Of each difference its place is known, not what surrounds it; of the patch its text, not the files.
+    Of each difference its place and the run's settings are known, not what surrounds it; of the patch its
+    text, not the files.
     Raises RunError for a damaged file or manifest, SchemaError for a version not known here.
     """
     path = run.path / FILE
@@ -87,7 +90,16 @@ def _read(path: Path, value: Mapping[str, Any], run: Run) -> Diagnosis:
     runs, losses = len(diagnosis.check.runs), len(diagnosis.check.losses)
     if not runs or losses not in (0, runs):
         raise _make_damaged_error(path, f"{runs} runs, and losses of {losses}")
-    return diagnosis
+    return _add_settings(diagnosis, Side(settings=manifest.settings))
+
+
+def _add_settings(diagnosis: Diagnosis, side: Side) -> Diagnosis:
+    """With what its first run said of itself, such as which code it ran: the others ran the same."""
+    first = diagnosis.check.difference
+    first = None if first is None else replace(first, a=side, b=side)
+    check = replace(diagnosis.check, difference=first)
+    found = (replace(item, difference=replace(item.difference, a=side, b=side)) for item in diagnosis.found)
+    return replace(diagnosis, check=check, found=tuple(found))
 
 
 def _read_losses(of_run: Mapping[str, Any]) -> dict[int, list[float]]:

@@ -25,6 +25,11 @@ class Changed:
     call_site: str | None = None  # the first line of code that is another one
     confirmed: bool = False  # with it as locked, and all else as it is, a run gives the locked bits
 
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file of code, which is put back whole."""
+        return self.kind == "code"
+
 
 def list_changed(lock: Lock, locked: Environment, observed: Observed) -> tuple[Changed, ...]:
     """What of a run is not as locked, in the order in which it explains a difference."""

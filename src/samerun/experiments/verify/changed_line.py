@@ -52,15 +52,33 @@ def find_changed_line(folder: Path, name: str, digest: str, commit: str | None, 
 
 
 def describe_first_change(name: str, before: str, now: str) -> str | None:
-    """The place and both texts of the first line that differs; None where all are equal."""
+    """The place and both texts of the first line that differs, and how many other places do.
+
+    None where all are equal. Empty lines are no place of their own.
+    """
     one, other = before.splitlines(), now.splitlines()
-    for kind, a, b, c, d in difflib.SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
-        if kind != "equal":
-            gone = one[a].strip() if a < b else "nothing"
-            come = other[c].strip() if c < d else "nothing"
-            gone, come = _shorten(gone, come)
-            return f"{name}:{min(c, max(len(other) - 1, 0)) + 1}: {gone} → {come}"
-    return None
+    places = [
+        (_find_text(one, a, b)[0], *_find_text(other, c, d))
+        for kind, a, b, c, d in difflib.SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
+        if kind != "equal"
+    ]
+    if not places:
+        return None
+    seen = [place for place in places if place[0] or place[1]]
+    gone, come, at = (seen or places)[0]
+    site = f"{name}:{min(at, max(len(other) - 1, 0)) + 1}"
+    if not seen:
+        return f"{site}: empty lines alone"
+    texts = _shorten(gone or "nothing", come or "nothing")
+    more = len(seen) - 1
+    count = f", and {more} more {'place' if more == 1 else 'places'}" if more else ""
+    return f"{site}: {' → '.join(texts)}{count}"
+
+
+def _find_text(lines: Sequence[str], start: int, end: int) -> tuple[str, int]:
+    """The first line from `start` to `end` that is not empty, and its place."""
+    texts = (line.strip() for line in lines[start:end])
+    return next(((text, at) for at, text in enumerate(texts, start) if text), ("", start))
 
 
 def _shorten(one: str, other: str) -> tuple[str, str]:

@@ -94,7 +94,8 @@ class _PutBack:
     def confirm(self) -> VerifyResult:
         """The result, with the changes that were put back and brought the locked bits back."""
         result = self._suspicion.result
-        code = [item for item in result.changed if item.kind == "code"] if self._code else []
+        back = self._code or {}  # not new files: the locked code does not use them
+        code = [item for item in result.changed if item.kind == "code" and item.name in back]
         others = [
             item for item in result.changed if item.kind == "variable" and may_set(item.name, self._variables)
         ]

@@ -43,6 +43,7 @@ class VerifyResult:
     at: tuple[int, ...] | None = None  # the single steps that were, where roots do not stand for all
     quantities: tuple[str, ...] = ()
     reason: str | None = None  # why it is unknown or stale
+    update: tuple[str, ...] = ()  # where the command is another: the words that lock it as the old one was
     moved: tuple[Moved, ...] = ()
     changed: tuple[Changed, ...] = ()
     distances: tuple[Distance, ...] = ()  # where the bits are not equal and there are bounds

@@ -27,7 +27,9 @@ from samerun.experiments.verify.result import VerifyResult
 from samerun.experiments.verify.segment import Segment, find_segment
 from samerun.experiments.what_counts import weigh
 from samerun.runs.lock.content import Environment, Lock
+from samerun.runs.plan import Control
 from samerun.runs.store import Run
+from samerun.sources.catalogue import find_sources
 
 
 def verify(asked: VerifyRequest, runner: Runner | None = None) -> VerifyResult:
@@ -45,7 +47,7 @@ def verify(asked: VerifyRequest, runner: Runner | None = None) -> VerifyResult:
         exact=asked.exact,
     )
     if reason := explain_stale(asked):
-        return replace(result, verdict="stale", reason=reason)
+        return replace(result, verdict="stale", reason=reason, update=_write_update(asked))
     given = None if asked.leaves is None else read_leaves(asked.leaves)
     trials = Trials(request, runner)
     (run,) = trials.record("recording", 1, request.plan)
@@ -108,8 +110,7 @@ def add_environment(
 def explain_stale(asked: VerifyRequest) -> str | None:
     """Why the lock is not of what would be run here, None where it is."""
     lock = asked.lock
-    other = asked.command is not None and asked.command != lock.command
-    if other and asked.checkpoint is None:
+    if _is_of_other_command(asked):
         return "the command is not the locked one"
     if asked.any_inputs:
         return None
@@ -120,6 +121,31 @@ def explain_stale(asked: VerifyRequest) -> str | None:
         if digest != lock.inputs[name]
     ]
     return f"inputs are not those of the lock: {', '.join(changed[:_MOST])}" if changed else None
+
+
+def _is_of_other_command(asked: VerifyRequest) -> bool:
+    return asked.checkpoint is None and asked.command not in (None, asked.lock.command)
+
+
+def _write_update(asked: VerifyRequest) -> tuple[str, ...]:
+    """The words that lock another command with the control of the lock: `lock --update -- COMMAND`.
+
+    () where the command is the locked one.
+    """
+    if not _is_of_other_command(asked):
+        return ()
+    known = find_sources()
+    lock = asked.lock
+    plain = Control()
+    words = ["samerun", "lock", "--update"]
+    words += ["--mode", lock.mode] if lock.mode != plain.mode else []
+    words += ["--seed", str(lock.seed)] if lock.seed != plain.seed else []
+    words += ["--compatible"] if lock.compatible else []
+    words += ["--steps", str(lock.limit)] if lock.limit is not None else []
+    for source in lock.control:
+        value = "=nan" if lock.fill == "nan" and source in known and known[source].fills else ""
+        words += ["--control", f"{source}{value}"]
+    return (*words, "--", *asked.request.command)
 
 
 def _describe_input(asked: VerifyRequest, name: str) -> str:

@@ -22,8 +22,9 @@ from samerun.experiments.request import Request
 from samerun.experiments.run_outcome import read_last_lines
 from samerun.experiments.runner import Runner
 from samerun.integrations.pytest_plugin.observed import Observed, read_observed
-from samerun.report.text.first_difference import call_site, write_headline
+from samerun.report.text.first_difference import write_headline
 from samerun.report.text.plain_text import render_plain
+from samerun.report.text.shown_code import call_site
 from samerun.runs.plan import Control
 from samerun.runs.recorder_errors import explain_broken
 from samerun.runs.store import ROOT, Run, Store

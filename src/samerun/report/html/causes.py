@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from samerun.experiments.diagnose.result import Diagnosis, FirstDifference, Proof
 from samerun.explaining.cause import Cause
-from samerun.report.html.source_code import CodeLine, Piece, excerpt, highlight_python
+from samerun.report.html.source_code import CodeLine, Piece, excerpt, highlight_python, list_lines
 from samerun.report.text import first_difference
 from samerun.report.text import replayed_operation as alone
 from samerun.report.text.in_short import describe_ruled_out
+from samerun.report.text.shown_code import find_code, may_show
 from samerun.sources.catalogue import find_sources
 
 
@@ -33,7 +34,8 @@ class Card:
     title: str
     headline: str  # "at step 0, in setup"
     facts: tuple[tuple[str, str], ...]
-    code: tuple[CodeLine, ...]  # where the runs part
+    code: tuple[CodeLine, ...]  # where the runs diverge
+    code_site: str | None  # its line
     causes: tuple[CauseCard, ...]
     proof: str | None
     alone: tuple[str, ...]  # the operation run again, in each way
@@ -48,15 +50,16 @@ def build_cards(diagnosis: Diagnosis) -> list[Card]:
 
 
 def _build_card(number: int, found: FirstDifference, folder: str) -> Card:
-    site = first_difference.call_site(found.difference)
-    code = excerpt(site, folder)
+    shown = find_code(found.difference, folder)
+    site, code = (None, []) if shown is None else (shown[0], list_lines(*shown[1]))
     return Card(
         number,
         " and ".join(cause.source for cause in found.causes) or "No known source",
         first_difference.write_headline(found.difference),
-        tuple(first_difference.list_facts(found.difference, found.pair)),
+        tuple(first_difference.list_facts(found.difference, found.pair, folder)),
         tuple(code),
-        tuple(_build_named(cause, found, site if code else None, folder) for cause in found.causes),
+        site,
+        tuple(_build_named(cause, found, site, folder) for cause in found.causes),
         None if found.proof is None else _describe_proof(found.proof),
         () if found.alone is None else tuple(alone.describe_probe(found.alone)),
         tuple((cause, describe_ruled_out(cause.source)) for cause in found.ruled_out),
@@ -66,7 +69,9 @@ def _build_card(number: int, found: FirstDifference, folder: str) -> Card:
 
 def _build_named(cause: Cause, found: FirstDifference, shown: str | None, folder: str) -> CauseCard:
     source = find_sources().get(cause.source)
-    code = [] if cause.call_site == shown else excerpt(cause.call_site, folder)
+    at = cause.call_site
+    is_new = at is not None and at != shown and may_show(found.difference, at, folder)
+    code = excerpt(at, folder) if is_new else []
     return CauseCard(
         cause,
         "" if source is None else source.summary,

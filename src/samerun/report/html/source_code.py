@@ -44,9 +44,11 @@ class DiffLine:
 def excerpt(site: str | None, folder: str) -> list[CodeLine]:
     """The source line of a call site and its neighbours, as the file reads now; [] when it is gone."""
     found = None if site is None else read_source(site, folder)
-    if found is None:
-        return []
-    lines, here = found
+    return [] if found is None else list_lines(*found)
+
+
+def list_lines(lines: Sequence[str], here: int) -> list[CodeLine]:
+    """The line of that number of a file (from 1) and its neighbours."""
     lines = [line.expandtabs(4) for line in lines]
     pieces = split_pieces(lines)
     return [

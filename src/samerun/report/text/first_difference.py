@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from samerun.report.safe_text import HangingLine, Line, style_text
+from samerun.report.text.shown_code import describe_line, find_code, name_line
 from samerun.runs.difference import Difference, Gap, LaterDifference, Origin
 from samerun.runs.schema import RESULTS
-from samerun.runs.source_lines import read_source
 
 _CONTEXT = 2  # lines before and after
 
@@ -41,7 +41,7 @@ def write_headline(difference: Difference) -> str:
     """Where, in one phrase: "at step 0, in setup"."""
     if difference.what in RESULTS:
         verb = "print" if difference.what == "printed" else "write"
-        site = f", at {difference.call_site}" if difference.call_site else ""
+        site = f", at {name_line(difference)}" if difference.call_site else ""
         who = f"only run {difference.run.upper()} {verb}s" if difference.run else f"they {verb}"
         return f"in a result that {who}{site}; every record is equal"
     rank = f", on rank {difference.rank}" if difference.rank else ""
@@ -50,13 +50,16 @@ def write_headline(difference: Difference) -> str:
 
 def describe(difference: Difference, folder: str, pair: tuple[str, str] | None) -> list[Line]:
     """The lines that say where the runs of `pair` part; call sites are relative to `folder`."""
-    lines: list[Line] = [_format_field(name, value) for name, value in list_facts(difference, pair)]
-    if site := call_site(difference):
-        lines.extend(excerpt(site, folder))
+    lines: list[Line] = [_format_field(name, value) for name, value in list_facts(difference, pair, folder)]
+    found = find_code(difference, folder)
+    if found is not None:
+        lines.extend(_format_source_line(line) for line in list_around(*found[1]))
     return lines
 
 
-def list_facts(difference: Difference, pair: tuple[str, str] | None) -> list[tuple[str, str]]:
+def list_facts(
+    difference: Difference, pair: tuple[str, str] | None, folder: str = ""
+) -> list[tuple[str, str]]:
     """What is known of the place, as (name, value); a value without a name goes on from the one before."""
     found: list[tuple[str, str]] = []
     if pair is not None:
@@ -77,14 +80,9 @@ def list_facts(difference: Difference, pair: tuple[str, str] | None) -> list[tup
         found.append(("samples", sampled))
     if difference.further:
         found.append(("later", _describe_further(difference.further)))
-    if site := call_site(difference):
-        found.append(("line", site))  # last: the lines around it follow
+    if line := describe_line(difference, folder):
+        found.append(("line", line))  # last: the lines around it follow
     return found
-
-
-def call_site(difference: Difference) -> str | None:
-    """The line of the user's code, as `file.py:31`."""
-    return difference.call_site or (difference.origin.call_site if difference.origin else None)
 
 
 @dataclass(frozen=True)
@@ -100,12 +98,6 @@ def list_around(lines: Sequence[str], here: int) -> list[SourceLine]:
     """The line of that number (from 1) and its neighbours."""
     shown = range(max(1, here - _CONTEXT), min(len(lines), here + _CONTEXT) + 1)
     return [SourceLine(number, lines[number - 1].expandtabs(4).rstrip(), number == here) for number in shown]
-
-
-def excerpt(site: str, folder: str) -> list[Text]:
-    """The source line and its neighbours as the file reads now; [] when it is not there any more."""
-    found = read_source(site, folder)
-    return [] if found is None else [_format_source_line(line) for line in list_around(*found)]
 
 
 def _format_source_line(line: SourceLine) -> Text:

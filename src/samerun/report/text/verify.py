@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -38,7 +39,7 @@ def show(result: VerifyResult, console: Console) -> None:
         put(console, [style_text(f"  {line}", "dim") for line in result.output])
     if result.verdict in ("differs", "within", "unknown"):
         _put_list(console, "Moved", [describe_moved(item) for item in result.moved])
-    _put_list(console, _head_changed(result), list(map(describe_changed, result.changed)))
+    _put_list(console, _head_changed(result), describe_changed(result.changed))
     compared, unsteady = result.compared, result.unsteady
     if compared is not None:
         explains = unsteady is None and not any(item.confirmed for item in result.changed)
@@ -54,17 +55,23 @@ def show(result: VerifyResult, console: Console) -> None:
 def _head_changed(result: VerifyResult) -> str:
     head = "Changed since the lock"
     if result.verdict == "same":
-        return f"{head}, without effect on a bit"
+        return f"{head}, without effect on what the lock holds"
     if result.verdict == "differs" and not any(item.confirmed for item in result.changed):
         return f"{head} (likely the cause, not confirmed)"
     return head
 
 
-def describe_changed(item: Changed) -> str:
-    """On one line: its kind, where, what it was and is, and whether that was confirmed."""
-    at = "" if item.call_site is None else f"{item.call_site}: "
-    proof = " (confirmed: with it as locked, a run gives the locked bits)" if item.confirmed else ""
-    return f"{item.kind}: {at}{item.text}{proof}"
+def describe_changed(changed: Sequence[Changed]) -> list[str]:
+    """Each on one line: its kind, where, what it was and is, and whether that was confirmed."""
+    files = [item for item in changed if item.is_file and item.confirmed]
+    whole = "the whole file" if len(files) == 1 else f"these {len(files)} files, each whole,"
+    lines = []
+    for item in changed:
+        at = "" if item.call_site is None else f"{item.call_site}: "
+        what = whole if item.is_file else "it"
+        proof = f" (confirmed: with {what} as locked, a run gives the locked bits)" if item.confirmed else ""
+        lines.append(f"{item.kind}: {at}{item.text}{proof}")
+    return lines
 
 
 def _describe_bisected(found: Bisected) -> list[str]:
@@ -145,6 +152,13 @@ def _put_list(console: Console, head: str, lines: list[str]) -> None:
     put(console, [Text(), Text(head, style="bold"), *rows])
 
 
+def _write_update(result: VerifyResult) -> tuple[str, str]:
+    """How to lock anew, and why: without a command the locked one would be run."""
+    if not result.update:
+        return "samerun lock --update", "where that is meant: lock what it gives now"
+    return shlex.join(result.update), "lock this command instead: it reports which digests moved"
+
+
 def _list_next(result: VerifyResult) -> list[Text]:
     lines: list[Text] = []
     steps: list[tuple[str, str]] = []
@@ -156,7 +170,7 @@ def _list_next(result: VerifyResult) -> list[Text]:
     if result.verdict == "unknown" and result.moved:
         steps.append(("samerun verify --add", "lock what this class of machine gives, too"))
     if result.verdict in ("differs", "stale"):
-        steps.append(("samerun lock --update", "where that is meant: lock what it gives now"))
+        steps.append(_write_update(result))
     if steps:
         lines.append(Text("Next", style="bold"))
     for line, why in steps:
