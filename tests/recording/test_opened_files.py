@@ -12,7 +12,7 @@ import pytest
 from samerun.recording.evidence_log import Journal
 from samerun.recording.opened_files import Files
 from samerun.runs.plan import Plan
-from samerun.runs.schema import STEADY
+from samerun.runs.schema import RENAMED, STEADY
 
 
 class Notes(Journal):
@@ -66,6 +66,16 @@ class Reads(Journal):
 
     def note(self, what: str, name: str, *, detail: str | None = None, **columns: Any) -> None:
         self.rows.append((what, name, detail))
+
+
+def test_a_file_that_is_written_under_another_name_is_written(tmp_path: Path) -> None:
+    journal, folder = Reads(tmp_path), tmp_path / "folder"
+    files = Files(journal)
+    (tmp_path / "last.tmp").write_text("weights")
+    folder.mkdir()
+    for old in ("last.tmp", "folder", "gone", "last.tmp"):
+        files.renamed((str(tmp_path / old), str(tmp_path / "last.pt"), -1, -1))
+    assert journal.rows == [("written", RENAMED, str(tmp_path / "last.pt"))]
 
 
 def test_what_the_kernel_says_of_the_system_is_a_read_of_the_system(tmp_path: Path) -> None:

@@ -1,17 +1,20 @@
 """input-data and resume-state: what the runs read, and what they left behind.
 
-Covers `input_data.py` and `resume_state.py`.
+Covers `input_data.py`, `resume_state.py` and `evidence/raced_files.py`.
 """
+
+from dataclasses import replace
 
 import pytest
 
 from samerun.sources.input_data import InputData
 from samerun.sources.resume_state import ResumeState
+from samerun.sources.thread_scheduling import ThreadScheduling
 from samerun.sources.torch_cpu import TorchCpu
 
 from .differences import ONE, TWO, batch, operation, origin, row, side
 
-data, resume = InputData(), ResumeState()
+data, resume, racing = InputData(), ResumeState(), ThreadScheduling()
 
 
 def opened(path="data.bin", digest=ONE, value=8.0):
@@ -142,3 +145,54 @@ def test_a_seed_made_of_how_many_runs_there_were():
     assert resume.recognise(operation(a=said(1, ONE), b=said(2, ONE), **drawn)) is None  # not of the seed
     assert resume.recognise(operation(a=said(1, ONE, 60), b=said(2, TWO, 60), **drawn)) is None
     assert resume.recognise(operation(a=said(1, ONE), b=said(2, TWO))) is None  # a kernel's doing
+
+
+def of_rank_1(step=8, digest=ONE, path="curriculum.pt"):
+    columns = dict(step=step, phase="forward", detail=path, digest=digest, value=8.0)
+    return row("opened", "open", call_site="train.py:29", process="rank1", **columns)
+
+
+def of_rank_0(*steps, phase="forward", path="curriculum.pt"):
+    given = [
+        row("written", "rename", step=step, phase=phase, detail=path, call_site="train.py:23")
+        for step in steps
+    ]
+    return replace(side(), elsewhere=tuple(given))
+
+
+def on_rank_1(a, b, **columns):
+    return batch(step=8, rank=1, process="rank1", a=a, b=b, **columns)
+
+
+@pytest.mark.parametrize("reads", ["a", "b"])
+def test_a_file_that_another_rank_of_the_run_writes_is_a_race(reads):
+    wrote = of_rank_0(8, 16)
+    read = replace(wrote, evidence=(of_rank_1(),))
+    difference = on_rank_1(*((read, wrote) if reads == "a" else (wrote, read)))
+    assert resume.recognise(difference) is None
+    found = racing.recognise(difference)
+    assert (found.strength, found.call_site) == (0.7, "train.py:29")
+    assert "train.py:23" in found.text and "curriculum.pt" in found.text
+    assert "barrier" in found.advice
+    drawn = dict(rng_first={"torch-cpu": 0}, drawn=frozenset({"torch-cpu"}))
+    assert racing.recognise(replace(difference, **drawn)) is None
+
+
+def test_other_content_of_a_file_that_another_rank_writes_is_not_data_that_changed():
+    one, two = (replace(of_rank_0(8), evidence=(of_rank_1(digest=digest),)) for digest in (ONE, TWO))
+    difference = on_rank_1(one, two)
+    assert data.recognise(difference) is None
+    assert resume.recognise(difference) is None
+    assert racing.recognise(difference).strength == 0.4  # its writer may have had other content to write
+    assert racing.recognise(on_rank_1(one, one)) is None
+
+
+def test_what_another_rank_writes_only_later_was_left():
+    left = of_rank_0(40)
+    found = replace(left, evidence=(replace(of_rank_1(step=0), phase="setup"),))
+    for wrote in (left, of_rank_0(0)):  # the second: after the setup, in which it was read
+        difference = on_rank_1(wrote, replace(found, elsewhere=wrote.elsewhere))
+        assert resume.recognise(difference).strength == 0.7
+        assert racing.recognise(difference) is None
+    one = replace(side(), evidence=(of_rank_1(),))
+    assert data.recognise(on_rank_1(one, replace(one, evidence=(of_rank_1(digest=TWO),)))) is not None

@@ -227,12 +227,19 @@ def _map_seeding_functions() -> Mapping[str, tuple[str, ...]]:
     return found
 
 
-def build_side(run: Run, traces: Sequence[Trace], step: int, before: int = 0, counted: int = 0) -> Side:
+def build_side(
+    run: Run,
+    traces: Sequence[Trace],
+    step: int,
+    before: int = 0,
+    counted: int = 0,
+    others: Sequence[Trace] = (),
+) -> Side:
     """What a run says of itself up to and including `step`; `traces` are those of one rank, its own first.
 
     In that one, what stands before the record at `before` counts as well: an evaluation belongs to the step
     that is over. What the run wrote is given to its end: a later run can have found it. Draws are given up to
-    the step `counted` as well.
+    the step `counted` as well. Of `others`, which are those of other ranks, only what they wrote is given.
     """
     import numpy as np
 
@@ -260,7 +267,16 @@ def build_side(run: Run, traces: Sequence[Trace], step: int, before: int = 0, co
     given = (
         {str(name): str(value) for name, value in variables.items()} if isinstance(variables, dict) else {}
     )
-    return Side(run.manifest.to_dict(), settings, tuple(evidence), words, given, programs)
+    elsewhere = [row for trace in others for row in trace.rows(trace.is_one_of("what", {"written"}))]
+    return Side(
+        run.manifest.to_dict(),
+        settings,
+        tuple(evidence),
+        words,
+        given,
+        programs,
+        tuple(elsewhere[:_MOST_EVIDENCE]),
+    )
 
 
 def _list_torch_draws(trace: Trace) -> list[Row]:

@@ -37,7 +37,14 @@ def describe(found: ProcessComparison, runs: tuple[RecordedRun, RecordedRun]) ->
     elif not found.ended or found.beyond is not None:
         notes += describe_only(found, runs)
     sides = [
-        build_side(recorded.run, recorded.of_rank(own.rank, first=own), row.step, before, counted)
+        build_side(
+            recorded.run,
+            recorded.of_rank(own.rank, first=own),
+            row.step,
+            before,
+            counted,
+            recorded.of_others(own.rank),
+        )
         for recorded, own, before in zip(
             runs, (paired.a, paired.b), (divergence.at_a(), divergence.at_b()), strict=True
         )
@@ -161,7 +168,10 @@ def describe_lone(trace: Trace, runs: tuple[RecordedRun, RecordedRun]) -> Differ
 
     at = int(np.flatnonzero(trace.is_one_of("what", set(COMPARED)))[0])
     row = trace.row(at)
-    sides = [build_side(run.run, run.of_rank(trace.rank), row.step) for run in runs]
+    sides = [
+        build_side(run.run, run.of_rank(trace.rank), row.step, others=run.of_others(trace.rank))
+        for run in runs
+    ]
     sides[1] = align(*sides)
     mine = any(trace is own for own in runs[0].compared)
     return Difference(

@@ -32,6 +32,10 @@ class RecordedRun:
         of_rank = [trace for trace in self.compared + self.other if trace.rank == rank]
         return sorted(of_rank, key=lambda trace: trace is not first)
 
+    def of_others(self, rank: int) -> list[Trace]:
+        """The traces of all ranks but one."""
+        return [trace for trace in self.compared + self.other if trace.rank != rank]
+
 
 def read(run: Run) -> RecordedRun:
     """Read a run's traces, without what is to be ignored. Raises SchemaError for a version not known here."""

@@ -34,7 +34,14 @@ def describe_result(
     last = max(min(runs[0].run.steps, runs[1].run.steps) - 1, 0)
     first, drawn = find_generators(TracePair(one, other), Divergence(*ends, (ends[0], 1)), most)
     a, b = (
-        build_side(recorded.run, recorded.of_rank(own.rank, first=own), most, end, most)
+        build_side(
+            recorded.run,
+            recorded.of_rank(own.rank, first=own),
+            most,
+            end,
+            most,
+            recorded.of_others(own.rank),
+        )
         for recorded, own, end in zip(runs, (one, other), ends, strict=True)
     )
     return Difference(

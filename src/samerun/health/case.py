@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from samerun.comparing.pairing import RecordedRun
+from samerun.health.attempts import may_be_of_one
 from samerun.health.draws import Draws
 from samerun.health.loaders import Loaders, read_loaders
 from samerun.runs.reading import Trace
@@ -61,7 +62,7 @@ class Case:
 
 
 def _are_replicas(one: Process, other: Process) -> bool:
-    if one.trace.rank == other.trace.rank:
+    if one.trace.rank == other.trace.rank or not may_be_of_one(one.trace, other.trace):
         return False
     a, b = one.draws, other.draws
     equal = [step for step in a.weights.keys() & b.weights.keys() if a.weights[step] == b.weights[step]]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
+from samerun.health.attempts import list_attempts
 from samerun.health.case import HEAD, Case, Process, format_site
 from samerun.runs.details import parse_detail
 from samerun.runs.reading import Trace
@@ -28,16 +29,25 @@ class _Group:
 def note(case: Case) -> Iterator[str]:
     """A line for each optimizer whose parameters part between two ranks, and stay apart to the end."""
     told: set[str] = set()
-    firsts: dict[tuple[str, frozenset[int]], tuple[Process, _Group]] = {}
+    trained: dict[tuple[str, frozenset[int]], dict[str, tuple[Process, _Group]]] = {}
     for process in case.processes:
         for group in _list_groups(process):
-            one, known = firsts.setdefault((group.label, group.ranks), (process, group))
-            if one.trace.rank == process.trace.rank or group.label in told:
-                continue
-            said = _describe_drifted(one, process, known, group)
-            if said is not None:
-                told.add(group.label)
-                yield said
+            trained.setdefault((group.label, group.ranks), {})[process.trace.stem] = process, group
+    for known in trained.values():
+        for attempt in list_attempts([process for process, _ in known.values()]):
+            for group, said in _compare([known[process.trace.stem] for process in attempt]):
+                if group.label not in told:
+                    told.add(group.label)
+                    yield said
+
+
+def _compare(trained: Sequence[tuple[Process, _Group]]) -> Iterator[tuple[_Group, str]]:
+    """What each rank of one attempt, beside the first, has of its own."""
+    one, first = trained[0]
+    for process, group in trained[1:]:
+        said = _describe_drifted(one, process, first, group)
+        if said is not None:
+            yield group, said
 
 
 class _ReplicasDetail(msgspec.Struct):

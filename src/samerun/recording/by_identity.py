@@ -11,7 +11,10 @@ _V = TypeVar("_V")
 
 
 class ByIdentity(Generic[_T, _V]):
-    """A dictionary whose keys are objects, which it does not keep alive and of which it calls no method."""
+    """A dictionary whose keys are objects, which it does not keep alive and of which it calls no method.
+
+    Each method may be called in any thread: what goes over all of them goes over a copy.
+    """
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[weakref.ref[_T], _V]] = {}
@@ -50,4 +53,4 @@ class ByIdentity(Generic[_T, _V]):
 
     def values(self) -> list[_V]:
         """What is known, in the order in which it came."""
-        return [value for _, value in self._known.values()]
+        return [value for _, value in list(self._known.values())]

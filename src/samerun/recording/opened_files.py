@@ -16,7 +16,7 @@ from samerun import callsite
 from samerun.answers import find_direct_site
 from samerun.callsite import show_path
 from samerun.interruption import is_the_scripts
-from samerun.runs.schema import ENTROPY_FILES, MAPPED, STEADY
+from samerun.runs.schema import ENTROPY_FILES, MAPPED, RENAMED, STEADY
 
 if TYPE_CHECKING:
     from samerun.recording.evidence_log import Journal
@@ -64,6 +64,21 @@ class Files:
             self.opened((arguments[0], "r", os.O_RDONLY))
             self.opened((arguments[0], None, os.O_RDWR))
 
+    def renamed(self, arguments: tuple[Any, ...]) -> None:
+        """Note a file that gets another name, as one that is written whole does: that is written as well."""
+        if self._busy:
+            return
+        self._busy = True
+        try:
+            old, new = (callsite.make_absolute(os.fsdecode(path)) for path in arguments[:2])
+            if os.path.isfile(old) and not new.startswith(self._elsewhere):
+                self._written(new, RENAMED, None, user_only=True)
+        except Exception as error:  # of paths that are none: the script's own affair
+            if is_the_scripts(error):
+                raise
+        finally:
+            self._busy = False
+
     def redirected(self) -> None:
         """Note the files that a shell has sent the output of this process to."""
         for descriptor in (1, 2):
@@ -106,15 +121,16 @@ class Files:
         if writes and _reads_as_well(mode):
             self._note_content(path)
         if writes:
-            if self._seen.get(f"w{path}") is None:
-                self._seen[f"w{path}"] = (0, 0)
-                before = _read_size(path) if _appends(mode, flags) else None
-                is_log = _is_of_logging(callsite.find_caller(3))
-                shown = show_path(path)
-                self._journal.note("written", "open", value=before, detail=shown, user_only=not is_log)
+            before = _read_size(path) if _appends(mode, flags) else None
+            self._written(path, "open", before, user_only=not _is_of_logging(callsite.find_caller(3)))
             return
         if os.path.exists(path):
             self._note_content(path)
+
+    def _written(self, path: str, how: str, before: float | None, *, user_only: bool) -> None:
+        if f"w{path}" not in self._seen:
+            self._seen[f"w{path}"] = (0, 0)
+            self._journal.note("written", how, value=before, detail=show_path(path), user_only=user_only)
 
     def _note_content(self, path: str) -> None:
         """What is in a file that is read now; nothing is in one that is yet to be made."""
@@ -194,7 +210,7 @@ def observe(journal: Journal) -> None:
     """From here on, note what the process opens. An audit hook cannot be taken out again."""
     files = Files(journal)
     files.redirected()
-    opened, connected, mapped = files.opened, files.connected, files.mapped
+    opened, connected, mapped, renamed = files.opened, files.connected, files.mapped, files.renamed
 
     # Called for every audited event, and id() is one: a function costs a third of a bound method there.
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
@@ -204,5 +220,7 @@ def observe(journal: Journal) -> None:
             connected(arguments)
         elif event == "mmap.__new__":
             mapped(arguments)
+        elif event == "os.rename":
+            renamed(arguments)
 
     sys.addaudithook(hook)

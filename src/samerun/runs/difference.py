@@ -42,6 +42,7 @@ class Side:
     workers included. `argv` is the command line of the process where they part, interpreter first, and
     `variables` maps each variable that was set between the start of the command and its own to a digest.
     `programs` maps the names of those that the command ran and that do not train to their command lines.
+    `elsewhere` holds the "written" rows of processes of the other ranks, to the end of the run.
     """
 
     manifest: Mapping[str, Any] = field(default_factory=dict)
@@ -50,6 +51,7 @@ class Side:
     argv: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     programs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    elsewhere: tuple[Row, ...] = ()
 
     def rows(self, what: str, name: str | None = None) -> list[Row]:
         """The evidence of one kind, and of one name where given, in order."""

@@ -71,7 +71,7 @@ EVIDENCE = (
     "system",  # what the system has now, read by the user's code; name is the function, detail may be STEADY
     "listing",  # a folder listed: digest is of the order, inputs of the sorted names, detail the path
     "opened",  # a file opened to read: digest of its content (None: too big), value its size, detail the path
-    "written",  # a file opened to write; detail the path, value its size where it is added to
+    "written",  # a file opened to write, or RENAMED; detail the path, value its size where it is added to
     "arrival",  # results of a pool taken as they are ready; name is the function
     "timed",  # a kernel chosen by timing: digest is of the choice, inputs of what for, detail the choice
     "stream",  # the user's code works on a CUDA stream of its own; name is the function
@@ -89,6 +89,7 @@ EVIDENCE = (
 ENTROPY_FILES = ("/dev/urandom", "/dev/random")  # opening one is an "entropy" of that name
 TEXTS = "texts"  # name of a "hashed": texts and numbers alone, which addresses do not reach
 OTHER = "other"  # name of a "hashed": objects, or what is not known
+RENAMED = "rename"  # name of a "written": a file that was written under another name
 STEADY = "steady"  # detail of a "system" that gives the same again and again on one machine
 
 HELD = (

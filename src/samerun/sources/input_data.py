@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from samerun.runs.difference import Difference, Evidence, Row, Side, Strength
 from samerun.sources.evidence import rows
+from samerun.sources.evidence.raced_files import find_writer
 from samerun.sources.source import Kind, Source
 
 if TYPE_CHECKING:
@@ -47,12 +48,17 @@ class InputData(Source):
 
 
 def find_changed_file(difference: Difference) -> Row | None:
-    """Run A's first row of a file that both runs opened with other content, and that neither wrote itself."""
+    """Run A's first row of a file that both runs opened with other content, and that neither wrote itself.
+
+    Nor did another process of the same run write it: then that is what makes it.
+    """
     theirs = _list_first_opened(difference.b)
     made = _list_written(difference.a) & _list_written(difference.b)
     for path, row in _list_first_opened(difference.a).items():
         other = theirs.get(path)
-        if other is not None and path not in made and (row.digest, row.value) != (other.digest, other.value):
+        if other is None or path in made or (row.digest, row.value) == (other.digest, other.value):
+            continue
+        if find_writer(difference.a, row) is None or find_writer(difference.b, other) is None:
             return row
     return None
 

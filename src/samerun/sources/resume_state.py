@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from samerun.runs.difference import Difference, Evidence, Row, Side, Strength
 from samerun.sources.evidence import rows
+from samerun.sources.evidence.raced_files import find_writer
 from samerun.sources.evidence.rows import is_in_helper
 from samerun.sources.source import Kind, Source
 
@@ -78,7 +79,10 @@ def _recognise_counted(difference: Difference) -> Evidence | None:
 
 
 def _list_found(side: Side) -> dict[str, Row]:
-    """The files that a run read without having written them before, by path."""
+    """The files that a run read without having written them before, by path.
+
+    Not what another process of the same run wrote: no earlier run left that.
+    """
     made: set[str] = set()
     found: dict[str, Row] = {}
     for row in side.evidence:
@@ -86,7 +90,7 @@ def _list_found(side: Side) -> dict[str, Row]:
             continue  # a helper's rows are not in one order with these
         if row.what == "written":
             made.add(row.detail)
-        elif row.what == "opened" and row.detail not in made:
+        elif row.what == "opened" and row.detail not in made and find_writer(side, row) is None:
             found.setdefault(row.detail, row)
     return found
 

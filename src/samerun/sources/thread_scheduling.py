@@ -19,6 +19,7 @@ from samerun.interruption import is_the_scripts
 from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.schema import MAPPED
 from samerun.sources.evidence import rows
+from samerun.sources.evidence.raced_files import find_raced, is_read_by_both
 from samerun.sources.evidence.rows import is_in_helper
 from samerun.sources.patching import attribute, dataloader_args, imported
 from samerun.sources.patching.shared_queues import SharedQueues
@@ -36,6 +37,7 @@ _SHARING = "multiprocessing.Process.start"
 _GIVEN = "multiprocessing.Process.start of shared weights"
 _UNPICKLED = ("aten.set_.", "aten::set_")  # how weights in shared memory come into a process
 _SHARED_ADVICE = "average what each process trains (DistributedDataParallel), or let them take turns"
+_FILE_ADVICE = "let one process write the file and the others wait for it: torch.distributed.barrier()"
 _SHARED = (
     "multiprocessing.sharedctypes",
     "multiprocessing.shared_memory",
@@ -130,6 +132,8 @@ class ThreadScheduling(Source):
             return Evidence(
                 self.id, Strength.SEEN, text, sharing.call_site, _SHARED_ADVICE, beyond_control=True
             )
+        if (raced := self._racing_for_file(difference)) is not None:
+            return raced
         threads = rows.list_racing(difference, "threads")
         found = max(threads, key=lambda row: row.value or 0, default=None)
         taken = {row.detail: row for row in reversed(threads)}
@@ -157,6 +161,17 @@ class ThreadScheduling(Source):
         text = f"{alive}, and nothing else that was recorded explains it"
         advice = _SHARED_ADVICE if found.name == _GIVEN else None
         return Evidence(self.id, Strength.FAIR, text, found.call_site, advice)
+
+    def _racing_for_file(self, difference: Difference) -> Evidence | None:
+        """What one rank writes while another one reads it."""
+        raced = find_raced(difference)
+        if raced is None:
+            return None
+        read, written = raced
+        where = f" at {written.call_site}" if written.call_site else ""
+        text = f"rank {difference.rank} read {read.detail}, which another rank writes{where}, as it comes"
+        strength = Strength.PLAUSIBLE if is_read_by_both(difference, read) else Strength.STRONG
+        return Evidence(self.id, strength, text, read.call_site, _FILE_ADVICE, beyond_control=True)
 
     def _sharing(self, difference: Difference) -> Evidence | None:
         """What several processes may change, or write, each when it comes to it."""

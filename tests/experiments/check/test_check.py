@@ -141,9 +141,15 @@ def test_a_rare_difference_is_still_a_difference_and_nothing_is_confirmed_by_luc
     result = checked(script, tmp_path)
     assert result.verdict == "differs"
     assert where(result) == (1, "optimizer", "gradients")
-    assert any("did not come back" in note for note in result.notes)
+    gone = next(note for note in result.notes if "did not come back" in note)
+    assert gone.endswith("in 3 further runs, which were recorded more closely")  # all that is known of it
     assert not confirmed(result)
     assert all(call["control"] is None for call in script.calls)
+
+
+def test_a_difference_is_rare_where_some_of_the_first_runs_agree(tmp_path: Path) -> None:
+    result = checked(Script(flips=frozenset({(2, 1, "gradients")})), tmp_path, runs=3)
+    assert any("did not come back" in note and "it is rare" in note for note in result.notes)
 
 
 def test_a_race_that_a_closer_look_hides_is_proved_by_whole_runs_at_tier_steps(tmp_path: Path) -> None:

@@ -99,6 +99,33 @@ F.cross_entropy(Around()(x), y).backward(); optimizer.step()
     assert [row.name for row in trainer.rows(run, "output")] == ["Linear", "Around"], output(run)
 
 
+def test_threads_may_call_one_model_for_the_first_time_together(trainer, output):
+    """One of them met it, and the others asked how it was written before it was."""
+    trainer.script(
+        """
+import sys, threading, torch
+from torch import nn
+sys.setswitchinterval(1e-6)
+torch.manual_seed(0); torch.set_num_threads(1)
+x = torch.randn(16, 4)
+together = threading.Barrier(4)
+def work(model):
+    together.wait()
+    grads = torch.autograd.grad(model(x).sum(), list(model.parameters()))
+for size in range(1, 11):
+    model = nn.Sequential(nn.Linear(4, size), *[nn.Linear(size, size) for _ in range(20)])
+    threads = [threading.Thread(target=work, args=(model,)) for _ in range(4)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+"""
+    )
+    run = trainer.record("train.py")
+    assert run.manifest.outcome == "finished", output(run)
+    assert not (run.path / "recording-error.txt").exists()
+    shapes = [row for row in trainer.rows(run, "shapes") if row.name.startswith("parameters:")]
+    assert len(shapes) == 10
+
+
 @pytest.mark.slow
 def test_a_traced_or_exported_model_is_as_without_recording(trainer, output):
     """What the recorder does is no part of it."""

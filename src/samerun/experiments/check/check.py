@@ -158,7 +158,9 @@ def _differs(
     if left is not None:
         closer, findings = Zoom(first, pair, True, None, None), left
     else:
-        closer, findings = _look_closer(trials, first, (runs[0], runs[parted + 1]), partings)
+        some_agree = any(item.verdict == "same" for item in comparisons)
+        both = runs[0], runs[parted + 1]
+        closer, findings = _look_closer(trials, first, both, partings, some_agree=some_agree)
     failure = run_outcome.explain_failure(runs, parted=True)
     unseen = describe_unexplained(read(runs[0]))  # said of runs that agree: it may be the cause here
     kept = (note for note in result.notes if note != unseen)
@@ -215,7 +217,12 @@ def _explain_left_behind(
 
 
 def _look_closer(
-    trials: Trials, seen: Explained, runs: tuple[Run, Run], partings: tuple[Difference, ...]
+    trials: Trials,
+    seen: Explained,
+    runs: tuple[Run, Run],
+    partings: tuple[Difference, ...],
+    *,
+    some_agree: bool,
 ) -> tuple[Zoom, Findings]:
     request, first = trials.request, _pass_setup(seen, runs)
     pair = runs[0].id, runs[1].id
@@ -226,7 +233,8 @@ def _look_closer(
         closer, findings = _confirm(trials, at_once, first, pair, partings, second=runs[1])
         if list_confirmed(findings) or not request.confirm:
             return closer, findings
-    return _confirm(trials, look_closer(trials, first, pair, request.control), first, pair, partings)
+    closer = look_closer(trials, first, pair, request.control, some_agree=some_agree)
+    return _confirm(trials, closer, first, pair, partings)
 
 
 def _confirm(

@@ -48,11 +48,13 @@ def look_closer(
     *,
     at: Workspace | None = None,
     is_enough: Callable[[Explained], bool] = lambda explained: False,
+    some_agree: bool = False,
 ) -> Zoom:
     """The first difference as seen by further runs at tier ops around it.
 
     Runs that are not repeatable can part elsewhere the next time: the window follows them, unless what is
-    seen of a difference without its operations `is_enough`. `at` as in `Trials.record`.
+    seen of a difference without its operations `is_enough`. `at` as in `Trials.record`. `some_agree`: of the
+    first runs, which then do not show it in each.
     """
     first = latest = explained.difference
     note: str | None = None
@@ -65,11 +67,7 @@ def look_closer(
             note = f"recorded again they diverged at step {latest.step} already, and not so in further runs"
             return Zoom(explained, pair, True, before[0], before[1], note, rare=True)
         if found is None or parted is None:
-            rare = (
-                f"the difference at step {latest.step} did not come back in {_MOST_RUNS} further runs: "
-                "it is rare, or what it came from has changed since"
-            )
-            return Zoom(explained, pair, False, *recorded, rare)
+            return Zoom(explained, pair, False, *recorded, _describe_gone(latest, some_agree))
         latest, pair, explained = found, parted, Explained(_keep_helpers(found, first))
         if found.step >= recorded[0][0] or is_enough(explained):
             break
@@ -80,6 +78,14 @@ def look_closer(
         how = ", operation by operation," if latest.step >= recorded[0][0] else ""
         note = f"recorded again{how} they diverge at step {latest.step} already"
     return Zoom(explained, pair, True, *recorded, note)
+
+
+def _describe_gone(difference: Difference, some_agree: bool) -> str:
+    """What to report of a difference that further runs did not show."""
+    gone = f"the difference at step {difference.step} did not come back in {_MOST_RUNS} further runs"
+    if some_agree:
+        return f"{gone}: it is rare, or what it came from has changed since"
+    return f"{gone}, which were recorded more closely"
 
 
 def see_at_once(explained: Explained, pair: tuple[Run, Run], first: Difference) -> Zoom | None:

@@ -14,6 +14,7 @@ from samerun.launching.written_files.events import began_before
 from samerun.launching.written_files.texts import digest
 from samerun.launching.written_files.values import holds_data, read_written
 from samerun.runs import untrusted
+from samerun.runs.schema import RENAMED
 from samerun.runs.store import Run
 from samerun.runs.written import WrittenFile, save_written
 from samerun.sources.code import Code
@@ -61,6 +62,8 @@ def _find_opened(run: Path) -> tuple[dict[str, tuple[str | None, int]], set[str]
     read: set[str] = set()
     for trace in read_readable(run):
         for row in trace.rows(trace.is_one_of("what", {"written", "opened"})):
+            if row.what == "written" and row.name == RENAMED:
+                continue  # of those that are data, `_list_changed` finds what is there at the end
             if row.detail and row.what == "written":
                 site, start = found.get(row.detail, (None, _ANYWHERE))
                 found[row.detail] = site or row.call_site, min(start, int(row.value or 0))

@@ -7,6 +7,7 @@ buffers as their root modules know them.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 import types
@@ -53,11 +54,17 @@ class Modules:
         self._buffered: ByIdentity[nn.Module, set[str]] = ByIdentity()  # names of those in `_buffers`
         self._buffers: list[tuple[weakref.ref[nn.Module], str, str]] = []
         self.running = _CallStack()
+        self._renew_lock()
+        os.register_at_fork(after_in_child=self._renew_lock)
         self._step = -1
         self._calls = 0
         self._is_fed = False  # a DataLoader gave a batch
         recorder.after_batch.append(self._feed)
         self._named: dict[str, list[str]] = {}
+
+    def _renew_lock(self) -> None:
+        """Held while a root is met or written again; another thread may have held it at a fork."""
+        self._meeting = threading.RLock()
 
     # --- names -------------------------------------------------------------------------------------
 
@@ -166,7 +173,15 @@ class Modules:
     # --- calls -------------------------------------------------------------------------------------
 
     def _meet(self, root: nn.Module, beside: bool) -> None:
-        """A root module called for the first time: learn its names, write its parameters as they are."""
+        """A root module called for the first time: learn its names, write its parameters as they are.
+
+        Threads may share a model: the others wait until the first has written it.
+        """
+        with self._meeting:
+            if root not in self.roots:
+                self._learn(root, beside)
+
+    def _learn(self, root: nn.Module, beside: bool) -> None:
         kind = type(root).__name__
         taken = set(self.roots.values())
         label = (
@@ -175,6 +190,7 @@ class Modules:
             else next(k for n in range(1, 10**6) if (k := f"{kind}#{n}") not in taken)
         )
         self._beside[root] = beside  # first: the training's thread may go through the roots just now
+        self._held[root] = []
         self.roots[root] = label
         for name, module in list_named(root, "named_modules"):
             if module not in self._paths:
@@ -200,10 +216,11 @@ class Modules:
 
     def _see_restored(self, root: nn.Module) -> None:
         """Write them again where they were written to since: it was called before they were restored."""
-        if self._held[root] != read_versions(root):
-            self._write_held(root, self.roots[root], with_shapes=False)
-            for act in self.recorder.after_setup:
-                act()
+        with self._meeting:
+            if self._held[root] != read_versions(root):
+                self._write_held(root, self.roots[root], with_shapes=False)
+                for act in self.recorder.after_setup:
+                    act()
 
     def _list_buffers(self, root: nn.Module) -> None:
         label = self.roots[root]

@@ -250,7 +250,9 @@ class Training:
         path = os.fsdecode(file) if isinstance(file, (str, bytes, os.PathLike)) else None
         if path is not None:  # torch writes the file past Python's audit hook
             shown = show_path(callsite.make_absolute(path))
-            self.recorder.sink.write(PendingRecord("written", "torch.save", detail=shown))
+            frame = callsite.find_user_frame(2)
+            site = None if frame is None else callsite.call_site(frame)
+            self.recorder.sink.write(PendingRecord("written", "torch.save", call_site=site, detail=shown))
         tensors = list(_walk_saved_tensors(value))
         if tensors:
             sink = self.recorder.sink
