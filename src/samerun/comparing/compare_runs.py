@@ -11,7 +11,7 @@ from samerun.comparing import operations
 from samerun.comparing.alignment import TracePair
 from samerun.comparing.compare_process import ProcessComparison, compare_process
 from samerun.comparing.comparison import Comparison, Scope
-from samerun.comparing.difference import describe, describe_lone
+from samerun.comparing.describing.difference import describe, describe_lone
 from samerun.comparing.extent import find_reach, has_stopped
 from samerun.comparing.pairing import RecordedRun, pair, read
 from samerun.comparing.unexplained_inputs import describe_unexplained

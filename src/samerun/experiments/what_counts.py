@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from samerun.comparing.comparison import Comparison
+from samerun.comparing.describing.result_difference import describe_result
 from samerun.comparing.pairing import RecordedRun, read
-from samerun.comparing.result_difference import describe_result
 from samerun.comparing.unexplained_inputs import describe_unexplained
 from samerun.comparing.without_effect import (
     count_made,

@@ -127,13 +127,18 @@ class ThreadScheduling(Source):
         own = origin is not None and origin.draws and origin.own_generator  # which of several is a race, too
         if origin is not None and not own and (origin.inputs_equal or origin.draws):
             return None
-        if (sharing := _find_sharing(difference)) is not None:
-            text = f"{sharing.value:.0f} processes were alive that train on the same memory"
-            return Evidence(
-                self.id, Strength.SEEN, text, sharing.call_site, _SHARED_ADVICE, beyond_control=True
-            )
-        if (raced := self._racing_for_file(difference)) is not None:
-            return raced
+        return self._of_processes(difference) or self._of_threads(difference, own=own)
+
+    def _of_processes(self, difference: Difference) -> Evidence | None:
+        """Several processes change the same memory, or the same file."""
+        sharing = _find_sharing(difference)
+        if sharing is None:
+            return self._racing_for_file(difference)
+        text = f"{sharing.value:.0f} processes were alive that train on the same memory"
+        return Evidence(self.id, Strength.SEEN, text, sharing.call_site, _SHARED_ADVICE, beyond_control=True)
+
+    def _of_threads(self, difference: Difference, *, own: bool) -> Evidence | None:
+        """Several threads were alive; `own`: it draws from a generator object that the script made."""
         threads = rows.list_racing(difference, "threads")
         found = max(threads, key=lambda row: row.value or 0, default=None)
         taken = {row.detail: row for row in reversed(threads)}

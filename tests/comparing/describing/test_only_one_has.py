@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from comparing.build import Builder, find, record, training
+
 from samerun.comparing.compare_runs import compare_whole
 from samerun.runs.store import Run
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from samerun.comparing.compare_process import ProcessComparison
 from samerun.comparing.context import Samples, build_side, find_generators, find_samples
+from samerun.comparing.describing.later_differences import find_further
+from samerun.comparing.describing.only_one_has import describe_only
 from samerun.comparing.external_writes import find_gap
 from samerun.comparing.helper_programs import align
-from samerun.comparing.later_differences import find_further
-from samerun.comparing.only_one_has import describe_only
 from samerun.comparing.pairing import RecordedRun
 from samerun.runs.details import parse_detail
 from samerun.runs.difference import Difference, Kind, LaterDifference
