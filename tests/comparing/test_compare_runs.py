@@ -1,6 +1,6 @@
 """The verdict: same only when everything that decides is there in both runs and equal.
 
-Covers `alignment.py`, `compare_process.py`, `difference.py`, `extent.py` and `pairing.py`.
+Covers `alignment.py`, `compare_process.py`, `describing/difference.py`, `extent.py` and `pairing.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What differs in the setup alone decides only where something else differs too.
 
-Covers `later_differences.py`.
+Covers `describing/later_differences.py`.
 """
 
 from __future__ import annotations
