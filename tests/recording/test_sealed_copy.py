@@ -95,6 +95,7 @@ def test_checkpoints_from_before_are_kept_outside_of_the_copy_and_its_own_are_no
             sealed.check(refused)
     for allowed in (user / "log.txt", user / "new.pt", user / "other.pt", root / "in" / "last.pt"):
         sealed.check(allowed)
+    sealed.check(user / "last.pt", in_place=True)  # as NumPy maps data
     Seal(str(root), str(tmp_path / "run")).check(user / "last.pt")
 
 

@@ -63,7 +63,7 @@ class Seal:
             path, mode, flags = arguments[:3]
             writes = any(letter in mode for letter in "wax+") if mode else bool(flags and flags & _WRITES)
             if writes and not self._busy:
-                self.check(path)
+                self.check(path, in_place=_opens_in_place(mode, flags))
         elif event in _PATHS:
             for path in arguments[: _PATHS[event]]:
                 self.check(path, follow=event not in _ON_ENTRIES)
@@ -72,13 +72,15 @@ class Seal:
         elif event == "os.chdir":
             self._enter(arguments[0])
 
-    def check(self, path: object, *, follow: bool = True) -> None:
+    def check(self, path: object, *, follow: bool = True, in_place: bool = False) -> None:
         """Raise OSError (EROFS) when `path` is the user's: reached through a link, or kept."""
         if self._busy or not isinstance(path, (str, bytes, os.PathLike)):
             return
         self._busy = True
         try:
             named = os.path.abspath(os.fsdecode(path))
+            if in_place and self._is_outside(named):
+                return  # data, as NumPy maps it: what is there stays there
             refused = self._find_refused(named, follow)
             kept = self._is_outside(named)
         except OSError:
@@ -149,6 +151,13 @@ def seal(root: str, run: str, kept_since: float | None = None) -> Seal:
 
     sys.addaudithook(hook)
     return sealed
+
+
+def _opens_in_place(mode: str | None, flags: int | None) -> bool:
+    """Whether a file is opened to be written to as it is, neither emptied nor made longer."""
+    if mode:
+        return not any(letter in mode for letter in "wax")
+    return not (flags or 0) & (os.O_TRUNC | os.O_APPEND)
 
 
 def _is_old_checkpoint(path: str, since: float) -> bool:
