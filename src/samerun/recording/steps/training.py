@@ -21,6 +21,7 @@ from torch.optim.optimizer import (
 from samerun import callsite, digest, wrapping
 from samerun.callsite import show_path
 from samerun.digest.room import room
+from samerun.recording.by_identity import ByIdentity
 from samerun.recording.recorder import Recorder
 from samerun.recording.step_cursor import StepCursor
 from samerun.recording.steps import replicas
@@ -78,7 +79,7 @@ class Training:
         self.modules = modules
         self._optimizers = OptimizerNames(modules)
         self._states: weakref.WeakKeyDictionary[Optimizer, State] = weakref.WeakKeyDictionary()
-        self._made: list[weakref.ref[Optimizer]] = []
+        self._made: ByIdentity[Optimizer, weakref.ref[Optimizer]] = ByIdentity()
         self._stepping = _OptimizerStep()
         self._phase = "forward"
         self._threads: set[int] = set()  # that have trained
@@ -132,10 +133,10 @@ class Training:
 
     def made(self, optimizer: Optimizer) -> None:
         """An optimizer was made, or read from a file: its parameters are about to be trained."""
-        if any(reference() is optimizer for reference in self._made):
+        if optimizer in self._made:
             return  # a state was loaded into it
         self.recorder.sink.write(PendingRecord("trains", type(optimizer).__name__))
-        self._made.append(weakref.ref(optimizer))
+        self._made[optimizer] = weakref.ref(optimizer)
         self._passes.leave_to_optimizers()
 
     def initial(self) -> None:
@@ -143,7 +144,7 @@ class Training:
 
         Their names are not known before the model runs; the records of the first step bring them.
         """
-        for reference in self._made:
+        for reference in self._made.values():
             if (optimizer := reference()) is not None:
                 parameters, label = list_parameters(optimizer), self._optimizers.label(optimizer)
                 sink = self.recorder.sink
