@@ -136,7 +136,8 @@ def _find_states(trace: Trace, source: str, step: int) -> tuple[bytes | None, by
     first = EpochStarts(trace).of(step)
     before = np.arange(len(trace)) < (len(trace) if first is None else first.start)
     named = trace.is_one_of("name", {source}) & (trace.steps <= step) & before
-    rows = [list(trace.rows(named & trace.is_one_of("what", {what}))) for what in ("rng", "state")]
+    kinds = ({"rng"}, {"rng", "state"})  # a state is recorded where it is another one
+    rows = [list(trace.rows(named & trace.is_one_of("what", kind))) for kind in kinds]
     begun, used = (found[-1].digest if found else None for found in rows)
     return begun, used
 
