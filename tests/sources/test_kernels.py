@@ -202,7 +202,7 @@ def test_uninitialised_memory_comes_before_kernels():
 
 def test_parameters_that_no_generator_explains_may_be_memory():
     made = Difference(step=0, phase="setup", what="parameters")
-    assert strengths(made)["uninitialized-memory"] == 0.35
+    assert strengths(made)["uninitialized-memory"] == 0.2  # six runs must agree: nothing read it unwritten
     drawn = replace(made, drawn=frozenset({"torch-cpu"}), rng_first={"torch-cpu": 0})
     assert "uninitialized-memory" not in strengths(drawn)
     assert "uninitialized-memory" not in strengths(replace(made, phase="optimizer"))

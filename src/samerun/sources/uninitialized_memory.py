@@ -129,7 +129,8 @@ class UninitializedMemory(Setting):
         if (difference.phase, difference.what) != ("setup", "parameters") or difference.gap is not None:
             return None  # nor where somebody was seen to write there
         text = "the parameters differ as they were made, and no generator that was drawn from does"
-        return Evidence(self.id, Strength.POSSIBLE, text)
+        # Filled memory also lies elsewhere, which may decide the order of a set: a few runs agree by luck.
+        return Evidence(self.id, Strength.LAST_RESORT, text)
 
     def _of_workers(self, difference: Difference) -> Evidence | None:
         """The operations of a DataLoader's workers are not recorded: what the code says of memory there."""
