@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from samerun.cli.arguments import find_verbs, parse
+from samerun.cli.vary import Vary
+from samerun.runs.plan import Control
 
 from .command import called, samerun
 from .training import TRAIN
@@ -39,10 +41,21 @@ def test_a_wrong_request_is_one_line_and_exit_code_2(words: list[str], said: str
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("words", ["--seed 3", "--mode seeded", "--control clock"])
-def test_what_is_asked_of_the_control_controls(words: str) -> None:
-    verb, options = parse(["vary", *words.split(), "--", "true"], find_verbs())
-    assert verb.request(options).control is not None  # type: ignore[attr-defined]
+@pytest.mark.parametrize(
+    ("words", "control"),
+    [
+        ("", None),
+        ("--seed 3", Control(seed=3)),
+        ("--mode seeded", Control("seeded")),
+        ("--control clock", Control(extra=("clock",))),
+    ],
+)
+def test_what_is_asked_of_the_control_controls(
+    words: str, control: Control | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, options = parse(["vary", *words.split(), "--", "true"], find_verbs())
+    assert Vary().request(options).control == control
 
 
 def test_a_command_that_fails_is_unknown(tmp_path: Path) -> None:

@@ -72,11 +72,7 @@ def find_differing_line(
     """The same of two texts, each as `count_lines` gives it."""
     if other == first:
         return None
-    lines = first | other
-    seams = _Seams(lines)
-    one, two = (Counter(map(str.strip, seams.cut(alone))) for alone in _subtract(first, other))
-    alone = _separate(*_subtract(one, two), {_leave_out_values(line) for line in lines})
-    return _Judge(code or PrintingLines(None)).compare(*alone)
+    return _Judge(code or PrintingLines(None)).compare(*_list_unequal(first, other))
 
 
 def list_metrics(run: Run) -> dict[str, float]:
@@ -104,9 +100,7 @@ def find_lines_alone(first: Counter[str], other: Counter[str]) -> tuple[list[str
     """
     if first == other:
         return [], []
-    seams = _Seams(first | other)
-    one, two = (Counter(map(str.strip, seams.cut(alone))) for alone in _subtract(first, other))
-    alone = _separate(*_subtract(one, two), {_leave_out_values(line) for line in first | other})
+    alone = _list_unequal(first, other)
     kinds = [{get_kind(line) for line in lines} for lines in (first, other)]
     left, right = (
         [line for line in lines if list_results_of(line) and get_kind(line) not in there]
@@ -244,6 +238,14 @@ def _leave_out_ignored(line: str, ignored: IgnoredNames, left_out: dict[LeftOut,
         return "*"
 
     return NUMBER.sub(replace, line)
+
+
+def _list_unequal(first: Counter[str], other: Counter[str]) -> tuple[list[str], list[str]]:
+    """The lines that only one of two texts has, those that ran together one by one."""
+    lines = first | other
+    seams = _Seams(lines)
+    one, two = (Counter(map(str.strip, seams.cut(alone))) for alone in _subtract(first, other))
+    return _separate(*_subtract(one, two), {_leave_out_values(line) for line in lines})
 
 
 class _Seams:

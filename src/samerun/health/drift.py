@@ -28,7 +28,7 @@ class _Group:
 
 def note(case: Case) -> Iterator[str]:
     """A line for each optimizer whose parameters part between two ranks, and stay apart to the end."""
-    told: set[str] = set()
+    named: set[str] = set()
     trained: dict[tuple[str, frozenset[int]], dict[str, tuple[Process, _Group]]] = {}
     for process in case.processes:
         for group in _list_groups(process):
@@ -36,8 +36,8 @@ def note(case: Case) -> Iterator[str]:
     for known in trained.values():
         for attempt in list_attempts([process for process, _ in known.values()]):
             for group, said in _compare([known[process.trace.stem] for process in attempt]):
-                if group.label not in told:
-                    told.add(group.label)
+                if group.label not in named:
+                    named.add(group.label)
                     yield said
 
 

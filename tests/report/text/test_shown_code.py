@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -24,8 +25,8 @@ def side(text: str | None) -> Side:
     return Side(settings={"code": files})
 
 
-def between(old: str | None, new: str | None, **values: object) -> Difference:
-    return replace(HERE, a=side(old), b=side(new), **values)  # type: ignore[arg-type]
+def between(old: str | None, new: str | None, **values: Any) -> Difference:
+    return replace(HERE, a=side(old), b=side(new), **values)
 
 
 @pytest.fixture
