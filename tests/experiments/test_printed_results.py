@@ -1,6 +1,6 @@
 """What counts as a result in what runs print, and what does not.
 
-Covers `result_words.py`, which says what a number is, and `differing_example.py`.
+Covers `result_words.py`, which says what a number is; `differing_example.py` and `joined_lines.py`.
 """
 
 from __future__ import annotations

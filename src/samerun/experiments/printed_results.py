@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from samerun.experiments.differing_example import choose_example
+from samerun.experiments.joined_lines import get_shape, is_cut, list_unequal
 from samerun.experiments.printing_lines import PrintingLine, PrintingLines, names_something
 from samerun.experiments.result_words import (
     MEASURE,
@@ -39,10 +40,6 @@ _LEFT = re.compile(r"(?:\d+:)?\d+:\d\d<(?:\?|[\d:]+)")  # how long it took and w
 _PROGRESS = re.compile(r"\d+%\|| \d[\d.]*(?:it/s|s/it)|\beta\b", re.IGNORECASE)
 _TIME_OF_DAY = re.compile(r"\b\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?\b")
 _LONGEST = 2000  # characters of a line that is looked for in the code
-_MOST_LINES = 2000  # that differ
-_FIRST = re.compile(r"[^\d\s]+")  # how a line begins
-_MOST_FIRSTS = 200
-_DIGITS = re.compile(r"\d+")
 
 
 class Printed(NamedTuple):
@@ -72,7 +69,7 @@ def find_differing_line(
     """The same of two texts, each as `count_lines` gives it."""
     if other == first:
         return None
-    return _Judge(code or PrintingLines(None)).compare(*_list_unequal(first, other))
+    return _Judge(code or PrintingLines(None)).compare(*list_unequal(first, other, _leave_out_values))
 
 
 def list_metrics(run: Run) -> dict[str, float]:
@@ -100,7 +97,7 @@ def find_lines_alone(first: Counter[str], other: Counter[str]) -> tuple[list[str
     """
     if first == other:
         return [], []
-    alone = _list_unequal(first, other)
+    alone = list_unequal(first, other, _leave_out_values)
     kinds = [{get_kind(line) for line in lines} for lines in (first, other)]
     left, right = (
         [line for line in lines if list_results_of(line) and get_kind(line) not in there]
@@ -119,7 +116,7 @@ def list_results_of(line: str) -> list[str]:
 
 def get_kind(line: str) -> str:
     """The line without its numbers, times, paths and ids: lines alike have the same."""
-    return " ".join(_get_shape(strip_transient(line)).split())
+    return " ".join(get_shape(strip_transient(line)).split())
 
 
 def print_alike(runs: Sequence[Run]) -> bool:
@@ -240,109 +237,6 @@ def _leave_out_ignored(line: str, ignored: IgnoredNames, left_out: dict[LeftOut,
     return NUMBER.sub(replace, line)
 
 
-def _list_unequal(first: Counter[str], other: Counter[str]) -> tuple[list[str], list[str]]:
-    """The lines that only one of two texts has, those that ran together one by one."""
-    lines = first | other
-    seams = _Seams(lines)
-    one, two = (Counter(map(str.strip, seams.cut(alone))) for alone in _subtract(first, other))
-    return _separate(*_subtract(one, two), {_leave_out_values(line) for line in lines})
-
-
-class _Seams:
-    """Where two lines ran together, by what other lines are like.
-
-    `print` writes a line and its end one after the other, so that threads, and ranks, get in between.
-    """
-
-    def __init__(self, lines: Collection[str]) -> None:
-        self._shapes = {_get_shape(line) for line in lines}
-        firsts = {found.group() for line in lines if (found := _FIRST.match(line))}
-        listed = "|".join(map(re.escape, sorted(firsts, key=len, reverse=True)[:_MOST_FIRSTS]))
-        self._starts = re.compile(listed) if listed else None
-
-    def cut(self, lines: Sequence[str]) -> Iterator[str]:
-        """The lines, those that ran together one by one."""
-        waiting = deque(lines)
-        while waiting:
-            line = waiting.popleft()
-            parts = self._find_parts(line)
-            if parts is None:
-                yield line
-            else:
-                waiting.extendleft(reversed(parts))
-
-    def _find_parts(self, line: str) -> tuple[str, str] | None:
-        if self._starts is None or len(line) > _LONGEST:
-            return None
-        for found in self._starts.finditer(line, 1):
-            one, other = line[: found.start()], line[found.start() :]
-            if not _is_cut(one, other) and self._shapes.issuperset((_get_shape(one), _get_shape(other))):
-                return one, other
-        return None
-
-
-def _get_shape(line: str) -> str:
-    """The line without its numbers, those within words as well: `step10.pt`."""
-    return _DIGITS.sub("#", NUMBER.sub("#", MEASURE.sub("#", line.strip())))
-
-
-def _is_cut(one: str, other: str) -> bool:
-    """Whether a number or a word goes on from one text to the other."""
-    seam = one[-1], other[0]
-    return all(side.isdigit() or side in ".-+" for side in seam) or all(side.isalpha() for side in seam)
-
-
-def _separate(
-    ones: Sequence[str], others: Sequence[str], forms: Collection[str]
-) -> tuple[list[str], list[str]]:
-    """The lines that only one of two runs printed, where two that ran together are the two that they are.
-
-    `print` writes a line and its end one after the other, so that threads, and ranks, get in between. A line
-    is taken apart where its one part stands alone in the other run, and its other part is of the form of
-    a line that is printed too (`forms`: those of all lines, without their values).
-    """
-    left, rest = _take_apart(ones, others, forms)
-    right, left = _take_apart(rest, left, forms)
-    return left, right
-
-
-def _take_apart(
-    lines: Sequence[str], others: Sequence[str], forms: Collection[str]
-) -> tuple[list[str], list[str]]:
-    waiting, rest, kept = deque(lines), list(others), []
-    while waiting:
-        line = waiting.popleft()
-        parts = ((other, part) for other in rest if (part := _find_other_part(line, other, forms)))
-        found = next(parts, None)
-        if found is None:
-            kept.append(line)
-        else:
-            rest.remove(found[0])
-            waiting.appendleft(found[1])
-    return kept, rest
-
-
-def _find_other_part(line: str, part: str, forms: Collection[str]) -> str | None:
-    """What is left of a line without its part at either end; not where that cuts a number or a word."""
-    if len(part) >= len(line):
-        return None
-    if line.startswith(part):
-        other = line[len(part) :]
-        is_cut = _is_cut(part, other)
-    elif line.endswith(part):
-        other = line[: -len(part)]
-        is_cut = _is_cut(other, part)
-    else:
-        return None
-    other = other.strip()
-    return None if is_cut or _leave_out_values(other) not in forms else other
-
-
-def _subtract(one: Counter[str], other: Counter[str]) -> tuple[list[str], list[str]]:
-    """The lines that only one of two runs printed."""
-    return list((one - other).elements())[:_MOST_LINES], list((other - one).elements())[:_MOST_LINES]
-
-
 class _Judge:
     """Which of the lines that differ are alike but for a result."""
 
@@ -431,7 +325,7 @@ def _is_reworded(one: str, other: str) -> bool:
     such a word (`predicted cat`) all others have to be the same.
     """
     short, long = sorted((one, other), key=len)
-    if long.endswith(short) and not _is_cut(before := long[: -len(short)], short):
+    if long.endswith(short) and not is_cut(before := long[: -len(short)], short):
         return not list_results_of(before)
     results = list_results_of(one)
     is_text = names_text(one) or names_text(other)
