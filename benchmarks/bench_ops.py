@@ -2,9 +2,10 @@
 by side.
 
     python benchmarks/bench_ops.py [NAME …] [--device cuda] [--rounds 20] [--repeats 0] [--threads 2]
-                                   [--json FILE]
+                                   [--scale full] [--json FILE]
 
-One row for each operation, on its example (samerun/ops/*.py). The three variants take turns, in random
+One row for each operation, on its example (samerun/ops/*.py), or with `--scale full` on tensors of the sizes
+that trainings have (op_sizes.py). The three variants take turns, in random
 order, so that what else the machine does meets them alike; a ratio is the median over the rounds, with its
 quartiles. On the CPU samerun's formulation is timed also where it is not installed there, because torch's
 own repeats itself: these rows are marked with a dash. A `refused` is what torch raises for. With
@@ -25,11 +26,13 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from op_sizes import make_arguments
 
 from samerun.ops import Implementation, implementations
 from samerun.ops.installation import put_in
 from samerun.ops.selftest import digest_results, is_importable, load
 
+BESIDE = 20  # runs that meet one load of other work
 LEAST = 0.002  # seconds that a turn takes, at least: so many calls
 
 
@@ -41,10 +44,10 @@ def operation(one: Implementation) -> Callable[..., Any]:
 class Row:
     """One operation, by its three variants."""
 
-    def __init__(self, one: Implementation, device: torch.device) -> None:
+    def __init__(self, one: Implementation, device: torch.device, full: bool) -> None:
         self.one = one
         self.device = device
-        self.args = one.example(device)
+        self.args = make_arguments(one, device) if full else one.example(device)
         self.seconds: dict[str, list[float]] = {}
         self.calls = 1
         self.others: dict[str, float] = {}
@@ -88,13 +91,20 @@ class Row:
             torch.use_deterministic_algorithms(variant == "samerun")
             torch.utils.deterministic.fill_uninitialized_memory = False
             try:
-                with put_in(chosen, lambda _: (key,)), load(self.device):
-                    found = collections.Counter(
-                        digest_results(self.one, self.one.example(self.device)) for _ in range(repeats)
-                    )
+                with put_in(chosen, lambda _: (key,)):
+                    found: collections.Counter[tuple[bytes, ...]] = collections.Counter()
+                    for begin in range(0, repeats, BESIDE):
+                        with load(self.device):
+                            found.update(self._run_once() for _ in range(begin, min(begin + BESIDE, repeats)))
             finally:
                 torch.use_deterministic_algorithms(False)
             self.others[variant] = 1 - max(found.values()) / repeats
+
+    def _run_once(self) -> tuple[bytes, ...]:
+        """The digests of one run, of arguments that no run before has written to."""
+        return digest_results(
+            self.one, tuple(one.clone() if isinstance(one, torch.Tensor) else one for one in self.args)
+        )
 
     def ratio(self, variant: str) -> list[float] | None:
         """Quartiles of a variant's time, by that of torch's own in the same round."""
@@ -136,6 +146,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--repeats", type=int, default=0)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--scale", choices=("small", "full"), default="small")
     parser.add_argument("--json")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
@@ -148,6 +159,7 @@ def main() -> None:
         "device": str(device),
         "machine": machine,
         "threads": options.threads,
+        "scale": options.scale,
     }
     rows: list[Row] = []
     for one in implementations().values():
@@ -156,7 +168,7 @@ def main() -> None:
         alone = "cudnn" in one.name or "attention" in one.name  # CUDA's
         if not is_importable(one) or (alone and device.type == "cpu"):
             continue
-        row = Row(one, device)
+        row = Row(one, device, options.scale == "full")
         row.measure(options.rounds)
         if options.repeats:
             row.repeat(options.repeats)
