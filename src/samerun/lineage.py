@@ -35,7 +35,7 @@ _OURS = "SAMERUN_"  # how the names of all our variables begin
 _AGAIN = "again"  # before the count of a program whose place was taken
 CLAIM = ".place"  # how the files end by which programs of one place count themselves
 MULTIPROCESSING = "multiprocessing.spawn"  # the module that `follow_multiprocessing` takes
-_RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")  # who starts ranks says which by these
+RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")  # who starts ranks says which by these
 _DATA = "samerun_place"
 
 Path = tuple[str | int, ...]
@@ -244,7 +244,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _read_rank(environment: Mapping[str, str]) -> str | None:
-    return next((environment[name] for name in _RANKS if environment.get(name)), None)
+    return next((environment[name] for name in RANKS if environment.get(name)), None)
 
 
 def _write_text(step: Path) -> str:

@@ -43,7 +43,7 @@ class Opening:
     rest: str  # of the line: "(0)" or " = True"
     comment: str = ""
     site: str | None = None
-    by_rank: bool = False  # it is given the number of the rank, and `rest` is left out
+    rank: str | None = None  # it is given the number in this variable, and `rest` is left out
 
 
 Edit = Change | Wrap | Opening

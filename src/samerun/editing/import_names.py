@@ -16,10 +16,10 @@ def write_name(file: File, name: str, at: ast.AST) -> tuple[str, tuple[str, ...]
     return spell_name(file, name, find_bindings(file, at))
 
 
-def write_rank(file: File, there: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
-    """(the number of this rank as code, 0 where there are none; the import that must be added for it)."""
+def write_rank(file: File, there: Mapping[str, str], variable: str) -> tuple[str, tuple[str, ...]]:
+    """(the number in this variable as code, 0 where it is not set; the import that must be added for it)."""
     get, missing = spell_name(file, "os.environ.get", there)
-    return f'int({get}("RANK", 0))', missing
+    return f'int({get}("{variable}", 0))', missing
 
 
 def find_bindings(file: File, at: ast.AST) -> dict[str, str]:

@@ -89,8 +89,8 @@ def _build_lines(
     for opening in sorted(openings, key=_order):
         text, missing = spell_name(file, opening.name, place.bound)
         wanted += missing
-        if opening.by_rank:
-            rank, more = write_rank(file, place.bound)
+        if opening.rank is not None:
+            rank, more = write_rank(file, place.bound, opening.rank)
             wanted += more
             opening = replace(opening, rest=f"({rank})")
         said.append(f"{text}{opening.rest}" + (f"  # {opening.comment}" if opening.comment else ""))
