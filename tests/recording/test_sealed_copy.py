@@ -99,7 +99,16 @@ def test_checkpoints_from_before_are_kept_outside_of_the_copy_and_its_own_are_no
     Seal(str(root), str(tmp_path / "run")).check(user / "last.pt")
 
 
-@pytest.mark.parametrize("how", ["torch.save({}, path)", "os.replace('tmp.pt', path)", "os.remove(path)"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        "torch.save({}, path)",
+        "torch.jit.script(torch.nn.Linear(1, 1)).save(path)",
+        "torch.jit.save(torch.jit.script(torch.nn.Linear(1, 1)), path)",
+        "os.replace('tmp.pt', path)",
+        "os.remove(path)",
+    ],
+)
 def test_a_run_that_keeps_them_leaves_a_users_checkpoint_as_it_is(how: str, tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     path = tmp_path / "ckpt.pt"
@@ -108,4 +117,43 @@ def test_a_run_that_keeps_them_leaves_a_users_checkpoint_as_it_is(how: str, tmp_
     trainer = Trainer(tmp_path / "project")
     trainer.script(f"import os, torch; path = {str(path)!r}; torch.save({{}}, 'tmp.pt'); {how}")
     run = trainer.record("train.py", scratch=True, kept_since=2000.0)
+    assert "writes over no checkpoint" in (run.path / "output.txt").read_text()
     assert run.outcome == "failed" and path.read_bytes() == b"a week"
+
+
+COMPILED = """\
+    import ctypes
+    def serialize_file(tensors, filename, metadata=None):
+        ctypes.CDLL(None).creat(str(filename).encode(), 0o644)
+    class File:
+        def __init__(self, name, mode="r", **more):
+            if mode != "r":
+                ctypes.CDLL(None).creat(str(name).encode(), 0o644)
+"""
+
+
+@pytest.mark.parametrize(
+    ("library", "how", "refused"),
+    [
+        ("safetensors", "safetensors.serialize_file({}, path)", True),
+        ("safetensors", "safetensors.serialize_file(tensors={}, filename=path)", True),
+        ("safetensors", "safetensors.serialize_file({}, 'own.safetensors')", False),
+        ("h5py", "h5py.File(path, 'w')", True),
+        ("h5py", "h5py.File(path, mode='a')", True),
+        ("h5py", "h5py.File(path)", False),
+    ],
+)
+def test_so_do_libraries_that_open_files_past_python(
+    library: str, how: str, refused: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "project").mkdir()
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(b"a week")
+    os.utime(path, (1000, 1000))
+    trainer = Trainer(tmp_path / "project")
+    trainer.script(COMPILED, f"{library}.py")
+    trainer.script(f"import {library}; path = {str(path)!r}; {how}")
+    run = trainer.record("train.py", scratch=True, kept_since=2000.0)
+    assert path.read_bytes() == b"a week"
+    assert ("writes over no checkpoint" in (run.path / "output.txt").read_text()) is refused
+    assert run.outcome == ("failed" if refused else "finished")

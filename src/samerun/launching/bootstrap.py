@@ -114,6 +114,8 @@ class _Process:
         if self._plan.control is not None or self._plan.vary or self._plan.tier != "none":
             self._try("following processes", self._follow_processes)
             watched.add(lineage.MULTIPROCESSING)
+        if self._sealed is not None:
+            watched |= self._sealed.watched
         if self._plan.tier != "none":
             self._try("keeping what sources give", self._open_answers)
         hook = ImportHook(
@@ -202,10 +204,10 @@ class _Process:
         if module == lineage.MULTIPROCESSING:
             self._try("following processes", lambda: lineage.follow_multiprocessing(sys.modules[module]))
         self._act(module)
+        if self._sealed is not None:
+            self._sealed.seal_module(module)
         if module == "torch":
             mark(self._plan.run, TORCH_SEEN)
-            if self._sealed is not None:
-                self._sealed.seal_torch()
         if module in start_recording.list_watched(self._plan):
             self._try("the recorder", lambda: self._record(module), broken=True)
 

@@ -11,14 +11,32 @@ from __future__ import annotations
 import errno
 import itertools
 import os
+import pkgutil
 import stat
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from samerun.wrapping import Parameter, wrap_attribute
+from samerun.wrapping import Around, Parameter, wrap_attribute
 
-_NAME = Parameter("name", 1)
+
+class _Writer(NamedTuple):
+    """A callable that opens a file past Python, so that no audit event tells of it."""
+
+    owner: str  # its module or class
+    name: str
+    path: Parameter
+    mode: Parameter | None = None  # "r", or left out: it only reads
+
+
+_PAST_PYTHON: Mapping[str, tuple[_Writer, ...]] = {  # module, when it is imported → what is called there
+    "torch": (
+        _Writer("torch.serialization._open_zipfile_writer_file", "__init__", Parameter("name", 1)),
+        _Writer("torch.jit.RecursiveScriptModule", "save", Parameter("f", 1)),
+    ),
+    "safetensors": (_Writer("safetensors", "serialize_file", Parameter("filename", 1)),),
+    "h5py": (_Writer("h5py.File", "__init__", Parameter("name", 1), Parameter("mode", 2)),),
+}
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _PATHS: Mapping[str, int] = {  # audit event → how many of its first arguments are paths that it changes
     "os.remove": 1,
@@ -48,6 +66,8 @@ class Seal:
 
     With `kept_since`, a Unix time, checkpoints outside of it that are older are refused too.
     """
+
+    watched = frozenset(_PAST_PYTHON)  # the modules whose import `seal_module` is to hear of
 
     def __init__(self, root: str, run: str, kept_since: float | None = None) -> None:
         self._kept_since = kept_since
@@ -116,19 +136,23 @@ class Seal:
             return any(_is_old_checkpoint(file, since) for file in itertools.islice(files, _MOST_FILES))
         return _is_old_checkpoint(path, since)
 
-    def seal_torch(self) -> None:
-        """The same for files that torch, imported now, writes past Python."""
-        from torch import serialization
+    def seal_module(self, module: str) -> None:
+        """The same for files that a module, imported now, writes past Python."""
+        for writer in _PAST_PYTHON.get(module, ()):
+            try:
+                owner = pkgutil.resolve_name(writer.owner)
+            except (AttributeError, ImportError):  # another version has none of this name
+                continue
+            wrap_attribute(owner, writer.name, self._watch(writer))
 
-        writer: Any = getattr(serialization, "_open_zipfile_writer_file", None)
-        if writer is None:
-            return
-
+    def _watch(self, writer: _Writer) -> Around:
         def begin(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            self.check(_NAME.of(args, kwargs, None))
+            mode = "w" if writer.mode is None else writer.mode.of(args, kwargs, "r")
+            if mode != "r":
+                self.check(writer.path.of(args, kwargs, None), in_place=mode == "r+")
             return original(*args, **kwargs)
 
-        wrap_attribute(writer, "__init__", begin)
+        return begin
 
     def _enter(self, path: object) -> None:
         if not isinstance(path, (str, bytes, os.PathLike)):
