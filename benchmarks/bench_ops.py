@@ -30,9 +30,8 @@ from op_sizes import make_arguments
 
 from samerun.ops import Implementation, implementations
 from samerun.ops.installation import put_in
-from samerun.ops.selftest import digest_results, is_importable, load
+from samerun.ops.selftest import digest_results, is_importable, repeat
 
-BESIDE = 20  # runs that meet one load of other work
 LEAST = 0.002  # seconds that a turn takes, at least: so many calls
 
 
@@ -92,10 +91,7 @@ class Row:
             torch.utils.deterministic.fill_uninitialized_memory = False
             try:
                 with put_in(chosen, lambda _: (key,)):
-                    found: collections.Counter[tuple[bytes, ...]] = collections.Counter()
-                    for begin in range(0, repeats, BESIDE):
-                        with load(self.device):
-                            found.update(self._run_once() for _ in range(begin, min(begin + BESIDE, repeats)))
+                    found = collections.Counter(repeat(self._run_once, self.device, repeats))
             finally:
                 torch.use_deterministic_algorithms(False)
             self.others[variant] = 1 - max(found.values()) / repeats

@@ -68,3 +68,64 @@ def test_torchruns_own_number_comes_first(tmp_path: Path) -> None:
     program = Program(tmp_path, "import torch\nmodel = torch.nn.Linear(2, 2)\n")
     text = patched(program, "torch-cpu", program.difference(), "SLURM_PROCID", "RANK")
     assert f"torch.manual_seed({RANK})" in text
+
+
+SPAWNED = """\
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch.multiprocessing import spawn as go
+
+
+def worker(rank, size):
+    if size > 1:
+        dist.init_process_group("gloo", rank=rank, world_size=size)
+    model = torch.nn.Linear(2, 2)
+
+
+if __name__ == "__main__":
+    START
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "apart"),
+    [
+        ("mp.spawn(worker, args=(2,), nprocs=2)", True),
+        ("go(worker, (2,), 2)", True),
+        ("mp.get_context('spawn').Process(target=worker, args=(1, 2)).start()", True),
+        ("worker(0, 1)", False),  # started by a launcher, or alone
+    ],
+)
+def test_ranks_that_the_script_starts_are_seeded_where_they_make_their_group(
+    start: str, apart: bool, tmp_path: Path
+) -> None:
+    program = Program(tmp_path, SPAWNED.replace("START", start))
+    text = patched(program, "torch-cpu", program.difference())
+    assert "\ntorch.manual_seed(0)\n" in text
+    assert ("world_size=size)\n        torch.manual_seed(dist.get_rank())\n    model" in text) is apart
+
+
+def test_a_seed_that_each_spawned_rank_had_for_itself_is_not_made_one_for_all(tmp_path: Path) -> None:
+    lines = SPAWNED.replace("START", "mp.spawn(worker, args=(2,), nprocs=2)").replace(
+        "    model =", "    torch.manual_seed(os.getpid())\n    model ="
+    )
+    program = Program(tmp_path, "import os\n" + lines)
+    at = program.at("manual_seed")
+    rows = differing("identity", "os.getpid", at), differing("seed", "torch.manual_seed", at)
+    difference = program.difference(*rows)
+    made = patch([(difference, Cause("process-id", True, "", ""))], program.folder)
+    assert made is None or "train.py" not in made.files
+
+
+def test_every_generator_is_seeded_there(tmp_path: Path) -> None:
+    script = SPAWNED.replace("START", "mp.spawn(worker, args=(2,), nprocs=2)")
+    program = Program(tmp_path, script.replace("import torch\n", "import numpy as np\nimport torch\n", 1))
+    causes = [Cause(source, True, "", "") for source in ("torch-cpu", "numpy-global")]
+    made = patch([(program.difference(), cause) for cause in causes], program.folder)
+    assert made is not None
+    group = made.files["train.py"].split("world_size=size)\n")[1].split("    model")[0]
+    assert sorted(line.strip() for line in group.splitlines()) == [
+        "np.random.seed(dist.get_rank())",
+        "torch.manual_seed(dist.get_rank())",
+    ]

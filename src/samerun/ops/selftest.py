@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import importlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -16,6 +16,9 @@ from samerun.digest import digest_tensor
 from samerun.ops.catalogue import implementations
 from samerun.ops.implementation import Implementation
 from samerun.ops.installation import installed, is_built_for, is_loaded
+
+_BESIDE = 20  # runs that meet one load of other work, which lasts some milliseconds
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -68,12 +71,19 @@ def run_operation(one: Implementation, device: torch.device, runs: int) -> Outco
     digests: set[tuple[bytes, ...]] = set()
     try:
         for threads in _choose_threads(device):
-            with _set_threads(threads), load(device):
-                for _ in range(runs):
-                    digests.add(digest_results(one, one.example(device)))
+            with _set_threads(threads):
+                digests.update(repeat(lambda: digest_results(one, one.example(device)), device, runs))
     except RuntimeError as error:
         return Outcome(one.name, device.type, runs, 0, str(error).splitlines()[0])
     return Outcome(one.name, device.type, runs, len(digests))
+
+
+def repeat(run: Callable[[], _T], device: torch.device, times: int) -> Iterator[_T]:
+    """What so many runs give, beside other work on the device, which ends and is begun anew."""
+    for begin in range(0, times, _BESIDE):
+        with _load(device):
+            for _ in range(begin, min(begin + _BESIDE, times)):
+                yield run()
 
 
 def digest_results(one: Implementation, args: tuple[Any, ...]) -> tuple[bytes, ...]:
@@ -101,7 +111,7 @@ def _set_threads(threads: int) -> Iterator[None]:
 
 
 @contextmanager
-def load(device: torch.device) -> Iterator[None]:
+def _load(device: torch.device) -> Iterator[None]:
     """Other work on the device meanwhile, so that blocks start in another order each time."""
     if device.type == "cpu":
         yield

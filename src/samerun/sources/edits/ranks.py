@@ -6,13 +6,16 @@ system's entropy or a clock of nanoseconds. What ranks share, such as the second
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from samerun.editing.edit import Change, Edit, Opening
-from samerun.editing.import_names import write_rank
+from samerun.editing.edit import Change, Edit, NoEdit, Opening
+from samerun.editing.edit_builders import insert_after
+from samerun.editing.import_names import write_name, write_rank
 from samerun.editing.names import collect_bound, walk_imports
+from samerun.editing.source_file import File
 from samerun.editing.user_program import Code
 from samerun.lineage import RANKS
 from samerun.runs.difference import Difference
@@ -21,16 +24,21 @@ _OF_ITS_OWN = re.compile(
     r"\b(getpid|current_process|uuid[14]|urandom|token_\w+|randbits|randbelow|SystemRandom|getrandbits|getentropy"
     r"|\w+_ns|perf_counter|monotonic|process_time|get_native_id|get_ident)\b"
 )
+_STARTING = frozenset(["spawn", "start_processes", "Process"])  # of torch.multiprocessing, or of a context
 _SEEDING = frozenset(["torch.manual_seed", "numpy.random.seed", "np.random.seed", "random.seed"])
 
 
 def keep_ranks_apart(edits: Sequence[Edit], difference: Difference, code: Code) -> Sequence[Edit]:
     """The edits, with the rank's number where a constant would stand for what each rank had of its own.
 
-    The number is in the variable that the launcher set: torchrun's, Open MPI's, PMI's or Slurm's.
+    The number is in the variable that the launcher set: torchrun's, Open MPI's, PMI's or Slurm's. Where the
+    code starts its ranks itself, they have it from where they make their process group on. Raises NoEdit.
     """
     variable = next((name for name in RANKS if name in difference.a.variables), None)
-    return edits if variable is None else list(_give_rank(edits, code, variable))
+    if variable is not None:
+        return list(_give_rank(edits, code, variable))
+    meetings = _find_meetings(code)
+    return list(_seed_where_they_meet(edits, meetings, code)) if meetings else edits
 
 
 def _give_rank(edits: Sequence[Edit], code: Code, variable: str) -> Iterator[Edit]:
@@ -39,10 +47,45 @@ def _give_rank(edits: Sequence[Edit], code: Code, variable: str) -> Iterator[Edi
             yield replace(edit, rank=variable)
         elif isinstance(edit, Change) and edit.text == "0":
             file = code.file(edit.path)
-            before = file.text[edit.start : edit.end].strip()
-            if before in ("", "None") or _OF_ITS_OWN.search(before):
+            if _was_of_its_own(edit, file):
                 rank, missing = write_rank(file, dict(collect_bound(walk_imports(file.tree.body))), variable)
                 edit = replace(edit, text=rank, imports=(*edit.imports, *missing))
             yield edit
         else:
             yield edit
+
+
+def _find_meetings(code: Code) -> list[tuple[File, ast.Call]]:
+    """Where processes that the code starts itself become ranks; none where it starts none."""
+    calls = [(file, call) for file in code.files for call in file.every(ast.Call)]
+    if not any(_name_called(file, call) in _STARTING for file, call in calls):
+        return []
+    return [(file, call) for file, call in calls if file.called(call).endswith("init_process_group")]
+
+
+def _name_called(file: File, call: ast.Call) -> str:
+    """The last word of what is called: of a context object's method too, which no import names."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else file.called(call).rpartition(".")[2]
+
+
+def _seed_where_they_meet(
+    edits: Sequence[Edit], meetings: Sequence[tuple[File, ast.Call]], code: Code
+) -> Iterator[Edit]:
+    """The edits; what seeds the program that is started seeds each rank anew, with its number."""
+    for edit in edits:
+        yield edit
+        if isinstance(edit, Opening) and edit.name in _SEEDING and edit.rest == "(0)":
+            for file, call in meetings:
+                seed, needed = write_name(file, edit.name, call)
+                rank, also = write_name(file, "torch.distributed.get_rank", call)
+                line = insert_after(file, file.statement(call), f"{seed}({rank}())")
+                yield replace(line, imports=(*needed, *also))
+        elif isinstance(edit, Change) and edit.text == "0" and _was_of_its_own(edit, code.file(edit.path)):
+            raise NoEdit(
+                "each of the processes that the code starts had a seed of its own; give it its rank's number"
+            )
+
+
+def _was_of_its_own(edit: Change, file: File) -> bool:
+    before = file.text[edit.start : edit.end].strip()
+    return before in ("", "None") or bool(_OF_ITS_OWN.search(before))
