@@ -132,6 +132,14 @@ COMPILED = """\
 """
 
 
+def test_a_version_of_a_library_that_has_no_such_writer_is_imported_as_ever(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    trainer = Trainer(tmp_path / "project")
+    trainer.script("def save(): pass", "safetensors.py")
+    trainer.script("import safetensors; safetensors.save()")
+    assert trainer.record("train.py", scratch=True).outcome == "finished"
+
+
 @pytest.mark.parametrize(
     ("library", "how", "refused"),
     [

@@ -17,7 +17,7 @@ from samerun.ops.catalogue import implementations
 from samerun.ops.implementation import Implementation
 from samerun.ops.installation import installed, is_built_for, is_loaded
 
-_BESIDE = 20  # runs that meet one load of other work, which lasts some milliseconds
+_BESIDE = 20  # runs that meet one load of other work: it ends, and may do so before they have
 _T = TypeVar("_T")
 
 

@@ -137,13 +137,12 @@ class Seal:
         return _is_old_checkpoint(path, since)
 
     def seal_module(self, module: str) -> None:
-        """The same for files that a module, imported now, writes past Python."""
+        """Refuse the same of a module that is imported now, for files that it opens past Python."""
         for writer in _PAST_PYTHON.get(module, ()):
             try:
-                owner = pkgutil.resolve_name(writer.owner)
+                wrap_attribute(pkgutil.resolve_name(writer.owner), writer.name, self._watch(writer))
             except (AttributeError, ImportError):  # another version has none of this name
                 continue
-            wrap_attribute(owner, writer.name, self._watch(writer))
 
     def _watch(self, writer: _Writer) -> Around:
         def begin(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
