@@ -75,6 +75,7 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch.multiprocessing import spawn as go
+import psutil
 
 
 def worker(rank, size):
@@ -94,6 +95,7 @@ if __name__ == "__main__":
         ("mp.spawn(worker, args=(2,), nprocs=2)", True),
         ("go(worker, (2,), 2)", True),
         ("mp.get_context('spawn').Process(target=worker, args=(1, 2)).start()", True),
+        ("psutil.Process(); worker(0, 1)", False),
         ("worker(0, 1)", False),  # started by a launcher, or alone
     ],
 )
@@ -103,7 +105,7 @@ def test_ranks_that_the_script_starts_are_seeded_where_they_make_their_group(
     program = Program(tmp_path, SPAWNED.replace("START", start))
     text = patched(program, "torch-cpu", program.difference())
     assert "\ntorch.manual_seed(0)\n" in text
-    assert ("world_size=size)\n        torch.manual_seed(dist.get_rank())\n    model" in text) is apart
+    assert ("world_size=size)\n        torch.manual_seed(1 + dist.get_rank())\n    model" in text) is apart
 
 
 def test_a_seed_that_each_spawned_rank_had_for_itself_is_not_made_one_for_all(tmp_path: Path) -> None:
@@ -126,6 +128,6 @@ def test_every_generator_is_seeded_there(tmp_path: Path) -> None:
     assert made is not None
     group = made.files["train.py"].split("world_size=size)\n")[1].split("    model")[0]
     assert sorted(line.strip() for line in group.splitlines()) == [
-        "np.random.seed(dist.get_rank())",
-        "torch.manual_seed(dist.get_rank())",
+        "np.random.seed(1 + dist.get_rank())",
+        "torch.manual_seed(1 + dist.get_rank())",
     ]

@@ -64,21 +64,27 @@ def _find_meetings(code: Code) -> list[tuple[File, ast.Call]]:
 
 
 def _name_called(file: File, call: ast.Call) -> str:
-    """The last word of what is called: of a context object's method too, which no import names."""
-    return call.func.attr if isinstance(call.func, ast.Attribute) else file.called(call).rpartition(".")[2]
+    """The last word of what is called, of a context's method too, which no import names; "" of psutil's."""
+    called = file.called(call)
+    if called or not isinstance(call.func, ast.Attribute):
+        return "" if called.startswith("psutil.") else called.rpartition(".")[2]
+    return call.func.attr
 
 
 def _seed_where_they_meet(
     edits: Sequence[Edit], meetings: Sequence[tuple[File, ast.Call]], code: Code
 ) -> Iterator[Edit]:
-    """The edits; what seeds the program that is started seeds each rank anew, with its number."""
+    """The edits; what seeds the program that is started seeds each rank anew, with its number.
+
+    One more than it: the program begins with 0, and what rank 0 drew until then must not come again.
+    """
     for edit in edits:
         yield edit
         if isinstance(edit, Opening) and edit.name in _SEEDING and edit.rest == "(0)":
             for file, call in meetings:
                 seed, needed = write_name(file, edit.name, call)
                 rank, also = write_name(file, "torch.distributed.get_rank", call)
-                line = insert_after(file, file.statement(call), f"{seed}({rank}())")
+                line = insert_after(file, file.statement(call), f"{seed}(1 + {rank}())")
                 yield replace(line, imports=(*needed, *also))
         elif isinstance(edit, Change) and edit.text == "0" and _was_of_its_own(edit, code.file(edit.path)):
             raise NoEdit(
