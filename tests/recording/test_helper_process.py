@@ -6,6 +6,7 @@ Covers `evidence_log.py` and `opened_files.py`.
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -257,6 +258,59 @@ def test_what_a_child_did_is_evidence_though_a_signal_ends_it(trainer, how):
     assert ("draw", "numpy-global", "train.py:10") in rows
     evidence = find_sources()["numpy-global"].recognise(compare(*runs).difference)
     assert evidence is not None and evidence.call_site == "train.py:10"
+
+
+SERVER = """
+import http.server, random, os
+class Numbers(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"%r" % random.random())
+    def log_message(self, *words):
+        pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Numbers)
+with open("port.new", "w") as file:
+    file.write(str(server.server_port))
+os.rename("port.new", "port")
+server.serve_forever()
+"""
+CLIENT = """
+import urllib.request
+import torch
+torch.set_num_threads(1)
+with open("port") as file:
+    address = f"http://127.0.0.1:{file.read()}"
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 1)
+for _ in range(2):
+    with urllib.request.urlopen(address, timeout=30) as answer:
+        model(torch.full((4,), float(answer.read()))).sum().backward()
+    for p in model.parameters():
+        p.data, p.grad = p.data - 0.1 * p.grad, None
+"""
+
+
+def test_what_a_server_drew_is_evidence_though_a_signal_ends_it(trainer):
+    trainer.script(SERVER, "server.py")
+    trainer.script(CLIENT)
+    trainer.script(
+        """
+        rm -f port
+        PYTHON server.py &
+        until [ -e port ]; do sleep 0.05; done
+        PYTHON train.py
+        kill $!
+    """.replace("PYTHON", sys.executable),
+        "train.sh",
+    )
+    runs = [trainer.record("bash", "train.sh", tier="ops") for _ in range(2)]
+    training, helper = stems(runs[0])
+    assert (training, helper.partition("-")[0]) == ("rank0", "rank0.helper")
+    rows = trainer.rows(runs[0], "draw", stem=helper)
+    assert [(row.name, row.call_site) for row in rows] == [("python-random", "server.py:7")]
+    evidence = find_sources()["python-random"].recognise(compare(*runs).difference)
+    assert evidence is not None and evidence.call_site == "server.py:7"
 
 
 PREPARES = """

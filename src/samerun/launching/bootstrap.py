@@ -334,9 +334,19 @@ class _Process:
         if self._journal is not None:
             os.register_at_fork(before=_import_helper_process, after_in_child=self._follow_fork)
 
+            self._journal.on_event = self._keep_on_disk
+
+    def _keep_on_disk(self, what: str, site: str | None) -> None:
+        """At the first event of a program: it may never train, and be ended by a signal."""
+        if self._journal is not None:
+            self._journal.on_event = None
+            if "torch" not in sys.modules:  # else the recorder keeps what there is
+                _import_helper_process().keep_on_disk(self._journal, until_trace=True)
+                self._journal.count_event(what, site)
+
     def _follow_fork(self) -> None:
         if self._journal is not None:
-            _import_helper_process().follow_fork(self._journal)
+            _import_helper_process().keep_on_disk(self._journal)
 
 
 def _keep_interrupt() -> None:

@@ -33,18 +33,22 @@ _MOST = 2000  # rows
 _PART = ".part"  # a trace that is being written
 
 
-def follow_fork(journal: Journal) -> None:
-    """In a forked child: keep on disk what there is to report, which a signal may end at any moment.
+def keep_on_disk(journal: Journal, *, until_trace: bool = False) -> None:
+    """From now on have on disk what there is to report, since a signal may end this process at any moment.
 
-    So leave the workers of a `with Pool(…)`, and whatever `terminate()` ends. It is written at the 1st, 2nd,
-    4th, 8th, … event of each kind and line, each time anew: a worker that has one task may draw in it once,
-    after many operations.
+    So leave the workers of a `with Pool(…)`, whatever `terminate()` ends, and a server that the training's
+    shell script stops. It is written at the 1st, 2nd, 4th, 8th, … event of each kind and line, each time
+    anew: a worker that has one task may draw in it once, after many operations. With `until_trace` until the
+    process has a trace of its own, which its recorder sees to.
     """
     events: Counter[tuple[str, str | None]] = Counter()
     due, saving = False, threading.Lock()
 
     def count(what: str, site: str | None) -> None:
         nonlocal due
+        if until_trace and journal.has_trace:
+            journal.on_event = None
+            return
         events[what, site] += 1
         due = due or events[what, site].bit_count() == 1  # a power of two
         if not due or process_identity.becomes_worker() or not saving.acquire(blocking=False):
