@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import sys
 from pathlib import Path
 from unittest.mock import patch
 
@@ -189,6 +191,24 @@ def test_a_confirmed_cause_with_a_line_costs_no_more_runs(runs: tuple[Path, list
     assert follow(folder, [a, b], findings, spent=0) is findings
 
 
+@pytest.mark.parametrize(("strength", "line"), [(Strength.REMOTE, 6), (Strength.PLAUSIBLE, 3)])
+def test_a_confirmed_cause_whose_line_was_guessed_gets_the_one_that_is_found(
+    runs: tuple[Path, list[Run]], monkeypatch: pytest.MonkeyPatch, strength: Strength, line: int
+) -> None:
+    folder, (a, b) = runs
+    guess = Evidence("hash-seed", strength, "a library may hash", "train.py:3")
+    found = Evidence("hash-seed", Strength.STRONG, "its order differs", "train.py:6")
+    monkeypatch.setattr(module, "explain_origins", lambda *_: Followed((found,), ()))
+    findings = Findings((Cause("hash-seed", True, "", guess.text, guess.call_site),))
+    spent = 2 if strength is Strength.REMOTE else 0
+    (cause,) = follow(folder, [a, b], findings, spent=spent, evidence=(guess,)).causes
+    assert (cause.confirmed, cause.call_site) == (True, f"train.py:{line}")
+    assert cause.evidence == (found if spent else guess).text
+    monkeypatch.setattr(module, "explain_origins", lambda *_: Followed((), ()))
+    (cause,) = follow(folder, [a, b], findings, spent=spent, evidence=(guess,)).causes
+    assert (cause.call_site, cause.evidence) == ("train.py:3", guess.text)
+
+
 def test_following_moves_no_bit(tmp_path: Path) -> None:
     trainer = Trainer(tmp_path)
     trainer.script(SCRIPT.replace("libc.clock()", "123"))
@@ -199,11 +219,33 @@ def test_following_moves_no_bit(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_check_names_the_line(tmp_path: Path) -> None:
-    import sys
-
     trainer = Trainer(tmp_path)
     trainer.script(SCRIPT)
     result = check(Request((sys.executable, "train.py"), tmp_path, trainer.store))
     assert result.verdict == "differs"
     assert any(note.endswith(NOTE.partition("),")[2]) for note in result.notes)
     assert any(note.endswith("went on as run A, bit for bit") for note in result.notes)
+
+
+@pytest.mark.slow
+def test_check_names_the_line_where_a_library_gives_a_set(tmp_path: Path) -> None:
+    trainer = Trainer(tmp_path)
+    words = frozenset({f"word{number}" for number in range(50)})
+    (tmp_path / "words.pickle").write_bytes(pickle.dumps(words))
+    trainer.script("""
+        import pickle, torch
+        torch.manual_seed(0)
+        with open("words.pickle", "rb") as file:
+            words = pickle.load(file)
+        ids = dict(zip(words, range(len(words))))
+        batch = torch.tensor([[ids["word1"], ids["word2"]]])
+        model = torch.nn.EmbeddingBag(len(ids), 4)
+        for step in range(2):
+            model(batch).sum().backward()
+            for p in model.parameters():
+                p.data, p.grad = p.data - 0.1 * p.grad, None
+    """)
+    result = check(Request((sys.executable, "train.py"), tmp_path, trainer.store))
+    assert [(each.source, each.confirmed) for each in result.causes] == [("hash-seed", True)]
+    assert result.causes[0].call_site == "train.py:5"
+    assert result.causes[0].evidence == "`words` holds the same in both runs, and gives it in another order"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -50,20 +50,23 @@ def follow_values(
 ) -> Findings:
     """The findings, with the lines where values first differ that the runs' difference comes from.
 
-    They come first, but after what was seen directly. A cause that is confirmed stays, and gets a line. Where
-    the values are numbers, a run that is given those of run A, and goes on as run A, proves the line; else,
-    with a `proof`, runs that are given what the source of that line gave.
+    They come first, but after what was seen directly. A cause that is confirmed stays, and gets a line where
+    it has none, or one that was guessed. Where the values are numbers, a run that is given those of run A,
+    and goes on as run A, proves the line; else, with a `proof`, runs that are given what the source of that line
+    gave.
     """
     confirmed = any(cause.confirmed for cause in findings.causes)
     was_seen = not confirmed and _is_seen(closer.explained.best)
-    if (confirmed or was_seen) and findings.causes and all(cause.call_site for cause in findings.causes):
+    guessed = {item.source for item in closer.explained.evidence if item.strength <= Strength.REMOTE}
+    known = all(cause.call_site and cause.source not in guessed for cause in findings.causes)
+    if (confirmed or was_seen) and findings.causes and known:
         return findings
     seen = _follow(trials, closer, control, at)
     if seen is None:
         return findings
     evidence, notes, plain = seen.followed
     if confirmed:
-        return replace(findings, causes=_add_lines(findings.causes, evidence))
+        return replace(findings, causes=_add_lines(findings.causes, evidence, guessed))
     ruled_out = {cause.source for cause in findings.ruled_out}
     if not has_changed_file(closer.difference):
         ruled_out.add(InputData.id)  # other bytes of equal files: something chose another file, or place
@@ -86,8 +89,8 @@ def follow_values(
         rest = tuple(cause for cause in causes if cause.source not in {each.source for each in shown})
         findings = replace(findings, suspects=rest + findings.suspects)
         causes = shown
-    known = {cause.source for cause in causes}
-    suspects = tuple(each for each in findings.suspects if each.source not in known)
+    named = {cause.source for cause in causes}
+    suspects = tuple(each for each in findings.suspects if each.source not in named)
     return replace(findings, causes=causes, suspects=suspects, notes=findings.notes + notes)
 
 
@@ -133,11 +136,20 @@ def _put_seen_first(causes: tuple[Cause, ...], found: list[Evidence]) -> tuple[C
     return (*known, *more)
 
 
-def _add_lines(causes: Sequence[Cause], found: Sequence[Evidence]) -> tuple[Cause, ...]:
-    sites = {item.source: item.call_site for item in reversed(found)}
-    return tuple(
-        cause if cause.call_site else replace(cause, call_site=sites.get(cause.source)) for cause in causes
-    )
+def _add_lines(
+    causes: Sequence[Cause], found: Sequence[Evidence], guessed: Collection[str] = ()
+) -> tuple[Cause, ...]:
+    """The causes, each at the line that was found of its source where it has none, or guessed at one."""
+    first = {item.source: item for item in reversed(found)}
+
+    def add(cause: Cause) -> Cause:
+        item = first.get(cause.source)
+        if item is None or (cause.call_site and cause.source not in guessed):
+            return cause
+        text = item.text if cause.call_site else cause.evidence
+        return replace(cause, call_site=item.call_site, evidence=text)
+
+    return tuple(map(add, causes))
 
 
 def _follow(trials: Trials, closer: Zoom, control: Control | None, at: Workspace | None) -> _Seen | None:
