@@ -52,8 +52,8 @@ def follow_values(
 
     They come first, but after what was seen directly. A cause that is confirmed stays, and gets a line where
     it has none, or one that was guessed. Where the values are numbers, a run that is given those of run A,
-    and goes on as run A, proves the line; else, with a `proof`, runs that are given what the source of that line
-    gave.
+    and goes on as run A, proves the line; else, with a `proof`, runs that are given what the source of that
+    line gave.
     """
     confirmed = any(cause.confirmed for cause in findings.causes)
     was_seen = not confirmed and _is_seen(closer.explained.best)
