@@ -107,6 +107,16 @@ def names(findings: Findings) -> dict[str, list[str]]:
     }
 
 
+@pytest.mark.parametrize(("strength", "listed"), [(Strength.REMOTE, []), (Strength.PLAUSIBLE, ["hash-seed"])])
+def test_what_nothing_points_to_is_not_spoken_of_beside_a_confirmed_cause(
+    strength: Strength, listed: list[str]
+) -> None:
+    both = [*evidence("clock"), *evidence("hash-seed", strength=strength)]
+    found = confirm(HERE, both, Trials(lambda held: "clock" in held), lambda _: True)
+    assert names(found)["confirmed"] == ["clock"]
+    assert names(found)["suspects"] == listed
+
+
 def test_the_first_that_mends_is_the_cause_and_no_other_is() -> None:
     trials = Trials(lambda on: "b" in on)
     found = confirm(HERE, evidence("a", "b", "c"), trials, lambda source: True)

@@ -212,7 +212,8 @@ def _make_findings(
     notes: Sequence[str],
 ) -> Findings:
     together = len(causes) > 1
-    rest = [item for item in evidence if item not in causes and item not in refuted]
+    others = (item for item in evidence if item not in causes and item not in refuted)
+    rest = [item for item in others if item.strength > Strength.REMOTE]  # nothing calls for the others now
     return Findings(
         tuple(make_cause(item, confirmed=True, together=together) for item in causes),
         tuple(_describe_not_needed(item, causes) for item in rest),
