@@ -33,7 +33,8 @@ def explain_unrecorded(run: Path, command: Sequence[str]) -> str:
             "Name the command that trains."
         )
     return (
-        "torch was imported, but no step, loss or batch was seen: nothing was trained or evaluated with it."
+        "torch was imported, but no step, loss or batch was seen: nothing was trained or evaluated with it. "
+        "A training that finds the checkpoint of its last step has nothing left to do: move it away."
     )
 
 

@@ -245,6 +245,18 @@ def test_a_checkpoint_outside_of_the_folder_is_not_killed_twice_and_is_named(tmp
     assert f"it read {tmp_path / 'elsewhere' / 'last.json'}, outside its working directory" in result.notes[0]
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_a_run_that_began_with_an_older_checkpoint_says_so(tmp_path: Path, there: bool) -> None:
+    if there:
+        (tmp_path / "last.json").write_text('{"step": 2, "weights": "w", "momentum": "m"}')
+    command = ("python", "train.py", "resume")  # it looks for one whenever it starts
+    request = ResumeRequest(command, command, 7, tmp_path, Store(tmp_path / ".samerun"))
+    result = resume(request, Runner(record=Training().record))
+    assert result.verdict == "same"
+    said = [note for note in result.notes if "read last.json, which was there before" in note]
+    assert len(said) == there
+
+
 def test_ctrl_c_ends_it(tmp_path: Path) -> None:
     training = Training(interrupted=3)
     with pytest.raises(KeyboardInterrupt):

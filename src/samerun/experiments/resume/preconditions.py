@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
+from samerun.comparing.pairing import read
 from samerun.experiments import run_outcome
 from samerun.experiments.resume.attempts import ResumeRequest
 from samerun.launching.why_unrecorded import explain_unrecorded
 from samerun.runs.store import Run
+
+_NUMBER = re.compile(r"\d+")
 
 
 def explain_unfit(whole: Run, request: ResumeRequest) -> str | None:
@@ -22,6 +27,31 @@ def explain_unfit(whole: Run, request: ResumeRequest) -> str | None:
         f"give --kill-at {'1' if steps == 2 else f'1 to {steps - 1}'}" if steps > 1 else "train for longer"
     )
     return f"{made}: it cannot be killed before step {at}; {better}"
+
+
+def describe_start(whole: Run) -> str | None:
+    """From which file of before the run that was never stopped may have gone on; None where it read none.
+
+    One that it writes itself later, or whose name differs from that of one in its numbers alone.
+    """
+    read_first: dict[str, str] = {}
+    written: set[str] = set()
+    for trace in read(whole).compared:
+        for row in trace.rows(trace.is_one_of("what", {"opened", "written"})):
+            if row.detail is None:
+                continue
+            if row.what == "written":
+                written.add(row.detail)
+            elif row.detail not in written:
+                read_first.setdefault(_NUMBER.sub("#", row.detail), row.detail)
+    names = {_NUMBER.sub("#", path) for path in written}
+    found = next((path for name, path in read_first.items() if name in names), None)
+    if found is None:
+        return None
+    return (
+        f"the run that was never stopped read {found}, which was there before: where that is a checkpoint, "
+        "its steps are counted from there; move it away to begin with the first step of the training"
+    )
 
 
 def explain_not_stopped(run: Run, at: int) -> str | None:

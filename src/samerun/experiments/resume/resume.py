@@ -23,7 +23,12 @@ from samerun.experiments.resume.compare_resumed import (
     compare_repeated,
     compare_resumed,
 )
-from samerun.experiments.resume.preconditions import describe_failed, explain_not_stopped, explain_unfit
+from samerun.experiments.resume.preconditions import (
+    describe_failed,
+    describe_start,
+    explain_not_stopped,
+    explain_unfit,
+)
 from samerun.experiments.resume.result import ResumeResult
 from samerun.experiments.resume.resume_step import has_trained
 from samerun.experiments.resume.second_kill import choose_second_kill
@@ -71,6 +76,8 @@ class _Experiment:
         with copy_folder(request.folder) as folder:
             whole = self.attempts.record("never stopped", request.command, folder, stop_after=self._last())
             self._told(whole, "never stopped", {})
+            if note := describe_start(whole):
+                self.notes.append(note)
             if reason := explain_unfit(whole, request):
                 return self._unknown(reason, whole)
         with copy_folder(request.folder) as folder:
