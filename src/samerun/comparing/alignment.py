@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from samerun.comparing.renamed_classes import find_renamed
+from samerun.comparing.reordered_groups import is_of_other_program, put_in_order
 from samerun.runs.reading import Trace
 
 if TYPE_CHECKING:
@@ -50,11 +51,11 @@ class Alignment:
 
 
 class TracePair:
-    """Two traces, their words numbered alike."""
+    """Two traces, their words numbered alike, and the tensors of their groups in one order."""
 
     def __init__(self, a: Trace, b: Trace) -> None:
-        self.a = a
-        self.b = b
+        self.a, self.b, self.reordered, self.unordered_from = put_in_order(a, b)
+        self._of_other_program = is_of_other_program(a, b)
         self._codes: dict[str, tuple[Ints, Ints]] = {}
 
     def codes(self, column: str) -> tuple[Ints, Ints]:
@@ -116,11 +117,22 @@ class TracePair:
         return a, b
 
     def equal(self, a: Ints, b: Ints) -> Bools:
-        """Whether the digests at these positions are equal, pair by pair; two that are not there are."""
+        """Whether the digests at these positions are equal, pair by pair; two that are not there are.
+
+        Between runs of other code, what torch.save wrote under the same names is equal in any order.
+        """
         digests_a, there_a = self.a.digests
         digests_b, there_b = self.b.digests
         equal: Bools = (digests_a[a] == digests_b[b]).all(axis=1) & (there_a[a] == there_b[b])
-        return equal
+        return equal | self._holds_the_same(a, b) if self._of_other_program else equal
+
+    def _holds_the_same(self, a: Ints, b: Ints) -> Bools:
+        """Whether the pairs at these positions are two saved files with the same tensors by name."""
+        sums_a, there_a = self.a.inputs
+        sums_b, there_b = self.b.inputs
+        same: Bools = self.a.is_one_of("what", {"saved"})[a] & self.b.is_one_of("what", {"saved"})[b]
+        same &= there_a[a] & there_b[b] & (sums_a[a] == sums_b[b])
+        return same
 
 
 def count_common_prefix(a: Ints, b: Ints, equal: Bools) -> int:

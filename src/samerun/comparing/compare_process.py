@@ -102,6 +102,11 @@ def compare_process(
         notes.append(unread)
     if records.moved and result.divergence is None:
         notes.append(f"{paired.a.stem}: {records.moved} records are equal, but in another order")
+    if paired.reordered:
+        names = " and ".join(paired.reordered)
+        said = f"{paired.a.stem}: run B has the tensors of {names} in another order"
+        notes.append(f"{said}: they are compared by name")
+        result = _leave_undecided(result, said, paired.unordered_from, steps)
     return replace(
         result,
         counts=_count_pairs(paired, [item for item in (records, done, beside) if item is not None]),
@@ -168,6 +173,20 @@ def _add_operations(
         notes=(*result.notes, note),
         shows=first,
     )
+
+
+def _leave_undecided(
+    result: ProcessComparison, said: str, unordered_from: int | None, steps: int | None
+) -> ProcessComparison:
+    """Without a verdict, where tensors that came in another order were not compared, and nothing differs."""
+    is_decided = result.divergence is not None or result.unknown is not None
+    if is_decided or unordered_from is None or (steps is not None and unordered_from >= steps):
+        return result
+    reason = (
+        f"{said}, and from step {unordered_from} on not every record has them one by one: compare shorter "
+        f"runs (samerun check --steps {unordered_from} in each state of the code)"
+    )
+    return replace(result, unknown=reason)
 
 
 def _is_before(one: Divergence, other: Divergence) -> bool:

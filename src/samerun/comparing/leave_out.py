@@ -33,10 +33,7 @@ def leave_out(trace: Trace, ignored: IgnoredNames) -> tuple[Trace, tuple[LeftOut
         return trace, ()
     dropped, whole = _find_records(trace, ignored)
     changed, of_groups = _mask_tensors(trace, ignored, dropped)
-    table, found = trace.table, tuple(dict.fromkeys((*whole, *of_groups)))
-    for column, values in changed.items():
-        at = table.schema.get_field_index(column)
-        table = table.set_column(at, table.schema.field(at), [_fill(values, table.schema.field(at).type)])
+    table, found = trace.with_columns(changed).table, tuple(dict.fromkeys((*whole, *of_groups)))
     if dropped.any():
         table = table.filter(columns.build_truths(~dropped)).combine_chunks()
     return (replace(trace, table=table) if found else trace), found
@@ -88,12 +85,6 @@ def _mask_tensors(
         digests[at] = None if digests[at] is None else combine(pieces)
         dropped[at] = all(piece == _NOTHING for piece in pieces)
     return ({"parts": parts, "digest": digests} if parts else {}), list(found)
-
-
-def _fill(values: Sequence[bytes | None], kind: object) -> object:
-    import pyarrow as pa
-
-    return pa.array(values, kind)
 
 
 class _Groups:

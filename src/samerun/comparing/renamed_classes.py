@@ -13,15 +13,15 @@ def find_renamed(a: Trace, b: Trace) -> dict[str, str]:
 
     Empty where both ran the same code, and where one of them has more such names than the other.
     """
-    if _read_code(a) == _read_code(b):
+    if read_code(a) == read_code(b):
         return {}
     ours, theirs = (_list_names(trace) for trace in (a, b))
     alone = [name for name in ours if name not in theirs], [name for name in theirs if name not in ours]
     return dict(zip(alone[1], alone[0], strict=True)) if len(alone[0]) == len(alone[1]) else {}
 
 
-def _read_code(trace: Trace) -> str | None:
-    """What a trace says of the files that ran."""
+def read_code(trace: Trace) -> str | None:
+    """What a trace says of the files of the user's that ran."""
     rows = trace.rows(trace.is_one_of("what", {"setting"}) & trace.is_one_of("name", {Code.id}))
     return next((row.detail for row in rows), None)
 

@@ -144,7 +144,7 @@ def find_result_difference(a: Run, b: Run, *, recorded_apart: bool = False) -> t
         site_in, other_site = _find_whose(site, recorded)
         what, name, note = "printed", printed.one, f"run A prints {printed.one!r}, run B {printed.other!r}"
     else:
-        value = find_differing_value((a, b), lines)
+        value = find_differing_value((a, b), lines, any_order=apart)
         if value is None:
             return _find_one_sided_difference(recorded) if apart else None
         what, name, site = "written", f"{value.name} in {value.path}", value.site

@@ -29,7 +29,8 @@ _ARRAYS = (".npy", ".npz", ".safetensors")
 _DATED = (".pdf", ".ps", ".eps", ".docx", ".xlsx", ".pptx", ".odt", ".prof", ".pstats")  # as a rule
 _ROW = re.compile(r"(?P<table>(?:.*\.)?)(?P<row>\d{1,9})(?P<column>(?:\..*)?)", re.DOTALL)
 _LETTER = re.compile(r"[a-df-zA-DF-Z]|^\s*$")  # but for that of an exponent
-_TENSORS = ("tensor ", "array ")  # what names one in another file
+_STORAGE = "tensor "  # what names one in a file of torch.save, before its number
+_TENSORS = (_STORAGE, "array ")  # what names one in another file
 _LOCKED = (".json", ".jsonl", ".ndjson", ".csv", ".tsv")  # with the arrays, as in older locks
 _JOINT = re.compile(r"[_=:/-]+|(?<=[a-zA-Z])(?=\d)|(?<=\d)(?=[a-zA-Z])")  # of words in the name of a file
 _WHOLE = re.compile(r"(?<![\w.])(?:\d+|\d{4,}\.\d+)(?![\w.])")  # and times in seconds
@@ -57,12 +58,19 @@ class Alone(NamedTuple):
     whole: bool = False  # whether the other run wrote no such file
 
 
-def find_differing_value(runs: Sequence[Run], code: PrintingLines) -> Written | None:
-    """The first result that the first run wrote and another wrote otherwise; None where none is seen to."""
+def find_differing_value(
+    runs: Sequence[Run], code: PrintingLines, *, any_order: bool = False
+) -> Written | None:
+    """The first result that the first run wrote and another wrote otherwise; None where none is seen to.
+
+    `any_order`: torch.save may have written its tensors in another order, as other code does.
+    """
     first, *others = [_load_kept(run) for run in runs]
     for run, files in zip(runs[1:], others, strict=True):
         for path, one, other_path, other in _list_pairs(first, files):
             added = _pair_added(one.values, other.values) if other.was_read else {}
+            if any_order and _list_storages(one) == _list_storages(other):
+                added |= {name: value for name, value in one.values.items() if name.startswith(_STORAGE)}
             for name, value in one.values.items():
                 there = added.get(name, other.values.get(name, value))
                 if there != value and _is_result(path, name, (value, there), code):
@@ -71,6 +79,11 @@ def find_differing_value(runs: Sequence[Run], code: PrintingLines) -> Written | 
             if found is not None or (found := _find_in_name(path, other_path, one)) is not None:
                 return found
     return None
+
+
+def _list_storages(file: WrittenFile) -> Counter[Value]:
+    """What the tensors of a file of torch.save hold, which their numbers name in the order of writing."""
+    return Counter(value for name, value in file.values.items() if name.startswith(_STORAGE))
 
 
 def _pair_added(one: Mapping[str, Value], other: Mapping[str, Value]) -> dict[str, Value]:
@@ -134,9 +147,11 @@ def list_unclassified(runs: Sequence[Run]) -> list[tuple[str, str]]:
     found: dict[tuple[str, str], None] = {}
     for files in others:
         for path, one, _, other in _list_pairs(first, files):
+            moved = _list_storages(one) == _list_storages(other)
             for name, value in one.values.items():
                 key = name.rpartition(".")[2]
                 is_known = is_of_time(key) or classify_name(key) == "other"
+                is_known |= moved and name.startswith(_STORAGE)
                 if other.values.get(name, value) != value and not is_known:
                     found[path, name] = None
     return list(found)

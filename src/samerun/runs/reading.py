@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -135,6 +135,17 @@ class Trace:
         """The digests of single tensors, or the sample, of the records where bool[n] is true."""
         found: list[bytes | None] = self.table.column("parts").filter(columns.build_truths(mask)).to_pylist()
         return found
+
+    def with_columns(self, changed: Mapping[str, Sequence[Any]]) -> Trace:
+        """The same records, with other values in these columns, which are none of words."""
+        import pyarrow as pa
+
+        table = self.table
+        for column, values in changed.items():
+            field = table.schema.field(column)
+            at = table.schema.get_field_index(column)
+            table = table.set_column(at, field, [pa.array(values, field.type)])
+        return replace(self, table=table)
 
     def losses(self) -> dict[int, tuple[float, ...]]:
         """The losses of each step, in order."""

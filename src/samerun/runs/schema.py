@@ -11,7 +11,7 @@ A trace is an Arrow IPC stream. Each row is one record:
 | module    | dictionary<string>   | dotted path of the module whose forward was running |
 | call_site | dictionary<string>   | `file.py:line` of the user's code, relative to the working directory |
 | digest    | fixed binary[16]     | what came out |
-| inputs    | uint64               | 64 bits of digest over what went in (operations); "rng": where it is |
+| inputs    | uint64               | 64 bits of what went in; "saved": of its tensors; "rng": where it is |
 | value     | float64              | the loss, as a number, for people; never compared |
 | flags     | uint8                | DRAWS, UNINITIALIZED, … |
 | detail    | string               | paths, JSON, names |

@@ -254,12 +254,12 @@ class Training:
             frame = callsite.find_user_frame(2)
             site = None if frame is None else callsite.call_site(frame)
             self.recorder.sink.write(PendingRecord("written", "torch.save", call_site=site, detail=shown))
-        tensors = list(_walk_saved_tensors(value))
-        if tensors:
+        found = list(_walk_saved_tensors(value))
+        if found:
             sink = self.recorder.sink
             name = os.path.basename(path) if path is not None else "torch.save"
-            parts = [sink.tensors.digest(tensor) for tensor in tensors]
-            sink.write(PendingRecord("saved", name, parts=parts))
+            keys, parts = [key for key, _ in found], [sink.tensors.digest(tensor) for _, tensor in found]
+            sink.write(PendingRecord("saved", name, parts=parts, keys=keys))
 
 
 def _has_closure(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
@@ -288,18 +288,20 @@ def _select_stepping(optimizers: list[Optimizer]) -> list[Optimizer]:
     return [optimizer for optimizer in optimizers if any(it is optimizer for it in running)]
 
 
-def _walk_saved_tensors(value: Any, depth: int = 0) -> Any:
+def _walk_saved_tensors(value: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, torch.Tensor]]:
+    """Each with the names that lead to it, without the numbers: they count what may come in another order."""
     if isinstance(value, torch.nn.Module):
         value = value.state_dict()
     if issubclass(type(value), torch.Tensor):
-        yield value
+        yield key, value
     elif depth < 8:
         if isinstance(value, dict):
-            for item in value.values():
-                yield from _walk_saved_tensors(item, depth + 1)
+            for name, item in value.items():
+                inner = f"{key}/{name}" if type(name) is str else f"{key}/#"
+                yield from _walk_saved_tensors(item, inner, depth + 1)
         elif isinstance(value, (list, tuple)):
             for item in value:
-                yield from _walk_saved_tensors(item, depth + 1)
+                yield from _walk_saved_tensors(item, f"{key}/#", depth + 1)
 
 
 def observe(recorder: Recorder, modules: Modules) -> None:

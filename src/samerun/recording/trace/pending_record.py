@@ -32,6 +32,7 @@ class PendingRecord:
     detail: str | None = None
     parts: bytes | Sequence[bytes | Slot] | None = None  # the digest is that of these
     keep_parts: bool = False  # they are written too, one by one
+    keys: Sequence[str] | None = None  # of the parts: inputs are the sum of both's digests, in any order
     sample: bytes | None = None  # written in the place of parts
     loss: torch.Tensor | None = None  # of one element, for people
     apart: tuple[bytes | Slot, bytes | Slot] | None = None  # dropped when these two turn out equal
@@ -42,7 +43,7 @@ class PendingRecord:
 
     def settle(self, value: float | None) -> Record:
         """The record with its digests filled in, and with this value of its loss."""
-        digest_, parts, detail = self.digest, self.sample, self.detail
+        digest_, parts, detail, inputs = self.digest, self.sample, self.detail, self.inputs
         if self.apart is not None:
             digest_ = fill_part(self.apart[1])
         if self.parts is not None:
@@ -55,6 +56,8 @@ class PendingRecord:
                 digest_ = joined if alone else digest.digest_bytes(joined)
             if self.keep_parts:
                 parts = joined
+            if self.keys is not None:
+                inputs = _sum_up(self.keys, joined)
         return Record(
             self.step or 0,
             self.phase or "setup",
@@ -63,12 +66,18 @@ class PendingRecord:
             self.module,
             self.call_site,
             digest_,
-            self.inputs,
+            inputs,
             value,
             self.flags,
             detail,
             parts,
         )
+
+
+def _sum_up(keys: Sequence[str], joined: bytes) -> int:
+    """64 bits that stand for these digests under these keys, in whatever order they come."""
+    each = (digest.digest_bytes(joined[16 * n : 16 * n + 16], key) for n, key in enumerate(keys))
+    return sum(int.from_bytes(one[:8], "little") for one in each) & (2**64 - 1)
 
 
 def pack_parts(parts: Sequence[bytes | Slot]) -> bytes | Sequence[bytes | Slot]:
