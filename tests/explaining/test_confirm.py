@@ -124,6 +124,19 @@ def test_the_first_that_mends_is_the_cause_and_no_other_is() -> None:
     assert [sources for sources, _ in trials.tried] == [("a",), ("b",)]
 
 
+def test_what_failed_alone_before_is_tried_with_what_comes_next() -> None:
+    before = tuple(evidence("a", "b"))
+    trials = Trials(lambda held: {"a", "c"} <= held)
+    found = confirm(HERE, evidence("c"), trials, lambda _: True, already_refuted=before)
+    assert names(found) == {"causes": ["a", "c"], "confirmed": ["a", "c"], "suspects": [], "ruled out": ["b"]}
+    trials = Trials(lambda held: False)
+    found = confirm(HERE, evidence("c"), trials, lambda _: True, already_refuted=before)
+    assert names(found)["ruled out"] == ["a", "b", "c"] and not found.causes
+    trials = Trials(lambda held: True)
+    assert not confirm(HERE, [], trials, lambda _: True, already_refuted=before).causes
+    assert not trials.tried  # these two were tried together when they failed
+
+
 def test_a_refuted_candidate_is_never_listed_as_a_cause() -> None:
     found = confirm(HERE, evidence("a"), Trials(lambda on: False), lambda source: True)
     assert names(found) == {"causes": [], "confirmed": [], "suspects": [], "ruled out": ["a"]}

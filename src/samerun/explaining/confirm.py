@@ -103,8 +103,11 @@ def confirm(
     *,
     to_the_end: bool = False,
     refuted_since: Callable[[Evidence], bool] = lambda item: False,
+    already_refuted: Sequence[Evidence] = (),
 ) -> Findings:
     """Try the best candidates in turn, then all of them together; the first that fixes it is the cause.
+
+    `already_refuted`: what failed alone before; it is tried again together with the candidates.
 
     Evidence that is not seen directly must hold in three runs instead of two, since a difference that is
     not there every time can be absent by luck; next to none must hold in six, and so must what is not
@@ -123,7 +126,7 @@ def confirm(
     if any(map(_is_seen_and_free, evidence)):  # what races may well agree with anything held
         weaker = [item for item in evidence if item.strength < Strength.SEEN]
         candidates = [item for item in candidates if item not in weaker]
-    refuted: list[Evidence] = []
+    refuted: list[Evidence] = [*already_refuted]
     notes: list[str] = []
     for item in candidates:
         comparison = trial((item.source,), 2 if item.strength >= Strength.SEEN else 3)
@@ -140,7 +143,7 @@ def confirm(
             refuted.append(item)
         else:
             notes.append(f"{item.source} could not be tested: {comparison.reason}")
-    if len(refuted) >= 2:
+    if len(refuted) >= 2 and len(refuted) > len(already_refuted):
         # Each of them failed alone; best evidence first, so that it is kept.
         needed = (
             find_smallest(refuted, lambda part: fixes(part, 2), fail_alone=refuted)

@@ -45,8 +45,13 @@ class Proof:
     beyond: Explained | None = None  # what differs first but for operations of the setup, if one of them does
 
 
-def explain_and_confirm(explained: Explained, proof: Proof | None) -> Findings:
-    """The sources behind the difference; none of them is confirmed without a proof."""
+def explain_and_confirm(
+    explained: Explained, proof: Proof | None, already_refuted: tuple[Evidence, ...] = ()
+) -> Findings:
+    """The sources behind the difference; none of them is confirmed without a proof.
+
+    Several can be behind one line: what did not explain it alone is tried again with what comes next.
+    """
     difference, evidence = explained.difference, explained.evidence
     if proof is None:
         aside = tuple(map(make_cause, list_aside(evidence)))
@@ -60,14 +65,16 @@ def explain_and_confirm(explained: Explained, proof: Proof | None) -> Findings:
             trial.can_tell,
             to_the_end=to_the_end,
             refuted_since=trial.has_refuted,
+            already_refuted=already_refuted,
         )
         findings = trial.mark(found)
-        fewer = explained.without({cause.source for cause in findings.ruled_out})
+        refuted = {cause.source for cause in findings.ruled_out}
+        fewer = explained.without(refuted)
         anew = fewer.best is not None and fewer.best.strength >= Strength.PLAUSIBLE
         anew = anew and fewer.points_elsewhere(evidence)
         if anew and not any(cause.confirmed for cause in findings.causes):
-            again = explain_and_confirm(fewer, proof)
-            findings = replace(again, ruled_out=(*findings.ruled_out, *again.ruled_out))
+            tried = (*already_refuted, *(item for item in evidence if item.source in refuted))
+            findings = explain_and_confirm(fewer, proof, tried)
     # What was ruled out here can still be behind a later difference.
     known = {item.source for item in (*findings.causes, *findings.suspects)}
     return replace(
