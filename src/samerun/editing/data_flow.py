@@ -94,9 +94,9 @@ def _find_of_name(code: Code, file: File, name: ast.Name) -> list[Place]:
                 return [(file, loop.iter)]
     scope: ast.AST | None = file.scope(name)
     while scope is not None:
-        if isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and _takes(scope, name.id):
-            return _find_of_parameter(code, file, scope, name.id)
         values = [(file, value) for value in index(file).names[scope, name.id]]
+        if isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and _takes(scope, name.id):
+            return [*_find_of_parameter(code, file, scope, name.id), *values]
         if values:
             return values
         scope = None if isinstance(scope, ast.Module) else file.scope(scope)

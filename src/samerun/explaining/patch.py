@@ -17,6 +17,7 @@ from samerun.explaining.full_evidence import read_argv, read_whole
 from samerun.runs.difference import Difference
 from samerun.sources.catalogue import find_sources
 from samerun.sources.code import digests_of
+from samerun.sources.edits.each_call import keep_calls_apart
 from samerun.sources.edits.ranks import keep_ranks_apart
 
 
@@ -148,7 +149,9 @@ def make_edits(difference: Difference, cause: Cause, code: Code) -> Sequence[Edi
     if source is None:
         raise NoEdit(cause.advice or "no source of this name is known")
     try:
-        return keep_ranks_apart(source.mend(read_whole(difference), cause.call_site, code), difference, code)
+        whole = read_whole(difference)
+        edits = keep_calls_apart(source.mend(whole, cause.call_site, code), whole, code)
+        return keep_ranks_apart(edits, difference, code)
     except NoEdit as reason:
         raise NoEdit(str(reason)) from None
     except (ValueError, LookupError, AttributeError, TypeError, AssertionError, RecursionError) as error:

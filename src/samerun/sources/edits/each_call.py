@@ -1,0 +1,157 @@
+"""A line that took another seed in each call draws them: one constant would make all its calls alike.
+
+Members of an ensemble, epochs and samples would have the same numbers then, and the training another meaning.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from samerun.editing.edit import Change, Edit, NoEdit, Opening
+from samerun.editing.import_names import write_name
+from samerun.editing.index import index
+from samerun.editing.source_file import File, get_last_name
+from samerun.editing.user_program import Code
+from samerun.runs.difference import Difference, Row
+from samerun.runs.schema import takes_tasks
+from samerun.sources.edits.seeds import is_seeded
+
+_CONSTANT = re.compile(r"(?:[\w.]+\()?(?P<seed>0)(?:\)(?:\.initial_seed\(\))?|, | if .* is None else .*)?")
+_OF_WORKER = re.compile(
+    r"(?:[\w.]+\()?(?P<seed>[\w.]*initial_seed\(\)(?: % 2\*\*32)?)\)?"
+)  # one for all samples
+_OF_EACH_CALL = re.compile(
+    r"\b(uuid[14]|urandom|token_\w+|randbits|randbelow|SystemRandom|getrandbits|getentropy|randint|randrange"
+    r"|time|\w+_ns|perf_counter|monotonic|process_time|now|utcnow|today|timestamp)\b|\.seed\(\)|^\s*(None)?\s*$"
+)
+_READS = ("seed", "unseeded", "entropy", "clock", "identity", "address", "system")
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.Lambda, *_COMPREHENSIONS)
+_DEEPEST = 6  # functions that call each other
+_DRAW = "(2**31, ()).item()"
+
+
+def keep_calls_apart(edits: Sequence[Edit], difference: Difference, code: Code) -> Sequence[Edit]:
+    """The edits, with a draw from torch's generator where a constant would stand for what each call had.
+
+    That generator has a seed then, and in each worker of a DataLoader one of its own. Raises NoEdit where
+    several processes run the line, which would all draw alike, and where the script puts that generator back.
+    """
+    kept: list[Edit] = []
+    for edit in edits:
+        drawn = _draw_instead(edit, difference, code) if isinstance(edit, Change) else None
+        kept.append(drawn or edit)
+    if kept == list(edits):
+        return edits
+    if is_seeded(difference, "torch.manual_seed"):
+        _require_one_seed(difference)
+        return kept
+    return [*kept, Opening("torch.manual_seed", "(0)")]
+
+
+def _draw_instead(edit: Change, difference: Difference, code: Code) -> Change | None:
+    """The same with a draw, None where the constant is right: the line had one value in a run."""
+    constant, of_worker = _CONSTANT.fullmatch(edit.text), _OF_WORKER.fullmatch(edit.text)
+    found = constant or of_worker
+    if found is None:
+        return None
+    file = code.file(edit.path)
+    node, site = _find_node(file, edit), file.site(file.line_of(edit.start))
+    rows = [row for row in difference.a.evidence if row.call_site == site and row.what in _READS]
+    if of_worker and max(Counter(row.process for row in rows).values(), default=0) < 2:
+        return None
+    varies = node is not None and _varies(edit, file, node, rows, difference, code)
+    _require_one_process(rows, site, varies=varies)
+    if node is None or not varies:
+        return None
+    name, missing = write_name(file, "torch.randint", node)
+    start, end = found.span("seed")
+    text = f"{edit.text[:start]}{name}{_DRAW}{edit.text[end:]}"
+    return replace(edit, text=text, imports=(*edit.imports, *missing))
+
+
+def _varies(
+    edit: Change, file: File, node: ast.AST, rows: Sequence[Row], difference: Difference, code: Code
+) -> bool:
+    """Whether the line has several values in one run; what was recorded says so, else its text."""
+    given: dict[str, Counter[bytes | None]] = {}
+    for row in rows:
+        if row.what == "seed":
+            given.setdefault(row.process, Counter())[row.digest] += 1
+    if any(len(values) > 1 for values in given.values()):
+        return True
+    if any(values.total() > 1 for values in given.values()):
+        return False  # the same each time
+    before = file.text[edit.start : edit.end]
+    if not _OF_EACH_CALL.search(before):
+        return False
+    counts = Counter((row.process, row.what, row.name) for row in rows)
+    if max(counts.values(), default=0) > 1:
+        return True
+    is_whole = difference.a.manifest.get("outcome") == "finished"
+    return not (rows and is_whole) and not _runs_once(file, node, code)
+
+
+def _find_node(file: File, edit: Change) -> ast.AST | None:
+    """The smallest part of the code that the change lies in."""
+    found: tuple[int, ast.AST] | None = None
+    for node in file.every(ast.expr, ast.stmt):
+        try:
+            start, end = file.span(node)
+        except NoEdit:  # in a string, where places are not known
+            continue
+        if start <= edit.start and edit.end <= end and (found is None or end - start < found[0]):
+            found = end - start, node
+    return None if found is None else found[1]
+
+
+def _runs_once(file: File, node: ast.AST, code: Code, depth: int = _DEEPEST) -> bool:
+    """Whether a line runs once in a process, for all that its code tells: it is in no loop, and its functions
+    are called at one place each, which runs once too.
+    """
+    for outer in file.around(node):
+        if isinstance(outer, _LOOPS):
+            return False
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            made = file.owner(outer) if outer.name == "__init__" else None
+            return depth > 0 and _is_called_once(outer.name if made is None else made.name, code, depth, made)
+    return True
+
+
+def _is_called_once(name: str, code: Code, depth: int, made: ast.ClassDef | None) -> bool:
+    """Whether a function is called at one place, and named nowhere else; or a class is, or at none."""
+    calls = [(file, call) for file in code.files for call in index(file).calls[name]]
+    named = [
+        node
+        for file in code.files
+        for node in file.every(ast.Name, ast.Attribute)
+        if get_last_name(node) == name
+    ]
+    if made is not None and not named:
+        return True
+    return len(calls) == len(named) == 1 and _runs_once(*calls[0], code, depth - 1)
+
+
+def _require_one_process(rows: Sequence[Row], site: str, *, varies: bool) -> None:
+    own = [row for row in rows if ".worker" not in row.process]
+    processes = {row.process for row in own}
+    seeds = {row.digest for row in own if row.what == "seed"}
+    if (len(processes) > 1 or any(map(takes_tasks, processes))) and (varies or len(seeds) > 1):
+        raise NoEdit(
+            f"several processes run {site}, each with a seed of its own; make it of what each of them is "
+            "given: np.random.default_rng([seed, number_of_the_task])"
+        )
+
+
+def _require_one_seed(difference: Difference) -> None:
+    rows = (row for row in difference.a.rows("seed", "torch.manual_seed") if ".worker" not in row.process)
+    again = Counter((row.process, row.digest) for row in rows)
+    if max(again.values(), default=0) > 1:
+        raise NoEdit(
+            "this line has another seed in each call, and the script seeds torch alike again and again: give "
+            "it numbers of a generator of its own, random.Random(0) for one, made once"
+        )

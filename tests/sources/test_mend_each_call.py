@@ -1,0 +1,161 @@
+"""Patches of lines that took another seed in each call: they draw them, a constant would freeze them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from .mending import Program, differing, equal
+
+DRAW = "torch.randint(2**31, ()).item()"
+SEEDED = equal("seed", "torch.manual_seed", "train.py:1")
+MEMBERS = """
+import random, time, uuid
+import numpy as np
+import torch
+
+def train_member():
+    {seed}
+    return torch.rand(2).tolist(), np.random.rand(), random.random()
+
+members = [train_member() for _ in range(4)]
+drawn = [str(each[WHICH]) for each in members]
+print(len(set(drawn)), drawn)
+"""
+LINES = {
+    "torch.manual_seed(uuid.uuid4().int % 2**31)": ("os-entropy", "torch.manual_seed", 0),
+    "torch.manual_seed(time.time_ns())": ("clock", "torch.manual_seed", 0),
+    "np.random.seed(time.time_ns() % 2**32)": ("clock", "np.random.seed", 1),
+    "random.seed()": ("python-random", "random.seed", 2),
+    "seed = int(time.time() * 1000) % 1000; random.seed(seed)": ("clock", "random.seed", 2),
+}
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_members_of_an_ensemble_keep_seeds_of_their_own(line: str, tmp_path: Path) -> None:
+    source, name, which = LINES[line]
+    program = Program(tmp_path, MEMBERS.format(seed=line).replace("WHICH", str(which)))
+    at = program.at(line)
+    read = {"os-entropy": ("entropy", "uuid.uuid4"), "clock": ("clock", "time.time_ns")}
+    rows = [differing(*read.get(source, ("unseeded", source)), at)]
+    if source != "python-random":
+        rows.append(differing("seed", name, at))
+    made = program.patch(source, *rows, site=at)
+    assert DRAW in made.files["train.py"], made.cannot
+    (tmp_path / "train.py").write_text(made.files["train.py"])
+    outputs = [
+        subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+    assert outputs[0].stdout == outputs[1].stdout
+    assert outputs[0].stdout.split()[0] == "4"
+
+
+def seeded(digest: str, site: str, **columns):
+    row = equal("seed", "np.random.seed", site, **columns)
+    return replace(row, digest=digest.encode() * 16), replace(row, digest=digest.upper().encode() * 16)
+
+
+def made_of(script: str, *rows, tmp_path: Path, **columns) -> str:
+    program = Program(tmp_path, script)
+    at = program.at("time_ns()")
+    return program.patch(
+        "clock",
+        differing("clock", "time.time_ns", at),
+        *(row(at) for row in rows),
+        SEEDED,
+        site=at,
+        **columns,
+    ).files["train.py"]
+
+
+@pytest.mark.parametrize(
+    ("code", "drawn"),
+    [
+        ("np.random.seed(time.time_ns())", False),
+        ("for epoch in range(3):\n    np.random.seed(time.time_ns())", True),
+        ("def begin():\n    np.random.seed(time.time_ns())\n\nbegin()", False),
+        ("def begin():\n    np.random.seed(time.time_ns())\n\nbegin()\nbegin()", True),
+        ("def begin():\n    np.random.seed(time.time_ns())\n\nfor _ in range(2):\n    begin()", True),
+        ("def begin(_):\n    np.random.seed(time.time_ns())\n\nlist(map(begin, range(4)))", True),
+        ("class A:\n    def __init__(self):\n        np.random.seed(time.time_ns())\n\na = A()", False),
+        (
+            "class A:\n    def __init__(self):\n        np.random.seed(time.time_ns())\n\na, b = A(), A()",
+            True,
+        ),
+        ("class A:\n    def __getitem__(self, i):\n        np.random.seed(time.time_ns())", True),
+    ],
+)
+def test_a_line_that_runs_once_has_a_constant(code: str, drawn: bool, tmp_path: Path) -> None:
+    text = made_of(f"import time\nimport numpy as np\nimport torch\n\n{code}\n", tmp_path=tmp_path)
+    assert f"np.random.seed({DRAW if drawn else 0})" in text
+
+
+@pytest.mark.parametrize(("digests", "drawn"), [("ab", True), ("aa", False)])
+def test_what_was_recorded_says_whether_a_line_had_several_seeds(
+    digests: str, drawn: bool, tmp_path: Path
+) -> None:
+    """A stamp of the day that a function reads again and again is one value."""
+    rows = [partial(seeded, digest) for digest in digests]
+    code = "import time\nimport numpy as np\nimport torch\n\ndef f():\n    np.random.seed(time.time_ns())\n"
+    assert (DRAW in made_of(code, *rows, tmp_path=tmp_path)) is drawn
+
+
+def test_a_worker_that_seeds_for_each_sample_does_not_get_one_seed_for_all(tmp_path: Path) -> None:
+    code = "import torch\nimport numpy as np\n\ndef sample(index):\n    np.random.seed()\n"
+    program = Program(tmp_path, code)
+    row = equal("unseeded", "numpy-global", program.at("seed()"), process="rank0.worker0")
+    assert (
+        program.mended("numpy-global", row, row, SEEDED)
+        == f"-    np.random.seed()\n+    np.random.seed({DRAW})"
+    )
+    assert "torch.initial_seed()" in program.mended("numpy-global", row, SEEDED)  # one that begins
+
+
+@pytest.mark.parametrize("read", ["os.getpid()", "time.time_ns()"])
+def test_processes_that_each_had_a_seed_are_not_given_one_for_all(read: str, tmp_path: Path) -> None:
+    program = Program(
+        tmp_path, f"import os, time\nimport numpy as np\n\ndef task(k):\n    np.random.seed({read})\n"
+    )
+    at = program.at(read)
+    rows = [seeded(n, at, process=f"rank0.helper-ForkPoolWorker-{n}") for n in "ab"]
+    source, kind = ("process-id", "identity") if "pid" in read else ("clock", "clock")
+    why = program.refused(source, differing(kind, read[:-2], at), *rows, site=at)
+    assert "several processes run train.py:5" in why
+
+
+def test_a_script_that_puts_torch_back_again_and_again_gets_no_draw_from_it(tmp_path: Path) -> None:
+    """Each of these draws would be the same."""
+    body = "    torch.manual_seed(0)\n    random.seed(time.time_ns())\n"
+    code = f"import random, time\nimport torch\n\ndef f():\n{body}"
+    program = Program(tmp_path, code)
+    again = equal("seed", "torch.manual_seed", program.at("manual_seed"))
+    read = differing("clock", "time.time_ns", program.at("time_ns"))
+    why = program.refused("clock", read, again, again, site=program.at("time_ns"))
+    assert "a generator of its own" in why
+
+
+def test_a_seed_that_a_call_gives_keeps_its_meaning(tmp_path: Path) -> None:
+    code = """
+    import random, time
+
+    def set_seed(seed=None):
+        if seed is None:
+            seed = time.time_ns()
+        random.seed(seed)
+
+    set_seed()
+    """
+    program = Program(tmp_path, code)
+    rows = (
+        differing("clock", "time.time_ns", program.at("time_ns")),
+        differing("seed", "random.seed", program.at("random.seed")),
+    )
+    assert program.mended("clock", *rows, site=program.at("time_ns")) == (
+        "-        seed = time.time_ns()\n+        seed = 0"
+    )
