@@ -105,3 +105,19 @@ def test_controlled_numbers_are_fair_and_repeat(way: tuple[str, str]) -> None:
     assert agree(found, [[draw() for _ in range(DRAWS)] for _ in range(SEEDS)]) == []
     assert controlled(id_, 3, draw) == found[3]
     assert controlled(id_, 3, draw) != found[4]
+
+
+def test_a_uuid_is_another_one_for_other_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It names files, and the commands of a sweep run side by side: one name would be one file."""
+
+    def draw(way: str, *arguments: str) -> list[float]:
+        monkeypatch.setattr("sys.argv", ["train.py", *arguments])
+        return controlled("os-entropy", 0, WAYS["os-entropy"][way])
+
+    alone = draw("uuid4", "--lr", "1")
+    assert alone == draw("uuid4", "--lr", "2")  # in a program that controls itself
+    monkeypatch.setenv("SAMERUN_PLAN", "{}")
+    one, other = draw("uuid4", "--lr", "1"), draw("uuid4", "--lr", "2")
+    assert not set(one) & set(other)
+    assert draw("uuid4", "--lr", "1") == one
+    assert draw("os.urandom", "--lr", "1") == draw("os.urandom", "--lr", "2")

@@ -9,13 +9,14 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from types import FrameType
 from typing import Any
 
 from samerun import callsite
 from samerun.answers import Answers, find_site, is_secret
 from samerun.digest import digest_bytes
 from samerun.runs.difference import Difference, Evidence, Row, Strength
-from samerun.runs.plan import Control
+from samerun.runs.plan import VARIABLE, Control
 from samerun.runs.schema import ENTROPY_FILES
 from samerun.sources.base.system_value import World
 from samerun.sources.numpy_generator import patch_randbits
@@ -87,7 +88,7 @@ class OsEntropy(World):
             own = getattr(_numpys, "own", False) or not callsite.is_called_directly()
             if own or not isinstance(size, int) or size < 0:
                 return original(*args, **kwargs)
-            return unseeded.stream().python().randbytes(size)
+            return unseeded.stream(*_list_arguments()).python().randbytes(size)
 
         def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
             if a is None and self_ is not random._inst and not names_files():
@@ -135,6 +136,20 @@ class OsEntropy(World):
             return found
 
         return attribute.undo_all([lambda: setattr(self, "_observed", False), _patch_reads(read)])
+
+
+def _list_arguments() -> list[str]:
+    """The program's arguments, where a uuid is made: it names files, and a sweep's commands run side by side.
+
+    Not in a program that controls itself, as a test does: it gets the same whoever starts it.
+    """
+    user = callsite.find_user_frame(2)
+    frame: FrameType | None = sys._getframe(1) if VARIABLE in os.environ else None
+    while frame is not None and frame is not user:
+        if frame.f_globals.get("__name__") == "uuid":
+            return sys.argv[1:]
+        frame = frame.f_back
+    return []
 
 
 def _leave_numpy_alone() -> Undo:

@@ -25,8 +25,8 @@ class UnseededStreams:
         self._id = id_
         self._had: dict[str, Iterator[int]] = {}
 
-    def stream(self) -> Stream:
-        """The next one at the line of the user's code that is being run."""
+    def stream(self, *more: str) -> Stream:
+        """The next one at the line of the user's code that is being run, under these names as well."""
         keyed = seeder.draw_entropy()
         if keyed is not None:
             return stream(keyed, self._id)
@@ -34,4 +34,4 @@ class UnseededStreams:
         site = "" if frame is None else callsite.call_site(frame)
         # one step for all threads: two of them must not get the same
         nth = next(self._had.setdefault(site, itertools.count()))
-        return stream(self._seed, self._id, site, nth, *resumed.get_path(), *lineage.get_path())
+        return stream(self._seed, self._id, site, nth, *more, *resumed.get_path(), *lineage.get_path())
