@@ -97,18 +97,29 @@ class Words:
             *_split_halves(fresh.view(numpy.uint32)),
         )
 
-    def make(self, seeds: Sequence[int]) -> None:
-        """Fill `words`, uint32 (n, 3, 624), and `seeds`, uint64 (n,), for the first len(seeds) of n."""
+    def make(self, seeds: Sequence[int], apart: Sequence[int] = ()) -> None:
+        """Fill `words`, uint32 (n, 3, 624), and `seeds`, uint64 (n,), for the first len(seeds) of n.
+
+        `apart`: 64 bits for each library that are mixed into its seeds; 0 leaves them as they are.
+        """
         k = len(seeds)
         struct.pack_into(
             f"={k}Q", self.seeds, 0, *([seed or FOR_ZERO for seed in seeds] if 0 in seeds else seeds)
         )
         views = self._views if k == len(self.seeds) else [view[:k] for view in self._views]
         column, products, low, high, fresh, fresh_low, fresh_high = views
+        if apart:
+            column = self._cross(column, self._as_column(apart))
         self._multiply(self._factors, column, products)
         self._cross(low, high, low)
         self._multiply(fresh, self._again, fresh)
         self._cross(fresh_low, fresh_high, fresh_low)
+
+    @staticmethod
+    def _as_column(numbers: Sequence[int]) -> Any:
+        import numpy
+
+        return numpy.array(numbers, numpy.uint64)[None, :, None]
 
 
 def _split_halves(words: Any) -> tuple[Any, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import operator
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -18,10 +19,16 @@ from samerun.data.sampler import Sampler
 from samerun.data.seeds import seed_or_default
 from samerun.errors import StateError, UsageError
 from samerun.ranks import rank, world_size
+from samerun.sources.per_sample import seeder
 from samerun.sources.per_sample.keying import Collate, Keyed
 from samerun.streams import stream
 
 _SCHEMA = 1
+_IN_A_THREAD = (
+    "this loader makes its samples (num_workers=0) in another thread than the main one, whose draws must not "
+    "change: what they draw from global generators is not keyed by the sample here, and what a sampler draws "
+    "not by the epoch; load with num_workers=1 or more, or draw from sample_stream()"
+)
 _PIPES = tuple(
     getattr(torch.utils.data, name)
     for name in ("IterDataPipe", "MapDataPipe")
@@ -186,6 +193,8 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
 
     def _begun(self, place: Place) -> tuple[Any, Order]:
         """torch's own iterator, over this loader as we show it to torch, and the order that it follows."""
+        if not self.num_workers and not seeder.may_swap():
+            warnings.warn(_IN_A_THREAD, RuntimeWarning, stacklevel=4)
         start, expected = (0, 0) if self._iterable else (place.batch, place.order)
         if self._kept is not None:
             inner, order, epoch = self._kept

@@ -91,8 +91,11 @@ class Order:
             _check(None, expected, epoch, start)
 
     def _apart(self, seed: int) -> Iterator[Any]:
-        """The sampler's batches, drawn from generators seeded for the epoch; everybody else's stay."""
-        if self._draws == "never":
+        """The sampler's batches, drawn from generators seeded for the epoch; everybody else's stay.
+
+        Not so in another thread than the main one, whose generators these are as well.
+        """
+        if self._draws == "never" or not seeder.may_swap():
             yield from self.sampler
             return
         outside = seeder.capture()

@@ -24,7 +24,7 @@ from samerun.runs.schema import SEEDED, SEEDING
 from samerun.sources.base.rng import Rng
 from samerun.sources.patching import resumed, seeding_calls
 from samerun.sources.patching.unseeded_generators import UnseededStreams
-from samerun.sources.per_sample import own_generators
+from samerun.sources.per_sample import own_generators, seeder
 from samerun.sources.source import Journal, Label, Undo
 from samerun.streams import stream_seed
 
@@ -121,9 +121,12 @@ class PythonRandom(Rng):
 
     def _in_children(self, seed: int) -> Undo:
         """After a fork too: Python itself then seeds it anew, from the system's entropy."""
-        return lineage.call_in_each_child(
-            lambda: self.reseed(stream_seed(seed, self.id, *resumed.get_path(), *lineage.get_path()))
-        )
+
+        def reseed() -> None:
+            self.reseed(stream_seed(seed, self.id, *resumed.get_path(), *lineage.get_path()))
+            seeder.note_given(self.id, given=False)
+
+        return lineage.call_in_each_child(reseed)
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:
         """Another seed, and others for what the script seeds the global generator with."""

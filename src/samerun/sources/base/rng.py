@@ -89,6 +89,7 @@ class Rng(Source):
             return stream_seed(control.seed, self.id, *resumed.get_path(), *here)
 
         self._is_given = control.compatible and not place
+        seeder.note_given(self.id, given=self._is_given)
         if self._is_given:
             self.reseed_as_users(control.seed)
         else:
@@ -109,6 +110,7 @@ class Rng(Source):
     def give(self) -> None:
         """The script has seeded it, or put back a state of it: its numbers are the script's from now on."""
         self._is_given = True
+        seeder.note_given(self.id, given=True)
 
     def replay(self, answers: Answers) -> Undo | None:
         """Keep or put back the state with which the process begins; the undo restores the one of before."""

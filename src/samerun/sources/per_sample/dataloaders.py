@@ -284,20 +284,20 @@ def _patch_fetchers(kinds: Any) -> Undo:
         if _keys_itself(dataset):
             pass
         elif kind != kinds.Iterable:
-            shown = Keyed(dataset)
+            shown = Keyed(dataset, apart=_worker is None)
         elif above is not None:
             shown = _make_iterable(dataset, above, rank())
         elif _worker is not None:
             shown = _make_iterable(dataset, _worker.next(), _worker.rank)
         if shown is not None:
-            dataset, collate_fn = shown, Collate(collate_fn)
+            dataset, collate_fn = shown, Collate(collate_fn, apart=_worker is None)
         return original(kind, dataset, auto_collation, collate_fn, *args, **kwargs)
 
     return attribute.replace(kinds, "create_fetcher", staticmethod(create_fetcher))
 
 
 def _make_iterable(dataset: Any, above: Stream, rank_: int) -> KeyedIterable:
-    return KeyedIterable(dataset, lambda: above, rank_)
+    return KeyedIterable(dataset, lambda: above, rank_, apart=_worker is None)
 
 
 def _keys_itself(dataset: Any) -> bool:

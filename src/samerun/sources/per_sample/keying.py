@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import functools
 import operator
-import os
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -98,9 +96,10 @@ class Keyed:
 
     samerun_keyed = True  # nobody else needs to key it
 
-    def __init__(self, dataset: Any) -> None:
+    def __init__(self, dataset: Any, *, apart: bool = False) -> None:
         self.dataset = dataset
         self._whole = takes_whole_batches(dataset)
+        self._apart = apart  # from those of other processes that torch is seeded alike in
 
     def __getitems__(self, handed: Any) -> Any:
         if type(handed) is not HandedIndices:  # by an iterator that is none of torch's: as without this view
@@ -110,20 +109,20 @@ class Keyed:
             indices = handed.indices
             if not isinstance(indices, (list, tuple)):
                 indices = list(indices)
-            with drawing():
-                samples: Any = _make_each(handed, indices, self.dataset)
+            with drawing(apart=self._apart) as draw:
+                samples: Any = draw.make_each(handed, indices, self.dataset)
             return SampleBatch(samples, handed.above, handed.name_all(indices))
         names = handed.name_all(list(handed.indices))
-        with drawing():
-            samples = _make_drawn(handed.above, ("batch", *names), self.dataset.__getitems__, handed.indices)
+        with drawing(apart=self._apart) as draw:
+            samples = draw.make(handed.above, ("batch", *names), self.dataset.__getitems__, handed.indices)
         return SampleBatch(samples, handed.above, names)
 
     def __getitem__(self, handed: Any) -> Any:
         if type(handed) is not HandedIndices:
             return self.dataset[handed]
         indices = [handed.indices]
-        with drawing():
-            (sample,) = _make_each(handed, indices, self.dataset)
+        with drawing(apart=self._apart) as draw:
+            (sample,) = draw.make_each(handed, indices, self.dataset)
         return SampleBatch(sample, handed.above, handed.name_all(indices))
 
 
@@ -136,8 +135,9 @@ class KeyedIterable:
 
     samerun_keyed = True
 
-    def __init__(self, dataset: Any, above: Callable[[], Stream], rank: int) -> None:
+    def __init__(self, dataset: Any, above: Callable[[], Stream], rank: int, *, apart: bool = False) -> None:
         self.dataset = dataset
+        self._apart = apart
         self._above = above
         self._rank = rank  # of the main process: a worker may not know it
 
@@ -147,31 +147,33 @@ class KeyedIterable:
         info = get_worker_info()
         shard = self._rank * (info.num_workers if info else 1) + (info.id if info else 0)
         above = self._above().child("shard", shard)
-        with drawing():
-            items = _make_drawn(above, ("begin",), iter, self.dataset)
-        return _Items(above, items)
+        with drawing(apart=self._apart) as draw:
+            items = draw.make(above, ("begin",), iter, self.dataset)
+        return _Items(above, items, apart=self._apart)
 
 
 class _Items(Iterator[SampleBatch]):
     """The items of an iterable dataset; an error in one does not end it, where the dataset's own goes on."""
 
-    def __init__(self, above: Stream, items: Iterator[Any]) -> None:
+    def __init__(self, above: Stream, items: Iterator[Any], *, apart: bool) -> None:
         self._above = above
+        self._apart = apart
         self._items = items
         self._position = -1
 
     def __next__(self) -> SampleBatch:
         self._position += 1
-        with drawing():
-            item = _make_drawn(self._above, (self._position,), next, self._items)
+        with drawing(apart=self._apart) as draw:
+            item = draw.make(self._above, (self._position,), next, self._items)
         return SampleBatch(item, self._above, (self._position,))
 
 
 class Collate:
     """A collate_fn as its fetcher sees it: its randomness is named by the samples of the batch."""
 
-    def __init__(self, collate_fn: Callable[[Any], Any]) -> None:
+    def __init__(self, collate_fn: Callable[[Any], Any], *, apart: bool = False) -> None:
         self.collate_fn = collate_fn
+        self._apart = apart
 
     def __call__(self, made: Any) -> Any:
         """Collate a batch, or the one sample where no batches are made."""
@@ -185,8 +187,8 @@ class Collate:
             return self.collate_fn(made)
         if self.collate_fn in (default_collate, default_convert):  # they draw nothing
             return self.collate_fn(samples)
-        with drawing():
-            return _make_drawn(first.above, ("collate", *first.names), self.collate_fn, samples)
+        with drawing(apart=self._apart) as draw:
+            return draw.make(first.above, ("collate", *first.names), self.collate_fn, samples)
 
 
 # --- drawing ------------------------------------------------------------------------------------------------
@@ -195,80 +197,53 @@ class Collate:
 class drawing:  # a context, spelled as one
     """In the main process, leaves the generators as it found them; a worker's are nobody else's.
 
-    The generators are the process's: one thread at a time makes samples.
+    They are the process's, and the main thread's alone to change: elsewhere samples draw as they come.
     """
 
-    def __enter__(self) -> None:
+    def __init__(self, *, apart: bool = False) -> None:
+        self._keeps_apart = apart
+        self._apart: tuple[int, ...] = ()
+        self._swaps = True
+
+    def __enter__(self) -> drawing:
         self._outer = _now.of  # a sample that loads others
         inside = self._outer is None and _is_in_worker()
-        self._locked = not inside and _turns.take()
-        self._before = None if inside else seeder.capture()
+        self._swaps = inside or seeder.may_swap()
+        if self._keeps_apart and self._outer is None and not inside:
+            self._apart = seeder.find_apart()
+        self._before = seeder.capture() if self._swaps and not inside else None
+        return self
 
     def __exit__(self, *error: object) -> None:
         _now.of = self._outer
         if self._before is not None:
             seeder.restore(self._before)
-        if self._locked:
-            _turns.give()
 
+    def make_each(self, handed: HandedIndices, indices: Sequence[Any], dataset: Any) -> list[Any]:
+        """Make the samples of a batch, each from its own randomness."""
+        samples: list[Any] = []
+        _now.of = handed.above, lambda: handed.name(indices, len(samples))
+        if not self._swaps:
+            for index in indices:
+                samples.append(dataset[index])
+            return samples
+        seeds = seeder.seed_with_each(_seeds(handed, indices), self._apart)
+        for index, _ in zip(indices, seeds, strict=True):
+            samples.append(dataset[index])
+        return samples
 
-class _Turns:
-    """Whose turn it is to make samples, among the threads of this process.
-
-    A thread that makes a sample may wait for another one that loads data for it. Nobody waits for ever: after
-    a while, samples are made without turns, and a warning says so.
-    """
-
-    _PATIENCE_S = 20.0
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._wait = True
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._renew)  # whoever holds it is not in the child
-
-    def _renew(self) -> None:
-        self._lock = threading.RLock()
-
-    def take(self) -> bool:
-        """Wait for it; False when it was not to be had."""
-        if self._lock.acquire(blocking=False):
-            return True
-        if self._wait and self._lock.acquire(timeout=self._PATIENCE_S):
-            return True
-        if self._wait:
-            self._wait = False
-            warnings.warn(
-                f"a thread waited for {self._PATIENCE_S:g} s for another that makes samples. From here on "
-                "threads make samples side by side, and what they draw does not repeat; load with "
-                "num_workers=1 or more, or in one thread",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-        return False
-
-    def give(self) -> None:
-        """It is the next one's."""
-        self._lock.release()
-
-
-_turns = _Turns()
+    def make(self, above: Stream, names: tuple[Name, ...], how: Callable[..., Any], argument: Any) -> Any:
+        """Make something from its own randomness."""
+        _now.of = above, lambda: names
+        if self._swaps:
+            seeder.seed_all(above.child_seed(*names), self._apart)
+        return how(argument)
 
 
 def _is_in_worker() -> bool:
     from torch.utils.data import get_worker_info
 
     return get_worker_info() is not None
-
-
-def _make_each(handed: HandedIndices, indices: Sequence[Any], dataset: Any) -> list[Any]:
-    """Make the samples of a batch, each from its own randomness."""
-    samples: list[Any] = []
-    seeds = seeder.seed_with_each(_seeds(handed, indices))
-    _now.of = handed.above, lambda: handed.name(indices, len(samples))
-    for index, _ in zip(indices, seeds, strict=True):
-        samples.append(dataset[index])
-    return samples
 
 
 def _seeds(handed: HandedIndices, indices: Sequence[Any]) -> list[int]:
@@ -301,13 +276,6 @@ def _seed(above: Stream, names: tuple[Name, ...]) -> int:
     if len(names) == 1 and type(names[0]) is int and 0 <= names[0] < 2**64:
         return above.item_seeds([names[0]])[0]
     return above.child_seed(*names)
-
-
-def _make_drawn(above: Stream, names: tuple[Name, ...], make: Callable[..., Any], argument: Any) -> Any:
-    """Make something from its own randomness."""
-    _now.of = above, lambda: names
-    seeder.seed_all(above.child_seed(*names))
-    return make(argument)
 
 
 # --- what indices and datasets are --------------------------------------------------------------------------

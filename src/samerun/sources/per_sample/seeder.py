@@ -12,9 +12,11 @@ import functools
 import io
 import random
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from samerun import lineage
 from samerun.mersenne import FRESH, POSITION, WORDS, Words
 from samerun.sources.per_sample import state_memory
 from samerun.sources.per_sample.state_memory import NORMAL, NUMPY, PYTHON, TORCH, Place
@@ -56,9 +58,9 @@ class _Rows:
         begin = _BEFORE + _TORCH_WORDS
         self._words = Words(numpy.ndarray(shape, numpy.uint64, buffer, begin, strides), _ORDER)
 
-    def fill(self, seeds: Sequence[int]) -> None:
+    def fill(self, seeds: Sequence[int], apart: Sequence[int]) -> None:
         """Make the states of up to _AT_ONCE seeds, to be read from the first on."""
-        self._words.make(seeds)
+        self._words.make(seeds, apart)
         self._initial_seed[:] = self._words.seeds & _SIGNED  # as torch's own seeds of workers
         self._stream.seek(_BEFORE)
 
@@ -71,6 +73,8 @@ class _SampleSeed:
 
 
 _making = _SampleSeed()
+_SWAPPED = {"python": "python-random", "numpy": "numpy-global"}  # those that torch's seed does not reach
+_given: set[str] = set()  # ids of the sources that the script has seeded, under a control
 
 
 class _Seeder:
@@ -85,8 +89,8 @@ class _Seeder:
         self._legacy: Any = None
         self._bits: Any = None
 
-    def each(self, seeds: Sequence[int]) -> Iterator[int]:
-        """Give each seed when the generators have been seeded with it."""
+    def each(self, seeds: Sequence[int], apart: Sequence[int] = ()) -> Iterator[int]:
+        """Give each seed when the generators have been seeded with it, and with what keeps them apart."""
         from numpy.random import mtrand
 
         making, inner = _making, random._inst
@@ -98,7 +102,7 @@ class _Seeder:
         try:
             for begin in range(0, len(seeds), _AT_ONCE):
                 some = seeds[begin : begin + _AT_ONCE]
-                made.fill(some)
+                made.fill(some, apart)
                 for seed in some:
                     if legacy._bit_generator is not bits:
                         (numpys, normal), legacy, bits, unset = self._numpy_now(mtrand)
@@ -170,14 +174,45 @@ def leave_sample() -> None:
     _making.seed = None
 
 
-def seed_all(seed: int) -> None:
+def note_given(generator: str, *, given: bool) -> None:
+    """Whether the script has seeded this generator, by its source's id: its numbers are the script's then."""
+    (_given.add if given else _given.discard)(generator)
+
+
+def may_swap() -> bool:
+    """Whether this thread may put other states into the generators, and the earlier ones back later.
+
+    They are the process's, and the main thread trains with them: what it draws meanwhile would come again.
+    """
+    return threading.get_ident() == threading.main_thread().ident
+
+
+def find_apart() -> tuple[int, ...]:
+    """What keeps this process's samples apart from those of others whose loaders draw the same base seeds.
+
+    They do where the script seeds torch alike in each (an ensemble with equal first weights). Of generators
+    that it did not seed: in the plain program each process has other numbers from these, and torch's are
+    alike. () in the first process of a command, and where it seeded them.
+    """
+    path: tuple[Name, ...] = lineage.get_launched_path()
+    if _making.seed is not None:  # a task of a pool: any of its processes may get it
+        path = ("task", _making.seed)
+    if not path or _given.issuperset(_SWAPPED.values()):
+        return ()
+    return tuple(
+        0 if source is None or source in _given else stream_seed(0, "apart", source, *path)
+        for source in map(_SWAPPED.get, _ORDER)
+    )
+
+
+def seed_all(seed: int, apart: Sequence[int] = ()) -> None:
     """Seed python's, numpy's legacy and torch's CPU generator with 64 bits."""
-    next(_get_seeder().each((seed,)))
+    next(_get_seeder().each((seed,), apart))
 
 
-def seed_with_each(seeds: Sequence[int]) -> Iterator[int]:
+def seed_with_each(seeds: Sequence[int], apart: Sequence[int] = ()) -> Iterator[int]:
     """Give each seed when the generators have been seeded with it: cheaper than `seed_all` one by one."""
-    return _get_seeder().each(seeds)
+    return _get_seeder().each(seeds, apart)
 
 
 def capture() -> State:

@@ -1,0 +1,156 @@
+"""Law 2 where a process is not alone: no draw of another thread or process comes again by a keyed sample."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader, Dataset
+from trainer import Trainer
+
+import samerun.data
+from samerun.runs.plan import Control
+from samerun.sources.per_sample import seeder
+from samerun.sources.worker_seeds import WorkerSeeds
+
+
+class Noise(Dataset[torch.Tensor]):
+    def __len__(self) -> int:
+        return 40
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        return torch.rand(8)
+
+
+class OwnLoader(samerun.data.DataLoader):
+    def __init__(self) -> None:
+        super().__init__(Noise(), 4, seed=0)
+
+
+class OtherLoader(DataLoader[Any]):
+    def __init__(self) -> None:
+        super().__init__(Noise(), 4)
+
+
+@pytest.mark.filterwarnings("ignore:this loader makes its samples")
+@pytest.mark.parametrize("kind", [OwnLoader, OtherLoader])
+def test_what_the_main_thread_draws_does_not_come_again_while_another_one_loads(kind: type) -> None:
+    undo = WorkerSeeds().control(Control(seed=0))
+    assert undo is not None
+    loaded, ended = threading.Event(), threading.Event()
+
+    def load() -> None:
+        while not ended.is_set():
+            for _ in kind():
+                loaded.set()
+
+    thread = threading.Thread(target=load)
+    try:
+        thread.start()
+        loaded.wait(60)
+        drawn = Counter(np.random.random_sample(2).tobytes() for _ in range(40_000))
+        drawn.update(torch.rand(4).numpy().tobytes() for _ in range(40_000))
+    finally:
+        ended.set()
+        thread.join()
+        undo()
+    assert len(drawn) == 80_000
+
+
+def test_in_another_thread_a_loader_of_ours_warns_and_names_its_samples_all_the_same() -> None:
+    streams: list[float] = []
+
+    class Named(Noise):
+        def __getitem__(self, index: int) -> torch.Tensor:
+            streams.append(samerun.data.sample_stream().python().random())
+            return torch.zeros(1)
+
+    def load() -> None:
+        list(samerun.data.DataLoader(Named(), 4, seed=0))
+
+    said: list[Any] = []
+
+    def load_there() -> None:
+        with pytest.warns(RuntimeWarning, match="in another thread than the main one") as caught:
+            load()
+        said.extend(caught)
+
+    thread = threading.Thread(target=load_there)
+    thread.start()
+    thread.join()
+    assert len(said) == 1
+    assert len(set(streams)) == len(streams) == 40
+    load()
+    assert streams[40:] == streams[:40]
+
+
+MEMBERS = """
+import json, multiprocessing, random, sys
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Augmented(Dataset):
+    def __len__(self):
+        return 4
+    def __getitem__(self, index):
+        drawn.append([index, random.random(), np.random.rand(), torch.rand(()).item()])
+        return index
+
+def train(number, send):
+    torch.manual_seed(0)  # equal first weights
+    {seed}
+    for batch in DataLoader(Augmented(), 2):
+        pass
+    send.put(drawn)
+
+drawn = []
+if __name__ == "__main__":
+    context = multiprocessing.get_context(sys.argv[1])
+    queue, found = context.Queue(), []
+    for number in range(2):
+        member = context.Process(target=train, args=(number, queue))
+        member.start()
+        found.append(queue.get())
+        member.join()
+    print(json.dumps(found))
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "seed", "alike"),
+    [
+        ("fork", "pass", (False, False, True)),
+        ("spawn", "pass", (False, False, True)),
+        ("fork", "random.seed(0)", (True, False, True)),  # the script says so, as it does for torch
+        ("fork", "np.random.seed(0)", (False, True, True)),
+    ],
+)
+def test_processes_that_seed_torch_alike_do_not_augment_alike(
+    trainer: Trainer, how: str, seed: str, alike: tuple[bool, ...]
+) -> None:
+    trainer.script(MEMBERS.format(seed=seed))
+    runs = [trainer.record("train.py", how, control=Control(seed=0)) for _ in range(2)]
+    found, again = (json.loads(Path(run.path, "output.txt").read_text().splitlines()[-1]) for run in runs)
+    assert found == again
+    for number, same in enumerate(alike, 1):
+        one, other = ([sample[number] for sample in member] for member in found)
+        assert (one == other) is same and len({*one, *other}) == (4 if same else 8)
+
+
+def test_the_first_process_draws_as_ever_and_so_does_who_seeded_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert seeder.find_apart() == ()
+    monkeypatch.setattr("samerun.lineage.get_launched_path", lambda: ("python", 1))
+    monkeypatch.setattr(seeder, "_given", set())
+    torchs, pythons, numpys = seeder.find_apart()
+    assert torchs == 0 and len({0, pythons, numpys}) == 3
+    seeder.note_given("numpy-global", given=True)
+    assert seeder.find_apart() == (0, pythons, 0)
+    seeder.note_given("python-random", given=True)
+    assert seeder.find_apart() == ()
