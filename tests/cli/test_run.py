@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
-from samerun.runs.store import Store
+from samerun.runs.store import Run, Store
 
 from .command import samerun
 
@@ -87,6 +91,157 @@ def test_a_command_that_hangs_is_ended_by_the_timeout(tmp_path: Path) -> None:
     done = samerun("run", "--timeout", "1", "--", sys.executable, "-c", code, cwd=tmp_path)
     assert done.returncode == 124
     assert "--timeout" in done.stderr
+
+
+# Says when it is ready, and ends at a signal with a word and a code of its own.
+_SAVES = """
+import signal, sys, time
+def save(number, frame):
+    print('saved', flush=True)
+    sys.exit(int(sys.argv[1]))
+for name in sys.argv[2:]:
+    signal.signal(getattr(signal, name), save)
+print('ready', flush=True)
+while True:
+    time.sleep(0.01)
+"""
+
+
+@contextlib.contextmanager
+def begun(folder: Path, code: str, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """`samerun run` of a program that has printed its first line."""
+    command = [sys.executable, "-m", "samerun.cli", "run", "--", sys.executable, "-c", code, *words]
+    with subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None and process.stdout.readline()
+        try:
+            yield process
+        finally:
+            process.kill()  # does nothing where it has ended
+
+
+def only_run(folder: Path) -> Run:
+    (run,) = Store(folder / ".samerun").list()
+    return run
+
+
+def when(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until, "this never happened"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [("SIGTERM", 0), ("SIGHUP", 3), ("SIGUSR1", 42), ("SIGUSR2", 1), ("SIGINT", 7)]
+)
+def test_a_signal_reaches_the_command_and_its_code_is_ours(name: str, code: int, tmp_path: Path) -> None:
+    with begun(tmp_path, _SAVES, str(code), name) as process:
+        process.send_signal(getattr(signal, name))
+        out, said = process.communicate(timeout=60)
+    assert (process.returncode, out) == (code, "saved\n"), said
+    run = only_run(tmp_path)
+    assert (run.outcome, run.manifest.exit_code) == ("interrupted", code)
+    ended = f"interrupted by {name}, which was passed on to it: it ended with exit code {code}"
+    assert run.manifest.error == ("interrupted by Ctrl-C" if name == "SIGINT" else ended)
+    assert (run.path / "output.txt").read_text() == "ready\nsaved\n"
+    assert f"recorded as {run.id}" in said
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGINT"])
+def test_a_signal_that_the_command_does_not_handle_ends_it_as_ever(name: str, tmp_path: Path) -> None:
+    number = getattr(signal, name)
+    with begun(tmp_path, _SAVES, "0") as process:
+        process.send_signal(number)
+        process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert (only_run(tmp_path).outcome, only_run(tmp_path).manifest.exit_code) == ("interrupted", -number)
+
+
+def test_a_command_that_goes_on_after_ctrl_c_is_ended_at_the_second(tmp_path: Path) -> None:
+    with begun(tmp_path, _SAVES.replace("sys.exit", "int"), "0", "SIGINT") as process:
+        process.send_signal(signal.SIGINT)
+        assert process.stdout is not None and process.stdout.readline() == "saved\n"
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert (only_run(tmp_path).outcome, only_run(tmp_path).manifest.exit_code) == ("interrupted", None)
+
+
+def test_a_run_that_ended_with_0_after_a_signal_is_not_the_same_as_a_whole_one(tmp_path: Path) -> None:
+    code = _SAVES.replace("while True:", "while len(sys.argv) > 2:")
+    with begun(tmp_path, code, "0", "SIGTERM") as process:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert samerun("run", "--", sys.executable, "-c", code, "0", cwd=tmp_path).returncode == 0
+    runs = Store(tmp_path / ".samerun").list()
+    assert sorted(run.outcome for run in runs) == ["finished", "interrupted"]
+    assert samerun("diff", *(run.id for run in runs), cwd=tmp_path).returncode == 3
+
+
+def test_ctrl_z_stops_the_command_as_well_and_both_go_on(tmp_path: Path) -> None:
+    with begun(tmp_path, _SAVES, "4", "SIGTERM") as process:
+        ours = psutil.Process(process.pid)
+        (command,) = [child for child in ours.children() if _SAVES in child.cmdline()]
+        process.send_signal(signal.SIGTSTP)
+        when(lambda: ours.status() == command.status() == psutil.STATUS_STOPPED)
+        process.send_signal(signal.SIGCONT)
+        when(lambda: psutil.STATUS_STOPPED not in (ours.status(), command.status()))
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert process.returncode == 4
+
+
+_ENDLESS = "import sys\nwhile True: print('line')"
+
+
+def test_a_command_whose_reader_has_gone_is_told_by_its_next_write(tmp_path: Path) -> None:
+    with begun(tmp_path, _ENDLESS) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        said = process.stderr.read()
+        assert process.wait(60) == 1
+    assert said.count("Traceback") == said.count("BrokenPipeError") == 1
+    run = only_run(tmp_path)
+    assert (run.outcome, run.manifest.exit_code) == ("failed", 1)
+    assert (run.path / "output.txt").read_text().startswith("line\n")
+
+
+def test_the_other_stream_of_such_a_command_goes_on(tmp_path: Path) -> None:
+    code = (
+        "import os\n"
+        "try:\n"
+        "    while True: os.write(2, b'line\\n')\n"
+        "except BrokenPipeError: print('nobody reads that')"
+    )
+    words = [sys.executable, "-m", "samerun.cli", "run", "--", sys.executable, "-c", code]
+    with subprocess.Popen(
+        words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stderr.readline() == "line\n"
+        process.stderr.close()
+        assert process.stdout.read() == "nobody reads that\n"
+        assert process.wait(60) == 0
+
+
+def test_with_both_streams_in_one_place_it_is_told_too(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "samerun.cli", "run", "--", sys.executable, "-c", _ENDLESS]
+    with subprocess.Popen(
+        words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout is not None and process.stdout.readline() == "line\n"
+        process.stdout.close()
+        assert process.wait(60) != 0
+    assert only_run(tmp_path).outcome == "failed"
+
+
+def test_with_standard_output_closed_from_the_start_the_output_is_kept(tmp_path: Path) -> None:
+    words = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "samerun.cli", "run", "--"]
+    done = subprocess.run([*words, "echo", "hello"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    assert (only_run(tmp_path).path / "output.txt").read_text() == "hello\n"
 
 
 def test_ctrl_c_leaves_whole_runs_and_says_which(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ def ended(folder: Path, outcome: str, code: int | None = 0, output: bytes | None
     [
         ("failed", 3, "exit code 3 after 1 step"),
         ("failed", -9, "killed by signal 9 after 1 step"),
+        ("interrupted", 0, "interrupted after 1 step"),
         ("timeout", None, "ended by --timeout after 1 step; give it more seconds"),
     ],
 )
@@ -53,6 +54,11 @@ def test_which_of_the_runs_failed(tmp_path: Path) -> None:
         "run 2 of 2 did not end as the others did: exit code 3 after 1 step"
     )
     assert str(explain_failure([fine, bad], parted=False)).endswith("up to there the runs agree")
+    cut = ended(tmp_path, "interrupted")
+    assert explain_failure([cut, cut], parted=False) == (
+        "every run was interrupted, the first of them after 1 step"
+    )
+    assert str(explain_failure([fine, cut], parted=True)).endswith("others did: interrupted after 1 step")
     assert str(explain_failure([late, late], parted=False)).startswith(
         "every run was ended by --timeout: run 1 after 1 step, run 2 after 1 step"
     )

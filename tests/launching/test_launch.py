@@ -5,6 +5,7 @@ Covers `output.py`.
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from samerun.errors import CommandNotFound, UsageError
 from samerun.launching import launch as module
+from samerun.launching import output
 from samerun.launching.launch import LaunchRequest, launch
 from samerun.runs.plan import Control, Plan
 
@@ -69,15 +71,39 @@ def test_an_output_file_that_cannot_be_opened_does_not_hurt(launched):
     assert outcome.error is not None and "not kept whole" in outcome.error
 
 
-def test_a_reader_of_ours_that_went_away_does_not_hurt(launched, monkeypatch):
+def test_the_command_is_told_that_our_reader_went_away(launched, monkeypatch, capfd):
     read, write = os.pipe()
     os.close(read)
+    program = "import os\nwhile True: os.write(1, b'x' * 1000)"
     with os.fdopen(write, "w") as stdout:
+        monkeypatch.setattr(sys, "stdout", stdout)
+        outcome = launched("python", "-c", program, tee=True, timeout=20)
+        monkeypatch.undo()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), write)  # so that closing it has somewhere to flush to
+    assert (outcome.exit_code, outcome.outcome) == (1, "failed")
+    assert "BrokenPipeError" in capfd.readouterr().err + launched.output
+
+
+def test_a_full_disk_behind_our_own_output_does_not_hurt(launched, monkeypatch):
+    with open("/dev/full", "w") as stdout:
         monkeypatch.setattr(sys, "stdout", stdout)
         assert launched("python", "-c", "print('x' * 1000000)", tee=True).exit_code == 0
         monkeypatch.undo()
-        os.dup2(os.open(os.devnull, os.O_WRONLY), write)  # so that closing it has somewhere to flush to
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
     assert len(launched.output) == 1_000_001
+
+
+def test_it_is_seen_before_the_next_write_that_nobody_reads_us(monkeypatch):
+    read, write = os.pipe()
+    with os.fdopen(write, "w") as stdout:
+        monkeypatch.setattr(sys, "stdout", stdout)
+        assert output._has_reader("stdout")
+        os.close(read)
+        assert not output._has_reader("stdout")
+    with open(os.devnull, "w") as nowhere:
+        for other in (io.StringIO(), None, nowhere):
+            monkeypatch.setattr(sys, "stdout", other)
+            assert output._has_reader("stdout")
 
 
 def test_stdin_is_empty_unless_the_command_is_in_front_of_a_person(launched):

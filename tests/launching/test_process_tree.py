@@ -44,9 +44,9 @@ from samerun.launching import launch as module
 from samerun.runs.plan import Plan
 module._GRACE_S = float(sys.argv[1])
 signal.signal(signal.SIGINT, lambda *_: None)  # what comes after the launch is for nobody
-request = module.LaunchRequest([sys.executable, '-S', 'train.py'])
+request = module.LaunchRequest([sys.executable, '-S', 'train.py'], passes_signals='passes' in sys.argv)
 outcome = module.launch(request, Plan(run=sys.argv[2]), Path.cwd())
-print(outcome.outcome, flush=True)
+print(outcome.outcome, *sys.argv[3:] and [outcome.exit_code, outcome.error], flush=True)
 """
 
 
@@ -137,6 +137,46 @@ def test_ctrl_c_lets_the_command_end_in_its_own_way(launched):
     parent.send_signal(signal.SIGINT)
     assert parent.communicate(timeout=20)[0] == b"interrupted\n"
     assert launched.output == "saved a checkpoint\n"
+
+
+def test_what_is_passed_on_has_no_time_limit(launched):
+    """The first SIGTERM takes longer than every wait of ours, and the second does not cut it short."""
+    launched.write(
+        "train.py",
+        "import os, signal, sys, time\n"
+        "came = []\n"
+        "signal.signal(signal.SIGTERM, lambda *_: came.append(open(f'main.{len(came)}', 'w')))\n"
+        "open('main.pid', 'w')\n"
+        "while not came: time.sleep(0.01)\n"
+        "time.sleep(1.5)\n"
+        "while len(came) < 2: time.sleep(0.01)\n"
+        "sys.exit(5)\n",
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, "0.1", str(launched.run), "passes"],
+        cwd=launched.cwd,
+        stdout=subprocess.PIPE,
+    )
+    for seen in ("main.pid", "main.0"):
+        when((launched.cwd / seen).exists)
+        parent.send_signal(signal.SIGTERM)
+    said = "interrupted 5 interrupted by SIGTERM, which was passed on to it: it ended with exit code 5\n"
+    assert parent.communicate(timeout=20)[0].decode() == said
+
+
+def test_ctrl_c_ends_a_command_that_took_no_notice_of_sigterm(launched):
+    launched.write("train.py", STUBBORN)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, "0.1", str(launched.run), "passes"],
+        cwd=launched.cwd,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    found = processes(launched.cwd)
+    parent.send_signal(signal.SIGTERM)
+    parent.send_signal(signal.SIGINT)
+    assert parent.communicate(timeout=20)[0] == b"interrupted None interrupted by Ctrl-C\n"
+    assert alive(found) == []
 
 
 def test_what_outlives_a_finished_command_is_ended(launched, impatient):

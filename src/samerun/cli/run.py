@@ -40,21 +40,24 @@ class RunVerb(Verb):
         add_launch_options(parser)
 
     def run(self, options: argparse.Namespace) -> int:
-        """Run, and return the command's own exit code (128 + the signal's number after a signal)."""
+        """Run, and return the command's own exit code (128 + the signal's number after a signal).
+
+        124 where the timeout ended it, 130 where it did not heed Ctrl-C and samerun ended it.
+        """
         from samerun.launching.launch import LaunchRequest
         from samerun.launching.run import record
         from samerun.launching.workspace import Workspace
 
         place = open_store().runs.absolute()
         run = record(
-            LaunchRequest(options.command, timeout=options.timeout, tee=True),
+            LaunchRequest(options.command, timeout=options.timeout, tee=True, passes_signals=True),
             Plan(control=choose_control(options)),
             Workspace(Path.cwd(), store_to_record(), fresh=options.scratch),
         )
         _tell(run, place)
         for line in describe_uncontrolled(run, options):
             say(line)
-        if run.outcome == "interrupted":
+        if run.outcome == "interrupted" and run.manifest.exit_code is None:
             return exit_codes.INTERRUPTED
         if run.outcome == "timeout":
             say(f"ended after {options.timeout:g} s, the --timeout")

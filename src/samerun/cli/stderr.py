@@ -17,6 +17,8 @@ def say(message: str) -> None:
 def let_go() -> None:
     """Drop what standard output and error hold and cannot write: Python would exit with 120 for it."""
     for stream in (sys.stdout, sys.stderr):
+        if stream is None:  # it was closed before we began
+            continue
         try:
             stream.flush()
         except (OSError, ValueError):

@@ -39,6 +39,8 @@ def explain_failure(runs: Sequence[Run], parted: bool) -> str | None:
         if all(run.outcome == "timeout" for run in runs):
             came = ", ".join(f"run {n} after {_count_steps(run)}" for n, run in enumerate(runs, start=1))
             return f"every run was ended by --timeout: {came}; {_MORE_TIME}"
+        if all(run.outcome == "interrupted" for run in runs):
+            return f"every run was interrupted, the first of them after {_count_steps(first)}"
         return f"the command failed in every run: {describe_end(first)}"
     which = ", ".join(str(number + 1) for number in failed)
     agree = "" if parted else "; up to there the runs agree"
@@ -50,6 +52,8 @@ def describe_end(run: Run) -> str:
     after = f"after {_count_steps(run)}"
     if run.outcome == "timeout":
         return f"ended by --timeout {after}; {_MORE_TIME}"
+    if run.outcome == "interrupted":  # which may have had it end with 0
+        return f"interrupted {after}"
     if run.manifest.exit_code is not None and run.manifest.exit_code < 0:
         return f"killed by signal {-run.manifest.exit_code} {after}"
     absent = without_torch(run.path)

@@ -10,7 +10,7 @@ import signal
 
 def _follow() -> bytes:
     """All that samerun said, up to its end."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(number, signal.SIG_IGN)
     said = b""
     while more := os.read(0, 1 << 16):

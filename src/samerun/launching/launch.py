@@ -46,14 +46,15 @@ class LaunchRequest:
     timeout: float | None = None  # seconds
     tee: bool = False  # its output is shown as well, and it reads our standard input
     on_progress: Callable[[Progress], None] | None = None
+    passes_signals: bool = False  # what we get but Ctrl-C goes on to the command, which then ends by itself
 
 
 @dataclass(frozen=True)
 class Outcome:
     """How a command ended.
 
-    `exit_code` is negative for a signal, as in `subprocess`; `stopped` is by the plan's stop_after; `error`
-    is a sentence for people.
+    `exit_code` is negative for a signal, as in `subprocess`, and None where Ctrl-C and the like did not end
+    the command and we did; `stopped` is by the plan's stop_after; `error` is a sentence for people.
     """
 
     exit_code: int | None
@@ -66,7 +67,8 @@ def launch(request: LaunchRequest, plan: Plan, cwd: Path) -> Outcome:
     """Run a command in `cwd` under `plan`; its output goes to output.txt in the plan's run, which exists.
 
     No process of the command is left when this returns, also after Ctrl-C, SIGTERM or SIGHUP (outcome
-    "interrupted").
+    "interrupted"). A signal that was passed on gives that outcome too, however the command ended: it is
+    not known to have done all that it would have done.
     Raises CommandNotFound, or UsageError when a variable of the user contradicts a control.
     """
     command = list(request.command)
@@ -75,7 +77,7 @@ def launch(request: LaunchRequest, plan: Plan, cwd: Path) -> Outcome:
         environ |= hash_seed.derive(plan.hash_seed, ())
     check_command(command, cwd, environ)
     with (
-        Interrupts() as interrupts,
+        Interrupts(passes_on=request.passes_signals) as interrupts,
         adopt_orphans(),
         watcher.seeing_to("mark", plan.to_json()) as matter,
     ):
@@ -101,14 +103,12 @@ def launch(request: LaunchRequest, plan: Plan, cwd: Path) -> Outcome:
             pipes = [pipe for pipe in (process.stdout, process.stderr) if pipe is not None]
             output = Output(pipes, Path(plan.run, OUTPUT), tee=request.tee)
             try:
-                word = attempt.wait()
+                attempt.wait()
             finally:
                 attempt.end()
                 output.close()
         attempt.following.forget()
-    return _make_outcome(
-        word, process.returncode, time.monotonic() - started, request.timeout, interrupts, output.lost
-    )
+    return attempt.make_outcome(output.lost)
 
 
 def _see_to(matter: Matter, process: psutil.Process) -> None:
@@ -157,46 +157,91 @@ class _Attempt:
         self._interrupts = interrupts
         self._on_progress = request.on_progress
         self._started = started
-        self._deadline = None if request.timeout is None else started + request.timeout
+        self._timeout = request.timeout
         self._word: Word | None = None
+        self._passed_on: signal.Signals | None = None
+        self._ended_itself = False
 
-    def wait(self) -> Word:
+    def wait(self) -> None:
         """Wait for the command to end, or for the reason to end it."""
         with _Ending(self._process) as ending:
-            while self._word is None:
+            while self._word is None and not self._ended_itself:
                 ended = ending.within(_POLL_S)
+                self._pass_on()
                 self._tell()
-                self._word = self._reason() or (self._own_end() if ended else None)
+                self._word = self._reason()
+                self._ended_itself = ended and self._word is None
                 self._tree.follow()
-        return self._word
 
     def end(self) -> None:
         """End what is left of the command, by the means that fit the reason."""
-        seen = self._interrupts.count
+        seen = self._interrupts.count_all()
         if self._word == "stopped":
             # A handler of SIGTERM may save a checkpoint: the training was stopped, it must not go on to that.
             self._tree.end(signal.SIGKILL, _SHORT_GRACE_S, self._hurried(seen))
-        elif self._word in ("finished", "failed"):
+        elif self._ended_itself:
             self._let_go()
             self._tree.end(signal.SIGTERM, _SHORT_GRACE_S, self._hurried(seen))
         else:
-            self._tree.end(signal.SIGINT, _GRACE_S, self._hurried(seen))
+            self._ended_itself = self._tree.end(signal.SIGINT, _GRACE_S, self._hurried(seen))
         self._process.wait()
 
+    def make_outcome(self, lost: str | None) -> Outcome:
+        """How the command ended; `lost` says why not all that it printed was kept."""
+        word, code = self._word or self._own_word(), self._process.returncode
+        errors = [] if word in ("finished", "stopped") else [self._explain(word, code)]
+        if lost is not None:
+            errors.append(f"what it printed was not kept whole: {lost}")
+        if word == "interrupted" and not self._ended_itself:
+            code = None
+        return Outcome(code, word, time.monotonic() - self._started, "; ".join(errors) or None)
+
+    def _own_word(self) -> Word:
+        if self._passed_on is not None:
+            return "interrupted"
+        return "finished" if self._process.returncode == 0 else "failed"
+
+    def _explain(self, word: Word, code: int) -> str:
+        if word == "timeout":
+            return f"it had not ended after {self._timeout:g} s (the timeout) and was ended"
+        if word == "failed":
+            return _describe_end(code)
+        if self._word is None and self._passed_on is not None:
+            return f"interrupted by {self._passed_on.name}, which was passed on to it: {_describe_end(code)}"
+        name = "a signal" if self._interrupts.last is None else self._interrupts.last.name
+        return f"interrupted by {'Ctrl-C' if name == 'SIGINT' else name}"
+
     def _hurried(self, seen: int) -> Callable[[], bool]:
-        return lambda: self._interrupts.count > seen
+        return lambda: self._interrupts.count_all() > seen
+
+    def _pass_on(self) -> None:
+        if self._process.returncode is not None:
+            return  # what comes now did not reach it
+        for number in self._interrupts.take():
+            if number is signal.SIGTSTP:
+                self._suspend()
+            else:
+                self._passed_on = number
+                self._process.send_signal(number)
+
+    def _suspend(self) -> None:
+        """Stop with the command, as Ctrl-Z asks for, until somebody has us go on."""
+        self._send_to_group(signal.SIGSTOP)  # it has a session of its own, where SIGTSTP does nothing
+        os.kill(os.getpid(), signal.SIGSTOP)
+        self._send_to_group(signal.SIGCONT)
+
+    def _send_to_group(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
 
     def _reason(self) -> Word | None:
         if self._interrupts.count:
             return "interrupted"
         if self._stops and self.following.all_stopped():
             return "stopped"
-        if self._deadline is not None and time.monotonic() >= self._deadline:
+        if self._timeout is not None and time.monotonic() >= self._started + self._timeout:
             return "timeout"
         return None
-
-    def _own_end(self) -> Word:
-        return "finished" if self._process.returncode == 0 else "failed"
 
     def _tell(self) -> None:
         if self._on_progress is not None:
@@ -206,7 +251,7 @@ class _Attempt:
     def _let_go(self) -> None:
         """Give what outlives the command (helpers that flush their files) the time to end by itself."""
         until = time.monotonic() + _GRACE_S
-        while self._tree.alive() and not self._interrupts.count and time.monotonic() < until:
+        while self._tree.alive() and not self._interrupts.count_all() and time.monotonic() < until:
             time.sleep(_POLL_S)
 
 
@@ -241,28 +286,7 @@ class _Ending:
         return True
 
 
-def _make_outcome(
-    word: Word,
-    code: int | None,
-    duration_s: float,
-    timeout: float | None,
-    interrupts: Interrupts,
-    lost: str | None,
-) -> Outcome:
-    errors = []
-    if word == "failed" and code is not None:
-        errors.append(_describe_failure(code))
-    elif word == "timeout":
-        errors.append(f"it had not ended after {timeout:g} s (the timeout) and was ended")
-    elif word == "interrupted":
-        name = "a signal" if interrupts.last is None else interrupts.last.name
-        errors.append(f"interrupted by {'Ctrl-C' if name == 'SIGINT' else name}")
-    if lost is not None:
-        errors.append(f"what it printed was not kept whole: {lost}")
-    return Outcome(code, word, duration_s, "; ".join(errors) or None)
-
-
-def _describe_failure(code: int) -> str:
+def _describe_end(code: int) -> str:
     if code >= 0:
         return f"it ended with exit code {code}"
     try:

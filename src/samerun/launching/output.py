@@ -31,6 +31,8 @@ class Output:
 
     They are of what the command has as its standard output and, where it is one of its own, standard error.
     The file has whole lines of each.
+    Once nobody reads our standard output or error any more (`| head -1`), the pipe is closed that goes there,
+    so that the command's next write fails as it would without us.
     When the file cannot be written (a full disk), what follows is dropped and the pipe is still drained:
     the command must not block or die of it. `lost` then says why.
     """
@@ -38,8 +40,10 @@ class Output:
     def __init__(self, sources: Sequence[IO[bytes]], path: Path, *, tee: bool) -> None:
         self.lost: str | None = None
         self._open = {source.fileno(): name for source, name in zip(sources, _STREAMS, strict=False)}
+        self._pipes = {source.fileno(): source for source in sources}
         self._begun = dict.fromkeys(self._open, b"")  # of each pipe the line that has no end yet
         self._shown = set(_STREAMS) if tee else set()
+        self._unread: set[str] = set()
         self._closing = threading.Event()
         self._file: int | None = None
         try:
@@ -66,10 +70,17 @@ class Output:
                 self._show(data, self._open[source])
                 if not data:
                     del self._open[source]
+            self._close_unread()
             if not ready and self._closing.is_set():
                 break
         for begun in self._begun.values():
             self._keep(begun)
+
+    def _close_unread(self) -> None:
+        for source, name in list(self._open.items()):
+            if name in self._unread or (name in self._shown and not _has_reader(name)):
+                del self._open[source]
+                self._pipes[source].close()
 
     def _take_lines(self, source: int, data: bytes) -> bytes:
         """What is to be kept now: with another pipe, whole lines, and what is left at the end."""
@@ -93,6 +104,9 @@ class Output:
         if name not in self._shown:
             return
         stream = getattr(sys, name)
+        if stream is None:  # it was closed before we began
+            self._shown.discard(name)
+            return
         try:
             raw = getattr(stream, "buffer", None)
             if raw is None:  # it was replaced by something that takes text
@@ -100,5 +114,17 @@ class Output:
             else:
                 raw.write(data)
             stream.flush()
-        except (OSError, ValueError):  # nobody reads us any more
+        except BrokenPipeError:
+            self._unread.add(name)
+        except (OSError, ValueError):  # a full disk, a terminal that is gone
             self._shown.discard(name)
+
+
+def _has_reader(name: str) -> bool:
+    """False where a stream of ours leads to a pipe that nobody reads any more."""
+    poll = select.poll()
+    try:
+        poll.register(getattr(sys, name).fileno(), 0)
+    except (AttributeError, OSError, ValueError):  # it was replaced by something that has no descriptor
+        return True
+    return select.POLLERR not in [event for _, event in poll.poll(0)]  # a terminal that is gone hangs up too

@@ -97,11 +97,12 @@ class Tree:
         self._looked = time.monotonic()
         return living
 
-    def end(self, first: signal.Signals, grace_s: float, hurry: Callable[[], bool]) -> None:
+    def end(self, first: signal.Signals, grace_s: float, hurry: Callable[[], bool]) -> bool:
         """Send `first`, wait `grace_s`, then SIGTERM after a SIGINT, then SIGKILL until nothing is left.
 
         SIGINT goes to the root's process group alone, as from a terminal. SIGKILL spares at first those that
         free shared memory once the others are gone. `hurry` cuts the waits short.
+        Gives whether the root ended by itself, upon `first` at most.
         """
         living = self.alive()
         if first is signal.SIGINT and self._root.returncode is None:
@@ -112,15 +113,17 @@ class Tree:
         else:
             _send(first, living)
         if self._gone_within(grace_s, hurry):
-            return
+            return True
+        by_itself = self._root.poll() is not None
         if first is signal.SIGINT:
             _send(signal.SIGTERM, self.alive())
             if self._gone_within(_AFTER_TERM_S, hurry):
-                return
+                return by_itself
         until = time.monotonic() + _AFTER_KILL_S
         while (living := self.alive()) and time.monotonic() < until:
             _send(signal.SIGKILL, living)
             time.sleep(_POLL_S / 5)
+        return by_itself
 
     def _gone_within(self, seconds: float, hurry: Callable[[], bool]) -> bool:
         until = time.monotonic() + seconds
