@@ -100,17 +100,15 @@ class Augmented(Dataset):
     def __len__(self):
         return 4
     def __getitem__(self, index):
-        drawn.append([index, random.random(), np.random.rand(), torch.rand(()).item()])
-        return index
+        own = np.random.default_rng().random()  # of entropy, which nobody seeds
+        return [index, random.random(), np.random.rand(), torch.rand(()).item(), own]
 
 def train(number, send):
     torch.manual_seed(0)  # equal first weights
-    {seed}
-    for batch in DataLoader(Augmented(), 2):
-        pass
-    send.put(drawn)
+    SEED
+    loader = DataLoader(Augmented(), 2, num_workers=WORKERS, collate_fn=list)
+    send.put([sample for batch in loader for sample in batch])
 
-drawn = []
 if __name__ == "__main__":
     context = multiprocessing.get_context(sys.argv[1])
     queue, found = context.Queue(), []
@@ -124,18 +122,19 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize(
-    ("how", "seed", "alike"),
+    ("how", "workers", "seed", "alike"),
     [
-        ("fork", "pass", (False, False, True)),
-        ("spawn", "pass", (False, False, True)),
-        ("fork", "random.seed(0)", (True, False, True)),  # the script says so, as it does for torch
-        ("fork", "np.random.seed(0)", (False, True, True)),
+        ("fork", 0, "pass", (False, False, True, False)),
+        ("spawn", 0, "pass", (False, False, True, False)),
+        ("fork", 0, "random.seed(0)", (True, False, True, False)),  # as the script says, and does for torch
+        ("fork", 0, "np.random.seed(0)", (False, True, True, False)),
+        ("fork", 1, "pass", (True, True, True, False)),  # torch seeds a worker's generators, by its own seed
     ],
 )
 def test_processes_that_seed_torch_alike_do_not_augment_alike(
-    trainer: Trainer, how: str, seed: str, alike: tuple[bool, ...]
+    trainer: Trainer, how: str, workers: int, seed: str, alike: tuple[bool, ...]
 ) -> None:
-    trainer.script(MEMBERS.format(seed=seed))
+    trainer.script(MEMBERS.replace("SEED", seed).replace("WORKERS", str(workers)))
     runs = [trainer.record("train.py", how, control=Control(seed=0)) for _ in range(2)]
     found, again = (json.loads(Path(run.path, "output.txt").read_text().splitlines()[-1]) for run in runs)
     assert found == again
@@ -144,13 +143,13 @@ def test_processes_that_seed_torch_alike_do_not_augment_alike(
         assert (one == other) is same and len({*one, *other}) == (4 if same else 8)
 
 
-def test_the_first_process_draws_as_ever_and_so_does_who_seeded_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert seeder.find_apart() == ()
+def test_the_first_process_draws_as_ever_and_others_what_they_seeded(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert seeder.find_apart() == seeder.TOGETHER
     monkeypatch.setattr("samerun.lineage.get_launched_path", lambda: ("python", 1))
     monkeypatch.setattr(seeder, "_given", set())
-    torchs, pythons, numpys = seeder.find_apart()
-    assert torchs == 0 and len({0, pythons, numpys}) == 3
+    torchs, pythons, numpys = (apart := seeder.find_apart()).words
+    assert torchs == 0 and len({0, pythons, numpys, apart.entropy}) == 4
     seeder.note_given("numpy-global", given=True)
-    assert seeder.find_apart() == (0, pythons, 0)
+    assert seeder.find_apart() == apart._replace(words=(0, pythons, 0))
     seeder.note_given("python-random", given=True)
-    assert seeder.find_apart() == ()
+    assert seeder.find_apart() == apart._replace(words=(0, 0, 0))

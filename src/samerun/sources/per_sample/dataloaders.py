@@ -34,6 +34,7 @@ from samerun.ranks import rank
 from samerun.sources.patching import attribute
 from samerun.sources.per_sample.keying import Collate, Keyed, KeyedIterable
 from samerun.sources.per_sample.passes import Pass, is_handed_out_once
+from samerun.sources.per_sample.seeder import Apart, find_apart
 from samerun.sources.source import Undo
 from samerun.streams import Name, Stream
 
@@ -59,12 +60,13 @@ class KeyedInit:
     above: Stream  # of the first pass; used for iterable datasets
     rank: int  # of the main process: a worker may not know it
     users: Callable[[int], None] | None
+    entropy: int  # what keeps the main process's samples apart; generators are seeded by torch in a worker
 
     def __call__(self, worker_id: int) -> None:
         """Called in the worker, once, before it makes its first fetcher."""
         global _worker
         install(self.above.seed)  # for as long as the worker lives
-        _worker = _Worker(self.above, self.rank)
+        _worker = _Worker(self.above, self.rank, Apart((), self.entropy))
         if self.users is not None:
             self.users(worker_id)
 
@@ -72,8 +74,9 @@ class KeyedInit:
 class _Worker:
     """In a worker: the stream of each pass over an iterable dataset; a fetcher is made for each."""
 
-    def __init__(self, above: Stream, rank_: int) -> None:
+    def __init__(self, above: Stream, rank_: int, apart: Apart) -> None:
         self.rank = rank_
+        self.apart = apart
         self._above = above
         self._passes = 0
 
@@ -203,7 +206,7 @@ def _key(iterator: Any, loader: Any, hand_out: Callable[[type], None]) -> None:
         _begin(iterator, loader, 0)
     if own:
         above = _name(iterator, loader, 0) if is_iterable else Stream(_controls[-1].seed)
-        loader.worker_init_fn = KeyedInit(above, rank(), loader.worker_init_fn)
+        loader.worker_init_fn = KeyedInit(above, rank(), loader.worker_init_fn, find_apart().entropy)
 
 
 def _forks(loader: Any) -> bool:
@@ -284,20 +287,25 @@ def _patch_fetchers(kinds: Any) -> Undo:
         if _keys_itself(dataset):
             pass
         elif kind != kinds.Iterable:
-            shown = Keyed(dataset, apart=_worker is None)
+            shown = Keyed(dataset, apart=_find_apart)
         elif above is not None:
             shown = _make_iterable(dataset, above, rank())
         elif _worker is not None:
             shown = _make_iterable(dataset, _worker.next(), _worker.rank)
         if shown is not None:
-            dataset, collate_fn = shown, Collate(collate_fn, apart=_worker is None)
+            dataset, collate_fn = shown, Collate(collate_fn, apart=_find_apart)
         return original(kind, dataset, auto_collation, collate_fn, *args, **kwargs)
 
     return attribute.replace(kinds, "create_fetcher", staticmethod(create_fetcher))
 
 
 def _make_iterable(dataset: Any, above: Stream, rank_: int) -> KeyedIterable:
-    return KeyedIterable(dataset, lambda: above, rank_, apart=_worker is None)
+    return KeyedIterable(dataset, lambda: above, rank_, apart=_find_apart)
+
+
+def _find_apart() -> Apart:
+    """Of this process; in a worker, of the one whose samples it makes."""
+    return find_apart() if _worker is None else _worker.apart
 
 
 def _keys_itself(dataset: Any) -> bool:

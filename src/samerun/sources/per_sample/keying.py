@@ -20,6 +20,8 @@ from samerun.errors import UsageError
 from samerun.sources.per_sample import seeder
 from samerun.streams import Name, Stream
 
+FindApart = Callable[[], seeder.Apart]
+
 
 class _Now(threading.local):
     """Whose randomness is drawn in this thread: of what has these names, or of the sample being made."""
@@ -96,10 +98,10 @@ class Keyed:
 
     samerun_keyed = True  # nobody else needs to key it
 
-    def __init__(self, dataset: Any, *, apart: bool = False) -> None:
+    def __init__(self, dataset: Any, *, apart: FindApart = seeder.stay_together) -> None:
         self.dataset = dataset
         self._whole = takes_whole_batches(dataset)
-        self._apart = apart  # from those of other processes that torch is seeded alike in
+        self._apart = apart  # from samples of other processes that torch is seeded alike in
 
     def __getitems__(self, handed: Any) -> Any:
         if type(handed) is not HandedIndices:  # by an iterator that is none of torch's: as without this view
@@ -135,7 +137,9 @@ class KeyedIterable:
 
     samerun_keyed = True
 
-    def __init__(self, dataset: Any, above: Callable[[], Stream], rank: int, *, apart: bool = False) -> None:
+    def __init__(
+        self, dataset: Any, above: Callable[[], Stream], rank: int, *, apart: FindApart = seeder.stay_together
+    ) -> None:
         self.dataset = dataset
         self._apart = apart
         self._above = above
@@ -155,7 +159,7 @@ class KeyedIterable:
 class _Items(Iterator[SampleBatch]):
     """The items of an iterable dataset; an error in one does not end it, where the dataset's own goes on."""
 
-    def __init__(self, above: Stream, items: Iterator[Any], *, apart: bool) -> None:
+    def __init__(self, above: Stream, items: Iterator[Any], *, apart: FindApart) -> None:
         self._above = above
         self._apart = apart
         self._items = items
@@ -171,7 +175,7 @@ class _Items(Iterator[SampleBatch]):
 class Collate:
     """A collate_fn as its fetcher sees it: its randomness is named by the samples of the batch."""
 
-    def __init__(self, collate_fn: Callable[[Any], Any], *, apart: bool = False) -> None:
+    def __init__(self, collate_fn: Callable[[Any], Any], *, apart: FindApart = seeder.stay_together) -> None:
         self.collate_fn = collate_fn
         self._apart = apart
 
@@ -200,17 +204,17 @@ class drawing:  # a context, spelled as one
     They are the process's, and the main thread's alone to change: elsewhere samples draw as they come.
     """
 
-    def __init__(self, *, apart: bool = False) -> None:
-        self._keeps_apart = apart
-        self._apart: tuple[int, ...] = ()
+    def __init__(self, *, apart: FindApart = seeder.stay_together) -> None:
+        self._find_apart = apart
+        self._apart = seeder.TOGETHER
         self._swaps = True
 
     def __enter__(self) -> drawing:
         self._outer = _now.of  # a sample that loads others
         inside = self._outer is None and _is_in_worker()
         self._swaps = inside or seeder.may_swap()
-        if self._keeps_apart and self._outer is None and not inside:
-            self._apart = seeder.find_apart()
+        if self._outer is None:
+            self._apart = self._find_apart()
         self._before = seeder.capture() if self._swaps and not inside else None
         return self
 

@@ -14,7 +14,7 @@ import random
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from samerun import lineage
 from samerun.mersenne import FRESH, POSITION, WORDS, Words
@@ -77,6 +77,21 @@ _SWAPPED = {"python": "python-random", "numpy": "numpy-global"}  # those that to
 _given: set[str] = set()  # ids of the sources that the script has seeded, under a control
 
 
+class Apart(NamedTuple):
+    """What is mixed into the seeds of samples; 0 leaves them as they are."""
+
+    words: tuple[int, ...]  # of each generator, in the order of their words; () for none
+    entropy: int
+
+
+TOGETHER = Apart((), 0)
+
+
+def stay_together() -> Apart:
+    """What a loader says that was given its seed."""
+    return TOGETHER
+
+
 class _Seeder:
     """Writes the states of one seed after the other into the generators of this process."""
 
@@ -89,11 +104,11 @@ class _Seeder:
         self._legacy: Any = None
         self._bits: Any = None
 
-    def each(self, seeds: Sequence[int], apart: Sequence[int] = ()) -> Iterator[int]:
+    def each(self, seeds: Sequence[int], apart: Apart = TOGETHER) -> Iterator[int]:
         """Give each seed when the generators have been seeded with it, and with what keeps them apart."""
         from numpy.random import mtrand
 
-        making, inner = _making, random._inst
+        making, inner, entropy = _making, random._inst, apart.entropy
         torchs, pythons = self._torch.live, self._python.live
         (numpys, normal), legacy, bits, unset = self._numpy_now(mtrand)
         # Rows for each call that is under way: a sample may load others, and threads may load.
@@ -102,7 +117,7 @@ class _Seeder:
         try:
             for begin in range(0, len(seeds), _AT_ONCE):
                 some = seeds[begin : begin + _AT_ONCE]
-                made.fill(some, apart)
+                made.fill(some, apart.words)
                 for seed in some:
                     if legacy._bit_generator is not bits:
                         (numpys, normal), legacy, bits, unset = self._numpy_now(mtrand)
@@ -115,7 +130,7 @@ class _Seeder:
                     inner.gauss_next = None  # type: ignore[attr-defined]
                     for set_state in unset:
                         set_state()
-                    making.seed, making.asked = seed, 0
+                    making.seed, making.asked = seed ^ entropy, 0
                     yield seed
         finally:
             self._free.append(made)
@@ -187,30 +202,31 @@ def may_swap() -> bool:
     return threading.get_ident() == threading.main_thread().ident
 
 
-def find_apart() -> tuple[int, ...]:
+def find_apart() -> Apart:
     """What keeps this process's samples apart from those of others whose loaders draw the same base seeds.
 
     They do where the script seeds torch alike in each (an ensemble with equal first weights). Of generators
-    that it did not seed: in the plain program each process has other numbers from these, and torch's are
-    alike. () in the first process of a command, and where it seeded them.
+    that it did not seed, and of entropy: in the plain program each process has other numbers from these, and
+    torch's are alike. Nothing in the first process of a command.
     """
     path: tuple[Name, ...] = lineage.get_launched_path()
     if _making.seed is not None:  # a task of a pool: any of its processes may get it
         path = ("task", _making.seed)
-    if not path or _given.issuperset(_SWAPPED.values()):
-        return ()
-    return tuple(
+    if not path:
+        return TOGETHER
+    words = (
         0 if source is None or source in _given else stream_seed(0, "apart", source, *path)
         for source in map(_SWAPPED.get, _ORDER)
     )
+    return Apart(tuple(words), stream_seed(0, "apart", "entropy", *path))
 
 
-def seed_all(seed: int, apart: Sequence[int] = ()) -> None:
+def seed_all(seed: int, apart: Apart = TOGETHER) -> None:
     """Seed python's, numpy's legacy and torch's CPU generator with 64 bits."""
     next(_get_seeder().each((seed,), apart))
 
 
-def seed_with_each(seeds: Sequence[int], apart: Sequence[int] = ()) -> Iterator[int]:
+def seed_with_each(seeds: Sequence[int], apart: Apart = TOGETHER) -> Iterator[int]:
     """Give each seed when the generators have been seeded with it: cheaper than `seed_all` one by one."""
     return _get_seeder().each(seeds, apart)
 
