@@ -110,6 +110,7 @@ def train(number, send):
     send.put([sample for batch in loader for sample in batch])
 
 if __name__ == "__main__":
+    FIRST
     context = multiprocessing.get_context(sys.argv[1])
     queue, found = context.Queue(), []
     for number in range(2):
@@ -122,19 +123,34 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize(
-    ("how", "workers", "seed", "alike"),
+    ("how", "workers", "seed", "first", "alike"),
     [
-        ("fork", 0, "pass", (False, False, True, False)),
-        ("spawn", 0, "pass", (False, False, True, False)),
-        ("fork", 0, "random.seed(0)", (True, False, True, False)),  # as the script says, and does for torch
-        ("fork", 0, "np.random.seed(0)", (False, True, True, False)),
-        ("fork", 1, "pass", (True, True, True, False)),  # torch seeds a worker's generators, by its own seed
+        ("fork", 0, "pass", "pass", (False, False, True, False)),
+        ("spawn", 0, "pass", "pass", (False, False, True, False)),
+        (
+            "fork",
+            0,
+            "random.seed(0)",
+            "pass",
+            (True, False, True, False),
+        ),  # as the script says, and does for torch
+        ("fork", 0, "np.random.seed(0)", "pass", (False, True, True, False)),
+        ("fork", 0, "pass", "np.random.rand()", (False, True, True, False)),  # a fork has its parent's
+        ("spawn", 0, "pass", "np.random.rand()", (False, False, True, False)),
+        (
+            "fork",
+            1,
+            "pass",
+            "pass",
+            (True, True, True, False),
+        ),  # torch seeds a worker's generators, by its own seed
     ],
 )
 def test_processes_that_seed_torch_alike_do_not_augment_alike(
-    trainer: Trainer, how: str, workers: int, seed: str, alike: tuple[bool, ...]
+    trainer: Trainer, how: str, workers: int, seed: str, first: str, alike: tuple[bool, ...]
 ) -> None:
-    trainer.script(MEMBERS.replace("SEED", seed).replace("WORKERS", str(workers)))
+    script = MEMBERS.replace("SEED", seed).replace("FIRST", first)
+    trainer.script(script.replace("WORKERS", str(workers)))
     runs = [trainer.record("train.py", how, control=Control(seed=0)) for _ in range(2)]
     found, again = (json.loads(Path(run.path, "output.txt").read_text().splitlines()[-1]) for run in runs)
     assert found == again
@@ -147,9 +163,12 @@ def test_the_first_process_draws_as_ever_and_others_what_they_seeded(monkeypatch
     assert seeder.find_apart() == seeder.TOGETHER
     monkeypatch.setattr("samerun.lineage.get_launched_path", lambda: ("python", 1))
     monkeypatch.setattr(seeder, "_given", set())
+    monkeypatch.setattr(seeder, "_began", {})
     torchs, pythons, numpys = (apart := seeder.find_apart()).words
     assert torchs == 0 and len({0, pythons, numpys, apart.entropy}) == 4
-    seeder.note_given("numpy-global", given=True)
+    seeder.note_given("numpy-global")
     assert seeder.find_apart() == apart._replace(words=(0, pythons, 0))
-    seeder.note_given("python-random", given=True)
+    seeder.note_given("python-random")
     assert seeder.find_apart() == apart._replace(words=(0, 0, 0))
+    seeder.note_begun("python-random")
+    assert seeder.find_apart() == apart._replace(words=(0, pythons, 0))

@@ -124,7 +124,7 @@ class PythonRandom(Rng):
 
         def reseed() -> None:
             self.reseed(stream_seed(seed, self.id, *resumed.get_path(), *lineage.get_path()))
-            seeder.note_given(self.id, given=False)
+            seeder.note_begun(self.id)
 
         return lineage.call_in_each_child(reseed)
 

@@ -89,8 +89,9 @@ class Rng(Source):
             return stream_seed(control.seed, self.id, *resumed.get_path(), *here)
 
         self._is_given = control.compatible and not place
-        seeder.note_given(self.id, given=self._is_given)
+        seeder.note_begun(self.id)
         if self._is_given:
+            seeder.note_given(self.id)
             self.reseed_as_users(control.seed)
         else:
             self.reseed(make_seed())
@@ -110,7 +111,7 @@ class Rng(Source):
     def give(self) -> None:
         """The script has seeded it, or put back a state of it: its numbers are the script's from now on."""
         self._is_given = True
-        seeder.note_given(self.id, given=True)
+        seeder.note_given(self.id)
 
     def replay(self, answers: Answers) -> Undo | None:
         """Keep or put back the state with which the process begins; the undo restores the one of before."""

@@ -75,6 +75,7 @@ class _SampleSeed:
 _making = _SampleSeed()
 _SWAPPED = {"python": "python-random", "numpy": "numpy-global"}  # those that torch's seed does not reach
 _given: set[str] = set()  # ids of the sources that the script has seeded, under a control
+_began: dict[str, lineage.Path] = {}  # the place of the process in which a controlled generator began
 
 
 class Apart(NamedTuple):
@@ -189,9 +190,15 @@ def leave_sample() -> None:
     _making.seed = None
 
 
-def note_given(generator: str, *, given: bool) -> None:
-    """Whether the script has seeded this generator, by its source's id: its numbers are the script's then."""
-    (_given.add if given else _given.discard)(generator)
+def note_given(generator: str) -> None:
+    """The script has seeded this generator, known by its source's id: its numbers are the script's now."""
+    _given.add(generator)
+
+
+def note_begun(generator: str) -> None:
+    """This generator begins here, and nobody has seeded it; what is forked from here goes on with it."""
+    _given.discard(generator)
+    _began[generator] = lineage.get_launched_path()
 
 
 def may_swap() -> bool:
@@ -207,18 +214,21 @@ def find_apart() -> Apart:
 
     They do where the script seeds torch alike in each (an ensemble with equal first weights). Of generators
     that it did not seed, and of entropy: in the plain program each process has other numbers from these, and
-    torch's are alike. Nothing in the first process of a command.
+    torch's are alike. So are those of a generator that a forked child has from its parent. Nothing in the
+    first process of a command.
     """
-    path: tuple[Name, ...] = lineage.get_launched_path()
+    here: tuple[Name, ...] = lineage.get_launched_path()
     if _making.seed is not None:  # a task of a pool: any of its processes may get it
-        path = ("task", _making.seed)
-    if not path:
+        here = ("task", _making.seed)
+    if not here:
         return TOGETHER
-    words = (
-        0 if source is None or source in _given else stream_seed(0, "apart", source, *path)
-        for source in map(_SWAPPED.get, _ORDER)
-    )
-    return Apart(tuple(words), stream_seed(0, "apart", "entropy", *path))
+    words = (_mix(source, here) if source else 0 for source in map(_SWAPPED.get, _ORDER))
+    return Apart(tuple(words), stream_seed(0, "apart", "entropy", *here))
+
+
+def _mix(source: str, here: tuple[Name, ...]) -> int:
+    began = here if _making.seed is not None else _began.get(source, here)
+    return 0 if source in _given or not began else stream_seed(0, "apart", source, *began)
 
 
 def seed_all(seed: int, apart: Apart = TOGETHER) -> None:
