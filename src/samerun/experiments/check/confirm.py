@@ -52,7 +52,8 @@ def explain_and_confirm(
 
     Several can be behind one line: what did not explain it alone is tried again with what comes next.
     """
-    difference, evidence = explained.difference, explained.evidence
+    difference, tried = explained.difference, {item.source for item in already_refuted}
+    evidence = tuple(item for item in explained.evidence if item.source not in tried)
     if proof is None:
         aside = tuple(map(make_cause, list_aside(evidence)))
         findings = Findings(explained.unproved().causes, aside)
@@ -71,15 +72,16 @@ def explain_and_confirm(
         refuted = {cause.source for cause in findings.ruled_out}
         fewer = explained.without(refuted)
         anew = fewer.best is not None and fewer.best.strength >= Strength.PLAUSIBLE
-        anew = anew and fewer.points_elsewhere(evidence)
+        known = (*already_refuted, *evidence)
+        anew = anew and fewer.points_elsewhere(known)
         if anew and not any(cause.confirmed for cause in findings.causes):
-            tried = (*already_refuted, *(item for item in evidence if item.source in refuted))
-            findings = explain_and_confirm(fewer, proof, tried)
+            left = tuple(item for item in known if item.source in refuted)
+            findings = explain_and_confirm(fewer, proof, left)
     # What was ruled out here can still be behind a later difference.
-    known = {item.source for item in (*findings.causes, *findings.suspects)}
+    named = {item.source for item in (*findings.causes, *findings.suspects)}
     return replace(
         findings,
-        suspects=(*findings.suspects, *list_suspects(difference, known)),
+        suspects=(*findings.suspects, *list_suspects(difference, named)),
         notes=(*findings.notes, *explained.notes),
     )
 

@@ -45,12 +45,14 @@ class Candidates:
         *,
         certain: bool,
         to_the_end: bool,
+        already_refuted: Sequence[Evidence] = (),
     ) -> None:
         self._settled = settled
         self._closer = closer
         self._certain = certain  # the difference is always there: two runs without it are enough
         self._to_the_end = to_the_end  # runs that part later prove nothing
-        self._evidence = {item.source: item for item in evidence}
+        self._already_refuted = already_refuted  # alone; several together are still to be tried
+        self._evidence = {item.source: item for item in (*already_refuted, *evidence)}
         self._proven: dict[frozenset[str], ProofRuns] = {}
         self._replays = Replays(settled, closer, self._evidence, to_the_end=to_the_end)
         self._refuted: list[Evidence] = []  # the code with a patch for one of these parts where it did
@@ -162,7 +164,7 @@ class Candidates:
         Mostly that is the last cause: these runs then prove it and its patch in one. When they part where
         they did, the next candidate has its turn.
         """
-        for item in list(self._evidence.values())[:_MOST_EDITED]:
+        for item in self._list_new()[:_MOST_EDITED]:
             if self._replays.refute(item.source) is not None:
                 self._refuted.append(item)
                 continue
@@ -208,7 +210,10 @@ class Candidates:
 
     def in_turn(self) -> list[Evidence]:
         """The candidates, those last whose patch did not help: their controls reach further."""
-        return sorted(self._evidence.values(), key=lambda item: item in self._refuted)
+        return sorted(self._list_new(), key=lambda item: item in self._refuted)
+
+    def _list_new(self) -> list[Evidence]:
+        return [item for item in self._evidence.values() if item not in self._already_refuted]
 
     def _rivalled(self, best: Evidence, made: Patch) -> bool:
         """Whether the patch for another candidate changes a line of this one: either may mend both.
@@ -245,7 +250,9 @@ class Candidates:
         settled = self._settled
         if settled.start is None:
             return findings
-        for cause in findings.ruled_out[:_MOST_EDITED]:
+        before = {item.source for item in self._already_refuted}
+        new = [cause for cause in findings.ruled_out if cause.source not in before]
+        for cause in new[:_MOST_EDITED]:
             settled.edited.add(cause.source)
             if self._edits((cause.source,)) and self._mends(self.trial((cause.source,), 3)):
                 left = tuple(other for other in findings.ruled_out if other is not cause)
@@ -289,6 +296,9 @@ class Candidates:
             for key, proven in self._proven.items()
             if len(key) == 1 and judge(self._told(proven), self._closer.difference) == "still"
         }
+        likely = [id_ for id_ in ids if id_ in self._evidence or find_sources()[id_].kind is Kind.RNG]
+        if 1 < len(likely) < len(ids) and self._mends(self.trial(tuple(likely), 3)):
+            ids = likely  # mostly several generators, of which not each one's draws were recorded
         needed = find_smallest(ids, lambda part: self._mends(self.trial(tuple(part), 3)), fail_alone=known)
         pointed = all(id_ in self._evidence and points(self._evidence[id_]) for id_ in needed)
         if not pointed and not self._is_sure(needed):

@@ -34,7 +34,7 @@ from samerun.explaining.explain import list_suspects
 from samerun.explaining.explained import Explained
 from samerun.explaining.framework_seed import advise_in_framework
 from samerun.explaining.locate import locate_cause
-from samerun.runs.difference import Difference
+from samerun.runs.difference import Difference, Evidence
 from samerun.runs.plan import Plan
 from samerun.runs.store import Run
 from samerun.sources.catalogue import find_sources
@@ -113,31 +113,50 @@ class Search:
         return None
 
     def _held(
-        self, closer: Zoom, *, certain: bool, best_only: bool = False
+        self,
+        closer: Zoom,
+        *,
+        certain: bool,
+        best_only: bool = False,
+        already_refuted: tuple[Evidence, ...] = (),
     ) -> tuple[Findings, ProofRuns | None]:
-        """What further runs say of the candidates for a difference that comes back."""
-        evidence, notes = closer.explained.evidence, closer.explained.notes
+        """What further runs say of the candidates for a difference that comes back.
+
+        Several can be behind one line: what did not explain it alone is tried again with what comes next.
+        """
+        notes, tried = closer.explained.notes, {item.source for item in already_refuted}
+        evidence = tuple(item for item in closer.explained.evidence if item.source not in tried)
         if best_only:
             evidence = evidence[:1]
         to_the_end = closer.rare or is_race((*self._partings, closer.difference), evidence)
-        attempts = Candidates(self._settled, closer, evidence, certain=certain, to_the_end=to_the_end)
+        attempts = Candidates(
+            self._settled,
+            closer,
+            evidence,
+            certain=certain,
+            to_the_end=to_the_end,
+            already_refuted=already_refuted,
+        )
         findings = attempts.patched() or confirm(
             closer.difference,
             attempts.in_turn(),
             attempts.trial,
             attempts.can_try_alone,
             to_the_end=to_the_end,
+            already_refuted=already_refuted,
         )
         if best_only or _is_confirmed(findings):
             return _add_notes(findings, notes), attempts.proof(findings)
         findings = attempts.edited(findings)
         fewer = _leave_out(closer, findings.ruled_out)
-        if not _is_confirmed(findings) and fewer.explained.points_elsewhere(evidence):
-            again, proven = self._held(fewer, certain=False)
-            return replace(again, ruled_out=(*findings.ruled_out, *again.ruled_out)), proven
-        for more in (attempts.read, attempts.everything):
+        known = (*already_refuted, *evidence)
+        if not _is_confirmed(findings) and fewer.explained.points_elsewhere(known):
+            refuted = {cause.source for cause in findings.ruled_out}
+            left = tuple(item for item in known if item.source in refuted)
+            return self._held(fewer, certain=False, already_refuted=left)
+        for ask in (attempts.read, attempts.everything):
             if not _is_confirmed(findings):
-                findings = more(findings)
+                findings = ask(findings)
         if not findings.causes:
             findings = _name_made_anew(findings)
         return _add_notes(findings, notes), attempts.proof(findings)
