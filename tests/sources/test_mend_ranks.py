@@ -131,3 +131,35 @@ def test_every_generator_is_seeded_there(tmp_path: Path) -> None:
         "np.random.seed(1 + dist.get_rank())",
         "torch.manual_seed(1 + dist.get_rank())",
     ]
+
+
+@pytest.mark.parametrize(
+    ("drawing", "why"),
+    [
+        (["rank0"], ""),
+        (["rank0", "rank0.worker0"], ""),
+        (["rank0.helper-Process-1", "rank0.helper-Process-2"], "np.random.seed(number)"),
+        (["rank0", "rank0.helper-SpawnProcess-1"], "np.random.seed(number)"),
+        ([], "np.random.seed(number)"),
+    ],
+)
+def test_processes_without_a_group_are_not_seeded_alike(drawing: list[str], why: str, tmp_path: Path) -> None:
+    """By spawn each runs the line at the top of the script, by fork each has a copy of what it seeded."""
+    script = (
+        "import multiprocessing as mp\nimport numpy as np\n\n"
+        "def act(queue):\n    queue.put(np.random.rand())\n\n"
+        "if __name__ == '__main__':\n    mp.Process(target=act).start()\n    np.random.rand()\n"
+    )
+    program = Program(tmp_path, script)
+    rows = [differing("draw", "numpy-global", program.at("rand()"), process=name) for name in drawing]
+    made = program.patch("numpy-global", *rows)
+    assert why.replace("np.", "numpy.") in made.cannot.get("numpy-global", "")
+    assert bool(made.diff) is not bool(why)
+
+
+@pytest.mark.parametrize("drawn", [True, False])
+def test_a_process_beside_the_training_is_no_reason_to_leave_it_unseeded(drawn: bool, tmp_path: Path) -> None:
+    script = "import torch\nfrom multiprocessing import Process\n\nProcess(target=print).start()\n"
+    program = Program(tmp_path, script + "model = torch.nn.Linear(2, 2)\n")
+    made = program.patch("torch-cpu", drawn=frozenset(["torch-cpu"]) if drawn else frozenset())
+    assert ("torch.manual_seed(0)" in made.diff) is drawn

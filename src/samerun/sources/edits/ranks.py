@@ -1,4 +1,4 @@
-"""Ranks of one training draw numbers of their own: a constant in the place of a seed would make them alike.
+"""Ranks and other processes draw numbers of their own: a constant in the place of a seed makes them alike.
 
 Only where a seed was another one on each rank: nobody gave one, or it came from the process's number, the
 system's entropy or a clock of nanoseconds. What ranks share, such as the second or the host, they go on to.
@@ -24,8 +24,14 @@ _OF_ITS_OWN = re.compile(
     r"\b(getpid|current_process|uuid[14]|urandom|token_\w+|randbits|randbelow|SystemRandom|getrandbits|getentropy"
     r"|\w+_ns|perf_counter|monotonic|process_time|get_native_id|get_ident)\b"
 )
-_STARTING = frozenset(["spawn", "start_processes", "Process"])  # of torch.multiprocessing, or of a context
-_SEEDING = frozenset(["torch.manual_seed", "numpy.random.seed", "np.random.seed", "random.seed"])
+# Of torch.multiprocessing, of a context, of concurrent.futures.
+_STARTING = frozenset(["spawn", "start_processes", "Process", "Pool", "ProcessPoolExecutor"])
+_SEEDING = {  # → whose seed it is
+    "torch.manual_seed": "torch-cpu",
+    "numpy.random.seed": "numpy-global",
+    "np.random.seed": "numpy-global",
+    "random.seed": "python-random",
+}
 
 
 def keep_ranks_apart(edits: Sequence[Edit], difference: Difference, code: Code) -> Sequence[Edit]:
@@ -37,8 +43,13 @@ def keep_ranks_apart(edits: Sequence[Edit], difference: Difference, code: Code) 
     variable = next((name for name in RANKS if name in difference.a.variables), None)
     if variable is not None:
         return list(_give_rank(edits, code, variable))
+    if not _starts_processes(code):
+        return edits
     meetings = _find_meetings(code)
-    return list(_seed_where_they_meet(edits, meetings, code)) if meetings else edits
+    if not meetings:
+        _require_draws_of_the_first(edits, difference)
+        return edits
+    return list(_seed_where_they_meet(edits, meetings, code))
 
 
 def _give_rank(edits: Sequence[Edit], code: Code, variable: str) -> Iterator[Edit]:
@@ -55,12 +66,34 @@ def _give_rank(edits: Sequence[Edit], code: Code, variable: str) -> Iterator[Edi
             yield edit
 
 
+def _starts_processes(code: Code) -> bool:
+    calls = ((file, call) for file in code.files for call in file.every(ast.Call))
+    return any(_name_called(file, call) in _STARTING for file, call in calls)
+
+
 def _find_meetings(code: Code) -> list[tuple[File, ast.Call]]:
-    """Where processes that the code starts itself become ranks; none where it starts none."""
-    calls = [(file, call) for file in code.files for call in file.every(ast.Call)]
-    if not any(_name_called(file, call) in _STARTING for file, call in calls):
-        return []
+    """Where processes that the code starts itself become ranks."""
+    calls = ((file, call) for file in code.files for call in file.every(ast.Call))
     return [(file, call) for file, call in calls if file.called(call).endswith("init_process_group")]
+
+
+def _require_draws_of_the_first(edits: Sequence[Edit], difference: Difference) -> None:
+    """A seed for the program that is started is that of each process which it starts: they would draw alike.
+
+    By spawn each of them runs the line, by fork each has a copy of the generator. Raises NoEdit where one of
+    them draws from it, and where the first was not seen to.
+    """
+    for edit in edits:
+        if not isinstance(edit, Opening) or edit.rest != "(0)" or edit.name not in _SEEDING:
+            continue
+        id_ = _SEEDING[edit.name]
+        drawn = {row.process for row in difference.a.rows("draw") if row.name == id_}
+        own = {process for process in drawn if "." not in process or ".worker" in process}
+        if drawn - own or not (own or id_ in difference.drawn):
+            raise NoEdit(
+                "the processes that the code starts would all draw the same numbers from it; seed it in each "
+                f"of them, by a number that it is given: {edit.name}(number)"
+            )
 
 
 def _name_called(file: File, call: ast.Call) -> str:
