@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import torch
 
-from samerun import answers, callsite, digest
+from samerun import answers, callsite, digest, real_clock
 from samerun.digest.unobserved import hide_from_python
 from samerun.interruption import ended_by
 from samerun.recording.evidence_log import Journal
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _FLUSH_S = 1.0  # what a kill -9 can lose
 _PROGRESS_S = 0.2
-_clock = time.perf_counter  # taken now: a script (or the clock source) may replace it
 _sleep = time.sleep
 _no_function_modes = torch._C.DisableTorchFunction
 SEVERAL = -1  # no thread's identity
@@ -54,7 +53,7 @@ class Recorder:
         self.completes: Callable[[], None] | None = None  # ends a step whose backward pass is over
         self._settled = False  # whether step 0's settings were written
         self._born = -1  # the step in which this process was forked
-        self._progressed = _clock()
+        self._progressed = real_clock.read_s()
         atexit.register(self.finish)
         os.register_at_fork(after_in_child=self.forked)
 
@@ -183,7 +182,7 @@ class Recorder:
         for act in self.after_step:
             act()
         self.sink.write_rank()
-        now = _clock()
+        now = real_clock.read_s()
         if now - self.sink.flushed > _FLUSH_S:
             self.sink.flush()
         if now - self._progressed > _PROGRESS_S or cursor.step == 1:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from samerun import callsite, wrapping
+from samerun import real_clock as real_clock  # it must be there before these are replaced
 from samerun.answers import Answers, find_direct_site
 from samerun.runs.difference import Difference, Evidence, Row, Strength
 from samerun.runs.plan import Control

@@ -13,14 +13,13 @@ import linecache
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import msgspec
 
-from samerun import callsite, lineage
+from samerun import callsite, lineage, real_clock
 from samerun.interruption import is_the_scripts
 from samerun.recording.lines.statements import Statement, find_statements
 from samerun.recording.lines.values import Values
@@ -37,7 +36,6 @@ _MOST_TIMES = 2_000  # that one statement is looked at
 _MOST_S = 20.0  # spent here by one process
 NOTHING = object()
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType)
-_clock = time.perf_counter  # taken now: a script may replace it
 
 Trace = Callable[[FrameType, str, Any], Any]
 
@@ -109,7 +107,7 @@ class _Follower:
         known = self._codes.get(id(frame.f_code), NOTHING)
         if known is None or event != "call" or self._left <= 0 or self._spent > _MOST_S:
             return None
-        began = _clock()
+        began = real_clock.read_s()
         try:
             code = self._meet(frame) if known is NOTHING else known
             if not isinstance(code, _Code):
@@ -124,7 +122,7 @@ class _Follower:
             self.give_up(error)
             return None
         finally:
-            self._spent += _clock() - began
+            self._spent += real_clock.read_s() - began
 
     def give_up(self, error: Exception) -> None:
         """Follow nothing any more, after an error of ours; one of the script's is raised."""
@@ -247,7 +245,7 @@ class _Frame:
 
     def go_on(self, frame: FrameType, event: str, arg: Any) -> Trace | None:
         """The trace function of this call."""
-        began = _clock()
+        began = real_clock.read_s()
         try:
             self._follower.turn()
             if event == "line":
@@ -263,7 +261,7 @@ class _Frame:
             self._follower.give_up(error)
             return None
         finally:
-            self._follower.spend(_clock() - began)
+            self._follower.spend(real_clock.read_s() - began)
 
     def _begin(self, frame: FrameType, statement: Statement | None) -> None:
         self._statement = statement
@@ -291,7 +289,7 @@ class _Frame:
         if self._before is not None:
             after = self._summarise(frame, (*statement.reads, *statement.writes))
             drawn = self._find_drawn() if statement.calls else {}
-        head = ["did", self.number, self._code.number, statement.line, _clock()]
+        head = ["did", self.number, self._code.number, statement.line, real_clock.read_s()]
         event = [*head, self._before, after, drawn]
         if returned is not NOTHING:
             event.append(self._follower.values.summarise(returned))

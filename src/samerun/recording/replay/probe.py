@@ -10,19 +10,18 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 
+from samerun import real_clock
 from samerun.errors import UsageError
 from samerun.recording.replay.call import Call, Generators, digest_all, take
 from samerun.recording.replay.fresh_processes import Fresh
 from samerun.recording.replay.worker_main import run_several
 from samerun.runs.plan import Probe
 
-_clock = time.perf_counter  # taken now: a script (or the clock source) may replace it
 _Came = Callable[[Sequence[Any], dict[str, Any], Any], list[Any]]
 
 
@@ -63,10 +62,10 @@ class Prober:
         trained = digest_all(came(args, kwargs, result))
         again = functools.partial(call.run, function, came)
         try:
-            ways = [run_several("as it is", again, trained, _clock)]
+            ways = [run_several("as it is", again, trained, real_clock.read_s)]
             for name, fill in (("deterministic", False), ("deterministic, memory filled", True)):
                 with _set_deterministic(fill):
-                    ways.append(run_several(name, again, trained, _clock))
+                    ways.append(run_several(name, again, trained, real_clock.read_s))
         finally:
             generators.restore()
         fresh, why = self._fresh.run(call, trained)

@@ -6,7 +6,6 @@ import contextlib
 import json
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from samerun import digest, lineage, set_variables
+from samerun import digest, lineage, real_clock, set_variables
 from samerun.digest.unobserved import hide_from_python
 from samerun.interruption import is_the_scripts
 from samerun.ranks import identity as ranks
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 _TENSORS = 128 << 20
 _EVIDENCE = frozenset(schema.EVIDENCE)
 _WORKER_FLUSH_S = 0.2  # what a DataLoader worker that is killed can lose
-_clock = time.perf_counter  # taken now: a script (or the clock source) may replace it
 
 
 class TraceSink:
@@ -52,7 +50,7 @@ class TraceSink:
         self.run = Path(plan.run)
         self.tensors = Tensors()
         self.failed = False
-        self.flushed = _clock()
+        self.flushed = real_clock.read_s()
         self.stem = ""  # of the trace; "" until it is open
         self.loss: float | None = None  # the last one written
         self._plan = plan
@@ -93,7 +91,7 @@ class TraceSink:
         """Write one record of evidence from the journal."""
         if not self.failed:
             self._write_in_turn(record)
-        if self._cursor.in_worker and _clock() - self.flushed > _WORKER_FLUSH_S:
+        if self._cursor.in_worker and real_clock.read_s() - self.flushed > _WORKER_FLUSH_S:
             self.flush()
 
     def _write_in_turn(self, record: Record | PendingRecord) -> None:
@@ -228,7 +226,7 @@ class TraceSink:
             if self._writer is not None:
                 self._writer.flush()
                 self._check_disk(self._writer)
-            self.flushed = _clock()
+            self.flushed = real_clock.read_s()
 
     def is_paused(self) -> bool:
         """Whether the recorder itself is at work in this thread."""
