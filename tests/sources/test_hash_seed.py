@@ -99,6 +99,19 @@ def test_what_seeds_a_worker_of_a_pool_explains_no_order_of_the_training():
     assert source.recognise(batch(a=a, b=b)).strength == 0.4
 
 
+def test_seeds_that_come_in_another_order_explain_nothing():
+    """A set's elements seed the generators that make their data."""
+
+    def seeded(*digests):
+        return said(
+            None, *(row("seed", "default_rng", call_site="train.py:4", digest=each) for each in digests)
+        )
+
+    assert source.recognise(batch(a=seeded(ONE, TWO), b=seeded(TWO, ONE))).strength == 0.4
+    assert source.recognise(batch(a=seeded(ONE, TWO), b=seeded(TWO, TWO))) is None
+    assert source.recognise(batch(a=seeded(ONE), b=seeded(TWO))) is None
+
+
 def test_a_generator_of_the_scripts_own_that_is_seeded_by_a_hash(tmp_path):
     (tmp_path / "train.py").write_text("g = torch.Generator().manual_seed(hash('cat'))\n")
     for differs, strength in ((True, 0.7), (False, None)):

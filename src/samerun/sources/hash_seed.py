@@ -109,6 +109,8 @@ class HashSeed(Source):
         if made is not None and not rows.has_rng_difference(difference):
             return self._made_elsewhere(difference.a, made, said)
         seeded = seed is not None and not rows.is_in_helper(seed)  # what seeds a worker orders no set here
+        if seed is not None and rows.is_reordered(difference, seed):
+            seeded = False  # a set's elements are seeds
         if seeded or rows.is_explained(difference):
             return None
         return self._find_hashing(difference, origin, said)

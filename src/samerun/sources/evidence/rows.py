@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -81,6 +81,17 @@ def find_first_differing(difference: Difference, what: str, name: str | None = N
         if a is not None and b is not None and (a.digest, a.value) != (b.digest, b.value):
             return a
     return None
+
+
+def is_reordered(difference: Difference, row: Row) -> bool:
+    """Whether the line of this row has the same values in both runs, in another order."""
+
+    def count(side: Side) -> Counter[tuple[bytes | None, float | None]]:
+        of_line = (other for other in side.rows(row.what, row.name) if other.call_site == row.call_site)
+        return Counter((other.digest, other.value) for other in of_line)
+
+    counts = count(difference.a), count(difference.b)
+    return counts[0] == counts[1] and len(counts[0]) > 1
 
 
 def find_setting(difference: Difference, source: str) -> str | None:
