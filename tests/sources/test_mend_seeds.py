@@ -608,9 +608,29 @@ def test_a_generator_that_a_dataclass_makes(tmp_path: Path) -> None:
         """,
     )
     row = equal("unseeded", "numpy-generator", program.at("buffer = "))
-    assert program.mended("numpy-generator", row).splitlines()[1] == (
-        "+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))"
+    lines = program.mended("numpy-generator", row).splitlines()
+    made = "lambda: np.random.default_rng(np.random.randint(2**31))"  # each instance its own
+    assert f"+    rng: np.random.Generator = field(default_factory={made})" in lines
+    assert "+np.random.seed(0)" in lines
+
+
+def test_workers_do_not_get_copies_of_one_generator_where_each_drew_its_own(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        """
+        import random
+
+        dice = random.SystemRandom()
+
+        def flip():
+            return dice.random()
+        """,
     )
+    at = program.at("dice.random")
+    row = equal("entropy", "os.urandom", at, process="rank0.worker0")
+    assert "draw from the `random` module" in program.refused("os-entropy", row, row, site=at)
+    row = equal("entropy", "os.urandom", at)
+    assert "random.Random(0)" in program.mended("os-entropy", row, row, site=at)
 
 
 def test_generators_made_again_and_again_are_not_all_made_alike(tmp_path: Path) -> None:

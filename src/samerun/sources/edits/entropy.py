@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from samerun.editing.data_flow import find_behind
-from samerun.editing.edit import Edit, Opening
+from samerun.editing.edit import Edit, NoEdit, Opening
 from samerun.editing.edit_builders import call_instead, replace_arguments, replace_node
 from samerun.editing.import_names import write_name
 from samerun.editing.source_file import File
@@ -36,12 +36,18 @@ def draw_instead(code: Code, site: str | None, reads: Sequence[Row], difference:
     edits: list[Edit] = []
     for at in dict.fromkeys(row.call_site for row in reads if row.call_site):
         if at == site or not _NAMES.search(rows.read_source_line(difference.a, at)):
-            edits += seed_line(code, str(at), at in often, difference)
+            in_worker = any(".worker" in row.process for row in reads if row.call_site == at)
+            edits += seed_line(code, str(at), at in often, difference, in_worker=in_worker)
     return edits
 
 
-def seed_line(code: Code, site: str, many: bool, difference: Difference) -> list[Edit]:
-    """The edits of the line at `site`; [] when nothing there reads entropy. `many`: it ran more than once."""
+def seed_line(
+    code: Code, site: str, many: bool, difference: Difference, *, in_worker: bool = False
+) -> list[Edit]:
+    """The edits of the line at `site`; [] when nothing there reads entropy. `many`: it ran more than once.
+
+    Raises NoEdit where workers of a DataLoader draw from a generator made outside: each has a copy of it.
+    """
     edits: list[Edit] = []
     file, calls = code.calls(site)
     for call in calls:
@@ -55,6 +61,11 @@ def seed_line(code: Code, site: str, many: bool, difference: Difference) -> list
         elif isinstance(call.func, ast.Attribute) and not name:
             for other, maker in find_behind(code, (file, call.func.value), _is_unseeded):
                 assert isinstance(maker, ast.Call)
+                if in_worker and other.function(maker) is None:
+                    raise NoEdit(
+                        "each worker of the DataLoader would have a copy of one generator, that of "
+                        f"{other.site(maker.lineno)}: draw from the `random` module, which torch seeds there"
+                    )
                 edits += _seed_generator(other, maker, False, difference)
     return list(dict.fromkeys(edits))
 

@@ -29,7 +29,9 @@ def seed_generators(difference: Difference, code: Code) -> list[Edit]:
             file, calls = seeds.seed_calls(code, row, _MAKERS)
         except NoEdit:
             here = [item for item in rows if item.call_site == row.call_site]
-            edits = _seed_factories(code) or seed_environment(code, here) or seed_studies(code, here)
+            edits = (
+                _seed_factories(code, difference) or seed_environment(code, here) or seed_studies(code, here)
+            )
             if not edits:
                 raise
             return edits
@@ -39,14 +41,21 @@ def seed_generators(difference: Difference, code: Code) -> list[Edit]:
     return seeds.edit_each_line(rows, make)
 
 
-def _seed_factories(code: Code) -> list[Edit]:
-    """`default_factory=np.random.default_rng` becomes `default_factory=lambda: np.random.default_rng(0)`."""
-    return [
-        replace_node(file, item.value, f"lambda: {file.said(item.value)}(0)")
-        for file in code.files
-        for item in file.every(ast.keyword)
-        if item.arg == "default_factory" and file.dotted(item.value) in _MAKERS
-    ]
+def _seed_factories(code: Code, difference: Difference) -> list[Edit]:
+    """`default_factory=np.random.default_rng` becomes `lambda: np.random.default_rng(np.random.randint(…))`.
+
+    Each instance has a generator of its own: one constant would make them all alike.
+    """
+    edits: list[Edit] = []
+    for file in code.files:
+        for item in file.every(ast.keyword):
+            if item.arg == "default_factory" and file.dotted(item.value) in _MAKERS:
+                draw, missing = write_name(file, "numpy.random.randint", item.value)
+                text = f"lambda: {file.said(item.value)}({draw}(2**31))"
+                edits.append(replace_node(file, item.value, text, missing))
+    if edits and not seeds.is_seeded(difference, "np.random.seed"):
+        edits.append(Opening("numpy.random.seed", "(0)"))
+    return edits
 
 
 def _seed_one(
