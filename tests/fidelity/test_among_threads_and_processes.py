@@ -135,6 +135,14 @@ if __name__ == "__main__":
             (True, False, True, False),
         ),  # as the script says, and does for torch
         ("fork", 0, "np.random.seed(0)", "pass", (False, True, True, False)),
+        (
+            "fork",
+            0,
+            "random.setstate(random.getstate())",
+            "pass",
+            (False, False, True, False),
+        ),  # of a checkpoint
+        ("fork", 0, "np.random.set_state(np.random.get_state())", "pass", (False, False, True, False)),
         ("fork", 0, "pass", "np.random.rand()", (False, True, True, False)),  # a fork has its parent's
         ("spawn", 0, "pass", "np.random.rand()", (False, False, True, False)),
         (

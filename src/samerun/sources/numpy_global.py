@@ -110,7 +110,7 @@ class NumpyGlobal(Rng):
             return original(*args, **kwargs)
 
         def put_back(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            self.give()
+            self.give_back()
             return original(*args, **kwargs)
 
         seen = [("seed", seed), ("set_state", put_back)]

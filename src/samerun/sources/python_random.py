@@ -98,7 +98,7 @@ class PythonRandom(Rng):
 
         def put_back(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if wrapping.SELF.of(args, kwargs, None) is random._inst:
-                self.give()
+                self.give_back()
             return original(*args, **kwargs)
 
         method = wrapping.wrap_attribute(random.Random, "setstate", put_back)

@@ -109,9 +109,13 @@ class Rng(Source):
         return undo
 
     def give(self) -> None:
-        """The script has seeded it, or put back a state of it: its numbers are the script's from now on."""
+        """The script has seeded it: its numbers are the script's from now on."""
         self._is_given = True
         seeder.note_given(self.id)
+
+    def give_back(self) -> None:
+        """The script has put a state back, as of a checkpoint: that may be one which nobody seeded."""
+        self._is_given = True
 
     def replay(self, answers: Answers) -> Undo | None:
         """Keep or put back the state with which the process begins; the undo restores the one of before."""
