@@ -105,18 +105,20 @@ for step in range(3):
 weights = model.state_dict()
 if how == "swapped":
     weights["0.weight"], weights["2.weight"] = weights["2.weight"], weights["0.weight"]
-torch.save({"model": weights, "optimizer": optimizer.state_dict()}, "last.pt")
+pair = list(model.state_dict().values())[::5 if how != "listed" else -5]
+torch.save({"model": weights, "optimizer": optimizer.state_dict(), "pair": pair}, "last.pt")
 """
 
 
 def test_an_optimizer_whose_parameters_are_split_trains_the_same(trainer) -> None:
     trainer.script(TRAIN)
-    one, split, decay, swapped = (
-        trainer.record("train.py", how) for how in ("one", "split", "decay", "swapped")
+    one, split, decay, swapped, listed = (
+        trainer.record("train.py", how) for how in ("one", "split", "decay", "swapped", "listed")
     )
     (found,) = weigh((one, split), [compare(one, split)], recorded_apart=True)
     assert (found.verdict, found.unjudged) == ("same", ())
     difference = compare(one, decay).difference
     assert difference is not None and (difference.step, difference.what) == (0, "parameters")
-    difference = compare(one, swapped).difference  # weights that were saved under each other's names
-    assert difference is not None and difference.what == "saved"
+    for other in (swapped, listed):  # weights under each other's names, and in each other's places of a list
+        difference = compare(one, other).difference
+        assert difference is not None and difference.what == "saved"

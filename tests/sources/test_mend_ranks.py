@@ -10,7 +10,7 @@ import pytest
 from samerun.explaining.cause import Cause
 from samerun.explaining.patch import patch
 
-from .mending import Program, differing
+from .mending import Program, differing, equal
 
 RANK = 'int(os.environ.get("RANK", 0))'
 
@@ -68,6 +68,17 @@ def test_torchruns_own_number_comes_first(tmp_path: Path) -> None:
     program = Program(tmp_path, "import torch\nmodel = torch.nn.Linear(2, 2)\n")
     text = patched(program, "torch-cpu", program.difference(), "SLURM_PROCID", "RANK")
     assert f"torch.manual_seed({RANK})" in text
+
+
+@pytest.mark.parametrize(("read", "more"), [("time.time_ns()", f" + {RANK}"), ("time.time()", "")])
+def test_seeds_that_a_rank_draws_again_and_again_are_its_own(read: str, more: str, tmp_path: Path) -> None:
+    """Ranks that seed torch alike would draw the same ones from it."""
+    body = f"for epoch in range(3):\n    np.random.seed(int({read}) % 2**32)\n"
+    program = Program(tmp_path, f"import time\nimport numpy as np\nimport torch\n\n{body}")
+    at, torchs = program.at(read), equal("seed", "torch.manual_seed", "train.py:3")
+    rows = differing("clock", read[:-2], at), differing("seed", "np.random.seed", at), torchs
+    text = patched(program, "clock", program.difference(*rows), "RANK")
+    assert f"torch.randint(2**31, ()).item(){more}" in text
 
 
 SPAWNED = """\

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from samerun.comparing.renamed_classes import find_renamed
-from samerun.comparing.reordered_groups import is_of_other_program, put_in_order
+from samerun.comparing.reordered_groups import Ordered, is_of_other_program, put_in_order
 from samerun.runs.reading import Trace
 
 if TYPE_CHECKING:
@@ -54,8 +54,9 @@ class TracePair:
     """Two traces, their words numbered alike, and the tensors of their groups in one order."""
 
     def __init__(self, a: Trace, b: Trace) -> None:
-        self.a, self.b, self.reordered, self.unordered_from = put_in_order(a, b)
         self._of_other_program = is_of_other_program(a, b)
+        ordered = put_in_order(a, b) if self._of_other_program else Ordered(a, b)
+        self.a, self.b, self.reordered, self.unordered_from = ordered
         self._codes: dict[str, tuple[Ints, Ints]] = {}
 
     def codes(self, column: str) -> tuple[Ints, Ints]:

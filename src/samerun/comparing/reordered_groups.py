@@ -22,9 +22,7 @@ class Ordered(NamedTuple):
     a: Trace
     b: Trace
     groups: tuple[str, ...] = ()  # the names of those that b has in another order
-    lacking: int | None = (
-        None  # the first step whose tensors are not known one by one: not compared from here
-    )
+    lacking: int | None = None  # the first step that has a record whose tensors are not known one by one
 
 
 def put_in_order(a: Trace, b: Trace) -> Ordered:
@@ -32,10 +30,8 @@ def put_in_order(a: Trace, b: Trace) -> Ordered:
 
     An optimizer's are so after its parameters were split into groups, for one. Where a record holds no single
     tensors (a long trace has those of some steps alone), its order cannot be changed: it loses its digest.
-    Nothing changes between runs of the same code and command: there the order is a result.
+    Not for runs of the same code and command: there the order is a result.
     """
-    if not is_of_other_program(a, b):
-        return Ordered(a, b)
     ours, theirs = _list_names(a), _list_names(b)
     orders: dict[_Group, list[int]] = {}
     for group in ours.keys() & theirs.keys():

@@ -289,7 +289,10 @@ def _select_stepping(optimizers: list[Optimizer]) -> list[Optimizer]:
 
 
 def _walk_saved_tensors(value: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, torch.Tensor]]:
-    """Each with the names that lead to it, without the numbers: they count what may come in another order."""
+    """Each with the names and indices that lead to it, without numbers that are keys.
+
+    An optimizer's state has those, and counts by them what may come in another order.
+    """
     if isinstance(value, torch.nn.Module):
         value = value.state_dict()
     if issubclass(type(value), torch.Tensor):
@@ -300,8 +303,8 @@ def _walk_saved_tensors(value: Any, key: str = "", depth: int = 0) -> Iterator[t
                 inner = f"{key}/{name}" if type(name) is str else f"{key}/#"
                 yield from _walk_saved_tensors(item, inner, depth + 1)
         elif isinstance(value, (list, tuple)):
-            for item in value:
-                yield from _walk_saved_tensors(item, f"{key}/#", depth + 1)
+            for number, item in enumerate(value):
+                yield from _walk_saved_tensors(item, f"{key}/{number}", depth + 1)
 
 
 def observe(recorder: Recorder, modules: Modules) -> None:

@@ -32,7 +32,7 @@ _READS = ("seed", "unseeded", "entropy", "clock", "identity", "address", "system
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.Lambda, *_COMPREHENSIONS)
 _DEEPEST = 6  # functions that call each other
-_DRAW = "(2**31, ()).item()"
+DRAW = "(2**31, ()).item()"  # of torch.randint
 
 
 def keep_calls_apart(edits: Sequence[Edit], difference: Difference, code: Code) -> Sequence[Edit]:
@@ -70,7 +70,7 @@ def _draw_instead(edit: Change, difference: Difference, code: Code) -> Change | 
         return None
     name, missing = write_name(file, "torch.randint", node)
     start, end = found.span("seed")
-    text = f"{edit.text[:start]}{name}{_DRAW}{edit.text[end:]}"
+    text = f"{edit.text[:start]}{name}{DRAW}{edit.text[end:]}"
     return replace(edit, text=text, imports=(*edit.imports, *missing))
 
 

@@ -19,6 +19,7 @@ from samerun.editing.source_file import File
 from samerun.editing.user_program import Code
 from samerun.lineage import RANKS
 from samerun.runs.difference import Difference
+from samerun.sources.edits.each_call import DRAW
 
 _OF_ITS_OWN = re.compile(
     r"\b(getpid|current_process|uuid[14]|urandom|token_\w+|randbits|randbelow|SystemRandom|getrandbits|getentropy"
@@ -56,11 +57,13 @@ def _give_rank(edits: Sequence[Edit], code: Code, variable: str) -> Iterator[Edi
     for edit in edits:
         if isinstance(edit, Opening) and edit.name in _SEEDING and edit.rest == "(0)":
             yield replace(edit, rank=variable)
-        elif isinstance(edit, Change) and edit.text == "0":
+        elif isinstance(edit, Change) and (edit.text == "0" or DRAW in edit.text):
             file = code.file(edit.path)
             if _was_of_its_own(edit, file):
                 rank, missing = write_rank(file, dict(collect_bound(walk_imports(file.tree.body))), variable)
-                edit = replace(edit, text=rank, imports=(*edit.imports, *missing))
+                # The script may seed torch alike on all ranks, so that they would draw the same seeds.
+                text = rank if edit.text == "0" else edit.text.replace(DRAW, f"{DRAW} + {rank}")
+                edit = replace(edit, text=text, imports=(*edit.imports, *missing))
             yield edit
         else:
             yield edit
@@ -111,6 +114,7 @@ def _seed_where_they_meet(
 
     One more than it: the program begins with 0, and what rank 0 drew until then must not come again.
     """
+    seeded = {edit.name for edit in edits if isinstance(edit, Opening)}
     for edit in edits:
         yield edit
         if isinstance(edit, Opening) and edit.name in _SEEDING and edit.rest == "(0)":
@@ -119,7 +123,11 @@ def _seed_where_they_meet(
                 rank, also = write_name(file, "torch.distributed.get_rank", call)
                 line = insert_after(file, file.statement(call), f"{seed}(1 + {rank}())")
                 yield replace(line, imports=(*needed, *also))
-        elif isinstance(edit, Change) and edit.text == "0" and _was_of_its_own(edit, code.file(edit.path)):
+        elif (
+            isinstance(edit, Change)
+            and (edit.text == "0" or (DRAW in edit.text and "torch.manual_seed" not in seeded))
+            and _was_of_its_own(edit, code.file(edit.path))
+        ):
             raise NoEdit(
                 "each of the processes that the code starts had a seed of its own; give it its rank's number"
             )
