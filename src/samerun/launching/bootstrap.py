@@ -333,7 +333,6 @@ class _Process:
         wrapping.wrap_attribute(os, "_exit", leave)
         if self._journal is not None:
             os.register_at_fork(before=_import_helper_process, after_in_child=self._follow_fork)
-
             self._journal.on_event = self._keep_on_disk
 
     def _keep_on_disk(self, what: str, site: str | None) -> None:
