@@ -63,6 +63,30 @@ def test_what_the_main_thread_draws_does_not_come_again_while_another_one_loads(
     assert len(drawn) == 80_000
 
 
+@pytest.mark.parametrize("kind", [OwnLoader, OtherLoader])
+def test_what_another_thread_draws_does_not_come_again_while_the_main_one_loads(kind: type) -> None:
+    undo = WorkerSeeds().control(Control(seed=0))
+    assert undo is not None
+    drawn: list[bytes] = []
+    ended = threading.Event()
+
+    def draw() -> None:
+        while not ended.is_set():
+            drawn.append(np.random.random_sample(2).tobytes())
+
+    thread = threading.Thread(target=draw)
+    try:
+        thread.start()
+        while len(drawn) < 40_000:
+            list(kind())
+    finally:
+        ended.set()
+        thread.join()
+        undo()
+    # The thread may run between two instructions, the reading of a state and the writing of another one.
+    assert len(drawn) - len(set(drawn)) < len(drawn) / 1000
+
+
 def test_in_another_thread_a_loader_of_ours_warns_and_names_its_samples_all_the_same() -> None:
     streams: list[float] = []
 
@@ -122,6 +146,23 @@ if __name__ == "__main__":
 """
 
 
+# A fixed seed for an evaluation, the states put back.
+EVALUATED = (
+    "states = random.getstate(), np.random.get_state(); random.seed(1); np.random.seed(1); "
+    "random.setstate(states[0]); np.random.set_state(states[1])"
+)
+# A sample that has one from another loader.
+NESTED = """
+    augmented = Augmented()
+    class Nested(Dataset):
+        def __len__(self):
+            return 4
+        def __getitem__(self, index):
+            return next(iter(DataLoader(augmented, sampler=[index], collate_fn=list)))[0]
+    globals()["Augmented"] = Nested
+"""
+
+
 @pytest.mark.parametrize(
     ("how", "workers", "seed", "first", "alike"),
     [
@@ -143,6 +184,12 @@ if __name__ == "__main__":
             (False, False, True, False),
         ),  # of a checkpoint
         ("fork", 0, "np.random.set_state(np.random.get_state())", "pass", (False, False, True, False)),
+        ("fork", 0, EVALUATED, "pass", (False, False, True, False)),
+        ("fork", 0, f"random.seed(0); {EVALUATED}", "pass", (True, False, True, False)),
+        ("fork", 0, "random.seed(0); random.seed()", "pass", (False, False, True, False)),
+        ("fork", 0, "np.random.seed()", "np.random.seed(0)", (False, False, True, False)),
+        ("fork", 0, NESTED, "pass", (False, False, True, False)),
+        ("spawn", 0, NESTED, "pass", (False, False, True, False)),
         ("fork", 0, "pass", "np.random.rand()", (False, True, True, False)),  # a fork has its parent's
         ("spawn", 0, "pass", "np.random.rand()", (False, False, True, False)),
         (
@@ -165,6 +212,17 @@ def test_processes_that_seed_torch_alike_do_not_augment_alike(
     for number, same in enumerate(alike, 1):
         one, other = ([sample[number] for sample in member] for member in found)
         assert (one == other) is same and len({*one, *other}) == (4 if same else 8)
+
+
+def test_what_a_sample_seeds_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("samerun.lineage.get_launched_path", lambda: ("python", 1))
+    monkeypatch.setattr(seeder, "_given", set())
+    monkeypatch.setattr(seeder, "_began", {})
+    before, apart = seeder.capture(), seeder.find_apart()
+    seeder.seed_all(7)
+    seeder.note_given("python-random")
+    seeder.restore(before)
+    assert seeder.find_apart() == apart
 
 
 def test_the_first_process_draws_as_ever_and_others_what_they_seeded(monkeypatch: pytest.MonkeyPatch) -> None:

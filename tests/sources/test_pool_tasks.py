@@ -207,3 +207,35 @@ def test_published_numbers_stay_under_a_compatible_control_alone(
     trainer.script(FORKED, "tasks.py")
     made = trainer.record("tasks.py", tier="none", control=Control(compatible=compatible))
     assert ((made.path / "output.txt").read_text() == run_plain(tmp_path)) is compatible
+
+
+MEMBERS = """
+import json, multiprocessing, random, sys
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Augmented(Dataset):
+    def __len__(self):
+        return 3
+    def __getitem__(self, index):
+        return random.random()
+
+def train(number):
+    torch.manual_seed(0)  # equal first weights
+    if number % 2:
+        random.seed(1)
+    return [sample for batch in DataLoader(Augmented(), collate_fn=list) for sample in batch]
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("fork").Pool(int(sys.argv[1])) as pool:
+        print(json.dumps(pool.map(train, range(6), chunksize=1)))
+"""
+
+
+def test_what_a_task_seeded_is_no_matter_of_the_next_task_there(trainer: Trainer) -> None:
+    trainer.script(MEMBERS, "tasks.py")
+    one, three = (run(trainer, workers) for workers in "13")
+    assert one == three
+    seeded, others = one[1::2], one[::2]
+    assert seeded == [seeded[0]] * 3  # as the script says, and as torch has it
+    assert len({sample for member in others for sample in member}) == 9

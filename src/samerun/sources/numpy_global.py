@@ -20,7 +20,7 @@ from samerun.runs.schema import SEEDED, SEEDING
 from samerun.sources.base.rng import Rng
 from samerun.sources.patching import seeding_calls
 from samerun.sources.patching.unseeded_generators import UnseededStreams
-from samerun.sources.per_sample import own_generators
+from samerun.sources.per_sample import own_generators, seeder
 from samerun.sources.source import Journal, Label, Undo
 from samerun.wrapping import Parameter, undo_all, wrap_attribute
 
@@ -105,15 +105,20 @@ class NumpyGlobal(Rng):
             if _SEED.of(args, kwargs, None) is None:
                 value = unseeded.stream().seed64
                 args, kwargs = _SEED.put(args, kwargs, [value & 0xFFFFFFFF, value >> 32])
+                seeder.note_begun(self.id)
             else:
                 self.give()
             return original(*args, **kwargs)
 
-        def put_back(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            self.give_back()
+        def read(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            self.see_read()
             return original(*args, **kwargs)
 
-        seen = [("seed", seed), ("set_state", put_back)]
+        def put_back(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            original(*args, **kwargs)
+            self.give_back()
+
+        seen = [("seed", seed), ("get_state", read), ("set_state", put_back)]
         return undo_all([undo_seed, *(wrap_attribute(numpy.random, name, hook) for name, hook in seen)])
 
     def replay(self, answers: Answers) -> Undo | None:

@@ -81,29 +81,35 @@ class PythonRandom(Rng):
         unseeded = UnseededStreams(control.seed, self.id)
 
         def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
-            if self_ is random._inst:
-                a = unseeded.stream().seed64 if a is None else self._keep(a)
+            if self_ is random._inst and a is None:
+                a = unseeded.stream().seed64
+                seeder.note_begun(self.id)
+            elif self_ is random._inst:
+                self.give()
             original(self_, a, version)
 
         return wrapping.undo_all(
             [undo_seed, self._in_children(control.seed), patch_seed(seed), self._see_states()]
         )
 
-    def _keep(self, seed: Any) -> Any:
-        self.give()
-        return seed
-
     def _see_states(self) -> Undo:
-        """See that the script puts a state back."""
+        """See that the script reads the state, and puts one back."""
 
-        def put_back(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        def read(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if wrapping.SELF.of(args, kwargs, None) is random._inst:
-                self.give_back()
+                self.see_read()
             return original(*args, **kwargs)
 
-        method = wrapping.wrap_attribute(random.Random, "setstate", put_back)
-        function = wrapping.replace(random, "setstate", random._inst.setstate)
-        return wrapping.undo_all([method, function])
+        def put_back(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            original(*args, **kwargs)
+            if wrapping.SELF.of(args, kwargs, None) is random._inst:
+                self.give_back()
+
+        undos = []
+        for name, hook in ("getstate", read), ("setstate", put_back):
+            undos.append(wrapping.wrap_attribute(random.Random, name, hook))
+            undos.append(wrapping.replace(random, name, getattr(random._inst, name)))
+        return wrapping.undo_all(undos)
 
     def replay(self, answers: Answers) -> Undo | None:
         """Its first state, and each seed that the system gives it: at a fork, and by `random.seed()`."""

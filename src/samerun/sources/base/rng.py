@@ -116,6 +116,11 @@ class Rng(Source):
     def give_back(self) -> None:
         """The script has put a state back, as of a checkpoint: that may be one which nobody seeded."""
         self._is_given = True
+        seeder.note_put_back(self.id, self.digest() or b"")
+
+    def see_read(self) -> None:
+        """The script reads its state, which it may put back later."""
+        seeder.note_read(self.id, self.digest() or b"")
 
     def replay(self, answers: Answers) -> Undo | None:
         """Keep or put back the state with which the process begins; the undo restores the one of before."""

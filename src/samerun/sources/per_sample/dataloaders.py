@@ -104,6 +104,10 @@ class _InForce:
         before = self._meet("pass", here, base_seed)
         return first.child("again", before) if before else first
 
+    def forget_passes(self) -> None:
+        """What comes now is as if in a new process."""
+        self._met.clear()
+
     def _meet(self, *name: Name) -> int:
         """How often this name was met before."""
         self._met[name] += 1
@@ -124,6 +128,12 @@ def _get_torch_seed() -> int:
 def seed_in_force() -> int | None:
     """The seed of the control that keys DataLoaders here, None when there is none."""
     return _controls[-1].seed if _controls else None
+
+
+def forget_passes() -> None:
+    """Of those that began here: what comes now is as if in a new process."""
+    for each in _controls:
+        each.forget_passes()
 
 
 def install(seed: int) -> Undo:

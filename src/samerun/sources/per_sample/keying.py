@@ -27,6 +27,7 @@ class _Now(threading.local):
     """Whose randomness is drawn in this thread: of what has these names, or of the sample being made."""
 
     of: tuple[Stream, Callable[[], tuple[Name, ...]]] | None = None
+    apart = seeder.TOGETHER
 
 
 _now = _Now()
@@ -208,18 +209,23 @@ class drawing:  # a context, spelled as one
         self._find_apart = apart
         self._apart = seeder.TOGETHER
         self._swaps = True
+        self._before: seeder.State | None = None
 
     def __enter__(self) -> drawing:
         self._outer = _now.of  # a sample that loads others
         inside = self._outer is None and _is_in_worker()
         self._swaps = inside or seeder.may_swap()
-        if self._outer is None:
-            self._apart = self._find_apart()
-        self._before = seeder.capture() if self._swaps and not inside else None
+        self._outer_apart = _now.apart
+        self._apart = _now.apart = self._find_apart() if self._outer is None else _now.apart
+        self._keep = self._keep_states if self._swaps and not inside else None
         return self
 
+    def _keep_states(self) -> None:
+        """Just before the first sample's are written: what another thread drew in between comes again."""
+        self._before = seeder.capture()
+
     def __exit__(self, *error: object) -> None:
-        _now.of = self._outer
+        _now.of, _now.apart = self._outer, self._outer_apart
         if self._before is not None:
             seeder.restore(self._before)
 
@@ -231,7 +237,7 @@ class drawing:  # a context, spelled as one
             for index in indices:
                 samples.append(dataset[index])
             return samples
-        seeds = seeder.seed_with_each(_seeds(handed, indices), self._apart)
+        seeds = seeder.seed_with_each(_seeds(handed, indices), self._apart, self._keep)
         for index, _ in zip(indices, seeds, strict=True):
             samples.append(dataset[index])
         return samples
@@ -240,7 +246,7 @@ class drawing:  # a context, spelled as one
         """Make something from its own randomness."""
         _now.of = above, lambda: names
         if self._swaps:
-            seeder.seed_all(above.child_seed(*names), self._apart)
+            seeder.seed_all(above.child_seed(*names), self._apart, self._keep)
         return how(argument)
 
 

@@ -23,7 +23,7 @@ from samerun import lineage
 from samerun.sources.base.rng import Rng
 from samerun.sources.numpy_global import NumpyGlobal
 from samerun.sources.patching import resumed
-from samerun.sources.per_sample import seeder
+from samerun.sources.per_sample import dataloaders, seeder
 from samerun.sources.python_random import PythonRandom
 from samerun.sources.source import Undo
 from samerun.sources.torch_cpu import TorchCpu
@@ -72,9 +72,11 @@ class KeyedCall:
 def begin_task(function: Any, above: Stream) -> Any:
     """The function, in a worker whose generators were seeded for what it does now."""
     resumed.forget()  # an earlier task of this worker may have gone on from a checkpoint, and so may this one
+    dataloaders.forget_passes()
     seeder.begin(above.seed64)  # so begins also what is imported later
     for generator in _list_imported():
         generator.reseed(seeder.make_seed(generator.id))
+        seeder.note_begun(generator.id)  # an earlier task may have seeded it
     return function
 
 

@@ -23,6 +23,7 @@ from samerun.sources.per_sample.state_memory import NORMAL, NUMPY, PYTHON, TORCH
 from samerun.streams import Name, stream_seed
 
 State = Any
+Keep = Callable[[], None]
 _AT_ONCE = 64  # seeds whose words are made together: more calls for fewer, more memory for more
 
 
@@ -76,6 +77,8 @@ _making = _SampleSeed()
 _SWAPPED = {"python": "python-random", "numpy": "numpy-global"}  # those that torch's seed does not reach
 _given: set[str] = set()  # ids of the sources that the script has seeded, under a control
 _began: dict[str, lineage.Path] = {}  # the place of the process in which a controlled generator began
+_read: dict[tuple[str, bytes], bool] = {}  # states that the script has read, and whether it had seeded them
+_MOST_READ = 1000  # the oldest is forgotten
 
 
 class Apart(NamedTuple):
@@ -105,7 +108,7 @@ class _Seeder:
         self._legacy: Any = None
         self._bits: Any = None
 
-    def each(self, seeds: Sequence[int], apart: Apart = TOGETHER) -> Iterator[int]:
+    def each(self, seeds: Sequence[int], apart: Apart, keep: Keep | None) -> Iterator[int]:
         """Give each seed when the generators have been seeded with it, and with what keeps them apart."""
         from numpy.random import mtrand
 
@@ -119,6 +122,8 @@ class _Seeder:
             for begin in range(0, len(seeds), _AT_ONCE):
                 some = seeds[begin : begin + _AT_ONCE]
                 made.fill(some, apart.words)
+                if keep is not None and not begin:
+                    keep()
                 for seed in some:
                     if legacy._bit_generator is not bits:
                         (numpys, normal), legacy, bits, unset = self._numpy_now(mtrand)
@@ -201,6 +206,24 @@ def note_begun(generator: str) -> None:
     _began[generator] = lineage.get_launched_path()
 
 
+def note_read(generator: str, state: bytes) -> None:
+    """The script has read this state (its digest), and may put it back."""
+    if len(_read) >= _MOST_READ:
+        _read.pop(next(iter(_read)), None)
+    _read[generator, state] = generator in _given
+
+
+def note_put_back(generator: str, state: bytes) -> None:
+    """The script has put this state back: it is whose it was when this process read it.
+
+    Of a state that another process has read, as of a checkpoint, nothing is known: that changes nothing.
+    """
+    if _read.get((generator, state), generator in _given):
+        _given.add(generator)
+    else:
+        _given.discard(generator)
+
+
 def may_swap() -> bool:
     """Whether this thread may put other states into the generators, and the earlier ones back later.
 
@@ -231,24 +254,32 @@ def _mix(source: str, here: tuple[Name, ...]) -> int:
     return 0 if source in _given or not began else stream_seed(0, "apart", source, *began)
 
 
-def seed_all(seed: int, apart: Apart = TOGETHER) -> None:
+def seed_all(seed: int, apart: Apart = TOGETHER, keep: Keep | None = None) -> None:
     """Seed python's, numpy's legacy and torch's CPU generator with 64 bits."""
-    next(_get_seeder().each((seed,), apart))
+    next(_get_seeder().each((seed,), apart, keep))
 
 
-def seed_with_each(seeds: Sequence[int], apart: Apart = TOGETHER) -> Iterator[int]:
-    """Give each seed when the generators have been seeded with it: cheaper than `seed_all` one by one."""
-    return _get_seeder().each(seeds, apart)
+def seed_with_each(seeds: Sequence[int], apart: Apart = TOGETHER, keep: Keep | None = None) -> Iterator[int]:
+    """Give each seed when the generators have been seeded with it: cheaper than `seed_all` one by one.
+
+    `keep` is called just before the first is written, and may `capture` the states to be put back.
+    """
+    return _get_seeder().each(seeds, apart, keep)
 
 
 def capture() -> State:
-    """Their states, for `restore` in this process."""
+    """Their states, and whether the script seeded them, for `restore` in this process."""
     kept = [(place, place.read()) for place in _get_seeder().places()]
-    return kept, random._inst.gauss_next, _making.seed, _making.asked  # type: ignore[attr-defined]
+    gauss = random._inst.gauss_next  # type: ignore[attr-defined]
+    return kept, gauss, _making.seed, _making.asked, frozenset(_given)
 
 
 def restore(state: State) -> None:
     """Put back what `capture` gave."""
-    kept, random._inst.gauss_next, _making.seed, _making.asked = state  # type: ignore[attr-defined]
+    kept, gauss, _making.seed, _making.asked, given = state
+    random._inst.gauss_next = gauss  # type: ignore[attr-defined]
+    if _given != given:  # what a sample seeds ends with it
+        _given.clear()
+        _given.update(given)
     for place, was in kept:
         place.restore(was)
