@@ -8,7 +8,7 @@ import pytest
 
 from samerun.comparing.lines.differences import Differing, Node
 from samerun.comparing.lines.reading import Called, Place
-from samerun.explaining.followed import explain_origins
+from samerun.explaining.followed import explain_origins, list_sources_of
 from samerun.sources.catalogue import find_sources
 
 UNEQUAL = (Differing("x", (3, 4)),)
@@ -148,3 +148,17 @@ def test_what_seeds_a_generator_comes_before_the_generator(
     for names in ((generator, given), (given, generator)):
         found = explain_origins([Node(make_place(*names), 0.0, made=UNEQUAL)], str(tmp_path))
         assert found.evidence[0].source == source
+
+
+def test_each_source_is_listed_once_where_it_is_first(tmp_path: Path) -> None:
+    nodes = [
+        Node(make_place("time.time", line=1), 0.0, made=UNEQUAL),
+        Node(make_place("posix.getpid", line=2), 1.0, made=UNEQUAL),
+        Node(make_place("time.time", line=3), 2.0, made=UNEQUAL),
+        Node(make_place("module.unknown", line=4), 3.0, made=UNEQUAL),
+    ]
+    found = list_sources_of(nodes, str(tmp_path))
+    assert [(item.source, item.call_site) for item in found] == [
+        ("clock", "train.py:1"),
+        ("process-id", "train.py:2"),
+    ]

@@ -1,6 +1,7 @@
 """system-reads: what the user's lines ask of the system is noted, given again, and blamed where it does harm.
 
-Covers `system_reads.py`, `patching/system_calls.py`, and of `base/system_value.py` the reads that agree.
+Covers `system_reads.py`, `patching/system_calls/` but for programs, and of `base/system_value.py` the reads
+that agree.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from samerun.runs.difference import Strength
 from samerun.runs.plan import Control, Replay
 from samerun.sources.catalogue import find_sources
 from samerun.sources.clock import Clock
-from samerun.sources.patching.system_calls import CALLS, UNKNOWN, pack, unpack
+from samerun.sources.patching.system_calls.calls import CALLS, UNKNOWN, pack, unpack
 from samerun.sources.process_id import ProcessId
 from samerun.sources.system_reads import SystemReads
 
@@ -144,6 +145,63 @@ def test_what_asks_for_nothing_that_changes_is_not_noted(observed, tmp_path):
     with socket.socket(socket.AF_UNIX) as one:
         one.getsockname()
     assert notes.rows == []
+
+
+SCHEMA = """
+create table item (name text, weight real, mark integer default (random()));
+create table log (mark integer);
+create view shuffled as select name, abs(random()) as key from item;
+create trigger marks after delete on item begin insert into log values (random()); end;
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "draws"),
+    [
+        ("select name from shuffled where name = :name order by key", True),
+        ("insert into item (name) values (:name)", True),
+        ("insert into item values (:name, 1, 2)", False),
+        ("delete from item where name = :name", True),
+        ("select name, weight from item where name = :name", False),
+        ("update item set weight = 2 where name = :name", False),
+    ],
+)
+def test_a_statement_that_draws_by_what_the_database_does_for_it(observed, statement, draws):
+    with sqlite3.connect(":memory:") as base:
+        base.row_factory = lambda cursor, row: {"of": row}
+        base.text_factory = lambda data: pytest.fail("it asks for no text of the user's")
+        base.executescript(SCHEMA)
+        notes = observed(system)
+        for number, execute in enumerate((base.execute, base.cursor().execute), 1):
+            changes = base.total_changes
+            cursor = execute(statement, {"name": "a"})
+            assert cursor.description is None or cursor.fetchall() == []
+            assert base.total_changes - changes == statement.startswith("insert") * 1 or "delete" in statement
+            assert len(notes.rows) == number * draws
+        base.text_factory = str
+        base.rollback()
+
+
+def test_the_times_of_a_folders_entries_are_seen_where_they_are_used(observed, tmp_path):
+    for number in range(3):
+        (tmp_path / f"{number}").touch()
+
+    def newest_first():
+        return [each.name for each in sorted(os.scandir(tmp_path), key=lambda each: -each.stat().st_mtime_ns)]
+
+    def by_size():
+        return sorted(each.stat().st_size for each in os.scandir(tmp_path))
+
+    notes = observed(system)
+    by_size()
+    assert notes.rows == []
+    for touched in (0, 1), (0, 2):
+        for number in touched:
+            os.utime(tmp_path / f"{number}", ns=(5, 5 + number))
+        newest_first()
+    first, second = notes.of("system", "os.scandir")
+    assert first.digest != second.digest
+    assert first.call_site.startswith(HERE)
 
 
 def test_a_file_is_seen_through_pathlib(observed, tmp_path):

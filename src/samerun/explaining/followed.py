@@ -47,6 +47,15 @@ def explain_origins(origins: Sequence[Node], folder: str) -> Followed:
     return Followed(tuple(evidence), () if evidence else tuple(notes.values()), plain)
 
 
+def list_sources_of(nodes: Sequence[Node], folder: str) -> tuple[Evidence, ...]:
+    """What any of these statements calls for, each source where it is first."""
+    first: dict[str, Evidence] = {}
+    for node in nodes:
+        for item in _explain(node, folder):
+            first.setdefault(item.source, item)
+    return tuple(first.values())
+
+
 def _explain(node: Node, folder: str) -> list[Evidence]:
     if node.unseeded:
         text = "it is drawn from here in unequal states, and nothing before this line made them so"

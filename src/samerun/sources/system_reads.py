@@ -19,7 +19,7 @@ from samerun.sources.evidence import rows
 from samerun.sources.input_data import find_changed_file, find_script
 from samerun.sources.patching import attribute
 from samerun.sources.patching.replayed_calls import name_call
-from samerun.sources.patching.system_calls import (
+from samerun.sources.patching.system_calls.calls import (
     CALLS,
     DRAWS_OF_ITS_OWN,
     MODULES,

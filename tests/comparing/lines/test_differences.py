@@ -9,7 +9,7 @@ import pytest
 from followed import compare, follow
 
 from samerun.comparing.lines.differences import Node
-from samerun.comparing.lines.origins import find_origins
+from samerun.comparing.lines.origins import find_beginnings, find_origins
 from samerun.comparing.lines.reading import read_processes
 from samerun.runs.difference import Difference, Kind
 
@@ -170,3 +170,39 @@ def test_what_is_no_such_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "lines.1").write_bytes(b"\x02\0\0\0\xc1\xc1")
     with pytest.raises(msgspec.MsgspecError):
         read_processes(tmp_path)
+
+
+def test_a_generator_that_may_have_been_drawn_from_unseen_does_not_begin_to_differ(tmp_path: Path) -> None:
+    """2,000 times a statement is looked at, and no more."""
+    nodes = compare(
+        tmp_path,
+        """\
+        import os, random
+        random.seed(0)
+        unequal = int(os.environ["UNEQUAL"])
+        for turn in range(2100):
+            drawn = random.sample(range(9), 1 if turn < 2050 else unequal)
+        late = random.random()
+        """,
+    )
+    (last,) = [node for node in nodes if node.place.line == 6]
+    assert [item.name for item in last.made if item.name == "late"] == ["late"]
+    assert not last.unseeded and not last.begins
+
+
+def test_what_begins_to_differ_is_listed_wherever_it_leads(tmp_path: Path) -> None:
+    nodes = compare(
+        tmp_path,
+        """\
+        import os
+        class Rate:
+            def __init__(self):
+                self.unequal = int(os.environ["UNEQUAL"])
+            def __call__(self):
+                return self.unequal
+        rate = Rate()
+        equal = 5
+        """,
+    )
+    assert list_origins(nodes, 8) == []
+    assert [node.place.line for node in find_beginnings(nodes)] == [4]

@@ -249,3 +249,29 @@ def test_check_names_the_line_where_a_library_gives_a_set(tmp_path: Path) -> Non
     assert [(each.source, each.confirmed) for each in result.causes] == [("hash-seed", True)]
     assert result.causes[0].call_site == "train.py:5"
     assert result.causes[0].evidence == "`words` holds the same in both runs, and gives it in another order"
+
+
+@pytest.mark.slow
+def test_check_tries_what_differs_where_nothing_is_known_to_lead_to_the_difference(tmp_path: Path) -> None:
+    """A learning rate goes through torch's scheduler and optimizer, whose objects are not followed."""
+    trainer = Trainer(tmp_path)
+    trainer.script("""
+        import time, torch
+        torch.manual_seed(0)
+        class Rate:
+            def __call__(self, epoch):
+                spent = time.process_time()
+                return 1 / (1 + spent)
+        print("began after", time.perf_counter())
+        model = torch.nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, Rate())
+        for step in range(3):
+            model(torch.ones(2, 4)).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            schedule.step()
+    """)
+    result = check(Request((sys.executable, "train.py"), tmp_path, trainer.store))
+    assert [(each.source, each.confirmed, each.replayed) for each in result.causes] == [("clock", True, True)]
+    assert result.causes[0].call_site == "train.py:6"

@@ -128,6 +128,24 @@ def test_a_loop_of_many_turns_is_followed_in_part_and_all_of_it_runs(tmp_path: P
     assert (tmp_path / "sum").read_text() == str(sum(range(5000)))
 
 
+def test_a_statement_that_takes_long_to_look_at_is_looked_at_a_few_times(tmp_path: Path) -> None:
+    (process,) = follow(
+        tmp_path,
+        """\
+        long = [str(n) for n in range(4000)]
+        for n in range(2000):
+            x = long[n]
+            y = str(n)
+        """,
+    )
+    read, others = did_at(process, 3), did_at(process, 4)
+    assert len(read) == len(others) == 2000
+    looked = [did for did in read if did.before is not None]
+    assert 16 <= len(looked) < 2000 and looked == read[: len(looked)]
+    assert all(did.before is not None for did in others)
+    assert all(did.drawn == {} for did in read)
+
+
 def test_what_it_writes_is_for_its_user_alone(tmp_path: Path) -> None:
     follow(tmp_path, "secret = 1\n")
     (file,) = (tmp_path / "run ").glob("lines.*")

@@ -109,6 +109,7 @@ class _Walk:
         self.first: dict[Pair, Node] = {}  # which made such a pair first
         self._latest: dict[Pair, Node] = {}
         self._states: dict[str, Pair] = {}  # of generators, after the last draw seen
+        self._lost: set[str] = set()  # those of which there may have been draws that were not seen
 
     def follow(self, a: Frame, b: Frame, of: Did | None = None, read: Sequence[Differing] = ()) -> list[Node]:
         """Walk one call of both runs, of the statement `of` which `read` that; what its caller gets of it."""
@@ -156,7 +157,9 @@ class _Walk:
         seeds = any("seed" in call.name.lower() for call in place.calls)
         before, now = self._compare_generators(mine, other)
         before = [] if seeds else before
-        unseeded = [item.name for item in before if item.values not in self._latest]
+        unseeded = [
+            item.name for item in before if item.values not in self._latest and item.name not in self._lost
+        ]
         read += before
         after += now
         known = {item.values for item in read}
@@ -190,6 +193,7 @@ class _Walk:
         before: list[Differing] = []
         after: list[Differing] = []
         if mine.drawn is None or other.drawn is None:
+            self._lost.update(self._states)
             self._states.clear()
             return before, after
         for id_ in {**mine.drawn, **other.drawn}:

@@ -22,6 +22,11 @@ def find_origins(nodes: Sequence[Node], difference: Difference) -> list[Node]:
     return sorted(found.values(), key=lambda node: order[id(node)])
 
 
+def find_beginnings(nodes: Sequence[Node]) -> list[Node]:
+    """The statements where anything begins to differ, the earliest first, wherever that leads."""
+    return [node for node in nodes if node.begins and node.made]
+
+
 def _find_shown(nodes: Sequence[Node], difference: Difference) -> Node | None:
     """The first execution that shows the difference: at its line, at a branch, or in data."""
     at = [node for node in nodes if _is_at(node, difference.call_site)]

@@ -48,7 +48,7 @@ class Did:
     time: float = 0.0  # seconds, on one clock for all processes of a machine
     before: list[Value] | None = None
     after: list[Value] | None = None
-    # Generator to its states around it; None where it is not known which thread drew.
+    # Generator to its states around it; None where it was not looked at, or not known which thread drew.
     drawn: dict[str, tuple[bytes, bytes]] | None = field(default_factory=dict)
     returned: Value = None
     calls: list[Frame] = field(default_factory=list)

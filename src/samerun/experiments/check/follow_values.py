@@ -11,7 +11,7 @@ import msgspec
 from samerun.comparing.compare_runs import compare_all, find_earliest
 from samerun.comparing.lines.differences import find_differences
 from samerun.comparing.lines.given import find_given
-from samerun.comparing.lines.origins import find_origins
+from samerun.comparing.lines.origins import find_beginnings, find_origins
 from samerun.comparing.lines.reading import read_processes, remove_files
 from samerun.experiments.check.confirm import Proof, confirm_found
 from samerun.experiments.check.zoom import Zoom
@@ -19,7 +19,7 @@ from samerun.experiments.trials import Trials
 from samerun.experiments.what_counts import weigh
 from samerun.explaining.cause import Cause, Findings, make_cause
 from samerun.explaining.confirm import SURE, is_free
-from samerun.explaining.followed import Followed, explain_origins
+from samerun.explaining.followed import Followed, explain_origins, list_sources_of
 from samerun.launching.workspace import Workspace
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control, Given, Plan
@@ -38,6 +38,9 @@ class _Seen(NamedTuple):
     run: Run  # the first of them
     given: tuple[Given, ...]  # what another run needs to go on as that one; () where it is not numbers
     followed: Followed
+    aside: tuple[
+        Evidence, ...
+    ] = ()  # of other values that differ, where nothing is known to lead to the difference
 
 
 def follow_values(
@@ -64,6 +67,8 @@ def follow_values(
     seen = _follow(trials, closer, control, at)
     if seen is None:
         return findings
+    if seen.aside and proof is not None and not confirmed and not was_seen:
+        return _confirm_aside(closer, findings, seen.aside, proof)
     evidence, notes, plain = seen.followed
     if confirmed:
         return replace(findings, causes=_add_lines(findings.causes, evidence, guessed))
@@ -92,6 +97,17 @@ def follow_values(
     named = {cause.source for cause in causes}
     suspects = tuple(each for each in findings.suspects if each.source not in named)
     return replace(findings, causes=causes, suspects=suspects, notes=findings.notes + notes)
+
+
+def _confirm_aside(closer: Zoom, findings: Findings, aside: Sequence[Evidence], proof: Proof) -> Findings:
+    """Values can go through an object that is not followed, an optimizer's settings, say: runs must tell."""
+    tried = {cause.source for cause in (*findings.causes, *findings.ruled_out)}
+    shown = confirm_found(closer.explained, [item for item in aside if item.source not in tried], proof)
+    if not shown:
+        return findings
+    named = {cause.source for cause in shown}
+    rest = tuple(each for each in (*findings.causes, *findings.suspects) if each.source not in named)
+    return replace(findings, causes=shown, suspects=rest)
 
 
 def _is_seen(best: Evidence | None) -> bool:
@@ -186,6 +202,7 @@ def _follow_until(trials: Trials, plan: Plan, most: int, at: Workspace | None) -
 def _read(trials: Trials, plan: Plan, pair: tuple[Run, Run], difference: Difference) -> _Seen:
     mine, other = (read_processes(run.path) for run in pair)
     nodes = find_differences(mine, other)
-    origins = find_origins(nodes, difference)
-    followed = explain_origins(origins, str(trials.request.folder))
-    return _Seen(plan, pair[0], find_given(origins, nodes, mine), followed)
+    origins, folder = find_origins(nodes, difference), str(trials.request.folder)
+    followed = explain_origins(origins, folder)
+    aside = () if origins else list_sources_of(find_beginnings(nodes), folder)
+    return _Seen(plan, pair[0], find_given(origins, nodes, mine), followed, aside)

@@ -33,6 +33,8 @@ from samerun.wrapping import passes_for_its_caller
 
 _MOST_EVENTS = 400_000  # of one process; what comes later is not followed
 _MOST_TIMES = 2_000  # that one statement is looked at
+_FEW_TIMES = 16  # that it is, however long that takes
+_MOST_S_OF_ONE = 0.5  # spent on one statement: on one in a loop that reads a long list, say
 _MOST_S = 20.0  # spent here by one process
 NOTHING = object()
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType)
@@ -196,7 +198,7 @@ class _Code:
         self.below = int(line) - frame.f_lineno  # lines that stand above the file's first, where it is shown
         text = "".join(linecache.getlines(code.co_filename, frame.f_globals))
         self._statements = _parse(code.co_filename, text)
-        self.times: dict[int, int] = {}
+        self.looks: dict[int, _Looks] = {}  # by the line of the statement
         self.described: list[list[Any]] = []  # of its statements, as written
 
     def describe(self) -> list[Any]:
@@ -206,6 +208,18 @@ class _Code:
     def find(self, line: int) -> Statement | None:
         """The statement at a line."""
         return self._statements.get(line)
+
+
+class _Looks:
+    """How often one statement was looked at, and for how long."""
+
+    times = 0
+    spent_s = 0.0
+
+    def are_enough(self) -> bool:
+        """Whether it is not looked at any more."""
+        too_long = self.spent_s > _MOST_S_OF_ONE and self.times > _FEW_TIMES
+        return too_long or self.times > _MOST_TIMES
 
 
 _parsed: dict[str, tuple[int, dict[int, Statement]]] = {}
@@ -268,12 +282,13 @@ class _Frame:
         self._before = None
         if statement is None:
             return
-        times = self._code.times
-        seen = times[statement.line] = times.get(statement.line, 0) + 1
-        if seen == 1:
+        looks = self._code.looks.get(statement.line)
+        if looks is None:
+            looks = self._code.looks[statement.line] = _Looks()
             self._code.described.append(self._describe_statement(frame, statement))
             self._follower.write(self._code.described[-1])
-        if seen <= _MOST_TIMES:
+        looks.times += 1
+        if not looks.are_enough():
             self._before = self._summarise(frame, statement.reads)
             self._turns = self._follower.turns
             self._generators = self._follower.read_generators() if statement.calls else {}
@@ -285,7 +300,7 @@ class _Frame:
         if self._follower.given:
             self._give(frame, statement)
         after: list[Value] | None = None
-        drawn: dict[str, list[bytes]] | None = {}
+        drawn: dict[str, list[bytes]] | None = None if statement.calls else {}
         if self._before is not None:
             after = self._summarise(frame, (*statement.reads, *statement.writes))
             drawn = self._find_drawn() if statement.calls else {}
@@ -315,8 +330,11 @@ class _Frame:
                 _write_back(frame)
 
     def _summarise(self, frame: FrameType, names: tuple[str, ...]) -> list[Value]:
-        values = self._follower.values
-        return [values.summarise(find_value(frame, name)) if name else None for name in names]
+        assert self._statement is not None
+        values, began = self._follower.values, real_clock.read_s()
+        found = [values.summarise(find_value(frame, name)) if name else None for name in names]
+        self._code.looks[self._statement.line].spent_s += real_clock.read_s() - began
+        return found
 
     def _describe_statement(self, frame: FrameType, statement: Statement) -> list[Any]:
         """What one needs to know of a statement: where it is, the names of its values, what it calls."""

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import functools
-import os
-import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from samerun import callsite
 from samerun.answers import find_direct_site, find_site
-from samerun.sources.patching import programs
+from samerun.sources.patching.system_calls import file_times, programs, sqlite_draws
 
 NOTHING: Any = object()  # this call asks for nothing that changes from run to run
 UNKNOWN: Any = object()  # it does, and what it gives is not known yet
 _PLAIN = (int, float, str, bytes, type(None))
-_TIMES = ("st_mtime", "st_atime", "st_ctime", "st_mtime_ns", "st_atime_ns", "st_ctime_ns")
-_MARKS = frozenset((*_TIMES, "st_ino", "st_dev"))
-_INODE, _DEVICE = 1, 2  # where they stand in a stat_result
-_CHANCE = re.compile(r"\brandom(blob)?\s*\(", re.IGNORECASE)  # of SQLite
 
 
 def _take_all(args: tuple[Any, ...], value: Any) -> Any:
@@ -80,34 +73,12 @@ def unpack(kept: Any, like: Any) -> Any:
     return type(like)(kept) if isinstance(like, (set, frozenset)) else kept
 
 
-def _take_marks(args: tuple[Any, ...], value: Any) -> Any:
-    """What the function that asks uses of a file's times and numbers, by the names in its code."""
-    frame = callsite.find_user_frame(2)
-    names = () if frame is None else _MARKS.intersection(frame.f_code.co_names)
-    return [[name, getattr(value, name)] for name in sorted(names)] if names else NOTHING
-
-
-def _put_marks(kept: Any, real: os.stat_result) -> os.stat_result:
-    """The real answer, with the times and numbers that were kept."""
-    given = dict(kept)
-    reduced: Any = real.__reduce__()
-    kind, (items, more) = reduced
-    fields = list(items)
-    for name, at in (("st_ino", _INODE), ("st_dev", _DEVICE)):
-        fields[at] = given.get(name, fields[at])
-    made: os.stat_result = kind(
-        tuple(fields), {**more, **{key: given[key] for key in _TIMES if key in given}}
-    )
-    return made
-
-
 def _take_port(args: tuple[Any, ...], value: Any) -> Any:
     return value if isinstance(value, tuple) else NOTHING  # of a Unix socket it is a path
 
 
-def _take_chance(args: tuple[Any, ...], value: Any) -> Any:
-    asked = args[1] if len(args) > 1 else None
-    return UNKNOWN if isinstance(asked, str) and _CHANCE.search(asked) else NOTHING
+def _take_drawn(args: tuple[Any, ...], value: Any) -> Any:
+    return UNKNOWN if len(args) > 1 and sqlite_draws.draws(*args[:3]) else NOTHING
 
 
 def _put_body(kept: Any, real: bytes) -> bytes:
@@ -125,6 +96,7 @@ def _or_nothing(take: Callable[[Any, Any], Any]) -> Callable[[tuple[Any, ...], A
 
 _PORT = "an address or a port must be one that is there now"
 DRAWS_OF_ITS_OWN = "sqlite3."  # of which only statements that draw are noted
+_ENTRIES = "the entries of a folder tell their times themselves"
 _DRAWN = "what a database draws is its own"
 
 
@@ -134,7 +106,8 @@ def _list_calls() -> Iterator[Call]:
     for name in ("sysconf", "cpu_count", "process_cpu_count", "sched_getaffinity"):
         yield Call("os", name, steady=True)
     for name in ("stat", "lstat", "fstat"):
-        yield Call("os", name, take=_take_marks, put=_put_marks)
+        yield Call("os", name, take=_or_nothing(file_times.take), put=file_times.put)
+    yield Call("os", "scandir", cannot_keep=_ENTRIES, take=_or_nothing(file_times.take_of_entries))
     for name in ("getmtime", "getatime", "getctime"):
         yield Call("posixpath", name)
     yield Call("threading", "get_native_id")  # not get_ident, which threading itself asks all the time
@@ -156,7 +129,7 @@ def _list_calls_that_reach_out() -> Iterator[Call]:
         yield Call("socket", name, steady=True, cannot_keep=_PORT)
     yield Call("http.client", "HTTPResponse.read", find_site=find_site, put=_put_body)
     for name in ("Connection.execute", "Cursor.execute"):
-        yield Call("sqlite3", name, cannot_keep=_DRAWN, find_site=find_site, take=_take_chance)
+        yield Call("sqlite3", name, cannot_keep=_DRAWN, find_site=find_site, take=_take_drawn)
 
 
 _PSUTIL = (

@@ -9,10 +9,10 @@ import pytest
 
 from samerun.sources.system_reads import SystemReads
 
-from ..kept import Kept
-from ..mending import Program, differing
+from ...kept import Kept
+from ...mending import Program, differing
 
-HERE = "tests/sources/patching/test_programs.py:"
+HERE = "tests/sources/patching/system_calls/test_programs.py:"
 NOW = [sys.executable, "-S", "-c", "import time; print(time.time_ns())"]
 SHELL = f"{sys.executable} -S -c 'import time; print(time.time_ns())'"
 RUN = {

@@ -1,0 +1,1 @@
+"""What a program asks the system for, function by function."""
