@@ -79,7 +79,7 @@ def _weigh(a: Run, b: Run, comparison: Comparison, apart: bool) -> Comparison:
         return comparison
     found = find_result_difference(a, b, recorded_apart=apart)
     if found is None:
-        return replace(comparison, unjudged=_list_unjudged(a, b))
+        return replace(comparison, unjudged=list_unjudged(a, b))
     difference, note = found
     unseen = describe_unexplained(read(a))  # that it made no difference is no longer true
     notes = (*(item for item in comparison.notes if item != unseen), note)
@@ -103,7 +103,7 @@ def _leave_out_without_effect(
     else:
         said = describe_without_effect(first, first.call_site or _find_site(recorded, first))
     same = replace(count_made(comparison), verdict="same", difference=None)
-    return replace(same, notes=(said,), unjudged=_list_unjudged(a, b))
+    return replace(same, notes=(said,), unjudged=list_unjudged(a, b))
 
 
 def _find_site(recorded: RecordedRun, difference: Difference) -> str | None:
@@ -122,7 +122,8 @@ def _find_site(recorded: RecordedRun, difference: Difference) -> str | None:
     return made.pop() if len(made) == 1 else None
 
 
-def _list_unjudged(a: Run, b: Run) -> tuple[str, ...]:
+def list_unjudged(a: Run, b: Run) -> tuple[str, ...]:
+    """What to report of what two whole runs print and write, of which nothing says that it is a result."""
     of_one = describe_one_sided(find_one_sided(a, b)), describe_left_out((a, b))
     return *(note for note in of_one if note is not None), *describe_unjudged((a, b))
 

@@ -31,7 +31,6 @@ _ROW = re.compile(r"(?P<table>(?:.*\.)?)(?P<row>\d{1,9})(?P<column>(?:\..*)?)", 
 _LETTER = re.compile(r"[a-df-zA-DF-Z]|^\s*$")  # but for that of an exponent
 _STORAGE = "tensor "  # what names one in a file of torch.save, before its number
 _TENSORS = (_STORAGE, "array ")  # what names one in another file
-_LOCKED = (".json", ".jsonl", ".ndjson", ".csv", ".tsv")  # with the arrays, as in older locks
 _JOINT = re.compile(r"[_=:/-]+|(?<=[a-zA-Z])(?=\d)|(?<=\d)(?=[a-zA-Z])")  # of words in the name of a file
 _WHOLE = re.compile(r"(?<![\w.])(?:\d+|\d{4,}\.\d+)(?![\w.])")  # and times in seconds
 
@@ -219,11 +218,10 @@ def list_results(run: Run) -> dict[str, dict[str, Value]]:
 
 
 def _is_locked(path: str, name: str, value: Value) -> bool:
-    if path.endswith((*_ARRAYS, ".pt", ".pth")):
-        return _is_array(path, name)
+    if _is_array(path, name):
+        return _is_named_result(path, name, value)
     key = name.rpartition(".")[2]
-    is_plain = path.endswith(_LOCKED) and not key.startswith(VALUE_OF)
-    return is_plain and isinstance(value, float) and classify_name(key) == "result"
+    return isinstance(value, float) and not key.startswith(VALUE_OF) and classify_name(key) == "result"
 
 
 def has_same_files(runs: Sequence[Run]) -> bool:

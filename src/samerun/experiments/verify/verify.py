@@ -25,7 +25,7 @@ from samerun.experiments.verify.inputs_now import digest_now
 from samerun.experiments.verify.request import VerifyRequest
 from samerun.experiments.verify.result import VerifyResult
 from samerun.experiments.verify.segment import Segment, find_segment
-from samerun.experiments.what_counts import weigh
+from samerun.experiments.what_counts import list_unjudged, weigh
 from samerun.runs.lock.content import Environment, Lock
 from samerun.runs.plan import Control
 from samerun.runs.store import Run
@@ -182,8 +182,10 @@ def judge(
         return replace(result, reason=f"the lock holds no step below {observed.steps}")
     if not moved:
         names = whole and lock.portable.get(NAMES) != observed.structure[NAMES]
-        notes = ("parameters or buffers have other names than the locked ones",) if names else ()
-        return replace(result, verdict="same", notes=notes)
+        notes = ["parameters or buffers have other names than the locked ones"] if names else []
+        if whole and held.run is not None:
+            notes += list_unjudged(held.run, observed.run)
+        return replace(result, verdict="same", notes=tuple(notes))
     if whole and any(item.quantity == DRAWS for item in moved):
         counts = describe_counts(lock.counts, count_draws(read(observed.run)))
         result = replace(result, notes=(*result.notes, *counts))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from samerun.experiments.lock.moved import Moved
 
+_KINDS = {"metrics": "metric", "files": "file", "written": "value", "printed": "printed line"}
+
 
 def describe_moved(moved: Moved) -> str:
     """ "gradients, first in step 4 (equal in step 2)"."""
     kind, _, name = moved.quantity.partition(".")
     if name:
-        return f"{'metric' if kind == 'metrics' else 'file'} {name}"
+        return f"{_KINDS[kind]} {name}"
     if moved.step is None:
         return f"{moved.quantity}, in a step that the lock does not hold by itself"
     if moved.exact:
