@@ -300,3 +300,14 @@ def test_each_file_that_is_not_the_same_is_named_or_counted(tmp_path: Path) -> N
         f"tp in m.json and fp in m.json, {WROTE} are not the same in both; nothing says that they "
         "are results",
     ]
+
+
+@pytest.mark.parametrize("path", ["last.pt", "m.json"])
+def test_a_count_of_steps_is_a_result_and_other_counts_are_not(tmp_path: Path, path: str) -> None:
+    for number, name in enumerate(["step", "best_epoch", "trainer.global_step", "episodes"]):
+        (tmp_path / str(number)).mkdir()
+        found = judged(tmp_path / str(number), name, 7, 8, path)
+        assert found is not None and found[:2] == (path, name)
+    for number, name in enumerate(["workers", "steps_per_second", "epoch_time", "batch_size"], 9):
+        (tmp_path / str(number)).mkdir()
+        assert judged(tmp_path / str(number), name, 7, 8, path) is None

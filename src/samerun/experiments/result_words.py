@@ -8,7 +8,7 @@ NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.
 _NAMES = (
     "loss losses acc accuracy error err f1 auc auroc ap map precision recall score mean std ci median var "
     "variance mse rmse mae r2 bleu rouge ppl perplexity bpc wer cer iou miou dice psnr ssim fid nll elbo kl "
-    "reward return correlation likelihood logit prob probability prediction metric"
+    "reward return correlation likelihood logit prob probability prediction metric best"
 )
 _OTHER_NAMES = (
     "time runtime took elapsed eta sec secs second seconds minutes hours duration latency speed "
@@ -34,6 +34,7 @@ PART = re.compile(r"[a-z]+\d?")
 _WORDS_OF_RUNS = "run name id session experiment host hostname user device version path file dir"
 _ABOUT_RUN = frozenset(_WORDS_OF_RUNS.split())
 TURNS = frozenset(["step", "epoch", "iter", "iteration", "batch", "round", "episode", "update", "fold"])
+_COUNTED = re.compile(r"(?:step|epoch|iter|iteration|episode)s?")
 _WORDS_OF_TEXTS = (
     "predicted predictions sample samples generated text answer answers label labels class classes best "
     "winner picked selected chosen choice top nearest ranking ranked order decoded translation caption "
@@ -68,6 +69,11 @@ def is_of_time(name: str) -> bool:
     """Whether a name says that its numbers are times, and nothing else: `times`, `epoch_seconds`."""
     parts = set(PART.findall(name.lower()))
     return bool(parts & _TIMES) and parts <= _TIMES | TURNS | _BESIDE_TIMES
+
+
+def counts_turns(name: str) -> bool:
+    """Whether a name says that its number counts the steps or epochs of a training: `best_epoch`."""
+    return any(map(_COUNTED.fullmatch, PART.findall(name.lower())))
 
 
 def classify_name(name: str) -> str:

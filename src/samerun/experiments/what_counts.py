@@ -116,7 +116,7 @@ def _find_site(recorded: RecordedRun, difference: Difference) -> str | None:
         return taken.call_site
     made = {
         file.site(call.lineno)
-        for file in _read_code(recorded).files
+        for file in read_code(recorded).files
         for call in index(file).calls[row.name or ""]
     }
     return made.pop() if len(made) == 1 else None
@@ -137,7 +137,7 @@ def find_result_difference(a: Run, b: Run, *, recorded_apart: bool = False) -> t
     if not apart and print_alike((a, b)) and has_same_files((a, b)):
         return None
     recorded = read(a), read(b)
-    lines = PrintingLines(_read_code(recorded[0]))
+    lines = PrintingLines(read_code(recorded[0]))
     printed = find_differing_results((a, b), lines)
     if printed is not None:
         line = lines.find(printed.one)
@@ -166,7 +166,7 @@ def _find_one_sided_difference(recorded: tuple[RecordedRun, RecordedRun]) -> tup
     note = describe_one_sided(sides)
     if note is None:
         return None
-    found = find_unmatched(sides, PrintingLines(_read_code(recorded[1])))
+    found = find_unmatched(sides, PrintingLines(read_code(recorded[1])))
     if found is None:
         return None
     difference = describe_result(recorded, found.what, found.name, found.site, site_in="b")
@@ -183,7 +183,7 @@ def _find_whose(site: str | None, runs: Sequence[RecordedRun]) -> tuple[Literal[
     return "a", site if a == b else None
 
 
-def _read_code(recorded: RecordedRun) -> Code:
+def read_code(recorded: RecordedRun) -> Code:
     """The user's files that ran, those of programs beside the training too, as they are now."""
     manifest = recorded.run.manifest
     paths = dict.fromkeys(manifest.settings.get(code.Code.id, {}), "")

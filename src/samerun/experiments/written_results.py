@@ -17,7 +17,7 @@ from samerun.experiments.printed_results import (
     list_without_times,
 )
 from samerun.experiments.printing_lines import PrintingLines
-from samerun.experiments.result_words import classify_name, classify_text, is_of_time
+from samerun.experiments.result_words import classify_name, classify_text, counts_turns, is_of_time
 from samerun.runs.ignored import IgnoredNames, LeftOut
 from samerun.runs.store import Run
 from samerun.runs.written import BEYOND, VALUE_OF, Value, WrittenFile, load_written
@@ -72,7 +72,7 @@ def find_differing_value(
                 added |= {name: value for name, value in one.values.items() if name.startswith(_STORAGE)}
             for name, value in one.values.items():
                 there = added.get(name, other.values.get(name, value))
-                if there != value and _is_result(path, name, (value, there), code):
+                if there != value and is_result(path, name, (value, there), code):
                     return Written(path, name, value, there, one.site, other.site)
             found = _find_line(path, (one, other), (runs[0], run), code)
             if found is not None or (found := _find_in_name(path, other_path, one)) is not None:
@@ -355,7 +355,13 @@ def _is_array(path: str, name: str) -> bool:
     return path.endswith(_ARRAYS) or name == "array" or name.startswith(_TENSORS)
 
 
-def _is_result(path: str, name: str, values: tuple[Value, Value], code: PrintingLines) -> bool:
+def is_of_torch(path: str, file: WrittenFile) -> bool:
+    """Whether torch.save wrote it, by its name or by the tensors in it."""
+    return path.endswith((".pt", ".pth", ".ckpt")) or any(name.startswith(_STORAGE) for name in file.values)
+
+
+def is_result(path: str, name: str, values: tuple[Value, Value], code: PrintingLines) -> bool:
+    """Whether two values of one name, in a file that both runs wrote, are results; `code` wrote them."""
     key = name.rpartition(".")[2]
     if name == "image":
         return not code.plots_what_changes()
@@ -365,6 +371,8 @@ def _is_result(path: str, name: str, values: tuple[Value, Value], code: Printing
     kind = classify_name(key)
     if kind in ("other", "result"):
         return kind == "result"
+    if counts_turns(key) and all(type(value) is int for value in values):  # by which a training goes on
+        return not code.key_changes_each_run(key)
     is_number = name.startswith(BEYOND) or any(isinstance(value, float) for value in values)
     if not is_number:  # counts, and texts
         return any(isinstance(value, str) for value in values) and classify_text(key) == "result"

@@ -9,12 +9,14 @@ from samerun.comparing.compare_runs import compare, compare_read, compare_traini
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.comparing.pairing import pair, read
 from samerun.experiments import run_outcome
-from samerun.experiments.resume.advice import Lack
+from samerun.experiments.resume.advice import COUNTERS, COUNTERS_ADVICE, Lack
 from samerun.experiments.resume.aligned_traces import AlignedTraces, align_continued
 from samerun.experiments.resume.evidence import Case
 from samerun.experiments.resume.missing_state import find_missing
 from samerun.experiments.resume.preconditions import describe_failed
 from samerun.experiments.resume.resume_step import Position, find_position, has_trained, list_checkpoints
+from samerun.experiments.resume.saved_numbers import find_differing_number
+from samerun.experiments.written_results import Written
 from samerun.runs.reading import Trace
 from samerun.runs.store import Run
 
@@ -72,7 +74,16 @@ def compare_resumed(
     result = Resumption(resumed, comparison, found)
     if comparison.difference is None and comparison.verdict == "same" and not result.steps:
         return _make_unknown(whole, resumed, found, "no step that it made after the resume could be compared")
+    if comparison.verdict == "same" and steps is None and (saved := find_differing_number(whole, resumed)):
+        lack = Lack(COUNTERS, _describe_number(saved[1]), COUNTERS_ADVICE)
+        differs = replace(comparison, verdict="differs", difference=saved[0])
+        return replace(result, comparison=differs, lacks=(lack,))
     return replace(result, lacks=_lacks(result, found, kept))
+
+
+def _describe_number(saved: Written) -> str:
+    whole = f"`{saved.name}` in {saved.path} is {saved.one!r} at the end of the run that was never stopped"
+    return f"{whole}, and {saved.other!r} at the end of the resumed one"
 
 
 def compare_repeated(whole: Run, again: Run, steps: int | None = None) -> Comparison:
@@ -82,6 +93,11 @@ def compare_repeated(whole: Run, again: Run, steps: int | None = None) -> Compar
         return found
     trained = compare_trainings(whole, again, steps=steps)
     return trained if trained.verdict == "same" else found
+
+
+def saves_the_same(whole: Run, again: Run) -> bool:
+    """Whether two runs of the command itself end with the same counters and results in what they save."""
+    return find_differing_number(whole, again) is None
 
 
 def find_last_checkpoint(killed: Sequence[KilledRun]) -> tuple[int, str | None] | None:

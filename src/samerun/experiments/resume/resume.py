@@ -12,7 +12,7 @@ from samerun.comparing.in_play import list_ids
 from samerun.comparing.pairing import read
 from samerun.experiments import run_outcome, scope
 from samerun.experiments.check.confirm import explain_and_confirm
-from samerun.experiments.check.zoom import stop_after
+from samerun.experiments.check.zoom import is_of_results, stop_after
 from samerun.experiments.leftover_files import list_files_left
 from samerun.experiments.resume.advice import Lack
 from samerun.experiments.resume.attempts import Attempts, ResumeRequest, copy_folder
@@ -22,6 +22,7 @@ from samerun.experiments.resume.compare_resumed import (
     Resumption,
     compare_repeated,
     compare_resumed,
+    saves_the_same,
 )
 from samerun.experiments.resume.preconditions import (
     describe_failed,
@@ -235,6 +236,8 @@ class _Experiment:
             again = self.attempts.record("confirming", request.command, folder, stop_after=stop)
         comparison = compare_repeated(whole, again, request.steps)
         if comparison.difference is None:
+            if is_of_results(difference) and not saves_the_same(whole, again):
+                return None
             return comparison.verdict == "same"
         return None if find_position(comparison.difference) <= find_position(difference) else True
 

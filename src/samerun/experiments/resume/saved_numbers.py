@@ -1,0 +1,44 @@
+"""The numbers in what two runs saved with torch.save last: counters of the training, and its results.
+
+Not those in lists: a history of losses may begin anew, and nothing goes on from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from samerun.comparing.describing.result_difference import describe_result
+from samerun.comparing.pairing import read
+from samerun.experiments.printing_lines import PrintingLines
+from samerun.experiments.what_counts import read_code
+from samerun.experiments.written_results import Written, is_of_torch, is_result
+from samerun.runs.difference import Difference
+from samerun.runs.store import Run
+from samerun.runs.written import load_written
+
+
+def find_differing_number(whole: Run, other: Run) -> tuple[Difference, Written] | None:
+    """The first that is not the same in both, at the end of them; None where they did not both end."""
+    if not whole.outcome == other.outcome == "finished":
+        return None
+    recorded = read(whole), read(other)
+    code = PrintingLines(read_code(recorded[0]))
+    for found in _list_differing(whole, other):
+        if is_result(found.path, found.name, (found.one, found.other), code):
+            name = f"{found.name} in {found.path}"
+            difference = describe_result(recorded, "written", name, found.site, other_site=found.other_site)
+            return None if difference is None else (difference, found)
+    return None
+
+
+def _list_differing(whole: Run, other: Run) -> Iterator[Written]:
+    others = load_written(other.path)
+    for path, file in load_written(whole.path).items():
+        there = others.get(path)
+        if there is None or not is_of_torch(path, file):
+            continue
+        for name, value in file.values.items():
+            parts = name.split(".")
+            is_number = type(value) in (int, float) and not any(part.isdigit() for part in parts)
+            if is_number and there.values.get(name, value) != value:
+                yield Written(path, name, value, there.values[name], file.site, there.site)
