@@ -80,6 +80,11 @@ class Origin:
         """Whether it draws another number of values, or others, from a generator in the same state."""
         return self.draws and self.inputs_equal and self.generator_differs is False
 
+    @property
+    def makes_it(self) -> bool:
+        """Whether the operation itself made what differs: from equal inputs, and not of another size."""
+        return self.inputs_equal and not self.draws_other_size
+
 
 @dataclass(frozen=True)
 class Gap:

@@ -94,7 +94,7 @@ class HashSeed(Source):
         if seeds[0] is not None and seeds[0] == seeds[1]:
             return None
         given = difference.origin
-        if given is not None and given.inputs_equal and not (given.draws and given.generator_differs):
+        if given is not None and given.makes_it and not (given.draws and given.generator_differs):
             return None
         said = _describe(seeds)
         seed = rows.find_first_differing(difference, "seed")
@@ -123,7 +123,8 @@ class HashSeed(Source):
             return Evidence(
                 self.id, Strength.STRONG, f"{said}, and {loop.site} iterates over a set", loop.site
             )
-        if difference.kind not in ("order", "flow") and not rows.is_of_data(difference):
+        sized = difference.origin is not None and difference.origin.draws_other_size
+        if difference.kind not in ("order", "flow") and not sized and not rows.is_of_data(difference):
             return None
         if seen is None:
             return Evidence(self.id, Strength.PLAUSIBLE, said, difference.call_site)

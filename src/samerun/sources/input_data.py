@@ -33,7 +33,7 @@ class InputData(Source):
     def recognise(self, difference: Difference) -> Evidence | None:
         """The same path with other content, or the same folder with other names, before the difference."""
         origin = difference.origin
-        if origin is not None and origin.inputs_equal:
+        if origin is not None and origin.makes_it:
             return None
         found = find_changed_file(difference)
         if found is not None and find_script(difference, found) is None:

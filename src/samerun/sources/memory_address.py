@@ -50,7 +50,7 @@ class MemoryAddress(Source):
         seeded = self._seeded(difference) or self._hashed(difference)
         if seeded is not None:
             return seeded
-        if (origin is not None and origin.inputs_equal) or rows.is_explained(difference):
+        if (origin is not None and origin.makes_it) or rows.is_explained(difference):
             return None
         seen = read_hashing(difference.a)
         if seen is not None:

@@ -80,7 +80,7 @@ class SystemReads(World):
     def _written_by_script(self, difference: Difference) -> Evidence | None:
         """A file that differs is written by a shell script, which makes it anew in each run."""
         origin = difference.origin
-        changed = None if origin is not None and origin.inputs_equal else find_changed_file(difference)
+        changed = None if origin is not None and origin.makes_it else find_changed_file(difference)
         given = None if changed is None else find_script(difference, changed)
         if changed is None or given is None:
             return None

@@ -125,7 +125,8 @@ class ThreadScheduling(Source):
         """Several threads were alive, and no seed, file, folder or operation explains the difference."""
         origin = difference.origin
         own = origin is not None and origin.draws and origin.own_generator  # which of several is a race, too
-        if origin is not None and not own and (origin.inputs_equal or origin.draws):
+        drawn = origin is not None and origin.draws and not origin.draws_other_size
+        if not own and (drawn or (origin is not None and origin.makes_it)):
             return None
         return self._of_processes(difference) or self._of_threads(difference, own=own)
 

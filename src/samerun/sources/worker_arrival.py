@@ -103,7 +103,8 @@ class WorkerArrival(Source):
         origin = difference.origin
         arrived = rows.list_racing(difference, "arrival")
         taken = [row for row in arrived if row.name != completion_order.LOADER]
-        if not taken or (origin is not None and (origin.inputs_equal or origin.draws)):
+        drawn = origin is not None and origin.draws and not origin.draws_other_size
+        if not taken or drawn or (origin is not None and origin.makes_it):
             return None
         if (seeded := self._seeded(difference, taken)) is not None:
             return seeded

@@ -127,7 +127,7 @@ class WorkerSeeds(Source):
 def _find_drawn_in_pool(difference: Difference) -> Evidence | None:
     """Where workers of a pool, several of them, drew other numbers, and no operation of equal inputs did."""
     origin = difference.origin
-    if origin is not None and origin.inputs_equal:
+    if origin is not None and origin.makes_it:
         return None
     workers = {row.process for row in difference.a.rows("draw") if takes_tasks(row.process)}
     drawn = next((row for row in rows.list_differing(difference, "draw") if row.process in workers), None)
