@@ -311,3 +311,19 @@ def test_a_count_of_steps_is_a_result_and_other_counts_are_not(tmp_path: Path, p
     for number, name in enumerate(["workers", "steps_per_second", "epoch_time", "batch_size"], 9):
         (tmp_path / str(number)).mkdir()
         assert judged(tmp_path / str(number), name, 7, 8, path) is None
+
+
+def test_a_row_that_only_one_run_wrote_is_reported(tmp_path: Path) -> None:
+    table = {"1.step": 1, "1.rate": 0.5, "2.step": 2, "2.rate": 0.25}
+    shorter = {name: value for name, value in table.items() if name.startswith("1.")}
+    one, other = wrote(
+        tmp_path, {"a.csv": WrittenFile(None, {**table})}, {"a.csv": WrittenFile(None, shorter)}
+    )
+    assert describe_unjudged([one, other]) == ["a.csv holds 4 values of run A, and 2 of run B"]
+    assert describe_unjudged([one, one]) == []
+
+
+def test_a_place_in_a_list_is_no_name(tmp_path: Path) -> None:
+    for number, (name, found) in enumerate([("val_loss.3", True), ("3.loss", True), ("seconds.3", False)]):
+        (tmp_path / str(number)).mkdir()
+        assert (judged(tmp_path / str(number), name, 0.5, 0.25) is not None) is found

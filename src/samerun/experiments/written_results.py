@@ -148,7 +148,7 @@ def list_unclassified(runs: Sequence[Run]) -> list[tuple[str, str]]:
         for path, one, _, other in _list_pairs(first, files):
             moved = _list_storages(one) == _list_storages(other)
             for name, value in one.values.items():
-                key = name.rpartition(".")[2]
+                key = find_key(name)
                 is_known = is_of_time(key) or classify_name(key) == "other"
                 is_known |= moved and name.startswith(_STORAGE)
                 if other.values.get(name, value) != value and not is_known:
@@ -200,7 +200,7 @@ def _list_within(path: str, file: WrittenFile, other: WrittenFile, ignored: Igno
 
 def _is_named_result(path: str, name: str, value: Value) -> bool:
     """Whether its name says that it is a result, or it is an array or a picture."""
-    key = name.rpartition(".")[2]
+    key = find_key(name)
     if value is None or isinstance(value, bool):
         return False
     if _is_array(path, name) or name == "image":
@@ -220,7 +220,7 @@ def list_results(run: Run) -> dict[str, dict[str, Value]]:
 def _is_locked(path: str, name: str, value: Value) -> bool:
     if _is_array(path, name):
         return _is_named_result(path, name, value)
-    key = name.rpartition(".")[2]
+    key = find_key(name)
     return isinstance(value, float) and not key.startswith(VALUE_OF) and classify_name(key) == "result"
 
 
@@ -259,6 +259,22 @@ def list_other_texts(runs: Sequence[Run]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def list_lengths(runs: Sequence[Run]) -> list[tuple[str, int, int]]:
+    """(file, how many values the first run wrote into it, how many another did), where these are not equal.
+
+    Not of a table that the second went on with where the first had left it.
+    """
+    first, *others = [_load_kept(run) for run in runs]
+    found: dict[tuple[str, int, int], None] = {}
+    for files in others:
+        for path, one, _, other in _list_pairs(first, files):
+            mine, theirs = len(one.values), len(other.values)
+            goes_on = other.was_read and bool(_pair_added(one.values, other.values))
+            if 0 < mine != theirs > 0 and not goes_on:
+                found[path, mine, theirs] = None
+    return list(found)
+
+
 def describe_unjudged(runs: Sequence[Run]) -> list[str]:
     """What to report of files that are not the same, where no result is seen to differ in them."""
     unread, texts, values = list_unread(runs), list_other_texts(runs), list_unclassified(runs)
@@ -269,6 +285,9 @@ def describe_unjudged(runs: Sequence[Run]) -> list[str]:
         _describe_other(
             named, "nothing says that it is a result", "nothing says that they are results", "values"
         ),
+    ]
+    said += [
+        f"{path} holds {one} values of run A, and {other} of run B" for path, one, other in list_lengths(runs)
     ]
     return [note for note in said if note]
 
@@ -355,6 +374,12 @@ def _is_array(path: str, name: str) -> bool:
     return path.endswith(_ARRAYS) or name == "array" or name.startswith(_TENSORS)
 
 
+def find_key(name: str) -> str:
+    """What a value is called: the last part of its name but for places in lists."""
+    named = [part for part in name.split(".") if not part.isdigit()]
+    return named[-1] if named else name
+
+
 def is_of_torch(path: str, file: WrittenFile) -> bool:
     """Whether torch.save wrote it, by its name or by the tensors in it."""
     return path.endswith((".pt", ".pth", ".ckpt")) or any(name.startswith(_STORAGE) for name in file.values)
@@ -362,7 +387,7 @@ def is_of_torch(path: str, file: WrittenFile) -> bool:
 
 def is_result(path: str, name: str, values: tuple[Value, Value], code: PrintingLines) -> bool:
     """Whether two values of one name, in a file that both runs wrote, are results; `code` wrote them."""
-    key = name.rpartition(".")[2]
+    key = find_key(name)
     if name == "image":
         return not code.plots_what_changes()
     if _is_array(path, name):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from samerun.tensor_files.flatten import Leaf, Leaves, add_leaf
@@ -114,4 +115,4 @@ def _make_pickled(dtype: Any, shape: Any, data: Any, fortran: bool) -> Tensor:
         kind = kind.newbyteorder(">")
     if kind.kind not in _KNOWN and kind.kind not in "SU":
         raise ValueError(f"an array of dtype {str(kind)[:80]} in a pickle, which is not compared")
-    return _make_array(kind, tuple(shape), Held(bytes(data)), fortran=fortran)
+    return replace(_make_array(kind, tuple(shape), Held(bytes(data)), fortran=fortran), in_pickle=True)

@@ -23,6 +23,7 @@ class Tensor:
     element: int  # bytes
     chunks: Callable[[], Iterator[bytes]] = field(repr=False)
     place: Any = None  # equal for tensors that share all their bytes, so that they are compared once
+    in_pickle: bool = False  # an array of NumPy, whose elements lie in the pickle itself
 
     @property
     def count(self) -> int:

@@ -11,6 +11,7 @@ from samerun.experiments.resume.saved_numbers import find_differing_number
 
 SCRIPT = """
 import json, sys, time
+import numpy as np
 import torch
 torch.manual_seed(0)
 model = torch.nn.Linear(4, 1)
@@ -22,6 +23,7 @@ for step in range(2):
 began = time.perf_counter()
 state = {"model": model.state_dict(), "step": 2, "best_loss": 0.5, "name": "first", "history": [1.0, 0.5]}
 state |= {"loops": {"fit": {"epoch": 1, "ready": 7}}, "seconds": 1.5, "rate": time.perf_counter() - began}
+state |= {'means': np.ones(3), 'random': np.random.RandomState(1).get_state()}
 if len(sys.argv) > 1:
     exec(sys.argv[1])
 torch.save(state, "last.pt")
@@ -38,6 +40,8 @@ json.dump({"step": state["step"]}, open("now.json", "w"))
         ("state['loops']['fit']['epoch'] = 0", "loops.fit.epoch in last.pt"),
         ("state['loops']['fit']['ready'] = 8", None),  # nothing says what that is
         ("state['history'] = [0.5, 0.25]", None),
+        ("state['means'] = np.ones(3) * 2", "array means in last.pt"),
+        ("state['random'] = np.random.RandomState(0).get_state()", None),  # in a list
         ("state['seconds'] = 2.5", None),
         ("state['name'] = 'second'", None),
         ("del state['step']; state['step_of'] = 3", None),

@@ -9,7 +9,7 @@ from samerun.comparing.compare_runs import compare, compare_read, compare_traini
 from samerun.comparing.comparison import Comparison, Scope
 from samerun.comparing.pairing import pair, read
 from samerun.experiments import run_outcome
-from samerun.experiments.resume.advice import COUNTERS, COUNTERS_ADVICE, Lack
+from samerun.experiments.resume.advice import COUNTERS, COUNTERS_ADVICE, OTHER, OTHER_ADVICE, Lack
 from samerun.experiments.resume.aligned_traces import AlignedTraces, align_continued
 from samerun.experiments.resume.evidence import Case
 from samerun.experiments.resume.missing_state import find_missing
@@ -75,13 +75,16 @@ def compare_resumed(
     if comparison.difference is None and comparison.verdict == "same" and not result.steps:
         return _make_unknown(whole, resumed, found, "no step that it made after the resume could be compared")
     if comparison.verdict == "same" and steps is None and (saved := find_differing_number(whole, resumed)):
-        lack = Lack(COUNTERS, _describe_number(saved[1]), COUNTERS_ADVICE)
+        of = (OTHER, OTHER_ADVICE) if isinstance(saved[1].one, str) else (COUNTERS, COUNTERS_ADVICE)
+        lack = Lack(of[0], _describe_saved(saved[1]), of[1])
         differs = replace(comparison, verdict="differs", difference=saved[0])
         return replace(result, comparison=differs, lacks=(lack,))
     return replace(result, lacks=_lacks(result, found, kept))
 
 
-def _describe_number(saved: Written) -> str:
+def _describe_saved(saved: Written) -> str:
+    if isinstance(saved.one, str):  # a digest
+        return f"the {saved.name} in {saved.path} is another one at the end of the resumed run"
     whole = f"`{saved.name}` in {saved.path} is {saved.one!r} at the end of the run that was never stopped"
     return f"{whole}, and {saved.other!r} at the end of the resumed one"
 

@@ -143,6 +143,13 @@ def _update(case: Case) -> list[Lack]:
     step = case.difference.step
     states = case.after_step("optimizer", step)
     differing = [name for one, other in states for name in list_unequal(one, other)]
+    before = case.after_step("optimizer", step - 1) if step > case.continued.step else []
+    if differing and before and not any(list_unequal(one, other) for one, other in before):
+        text = (
+            f"with equal gradients, and an optimizer state that was equal after step {step - 1}, step {step} "
+            "changed it otherwise: other settings of its groups (learning rate, momentum, betas)"
+        )
+        return [Lack(advice.RATE, text, advice.RATE_ADVICE)]
     if differing:
         total = sum(len(one) for one, _ in states)
         text = (

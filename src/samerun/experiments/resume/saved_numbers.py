@@ -1,4 +1,4 @@
-"""The numbers in what two runs saved with torch.save last: counters of the training, and its results.
+"""The numbers, and arrays of NumPy's, that two runs saved with torch.save last: counters and results.
 
 Not those in lists: a history of losses may begin anew, and nothing goes on from it.
 """
@@ -38,7 +38,7 @@ def _list_differing(whole: Run, other: Run) -> Iterator[Written]:
         if there is None or not is_of_torch(path, file):
             continue
         for name, value in file.values.items():
-            parts = name.split(".")
-            is_number = type(value) in (int, float) and not any(part.isdigit() for part in parts)
-            if is_number and there.values.get(name, value) != value:
+            is_one = type(value) in (int, float) or name.startswith("array ")
+            in_list = any(part.isdigit() for part in name.split("."))
+            if is_one and not in_list and there.values.get(name, value) != value:
                 yield Written(path, name, value, there.values[name], file.site, there.site)

@@ -33,7 +33,7 @@ def read_arrays(file: BinaryIO) -> Iterator[tuple[str, Value]]:
 
 
 def read_saved(file: BinaryIO) -> Iterator[tuple[str, Value]]:
-    """The storages of a file of torch.save, each with its checksum, and the plain values beside them.
+    """The storages of a file of torch.save, each with its checksum; plain values and NumPy's arrays beside.
 
     Raises ValueError and BadZipFile.
     """
@@ -54,6 +54,12 @@ def read_saved(file: BinaryIO) -> Iterator[tuple[str, Value]]:
     for name, leaf in leaves.items():
         if isinstance(leaf, flatten.Value):
             yield name, convert(leaf.value)
+        elif isinstance(leaf, Tensor) and leaf.in_pickle:
+            yield f"array {name}".strip(), _digest_array(leaf)
+
+
+def _digest_array(leaf: Tensor) -> str:
+    return digest(b"".join([repr((leaf.dtype, leaf.shape)).encode(), *leaf.chunks()]))
 
 
 def read_pickle(file: BinaryIO) -> Iterator[tuple[str, Value]]:
@@ -64,10 +70,7 @@ def read_pickle(file: BinaryIO) -> Iterator[tuple[str, Value]]:
         elif isinstance(leaf, Tensor):
             if leaf.bytes > MOST_ARRAYS:  # a view of a few bytes may claim as much
                 raise ValueError(f"a tensor of {leaf.bytes} bytes")
-            yield (
-                f"array {name}".strip(),
-                digest(b"".join([repr((leaf.dtype, leaf.shape)).encode(), *leaf.chunks()])),
-            )
+            yield f"array {name}".strip(), _digest_array(leaf)
 
 
 def read_safetensors(file: BinaryIO) -> Iterator[tuple[str, Value]]:
