@@ -15,9 +15,17 @@ from .build import Builder, Record, record, training
 
 
 def recorded(
-    folder: Path, *rows: Record, control: Control | None = None, in_order: bool = True
+    folder: Path,
+    *rows: Record,
+    control: Control | None = None,
+    in_order: bool = True,
+    hash_seed: str | None = None,
 ) -> RecordedRun:
-    settings = {"worker-arrival": {"in_order": in_order}}
+    settings = {
+        "worker-arrival": {"in_order": in_order},
+        "code": {path.name: "" for path in folder.glob("*.py")},
+        "hash-seed": {"PYTHONHASHSEED": hash_seed},
+    }
     plan = {"control": control and dataclasses.asdict(control)}
     made = read(Builder(folder)([*rows, *training()], plan=plan))
     manifest = dataclasses.replace(made.run.manifest, cwd=str(folder), settings=settings)
@@ -99,3 +107,25 @@ def test_a_timer_runs_free(tmp_path: Path) -> None:
 def test_a_clock_of_code_that_is_gone_is_in_play_alone(tmp_path: Path) -> None:
     run = recorded(tmp_path, clock(4))
     assert (list_ids(run), list_free_running(run)) == (["clock"], [])
+
+
+@pytest.mark.parametrize(
+    ("text", "is_in_play"),
+    [
+        ("for name in {name for name in names if name}: heads.append(make(name))\n", True),
+        ("from tasks import Task\nchosen = [task for task in set(Task)]\n", True),
+        ("order = sorted({name for name in names})\n", False),
+        ("known = set(names)\nkept = [name for name in names if name in known]\n", False),
+    ],
+)
+def test_hashes_run_free_where_the_code_goes_through_a_set(
+    tmp_path: Path, text: str, is_in_play: bool
+) -> None:
+    """Two runs of a set of two texts agree every other time."""
+    (tmp_path / "train.py").write_text(text)
+    expected = ["hash-seed"] if is_in_play else []
+    run = recorded(tmp_path)
+    assert (list_ids(run), list_free_running(run)) == (expected, expected)
+    (tmp_path / "fixed").mkdir()
+    (tmp_path / "fixed" / "train.py").write_text(text)
+    assert list_ids(recorded(tmp_path / "fixed", hash_seed="0")) == []

@@ -218,6 +218,7 @@ while step < 24:
             torch.save({**state, "python": random.getstate()}, "new.pt")
             os.replace("new.pt", "last.pt")
         if step == 24: break
+        if "betas" in words and step == 14: optimizer.param_groups[0]["betas"] = 0.8, 0.99
 """
 
 # Accumulates the gradients of two batches, scales the loss, averages the weights; keeps a checkpoint every

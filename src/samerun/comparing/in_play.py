@@ -17,8 +17,11 @@ from samerun.runs.source_lines import parse_site
 from samerun.runs.store import Run
 from samerun.sources.catalogue import find_sources
 from samerun.sources.clock import Clock
+from samerun.sources.code import Code as UserCode
 from samerun.sources.edits.compared_reads import list_compared_reads
 from samerun.sources.edits.run_dependent_calls import reads_clock
+from samerun.sources.evidence.hash_order import find_orders
+from samerun.sources.hash_seed import VARIABLE, HashSeed
 from samerun.sources.per_sample.pool_tasks import SEEDED
 from samerun.sources.source import Kind
 from samerun.sources.worker_arrival import WorkerArrival
@@ -28,7 +31,8 @@ _TIMERS = ("signal.", "threading.")  # how the names of timers begin, which act 
 
 
 def list_in_play(recorded: RecordedRun) -> list[SourceUse]:
-    """Those of `list_uncontrolled`, workers whose batches come as they are ready, and pools that draw.
+    """Those of `list_uncontrolled`, workers whose batches come as they are ready, pools that draw, and hashes
+    of texts where the code goes through a set.
 
     Without a clock that is read by a library which the script calls, such as a progress bar.
     """
@@ -44,7 +48,21 @@ def list_in_play(recorded: RecordedRun) -> list[SourceUse]:
         draws = tuple((name, site) for name, site in draws if name not in SEEDED)
     if draws:
         found.append(SourceUse(WorkerSeeds.id, draws))
+    if loops := _list_loops_over_sets(recorded):
+        found.append(SourceUse(HashSeed.id, loops))
     return found
+
+
+def _list_loops_over_sets(recorded: RecordedRun) -> tuple[tuple[str, str | None], ...]:
+    """Where a set that may hold texts gives an order, and nobody has fixed their hashes."""
+    manifest = recorded.run.manifest
+    settings = manifest.settings
+    if settings.get(HashSeed.id, {}).get(VARIABLE) or is_controlled(recorded, HashSeed.id):
+        return ()
+    files = dict.fromkeys(settings.get(UserCode.id, {}), "")
+    orders = find_orders(Code(Path(manifest.cwd), manifest.command, files))
+    sites = (item.site for item in orders if item.kind in ("text", "unknown") and not item.of_ties)
+    return tuple(("a set", site) for site in dict.fromkeys(sites))
 
 
 def _list_draws_in_pools(recorded: RecordedRun) -> tuple[tuple[str, str | None], ...]:

@@ -262,7 +262,8 @@ def list_other_texts(runs: Sequence[Run]) -> list[str]:
 def list_lengths(runs: Sequence[Run]) -> list[tuple[str, int, int]]:
     """(file, how many values the first run wrote into it, how many another did), where these are not equal.
 
-    Not of a table that the second went on with where the first had left it.
+    Not of a table that the second went on with where the first had left it, nor of what torch.save wrote: a
+    checkpoint has another number for each group of parameters.
     """
     first, *others = [_load_kept(run) for run in runs]
     found: dict[tuple[str, int, int], None] = {}
@@ -270,7 +271,7 @@ def list_lengths(runs: Sequence[Run]) -> list[tuple[str, int, int]]:
         for path, one, _, other in _list_pairs(first, files):
             mine, theirs = len(one.values), len(other.values)
             goes_on = other.was_read and bool(_pair_added(one.values, other.values))
-            if 0 < mine != theirs > 0 and not goes_on:
+            if 0 < mine != theirs > 0 and not goes_on and not is_of_torch(path, one):
                 found[path, mine, theirs] = None
     return list(found)
 

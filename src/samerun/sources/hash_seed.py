@@ -94,7 +94,9 @@ class HashSeed(Source):
         if seeds[0] is not None and seeds[0] == seeds[1]:
             return None
         given = difference.origin
-        if given is not None and given.makes_it and not (given.draws and given.generator_differs):
+        sized = given is not None and given.draws_other_size and not given.own_generator
+        kernel = given is not None and given.inputs_equal and not (given.draws and given.generator_differs)
+        if kernel and not sized:
             return None
         said = _describe(seeds)
         seed = rows.find_first_differing(difference, "seed")

@@ -18,6 +18,7 @@ from samerun.sources.evidence.addresses import is_hashed_by_address, takes_addre
 
 if TYPE_CHECKING:
     from samerun.editing.source_file import File
+    from samerun.editing.user_program import Code
 
 _CUTS = (ast.Mod, ast.FloorDiv, ast.RShift, ast.BitAnd)  # what makes a small number of an address
 
@@ -79,15 +80,13 @@ def read_hashing(side: Side, files: Collection[str] | None = None) -> Hashing | 
     if not found:
         return None
     sites = [tuple(site for seen in found for site in seen[which]) for which in range(3)]
-    return Hashing(sites[0], sites[1], sites[2], _find_orders(side, files))
-
-
-def _find_orders(side: Side, files: Collection[str] | None) -> tuple[Order, ...]:
-    from samerun.sources.edits import sets
-
     code = rows.read_code(side, files)
-    if code is None:
-        return ()
+    return Hashing(sites[0], sites[1], sites[2], () if code is None else find_orders(code))
+
+
+def find_orders(code: Code) -> tuple[Order, ...]:
+    """Where the code makes an order out of hashes."""
+    from samerun.sources.edits import sets
 
     def make(file: File, node: ast.expr, kind: Kind) -> Order:
         first, last = file.reach(node)
