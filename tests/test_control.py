@@ -21,7 +21,8 @@ from samerun.sources import nondeterministic_kernels
 
 # The names that control() must find and leave alone.
 SEEDED = {
-    "hash-seed", "listing-order", "numpy-generator", "numpy-global", "os-entropy", "python-random",
+    "hash-seed", "library-generators", "listing-order", "numpy-generator", "numpy-global", "os-entropy",
+    "python-random",
     "torch-cpu", "torch-cuda", "torch-mps", "torch-xpu", "worker-arrival", "worker-seeds",
 }  # fmt: skip
 STRICT = SEEDED | {

@@ -8,7 +8,9 @@ import secrets
 import uuid
 from collections.abc import Callable, Iterator
 
+import duckdb
 import numpy as np
+import polars
 import pytest
 import torch
 
@@ -17,6 +19,7 @@ from samerun.runs.plan import Control
 from samerun.sources.catalogue import find_sources
 
 SEEDS, DRAWS = 200, 4
+BASE = duckdb.connect()
 
 
 def of_bytes(data: bytes) -> float:
@@ -64,6 +67,10 @@ WAYS: dict[str, dict[str, Callable[[], float]]] = {
         "os.urandom": lambda: of_bytes(os.urandom(8)),
         "secrets": lambda: of_bytes(secrets.token_bytes(8)),
         "uuid4": lambda: of_bytes(uuid.uuid4().bytes),
+    },
+    "library-generators": {
+        "polars": lambda: polars.int_range(10**6, eager=True).sample(1).item() / 10**6,
+        "DuckDB": lambda: BASE.execute("select random()").fetchall()[0][0],
     },
 }
 

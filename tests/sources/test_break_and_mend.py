@@ -21,6 +21,7 @@ SCRIPTS = Path(__file__).parent / "scripts"
 MENDED = [
     "clock",
     "hash-seed",
+    "library-generators",
     "listing-order",
     "nondeterministic-kernels",
     "numpy-generator",

@@ -17,6 +17,7 @@ IDS = {
     "hash-seed", "listing-order", "worker-seeds", "worker-arrival", "nondeterministic-kernels",
     "cudnn-benchmark", "cudnn-nondeterministic", "attention-backend", "tf32", "threads",
     "uninitialized-memory", "mkl-first-call", "clock", "os-entropy", "process-id", "memory-address",
+    "library-generators",
     "input-data", "resume-state", "thread-scheduling", "code", "arguments", "packages", "hardware",
     "environment", "worker-count", "persistent-workers", "prefetch", "cpu-isa", "matmul-precision",
     "batch-size", "world-size", "locale", "hostname", "user", "working-directory", "contention",

@@ -93,11 +93,16 @@ def confirm_alone(explained: Explained, found: Sequence[Evidence], proof: Proof)
     return trial.mark(findings)
 
 
-def confirm_found(explained: Explained, found: Sequence[Evidence], proof: Proof) -> tuple[Cause, ...]:
-    """The sources found otherwise that runs confirm which are given what they gave: nothing is invented."""
+def confirm_found(
+    explained: Explained, found: Sequence[Evidence], proof: Proof
+) -> tuple[tuple[Cause, ...], frozenset[str]]:
+    """The sources found otherwise that runs confirm which are given what they gave: nothing is invented.
+
+    And those of them that such runs do not agree by.
+    """
     recorded = proof.recorded
     if recorded is None:
-        return ()
+        return (), frozenset()
     given = {item.source for item in found if recorded.can_give((item.source,))} - set(proof.held)
     first = {item.source: item for item in reversed(found) if item.source in given}
     rest = (item for item in explained.evidence if item.source not in given)
@@ -105,7 +110,8 @@ def confirm_found(explained: Explained, found: Sequence[Evidence], proof: Proof)
     findings = confirm(
         explained.difference, (*first.values(), *rest), trial, given.__contains__, to_the_end=to_the_end
     )
-    return tuple(cause for cause in trial.mark(findings).causes if cause.confirmed)
+    confirmed = tuple(cause for cause in trial.mark(findings).causes if cause.confirmed)
+    return confirmed, frozenset(cause.source for cause in findings.ruled_out) & given
 
 
 def _prepare(explained: Explained, proof: Proof) -> tuple[_Trial, bool]:

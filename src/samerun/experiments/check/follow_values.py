@@ -90,10 +90,12 @@ def follow_values(
             for cause in causes
             if cause.source == found[0].source
         )
-    elif proof is not None and (shown := confirm_found(closer.explained, found, proof)):
+    elif proof is not None:
+        shown, refuted = confirm_found(closer.explained, found, proof)
         rest = tuple(cause for cause in causes if cause.source not in {each.source for each in shown})
-        findings = replace(findings, suspects=rest + findings.suspects)
-        causes = shown
+        if shown:
+            findings = replace(findings, suspects=rest + findings.suspects)
+        causes = shown or tuple(sorted(causes, key=lambda cause: cause.source in refuted))
     named = {cause.source for cause in causes}
     suspects = tuple(each for each in findings.suspects if each.source not in named)
     return replace(findings, causes=causes, suspects=suspects, notes=findings.notes + notes)
@@ -102,7 +104,7 @@ def follow_values(
 def _confirm_aside(closer: Zoom, findings: Findings, aside: Sequence[Evidence], proof: Proof) -> Findings:
     """Values can go through an object that is not followed, an optimizer's settings, say: runs must tell."""
     tried = {cause.source for cause in (*findings.causes, *findings.ruled_out)}
-    shown = confirm_found(closer.explained, [item for item in aside if item.source not in tried], proof)
+    shown, _ = confirm_found(closer.explained, [item for item in aside if item.source not in tried], proof)
     if not shown:
         return findings
     named = {cause.source for cause in shown}
