@@ -83,6 +83,7 @@ def follow_values(
     if proved:
         notes += (_describe_proof(seen, runs),)
     causes = _put_found_first(findings.causes, found)
+    suspects = findings.suspects
     # Of several values that were given together, some may have no part in it.
     if proved and plain and len(seen.given) == 1 and len(found) == len(evidence):
         causes = tuple(
@@ -91,14 +92,22 @@ def follow_values(
             if cause.source == found[0].source
         )
     elif proof is not None:
-        shown, refuted = confirm_found(closer.explained, found, proof)
-        rest = tuple(cause for cause in causes if cause.source not in {each.source for each in shown})
-        if shown:
-            findings = replace(findings, suspects=rest + findings.suspects)
-        causes = shown or tuple(sorted(causes, key=lambda cause: cause.source in refuted))
+        causes, others = _try_found(closer, causes, found, proof)
+        suspects = others + suspects
     named = {cause.source for cause in causes}
-    suspects = tuple(each for each in findings.suspects if each.source not in named)
+    suspects = tuple(each for each in suspects if each.source not in named)
     return replace(findings, causes=causes, suspects=suspects, notes=findings.notes + notes)
+
+
+def _try_found(
+    closer: Zoom, causes: tuple[Cause, ...], found: Sequence[Evidence], proof: Proof
+) -> tuple[tuple[Cause, ...], tuple[Cause, ...]]:
+    """The causes that runs confirm, and the others; where they confirm none, first what they do not refute."""
+    shown, refuted = confirm_found(closer.explained, found, proof)
+    if not shown:
+        return tuple(sorted(causes, key=lambda cause: cause.source in refuted)), ()
+    confirmed = {each.source for each in shown}
+    return shown, tuple(cause for cause in causes if cause.source not in confirmed)
 
 
 def _confirm_aside(closer: Zoom, findings: Findings, aside: Sequence[Evidence], proof: Proof) -> Findings:
