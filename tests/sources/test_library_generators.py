@@ -1,4 +1,4 @@
-"""library-generators: polars and DuckDB, seeded where the script does not; what is said of their draws."""
+"""library-generators: polars and DuckDB, seeded where the script does not, and what is said of draws."""
 
 from __future__ import annotations
 
