@@ -102,7 +102,7 @@ def follow_values(
 def _try_found(
     closer: Zoom, causes: tuple[Cause, ...], found: Sequence[Evidence], proof: Proof
 ) -> tuple[tuple[Cause, ...], tuple[Cause, ...]]:
-    """The causes that runs confirm, and the others; where they confirm none, first what they do not refute."""
+    """What runs confirm, and the others; where they confirm none, what they do not refute comes first."""
     shown, refuted = confirm_found(closer.explained, found, proof)
     if not shown:
         return tuple(sorted(causes, key=lambda cause: cause.source in refuted)), ()
