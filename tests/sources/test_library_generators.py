@@ -108,3 +108,24 @@ def test_a_connection_is_as_the_script_left_it():
     assert sorted(first[0]) == sorted(second[0]) == [(n,) for n in range(9)]
     assert len({str(each) for each in (first, second, third)}) == 3
     assert controlled(1, use) == [first, second, third]
+
+
+FORKS = """
+import json, os, polars
+for member in range(2):
+    reads, writes = os.pipe()
+    if not os.fork():
+        drawn = polars.int_range(1000, eager=True).sample(5).to_list()
+        os.write(writes, json.dumps(drawn).encode())
+        os._exit(0)
+    os.wait()
+    print(os.read(reads, 1000).decode())
+"""
+
+
+def test_forks_draw_numbers_of_their_own(trainer):
+    trainer.script(FORKS)
+    runs = [trainer.record("train.py", control=Control(), tier="none") for _ in range(2)]
+    one, other = (run.path.joinpath("output.txt").read_text().splitlines() for run in runs)
+    assert one == other
+    assert len(set(one)) == 2

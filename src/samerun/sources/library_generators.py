@@ -31,9 +31,7 @@ _POLARS, _DUCKDB = "polars", "duckdb"
 _DRAWING = {"DataFrame": ("sample",), "Series": ("sample", "shuffle"), "Expr": ("sample", "shuffle")}
 _ASKING = ("execute", "sql", "query")  # of a connection, and of the module
 _SEEDS = re.compile(r"\bsetseed\s*\(", re.IGNORECASE)
-_CONCERNED = re.compile(
-    r"\b(setseed|random|uuid|gen_random_uuid)\s*\(|\busing\s+sample\b|\btablesample\b", re.IGNORECASE
-)
+_CONCERNED = re.compile(r"\b(setseed|random)\s*\(|\busing\s+sample\b|\btablesample\b", re.IGNORECASE)
 _SEED, _SEED_BY_NAME, _QUERY = Parameter("seed", 1), Parameter("seed", 99), Parameter("query", 0)
 _BITS = 53  # setseed takes a double
 
@@ -83,9 +81,20 @@ class LibraryGenerators(Source):
 
     def _seed_polars(self, seed: int) -> Undo:
         polars = sys.modules[_POLARS]
-        polars.set_random_seed(stream_seed(seed, self.id, _POLARS, *lineage.get_launched_path()))
-        # Its state of before cannot be read: it is another one again, and not that of the control.
-        return lambda: polars.set_random_seed(int.from_bytes(os.urandom(8), "little"))
+
+        def begin() -> None:
+            polars.set_random_seed(stream_seed(seed, self.id, _POLARS, *lineage.get_path()))
+
+        begin()
+        # Unseeded, it would begin in each fork for itself, where it was not used before.
+        leave = lineage.call_in_each_child(begin)
+
+        def undo() -> None:
+            leave()
+            # Its state of before cannot be read: it is another one again, and not that of the control.
+            polars.set_random_seed(int.from_bytes(os.urandom(8), "little"))
+
+        return undo
 
     def _seed_duckdb(self, seed: int) -> Undo:
         place, numbers = lineage.get_launched_path(), itertools.count()
