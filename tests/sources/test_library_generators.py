@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import duckdb
 import polars
 import pytest
@@ -111,12 +113,13 @@ def test_a_connection_is_as_the_script_left_it():
 
 
 FORKS = """
-import json, os, polars
+import json, os, duckdb, polars
 for member in range(2):
     reads, writes = os.pipe()
     if not os.fork():
         drawn = polars.int_range(1000, eager=True).sample(5).to_list()
-        os.write(writes, json.dumps(drawn).encode())
+        asked = duckdb.connect().execute("select random()").fetchall()
+        os.write(writes, json.dumps([drawn, asked]).encode())
         os._exit(0)
     os.wait()
     print(os.read(reads, 1000).decode())
@@ -128,4 +131,5 @@ def test_forks_draw_numbers_of_their_own(trainer):
     runs = [trainer.record("train.py", control=Control(), tier="none") for _ in range(2)]
     one, other = (run.path.joinpath("output.txt").read_text().splitlines() for run in runs)
     assert one == other
-    assert len(set(one)) == 2
+    (frame, asked), (other_frame, other_asked) = map(json.loads, one)
+    assert frame != other_frame and asked != other_asked

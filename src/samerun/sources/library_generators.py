@@ -97,14 +97,15 @@ class LibraryGenerators(Source):
         return undo
 
     def _seed_duckdb(self, seed: int) -> Undo:
-        place, numbers = lineage.get_launched_path(), itertools.count()
+        numbers = itertools.count()
         seeded: weakref.WeakSet[Any] = weakref.WeakSet()
 
         def before(connection: Any, text: str) -> None:
             if connection in seeded:
                 return
             if not _SEEDS.search(text):
-                drawn = stream_seed(seed, self.id, _DUCKDB, next(numbers), *place) >> (64 - _BITS)
+                drawn = stream_seed(seed, self.id, _DUCKDB, next(numbers), *lineage.get_path())
+                drawn >>= 64 - _BITS
                 try:
                     connection.execute(f"select setseed({drawn / 2**_BITS!r})").fetchall()
                 except Exception:  # it is closed, or in the midst of something: the user's call will say so
