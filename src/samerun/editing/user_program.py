@@ -67,7 +67,7 @@ class Code:
                 file = self.main if path is None else self.file(path)
                 if file.tree:
                     found.setdefault(file.path, file)
-            except NoEdit:
+            except (NoEdit, OSError):  # a name that no file system takes, say
                 continue
         return list(found.values())
 
