@@ -57,8 +57,9 @@ def _list_loops_over_sets(recorded: RecordedRun) -> tuple[tuple[str, str | None]
     """Where a set that may hold texts gives an order, and nobody has fixed their hashes."""
     manifest = recorded.run.manifest
     hashes, files = (manifest.settings.get(id_) for id_ in (HashSeed.id, UserCode.id))
-    known = isinstance(hashes, dict) and isinstance(files, dict)
-    if not known or hashes.get(VARIABLE) or is_controlled(recorded, HashSeed.id):
+    if not isinstance(hashes, dict) or not isinstance(files, dict):
+        return ()
+    if hashes.get(VARIABLE) or is_controlled(recorded, HashSeed.id):
         return ()
     orders = find_orders(Code(Path(manifest.cwd), manifest.command, dict.fromkeys(files, "")))
     sites = (item.site for item in orders if item.kind in ("text", "unknown") and not item.of_ties)
