@@ -12,6 +12,7 @@ from samerun.runs.plan import Control
 from samerun.sources.catalogue import find_sources
 
 from .differences import batch, operation, origin, row, side
+from .mending import Program
 
 source = find_sources()["library-generators"]
 FRAME = polars.DataFrame({"x": range(100)})
@@ -85,8 +86,6 @@ def test_what_draws_is_the_reason_unless_an_operation_made_it():
 
 
 def test_polars_gets_a_seed_and_duckdb_advice(tmp_path):
-    from .mending import Program
-
     program = Program(tmp_path, "import polars as pl\nimport torch\n\nframe = pl.read_csv('a').sample(9)\n")
     assert program.mended(source.id) == "+pl.set_random_seed(0)"
 
@@ -133,3 +132,22 @@ def test_forks_draw_numbers_of_their_own(trainer):
     assert one == other
     (frame, asked), (other_frame, other_asked) = map(json.loads, one)
     assert frame != other_frame and asked != other_asked
+
+
+STARTS = """\
+import polars as pl
+import torch
+from concurrent.futures import ProcessPoolExecutor
+
+def draw(number):
+    return pl.read_csv("a").sample(9)
+
+if __name__ == "__main__":
+    with ProcessPoolExecutor(2) as pool:
+        frames = list(pool.map(draw, range(4)))
+"""
+
+
+def test_a_patch_makes_no_processes_draw_alike(tmp_path):
+    """Each of those that are spawned would run the line."""
+    assert "would all draw the same" in Program(tmp_path, STARTS).refused(source.id)

@@ -174,3 +174,9 @@ def test_a_process_beside_the_training_is_no_reason_to_leave_it_unseeded(drawn: 
     program = Program(tmp_path, script + "model = torch.nn.Linear(2, 2)\n")
     made = program.patch("torch-cpu", drawn=frozenset(["torch-cpu"]) if drawn else frozenset())
     assert ("torch.manual_seed(0)" in made.diff) is drawn
+
+
+def test_polars_is_seeded_by_the_rank(tmp_path: Path) -> None:
+    program = Program(tmp_path, "import polars as pl\n\nframe = pl.read_csv('a').sample(9)\n")
+    made = patched(program, "library-generators", program.difference(), "RANK")
+    assert 'pl.set_random_seed(int(os.environ.get("RANK", 0)))' in made

@@ -9,7 +9,7 @@ _NAMES = (
     "loss losses acc accuracy error err f1 auc auroc ap map precision recall score mean std ci median var "
     "variance mse rmse mae r2 bleu rouge ppl perplexity bpc wer cer iou miou dice psnr ssim fid nll elbo kl "
     "reward return correlation likelihood logit prob probability prediction metric best correct "
-    "wrong hits tp fp tn fn"
+    "wrong tp fp tn fn"
 )
 _OTHER_NAMES = (
     "time runtime took elapsed eta sec secs second seconds minutes hours duration latency speed "

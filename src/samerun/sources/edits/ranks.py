@@ -32,6 +32,7 @@ _SEEDING = {  # → whose seed it is
     "numpy.random.seed": "numpy-global",
     "np.random.seed": "numpy-global",
     "random.seed": "python-random",
+    "polars.set_random_seed": "library-generators",
 }
 
 
