@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -20,13 +22,14 @@ from samerun.sources.clock import Clock
 from samerun.sources.code import Code as UserCode
 from samerun.sources.edits.compared_reads import list_compared_reads
 from samerun.sources.edits.run_dependent_calls import reads_clock
-from samerun.sources.evidence.hash_order import find_orders
+from samerun.sources.evidence.hash_order import find_set_of_texts
 from samerun.sources.hash_seed import VARIABLE, HashSeed
 from samerun.sources.per_sample.pool_tasks import SEEDED
 from samerun.sources.source import Kind
 from samerun.sources.worker_arrival import WorkerArrival
 from samerun.sources.worker_seeds import WorkerSeeds
 
+_MOST_FILES = 60  # of the code that are read for sets: of many hundred that takes a minute
 _TIMERS = ("signal.", "threading.")  # how the names of timers begin, which act by themselves
 
 
@@ -61,9 +64,16 @@ def _list_loops_over_sets(recorded: RecordedRun) -> tuple[tuple[str, str | None]
         return ()
     if hashes.get(VARIABLE) or is_controlled(recorded, HashSeed.id):
         return ()
-    orders = find_orders(Code(Path(manifest.cwd), manifest.command, dict.fromkeys(files, "")))
-    sites = (item.site for item in orders if item.kind in ("text", "unknown") and not item.of_ties)
-    return tuple(("a set", site) for site in dict.fromkeys(sites))
+    digests = tuple((path, str(digest)) for path, digest in itertools.islice(files.items(), _MOST_FILES))
+    site = _find_set_of_texts(manifest.cwd, manifest.command, digests)
+    return () if site is None else (("a set", site),)
+
+
+@functools.lru_cache(maxsize=16)  # it is asked for several times of one run
+def _find_set_of_texts(
+    folder: str, command: tuple[str, ...], digests: tuple[tuple[str, str], ...]
+) -> str | None:
+    return find_set_of_texts(Code(Path(folder), command, dict.fromkeys((path for path, _ in digests), "")))
 
 
 def _list_draws_in_pools(recorded: RecordedRun) -> tuple[tuple[str, str | None], ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 _CUTS = (ast.Mod, ast.FloorDiv, ast.RShift, ast.BitAnd)  # what makes a small number of an address
 
 Kind = Literal["text", "object", "unknown"]  # what is in a set
+_MOST_SETS = 8
+_NOT_THOUGHT_OF = LookupError, ValueError, AttributeError, TypeError, RecursionError  # a form of code
 
 
 @dataclass(frozen=True)
@@ -84,25 +87,41 @@ def read_hashing(side: Side, files: Collection[str] | None = None) -> Hashing | 
     return Hashing(sites[0], sites[1], sites[2], () if code is None else find_orders(code))
 
 
+def _make_order(file: File, node: ast.expr, kind: Kind) -> Order:
+    first, last = file.reach(node)
+    path, at = parse_site(file.site(first)) or (file.path, first)
+    outer = file.parent(node)
+    ties = isinstance(outer, ast.Call) and _name(outer.func) in ("sorted", "min", "max")
+    return Order(file.site(node.lineno), kind, path, at, at + last - first, ties)
+
+
+def find_set_of_texts(code: Code) -> str | None:
+    """The first line that goes through a set which may hold texts; None too where it is not found soon."""
+    from samerun.sources.edits import sets
+
+    try:
+        for file, node in itertools.islice(sets.find_ordered_sets(code), _MOST_SETS):
+            order = _make_order(file, node, sets.classify_elements(code, (file, node)))
+            if order.kind != "object" and not order.of_ties:
+                return order.site
+    except _NOT_THOUGHT_OF:
+        pass
+    return None
+
+
 def find_orders(code: Code) -> tuple[Order, ...]:
     """Where the code makes an order out of hashes."""
     from samerun.sources.edits import sets
 
-    def make(file: File, node: ast.expr, kind: Kind) -> Order:
-        first, last = file.reach(node)
-        path, at = parse_site(file.site(first)) or (file.path, first)
-        outer = file.parent(node)
-        ties = isinstance(outer, ast.Call) and _name(outer.func) in ("sorted", "min", "max")
-        return Order(file.site(node.lineno), kind, path, at, at + last - first, ties)
-
+    make = _make_order
     try:
         gone_through = (*sets.find_ordered_sets(code), *sets.find_popped(code), *sets.hashes(code))
         found = [make(file, node, sets.classify_elements(code, (file, node))) for file, node in gone_through]
         by_address = (*sets.find_ordered_weak_sets(code), *sets.find_ordered_waits(code))
         found += [make(*place, "object") for place in by_address]
         return tuple(sorted(found, key=lambda item: item.of_ties))
-    except (LookupError, ValueError, AttributeError, TypeError, RecursionError):
-        return ()  # code of a form that was not thought of: what `_read` found must do
+    except _NOT_THOUGHT_OF:
+        return ()  # what `_read` found must do
 
 
 @functools.lru_cache(maxsize=256)
