@@ -707,6 +707,28 @@ def test_what_else_is_in_a_seed_stays(tmp_path: Path) -> None:
     )
 
 
+def test_a_generator_that_each_worker_makes_has_a_seed_of_its_own(tmp_path: Path) -> None:
+    """A constant would be that of each worker, and of each epoch."""
+    program = Program(
+        tmp_path,
+        """
+        import random
+        import torch
+
+        class Shard(torch.utils.data.IterableDataset):
+            def __iter__(self):
+                rng = random.Random()
+                yield rng.random()
+        """,
+    )
+    at = program.at("random.Random()")
+    made = [equal("unseeded", "os-entropy", at, process=f"rank0.worker{worker}") for worker in range(2)]
+    assert program.mended("os-entropy", *made, site=at) == (
+        "+torch.manual_seed(0)\n-        rng = random.Random()\n"
+        "+        rng = random.Random(torch.randint(2**31, ()).item())"
+    )
+
+
 def test_a_system_generator_made_elsewhere(tmp_path: Path) -> None:
     program = Program(
         tmp_path,

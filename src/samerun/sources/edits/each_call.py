@@ -66,12 +66,18 @@ def _draw_instead(edit: Change, difference: Difference, code: Code) -> Change | 
         return None
     varies = node is not None and _varies(edit, file, node, rows, difference, code)
     _require_one_process(rows, site, varies=varies)
-    if node is None or not varies:
+    if node is None or not (varies or (constant and _had_entropy_in_workers(rows))):
         return None
     name, missing = write_name(file, "torch.randint", node)
     start, end = found.span("seed")
     text = f"{edit.text[:start]}{name}{DRAW}{edit.text[end:]}"
     return replace(edit, text=text, imports=(*edit.imports, *missing))
+
+
+def _had_entropy_in_workers(rows: Sequence[Row]) -> bool:
+    """Whether workers of a DataLoader alone run the line, each of which had its own numbers by it."""
+    in_workers = bool(rows) and all(".worker" in row.process for row in rows)
+    return in_workers and any(row.what in ("unseeded", "entropy") for row in rows)
 
 
 def _varies(
