@@ -38,9 +38,7 @@ class _Seen(NamedTuple):
     run: Run  # the first of them
     given: tuple[Given, ...]  # what another run needs to go on as that one; () where it is not numbers
     followed: Followed
-    aside: tuple[
-        Evidence, ...
-    ] = ()  # of other values that differ, where nothing is known to lead to the difference
+    aside: tuple[Evidence, ...] = ()  # of other values that differ, where none is known to lead there
 
 
 def follow_values(
