@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _POLARS, _DUCKDB = "polars", "duckdb"
 _DRAWING = {"DataFrame": ("sample",), "Series": ("sample", "shuffle"), "Expr": ("sample", "shuffle")}
+_USING = ("DataFrame", "Series")  # an expression draws later, or never
 _ASKING = ("execute", "sql", "query")  # of a connection, and of the module
 _SEEDS = re.compile(r"\bsetseed\s*\(", re.IGNORECASE)
 _CONCERNED = re.compile(r"\b(setseed|random)\s*\(|\busing\s+sample\b|\btablesample\b", re.IGNORECASE)
@@ -80,14 +81,26 @@ class LibraryGenerators(Source):
         return wrapping.undo_all(undos) if undos else None
 
     def _seed_polars(self, seed: int) -> Undo:
-        polars = sys.modules[_POLARS]
+        polars, used = sys.modules[_POLARS], False
 
         def begin() -> None:
-            polars.set_random_seed(stream_seed(seed, self.id, _POLARS, *lineage.get_path()))
+            if not used:
+                polars.set_random_seed(stream_seed(seed, self.id, _POLARS, *lineage.get_path()))
+
+        def use(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            nonlocal used
+            used = True
+            return original(*args, **kwargs)
 
         begin()
-        # Unseeded, it would begin in each fork for itself, where it was not used before.
-        leave = lineage.call_in_each_child(begin)
+        # A fork goes on with what its parent seeded, or drew from; else it begins by itself.
+        waits = [lineage.call_in_each_child(begin)]
+        waits.append(attribute.patch_for_others(polars, "set_random_seed", use))
+        for owner in _USING:
+            waits += [
+                attribute.patch_for_others(getattr(polars, owner), name, use) for name in _DRAWING[owner]
+            ]
+        leave = wrapping.undo_all(waits)
 
         def undo() -> None:
             leave()
