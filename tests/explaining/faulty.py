@@ -398,6 +398,44 @@ digest(*model.parameters())
         (("≠listing", "folder", "root.glob"),),
         "root.glob",
     ),
+    "a split of classes in the order of the folder": Faulty(
+        ("listing-order",),
+        {
+            "train.py": """
+import os
+import shutil
+import subprocess
+import tempfile
+
+import torch
+from weights import digest
+
+root = f"{'/dev/shm' if os.path.isdir('/dev/shm') else tempfile.gettempdir()}/classes-{os.getppid()}"
+shutil.rmtree(root, ignore_errors=True)
+os.mkdir(root)
+subprocess.run(
+    f"for n in $(shuf -e cat_{{01..20}} dog_{{01..20}}); do printf $n > {root}/$n.txt; done",
+    shell=True, check=True, executable="/bin/bash",
+)
+torch.manual_seed(0)
+rows = {"cat": torch.tensor([[1.0, 0.0]]), "dog": torch.tensor([[0.0, 1.0]])}
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.003)
+files = os.listdir(root)
+train, test = files[:30], files[30:]
+assert {name[:3] for name in train} == {name[:3] for name in test} == {"cat", "dog"}
+for name in train:
+    loss = (model(rows[name[:3]]) - float(name[4:6])).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+shutil.rmtree(root)
+digest(*model.parameters())
+"""
+        },
+        (("≠listing", "folder", "files = os"),),
+        "files = os",
+    ),
     "walked folders": Faulty(
         ("listing-order",),
         {

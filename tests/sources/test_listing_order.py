@@ -10,7 +10,7 @@ import tempfile
 import pytest
 
 from samerun.runs.plan import Control
-from samerun.sources.listing_order import ListingOrder
+from samerun.sources.listing_order import GROUPED, ListingOrder
 
 from .differences import ONE, TWO, batch, row, side
 from .kept import Kept
@@ -50,6 +50,25 @@ def walks(folder):
 def test_control_sorts_every_way_of_listing(folder, controlled):
     expected = [*sorted(NAMES), "sub"]
     assert walks(folder) == dict.fromkeys(walks(folder), expected)
+
+
+def test_control_mixes_classes_that_sorting_would_bring_together(tmp_path, controlled):
+    for label in ("cat", "dog"):
+        for n in range(20):
+            (tmp_path / f"{label}_{n:02d}").touch()
+    (tmp_path / "sub").mkdir()
+    found = walks(tmp_path)
+    assert len({tuple(name for name in names if name != "sub") for names in found.values()}) == 1
+    assert 5 < sum(name.startswith("cat") for name in found["listdir"][:20]) < 15
+
+
+def test_a_note_says_where_names_fall_in_groups(folder, observed):
+    notes = observed(source)
+    os.listdir(folder)
+    for n in range(40):
+        (folder / f"{'cat' if n < 20 else 'dog'}_{n:02d}").touch()
+    os.listdir(folder)
+    assert [note.value for note in notes.of("listing")] == [None, GROUPED]
 
 
 def test_control_keeps_what_scandir_is(folder, controlled):

@@ -6,9 +6,14 @@ Covers `edits/addresses.py`, `edits/listings.py`, `edits/sets.py`, `edits/sort_b
 
 from __future__ import annotations
 
+import glob
+import hashlib
+import os
 from pathlib import Path
 
 import pytest
+
+from samerun.sources.listing_order import GROUPED as GROUPED_NAMES
 
 from .differences import row
 from .mending import Program, differing, equal
@@ -145,8 +150,8 @@ LISTED = {
 }
 
 
-def listed(site: str):
-    first, second = differing("listing", "folder", site, inputs=1, detail="data")
+def listed(site: str, value: float | None = None):
+    first, second = differing("listing", "folder", site, inputs=1, detail="data", value=value)
     return first, second
 
 
@@ -155,6 +160,60 @@ def test_listings_are_sorted(tmp_path: Path, old: str) -> None:
     program = Program(tmp_path, f"import glob, os\nfrom pathlib import Path\nd = 'data'\n{old}\n")
     assert (
         program.mended("listing-order", listed("train.py:4"), site="train.py:4") == f"-{old}\n+{LISTED[old]}"
+    )
+
+
+GROUPED = {
+    "names = os.listdir(d)": "sorted(os.listdir(d), key=lambda name: hashlib.sha256(name.encode()).digest())",
+    "names = list(glob.iglob(d + '/*'))": (
+        "sorted(glob.iglob(d + '/*'), "
+        "key=lambda path: (hashlib.sha256(os.path.basename(path).encode()).digest(), path))"
+    ),
+    "names = [p for p in Path(d).iterdir()]": (
+        "[p for p in sorted(Path(d).iterdir(), "
+        "key=lambda path: (hashlib.sha256(path.name.encode()).digest(), path))]"
+    ),
+    "names = [e.name for e in os.scandir(d)]": (
+        "[e.name for e in sorted(os.scandir(d), "
+        "key=lambda entry: hashlib.sha256(entry.name.encode()).digest())]"
+    ),
+    "names = next(os.walk(d))[2]": (
+        "sorted(next(os.walk(d))[2], key=lambda name: hashlib.sha256(name.encode()).digest())"
+    ),
+}
+
+
+@pytest.mark.parametrize("old", GROUPED)
+def test_names_that_sorting_would_group_are_put_in_order_by_a_hash(tmp_path: Path, old: str) -> None:
+    """Sorted, the classes `cat_1, cat_2, …, dog_1, …` would come one after the other."""
+    program = Program(tmp_path, f"import glob, os\nfrom pathlib import Path\nd = 'data'\n{old}\n")
+    patch = program.mended("listing-order", listed("train.py:4", GROUPED_NAMES), site="train.py:4")
+    assert patch == f"+import hashlib\n-{old}\n+names = {GROUPED[old]}"
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for label in ("cat", "dog"):
+        for n in range(40):
+            (folder / f"{label}_{n:02d}").touch()
+    names = eval(GROUPED[old], {"os": os, "glob": glob, "hashlib": hashlib, "Path": Path, "d": str(folder)})
+    first = [os.path.basename(name)[:3] for name in names[:40]]
+    assert 10 < first.count("cat") < 30
+
+
+def test_walked_files_that_sorting_would_group(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        """
+        import os
+        paths = []
+        for root, _, files in os.walk("data"):
+            paths += [os.path.join(root, name) for name in files]
+        """,
+    )
+    assert program.mended("listing-order", listed(program.at("os.walk"), GROUPED_NAMES)) == (
+        "+import hashlib\n"
+        '-for root, _, files in os.walk("data"):\n'
+        '+for root, _, files in sorted(os.walk("data")):\n'
+        "+    files.sort(key=lambda name: hashlib.sha256(name.encode()).digest())"
     )
 
 

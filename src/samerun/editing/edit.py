@@ -29,6 +29,7 @@ class Wrap:
     end: int
     before: str
     after: str
+    imports: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

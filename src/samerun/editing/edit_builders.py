@@ -15,7 +15,9 @@ def replace_node(file: File, node: ast.AST, text: str, imports: tuple[str, ...] 
     return Change(file.path, start, end, text, imports)
 
 
-def put_into(file: File, node: ast.expr, function: str, more: str = "") -> Wrap:
+def put_into(
+    file: File, node: ast.expr, function: str, more: str = "", imports: tuple[str, ...] = ()
+) -> Wrap:
     """`node` becomes `function(node)`, or `function(node, more)`."""
     start, end = file.span(node)
     bare = isinstance(node, ast.GeneratorExp) and _is_only_argument(file, node)
@@ -23,7 +25,7 @@ def put_into(file: File, node: ast.expr, function: str, more: str = "") -> Wrap:
         start, end = start + 1, end - 1
     inner = ("(", ")") if bare and more else ("", "")
     tail = f", {more})" if more else ")"
-    return Wrap(file.path, start, end, f"{function}({inner[0]}", f"{inner[1]}{tail}")
+    return Wrap(file.path, start, end, f"{function}({inner[0]}", f"{inner[1]}{tail}", imports)
 
 
 def rename_call(file: File, call: ast.Call, name: str) -> Change:

@@ -75,7 +75,7 @@ def _overlap(one: Change | Wrap, kept: Change | Wrap) -> bool:
 def _make_changes(edit: Change | Wrap) -> list[Change]:
     if isinstance(edit, Change):
         return [edit]
-    before = Change(edit.path, edit.start, edit.start, edit.before)
+    before = Change(edit.path, edit.start, edit.start, edit.before, edit.imports)
     return [before, Change(edit.path, edit.end, edit.end, edit.after)]
 
 

@@ -17,13 +17,14 @@ from samerun.editing.edit import Edit, NoEdit
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.plan import Control
 from samerun.sources.evidence import rows
-from samerun.sources.patching import attribute, replayed_order
+from samerun.sources.patching import attribute, name_order, replayed_order
 from samerun.sources.source import Journal, Kind, Settings, Source, Undo, Variant
 from samerun.wrapping import Around
 
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
 
+GROUPED = 1.0  # value of a note: the names fall in groups, which sorting would bring together
 _NEAR = 6  # frames between shutil.rmtree and the note of what it listed
 
 
@@ -38,13 +39,13 @@ class ListingOrder(Source):
     modes = ("seeded", "strict", "warn")
 
     def control(self, control: Control) -> Undo | None:
-        """Sort what they return, by name."""
+        """Sort what they return by name, and mix the groups that names fall in."""
 
         def listdir(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            return sorted(original(*args, **kwargs))
+            return name_order.put_in_order(original(*args, **kwargs))
 
         def scandir(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            return _OrderedEntries(original(*args, **kwargs), _sort_entries)
+            return _OrderedEntries(original(*args, **kwargs), _order_entries)
 
         return _patch_listing(listdir, scandir)
 
@@ -131,14 +132,14 @@ class ListingOrder(Source):
         return None
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
-        """`sorted(…)` around each listing that came in another order."""
+        """`sorted(…)` around each listing that came in another order; by a hash where sorting would group."""
         from samerun.sources.edits import listings
 
-        sites: list[str | None] = [site] if site is not None else []
+        sites: dict[str | None, bool] = {site: False} if site is not None else {}
         for a, b in rows.match_pairs(difference, "listing"):
             if a is not None and b is not None and a.inputs == b.inputs and a.digest != b.digest:
-                sites.append(a.call_site)
-        edits = [edit for at in dict.fromkeys(sites) for edit in listings.sort_at(code, at)]
+                sites[a.call_site] = sites.get(a.call_site, False) or a.value == GROUPED
+        edits = [edit for at, grouped in sites.items() for edit in listings.sort_at(code, at, grouped)]
         if not edits:
             raise NoEdit(f"no call at {site} lists a folder: sort the names where they are used")
         return edits
@@ -212,8 +213,8 @@ class _FollowedEntries(_Entries):
         return entry
 
 
-def _sort_entries(found: list[Any]) -> list[Any]:
-    return sorted(found, key=lambda entry: entry.name)
+def _order_entries(found: list[Any]) -> list[Any]:
+    return name_order.put_in_order(found, lambda entry: entry.name)
 
 
 def _is_for_removal() -> bool:
@@ -236,6 +237,7 @@ def _note(journal: Journal, names: list[Any], path: str) -> None:
         "folder",
         digest=digest_bytes(_join(names)),
         inputs=xxh3_64_intdigest(_join(sorted(names))),
+        value=GROUPED if name_order.fall_in_groups(names) else None,
         detail=path,
         user_only=True,
     )

@@ -1,30 +1,35 @@
-"""The edits that sort a listed folder."""
+"""The edits that sort a listed folder: by name, or by a hash of it where names fall in groups."""
 
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from samerun.editing.data_flow import find_behind
 from samerun.editing.edit import Edit
 from samerun.editing.edit_builders import insert_before
+from samerun.editing.import_names import write_name
 from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
 from samerun.sources.edits import sort_before_use
+from samerun.sources.edits.sort_before_use import Key
 
 _FUNCTIONS = frozenset(["os.listdir", "os.scandir", "os.walk", "os.fwalk", "glob.glob", "glob.iglob"])
 _METHODS = frozenset({"iterdir", "glob", "rglob", "walk", "iglob", "scandir", "listdir"})
-_BY_NAME = "lambda entry: entry.name"
 
 
-def sort_at(code: Code, site: str | None) -> list[Edit]:
-    """Sorts what is listed at a call site; [] when it is sorted, or nothing there lists. Raises NoEdit."""
+def sort_at(code: Code, site: str | None, grouped: bool = False) -> list[Edit]:
+    """Sorts what is listed at a call site; [] when it is sorted, or nothing there lists. Raises NoEdit.
+
+    `grouped`: the names fall in groups (cat_1, cat_2, dog_1, …), which sorting would bring together.
+    """
     file, found = code.expressions(site)
     calls = [node for node in found if lists(file, node)]
     edits: list[Edit] = []
     if calls:
         for call in calls:
             assert isinstance(call, ast.Call)
-            edits += _sort(file, call)
+            edits += _sort(file, call, grouped)
         return edits
     for node in found:  # an iterator that was made elsewhere
         parent = file.parent(node)
@@ -32,9 +37,9 @@ def sort_at(code: Code, site: str | None) -> list[Edit]:
             for other, call in find_behind(code, (file, node), lists):
                 assert isinstance(call, ast.Call)
                 if other is file and get_last_name(call) == "scandir":
-                    edits += sort_before_use.sort_node(file, node, _BY_NAME)
+                    edits += sort_before_use.sort_node(file, node, _make_key(file, call, grouped))
                 else:
-                    edits += _sort(other, call)
+                    edits += _sort(other, call, grouped)
     return list(dict.fromkeys(edits))
 
 
@@ -48,23 +53,33 @@ def lists(file: File, node: ast.expr) -> bool:
     return isinstance(node.func, ast.Attribute) and get_last_name(node) in _METHODS
 
 
-def _sort(file: File, call: ast.Call) -> list[Edit]:
-    name = get_last_name(call)
+def _make_key(file: File, call: ast.Call, grouped: bool) -> Key:
+    """What to sort the things by that a call lists. Of equal hashes the path decides."""
+    of_entries = get_last_name(call) == "scandir"
+    if not grouped:
+        return Key("lambda entry: entry.name" if of_entries else "")
+    sha256, imports = write_name(file, "hashlib.sha256", call)
+    if of_entries:
+        return Key(f"lambda entry: {sha256}(entry.name.encode()).digest()", imports)
+    if get_last_name(call) in ("listdir", "walk", "fwalk"):
+        return Key(f"lambda name: {sha256}(name.encode()).digest()", imports)
+    if file.called(call) in _FUNCTIONS:
+        basename, more = write_name(file, "os.path.basename", call)
+        return Key(f"lambda path: ({sha256}({basename}(path).encode()).digest(), path)", (*imports, *more))
+    return Key(f"lambda path: ({sha256}(path.name.encode()).digest(), path)", imports)
+
+
+def _sort(file: File, call: ast.Call, grouped: bool) -> list[Edit]:
+    name, key = get_last_name(call), _make_key(file, call, grouped)
+    parent = file.parent(call)
     if name in ("walk", "fwalk"):
-        return _walk(file, call)
-    if name == "scandir":
-        parent = file.parent(call)
-        if isinstance(parent, ast.withitem):
-            return _sort_iterator(file, parent)
-        return (
-            []
-            if sort_before_use.is_unordered(file, call)
-            else sort_before_use.sort_node(file, call, _BY_NAME)
-        )
-    return [] if sort_before_use.is_unordered(file, call) else sort_before_use.sort_node(file, call)
+        return _walk(file, call, key)
+    if name == "scandir" and isinstance(parent, ast.withitem):
+        return _sort_iterator(file, parent, key)
+    return [] if sort_before_use.is_unordered(file, call) else sort_before_use.sort_node(file, call, key)
 
 
-def _sort_iterator(file: File, item: ast.withitem) -> list[Edit]:
+def _sort_iterator(file: File, item: ast.withitem, key: Key) -> list[Edit]:
     """`with os.scandir(folder) as entries:`: sorts where the entries are gone through."""
     if not isinstance(item.optional_vars, ast.Name):
         return []
@@ -77,32 +92,34 @@ def _sort_iterator(file: File, item: ast.withitem) -> list[Edit]:
                 isinstance(at, ast.Call) and file.called(at) in ("list", "tuple", "sorted", "enumerate")
             )
             if gone_through and not sort_before_use.is_unordered(file, node):
-                edits += sort_before_use.sort_node(file, node, _BY_NAME)
+                edits += sort_before_use.sort_node(file, node, key)
     return edits
 
 
-def _walk(file: File, call: ast.Call) -> list[Edit]:
+def _walk(file: File, call: ast.Call, key: Key) -> list[Edit]:
     """The folders in order, and the files of each."""
     parent = file.parent(call)
     target = parent.target if isinstance(parent, (ast.For, ast.comprehension)) else None
     names = [node.id if isinstance(node, ast.Name) else "_" for node in getattr(target, "elts", [])][:3]
     if isinstance(parent, ast.For) and len(names) == 3:
         first, folders, files = parent.body[0], names[1], names[2]
-        lines = [] if files.startswith("_") else [f"{files}.sort()"]
-        if folders.startswith("_"):
-            return [
-                *sort_before_use.sort_node(file, call),
-                *(insert_before(file, first, line) for line in lines),
-            ]
-        return [insert_before(file, first, line) for line in (f"{folders}.sort()", *lines)]
+        by = f"key={key.text}" if key.text else ""
+        sorts: list[Edit] = [
+            replace(insert_before(file, first, f"{name}.sort({by})"), imports=key.imports)
+            for name in (folders, files)
+            if not name.startswith("_")
+        ]
+        return [*sort_before_use.sort_node(file, call), *sorts] if folders.startswith("_") else sorts
     if isinstance(parent, ast.comprehension) and len(names) == 3:
         edits = sort_before_use.sort_node(file, call)
         made = file.parent(parent)
         for other in getattr(made, "generators", []):
             if isinstance(other.iter, ast.Name) and other.iter.id in names[1:]:
-                edits += sort_before_use.sort_node(file, other.iter)
+                edits += sort_before_use.sort_node(file, other.iter, key)
         return edits
     outer = file.parent(parent) if isinstance(parent, ast.Call) and file.called(parent) == "next" else None
     if isinstance(outer, ast.Subscript):  # next(os.walk(folder))[2]
-        return [] if sort_before_use.is_unordered(file, outer) else sort_before_use.sort_node(file, outer)
+        return (
+            [] if sort_before_use.is_unordered(file, outer) else sort_before_use.sort_node(file, outer, key)
+        )
     return sort_before_use.sort_node(file, call)

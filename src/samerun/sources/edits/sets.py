@@ -197,7 +197,7 @@ def pop_in_order(code: Code) -> list[Edit]:
 def put_in_order(place: Place, code: Code) -> list[Edit]:
     """`sorted(…)` around a set; by `str` where its elements may not be comparable."""
     file, node = place
-    return sort_before_use.sort_node(file, node, "" if are_texts(code, place) else "str")
+    return sort_before_use.sort_node(file, node, sort_before_use.Key("" if are_texts(code, place) else "str"))
 
 
 def make_hashes_constant(code: Code, *, all_of_them: bool) -> list[Edit]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import NamedTuple
 
 from samerun.editing.edit import Change, Edit, Wrap
 from samerun.editing.edit_builders import put_into
@@ -14,21 +15,31 @@ UNORDERED = frozenset(
 )
 
 
-def sort_node(file: File, node: ast.expr, key: str = "") -> list[Edit]:
+class Key(NamedTuple):
+    """What to sort by, as code."""
+
+    text: str = ""  # "": the elements themselves
+    imports: tuple[str, ...] = ()  # lines that the file needs for it
+
+
+BY_ELEMENT = Key()
+
+
+def sort_node(file: File, node: ast.expr, key: Key = BY_ELEMENT) -> list[Edit]:
     """`node` becomes `sorted(node)`; `list(node)` around it becomes that."""
-    more = f"key={key}" if key else ""
+    more = f"key={key.text}" if key.text else ""
     parent = file.parent(node)
     if not isinstance(parent, ast.Call) or parent.args != [node] or parent.keywords:
-        return [put_into(file, node, "sorted", more)]
+        return [put_into(file, node, "sorted", more, key.imports)]
     name = file.called(parent)
     if name == "next":  # of an iterator, which a list is not
         start, end = file.span(node)
         tail = f", {more}))" if more else "))"
-        return [Wrap(file.path, start, end, "iter(sorted(", tail)]
+        return [Wrap(file.path, start, end, "iter(sorted(", tail, key.imports)]
     if name != "list":
-        return [put_into(file, node, "sorted", more)]
+        return [put_into(file, node, "sorted", more, key.imports)]
     start, end = file.span(parent.func)
-    edits: list[Edit] = [Change(file.path, start, end, "sorted")]
+    edits: list[Edit] = [Change(file.path, start, end, "sorted", key.imports)]
     if more:
         _, last = file.span(parent)
         has_comma = file.text[: last - 1].rstrip().endswith(",")
