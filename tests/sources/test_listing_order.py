@@ -159,13 +159,14 @@ def test_listings_by_the_standard_librarys_machinery_are_not_noted(observed):
 
 
 def test_recognises_the_same_names_in_another_order():
-    def listed(digest, names):
-        return side(
-            row("listing", "folder", call_site="train.py:3", digest=digest, inputs=names, detail="data")
-        )
+    def listed(digest, names, **more):
+        at = {"call_site": "train.py:3", "detail": "data", **more}
+        return side(row("listing", "folder", digest=digest, inputs=names, **at))
 
     found = source.recognise(batch(a=listed(ONE, 5), b=listed(TWO, 5)))
-    assert (found.strength, found.call_site) == (1.0, "train.py:3")
+    assert (found.strength, found.call_site, found.advice) == (1.0, "train.py:3", None)
+    grouped = source.recognise(batch(a=listed(ONE, 5, value=GROUPED), b=listed(TWO, 5, value=GROUPED)))
+    assert "random.Random(0).shuffle(names)" in grouped.advice
     assert source.recognise(batch(a=listed(ONE, 5), b=listed(ONE, 5))) is None
     assert source.recognise(batch(a=listed(ONE, 5), b=listed(TWO, 6))) is None  # other files: input-data
 

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from samerun.editing.user_program import Code
 
 GROUPED = 1.0  # value of a note: the names fall in groups, which sorting would bring together
+_ADVICE_FOR_GROUPS = (
+    "names = sorted(os.listdir(folder)); random.Random(0).shuffle(names)  # sorted alone is class by class"
+)
 _NEAR = 6  # frames between shutil.rmtree and the note of what it listed
 
 
@@ -128,7 +131,8 @@ class ListingOrder(Source):
         for a, b in rows.match_pairs(difference, "listing"):
             if a is not None and b is not None and a.inputs == b.inputs and a.digest != b.digest:
                 text = f"{a.detail} was listed with the same names in another order"
-                return Evidence(self.id, Strength.SEEN, text, a.call_site)
+                advice = _ADVICE_FOR_GROUPS if a.value == GROUPED else None
+                return Evidence(self.id, Strength.SEEN, text, a.call_site, advice)
         return None
 
     def mend(self, difference: Difference, site: str | None, code: Code) -> Sequence[Edit]:
