@@ -1,4 +1,4 @@
-"""Covers `name_order.py` of patching."""
+"""Covers `patching/name_order.py`."""
 
 import os
 import random

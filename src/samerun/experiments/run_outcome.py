@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from samerun.comparing.comparison import Comparison
 from samerun.experiments.launched_traceback import find_launched_traceback
+from samerun.launching.standard_input import explain_unread
 from samerun.launching.why_unrecorded import without_torch
 from samerun.runs import untrusted
 from samerun.runs.store import Run
@@ -41,7 +42,9 @@ def explain_failure(runs: Sequence[Run], parted: bool) -> str | None:
             return f"every run was ended by --timeout: {came}; {_MORE_TIME}"
         if all(run.outcome == "interrupted" for run in runs):
             return f"every run was interrupted, the first of them after {_count_steps(first)}"
-        return f"the command failed in every run: {describe_end(first)}"
+        unread = explain_unread()
+        end = describe_end(first) + ("" if unread is None else f"; {unread}")
+        return f"the command failed in every run: {end}"
     which = ", ".join(str(number + 1) for number in failed)
     agree = "" if parted else "; up to there the runs agree"
     return f"run {which} of {len(runs)} did not end as the others did: {describe_end(first)}{agree}"

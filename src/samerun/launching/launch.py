@@ -23,6 +23,7 @@ from samerun.launching.notebook import build_command, is_notebook
 from samerun.launching.output import Output, is_stderr_apart
 from samerun.launching.process_tree import Tree, adopt_orphans
 from samerun.launching.progress_files import Follower, Progress
+from samerun.launching.standard_input import open_for_a_run
 from samerun.launching.watcher import Matter, watcher
 from samerun.runs.plan import VARIABLE, Plan
 from samerun.sources import hash_seed
@@ -77,18 +78,20 @@ def launch(request: LaunchRequest, plan: Plan, cwd: Path) -> Outcome:
         environ |= hash_seed.derive(plan.hash_seed, ())
     check_command(command, cwd, environ)
     with (
+        contextlib.ExitStack() as stack,
         Interrupts(passes_on=request.passes_signals) as interrupts,
         adopt_orphans(),
         watcher.seeing_to("mark", plan.to_json()) as matter,
     ):
         matter.also("run", plan.run)
         started = time.monotonic()
+        given = None if request.tee else stack.enter_context(open_for_a_run())
         try:
             process = subprocess.Popen(
                 build_command(command) if is_notebook(command) else command,
                 cwd=cwd,
                 env=environ,
-                stdin=None if request.tee else subprocess.DEVNULL,
+                stdin=given,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE if request.tee and is_stderr_apart() else subprocess.STDOUT,
                 bufsize=0,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from samerun.launching.marker_files import PYTHON_SEEN, TORCH_SEEN
+from samerun.launching.standard_input import explain_unread
 from samerun.runs.recorder_errors import FAILED, NO_TORCH, explain_broken, read_complaints
 
 _HIDING = {"I": "isolated mode", "E": "ignoring the environment", "S": "without the site module"}
@@ -28,9 +29,9 @@ def explain_unrecorded(run: Path, command: Sequence[str]) -> str:
         absent = without_torch(run)
         if absent is not None:
             return f"nothing was recorded: {absent}, or name the command that trains"
-        return (
-            "Python ran, but torch was never imported, so there was nothing to record. "
-            "Name the command that trains."
+        unread = explain_unread()
+        return "Python ran, but torch was never imported, so there was nothing to record. " + (
+            "Name the command that trains." if unread is None else f"It may read its input: {unread}."
         )
     return (
         "torch was imported, but no step, loss or batch was seen: nothing was trained or evaluated with it. "
