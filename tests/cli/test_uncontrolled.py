@@ -50,11 +50,22 @@ def ran(folder: Path, text: str, *words: str, timeout: float = 300):
 
 def test_what_was_used_is_said_with_its_line_and_the_flags_that_control_it(tmp_path: Path) -> None:
     (tmp_path / "last.txt").write_text("5")
-    first, second = ran(tmp_path, LOUD + QUIET, "--seed", "3")
+    first, second, third = ran(tmp_path, LOUD + QUIET, "--seed", "3")
     assert "clock (time.time at train.py:2)" in first
     assert "resume-state (last.txt at train.py:6)" in first
     assert "train.py:3" in first and "thread-scheduling" in first and "which has no control" in first
     assert second == (f"  samerun run --seed 3 --control clock --scratch -- {sys.executable} train.py")
+    assert "10 ms at each read" in third
+
+
+def test_a_made_up_clock_is_said(tmp_path: Path) -> None:
+    """A training with a limit of time is as long as it reads the clock then."""
+    (tmp_path / "train.py").write_text(LOUD + QUIET)
+    command = (sys.executable, "train.py")
+    done = samerun("run", "--control", "clock", "--", *command, cwd=tmp_path)
+    assert "samerun: clock was controlled: the clock then gains 10 ms at each read" in done.stderr
+    done = samerun("run", "--", *command, cwd=tmp_path)
+    assert "was controlled" not in done.stderr
 
 
 @pytest.mark.slow

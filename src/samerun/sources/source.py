@@ -127,6 +127,9 @@ class Source(ABC):
         tuple[str, ...]
     ] = ()  # of the environment, that it recognises: `environment` does not
     must_agree: ClassVar[tuple[str, ...]] = ()  # what of `describe` two runs of equal bits have in common
+    side_effect: ClassVar[str] = (
+        ""  # what else is another under its control, where it is not asked for lightly
+    )
     price: ClassVar[Label | None] = None  # its control, in `cost`; None: it acts once, which no step shows
     buys: ClassVar[str] = ""  # what that control is good for, where it is not the bits
     studied_as: ClassVar[Label | None] = None  # what its seed decides, in `study`; None: it has none to vary

@@ -35,6 +35,15 @@ def describe(result: CheckResult) -> list[Line]:
 
 def write_controls(causes: Iterable[Cause]) -> str:
     """The options that ask for those of these that no mode controls, each followed by a space."""
+    return "".join(f"--control {id_} " for id_ in _list_asked(causes))
+
+
+def describe_side_effects(causes: Iterable[Cause]) -> str:
+    """What else these options change, in words that follow others; "" for nothing."""
+    return "".join(f"; {said}" for id_ in _list_asked(causes) if (said := find_sources()[id_].side_effect))
+
+
+def _list_asked(causes: Iterable[Cause]) -> list[str]:
     known = find_sources()
     asked = {
         cause.source
@@ -43,7 +52,7 @@ def write_controls(causes: Iterable[Cause]) -> str:
         and source.controllable
         and not source.is_controlled_in("strict")
     }
-    return "".join(f"--control {id_} " for id_ in sorted(asked))
+    return sorted(asked)
 
 
 def _format_title(cause: Cause, *, first: bool) -> Line:

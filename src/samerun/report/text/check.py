@@ -62,7 +62,8 @@ def _list_next(result: CheckResult) -> list[Text]:
             steps.append(
                 (
                     f"samerun check --controlled {causes.write_controls(result.causes)}-- {command}",
-                    "whether it repeats with every source controlled",
+                    "whether it repeats with every source controlled"
+                    + causes.describe_side_effects(result.causes),
                 )
             )
         if command and any(cause.source in in_folder() for cause in result.causes):

@@ -18,7 +18,7 @@ from samerun.report.safe_text import HangingLine, Line, put, style_text
 from samerun.report.text import check as text
 from samerun.report.text import draw_counts, first_difference
 from samerun.report.text import replayed_operation as alone
-from samerun.report.text.causes import write_controls
+from samerun.report.text.causes import describe_side_effects, write_controls
 from samerun.report.text.in_short import NO_SOURCE, describe_in_short, describe_ruled_out, find_page
 from samerun.report.text.losses import build_loss_table
 from samerun.report.text.opening import format_verdict, show_opening
@@ -190,9 +190,10 @@ def _list_next(diagnosis: Diagnosis, patch_file: str | None) -> list[Text]:
             steps.append((f"samerun diagnose --patch fix.patch -- {command}", "keep the patch in a file"))
         else:
             steps.append((f"patch -p1 < {shlex.quote(file)}", "fix the script"))
-    controls = _write_controls(diagnosis)
-    if controls is not None:
-        steps.append((f"samerun run {controls}-- {command}", "repeatable without an edit"))
+    causes = _find_controllable(diagnosis)
+    if causes is not None:
+        said = f"repeatable without an edit{describe_side_effects(causes)}"
+        steps.append((f"samerun run {write_controls(causes)}-- {command}", said))
     steps.append((f"samerun report {check.runs[0]}", "all of this as one HTML file"))
     lines = [Text("Next", style="bold")]
     for line, why in steps:
@@ -209,15 +210,15 @@ def _find_kept_patch(check: CheckResult) -> str | None:
     return str(path) if path.is_file() else None
 
 
-def _write_controls(diagnosis: Diagnosis) -> str | None:
-    """What `samerun run` is to be asked for beside its mode; None where it cannot control every cause."""
+def _find_controllable(diagnosis: Diagnosis) -> list[Cause] | None:
+    """The confirmed causes, if `samerun run` can control every one of them."""
     known = find_sources()
     causes = [cause for found in diagnosis.found for cause in found.causes if cause.confirmed]
     if not diagnosis.complete or not all(
         cause.source in known and known[cause.source].controllable for cause in causes
     ):
         return None
-    return write_controls(causes)
+    return causes
 
 
 def _format_labelled(label: str, said: str) -> Line:

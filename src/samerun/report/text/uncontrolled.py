@@ -20,7 +20,7 @@ _MOST = 2  # uses that are named for each source
 def describe_uncontrolled(run: Run, options: argparse.Namespace) -> list[str]:
     """What was used and where, and the command that controls it; what the script set and was not done.
 
-    A line for each of the three; [] for nothing.
+    And what the controls that were asked for changed beside. A line for each; [] for nothing.
     """
     from samerun.comparing.pairing import read
     from samerun.comparing.uncontrolled import FILES, find_left_files, list_uncontrolled
@@ -44,13 +44,15 @@ def describe_uncontrolled(run: Run, options: argparse.Namespace) -> list[str]:
     if left is not None:
         flags.append("--scratch")
         said.append(_describe_used(left).replace(FILES, f"files left for the next run: {FILES}", 1))
-    lines = _describe_held(recorded)
+    lines = [*_describe_held(recorded), *_describe_side_effects(recorded)]
     if not said:
         return lines
     lines += [f"not controlled, though this run used it: {'; '.join(said)}"]
     if flags:
         command = shlex.join(hide_secrets(options.command))
         lines.append(f"  {' '.join(['samerun run', *_own(options), *flags])} -- {command}")
+        offered = [known[used.source] for used, none in zip(found, free, strict=True) if not none]
+        lines += [f"  ({source.side_effect})" for source in offered if source.side_effect]
     return lines
 
 
@@ -66,6 +68,17 @@ def _describe_held(recorded: RecordedRun) -> list[str]:
     return (
         [f"not done, so that the run repeats itself: {', '.join(written[:_MOST])}{more}"] if written else []
     )
+
+
+def _describe_side_effects(recorded: RecordedRun) -> list[str]:
+    from samerun.comparing.uncontrolled import is_controlled
+    from samerun.sources.catalogue import find_sources
+
+    return [
+        f"{source.id} was controlled: {source.side_effect}"
+        for source in find_sources().values()
+        if source.side_effect and is_controlled(recorded, source.id)
+    ]
 
 
 def _own(options: argparse.Namespace) -> list[str]:
