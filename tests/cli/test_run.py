@@ -260,3 +260,12 @@ def test_ctrl_c_leaves_whole_runs_and_says_which(tmp_path: Path) -> None:
     assert run.outcome == "interrupted"
     assert f"interrupted; runs kept in .samerun/runs: {run.id} (interrupted)" in said
     assert "Traceback" not in said
+
+
+def test_a_name_that_repeats_is_explained_where_it_is_there_already(tmp_path):
+    (tmp_path / "train.py").write_text("import os, torch, uuid\nos.mkdir(uuid.uuid4().hex)\n")
+    command = ("--", sys.executable, "train.py")
+    first, second = (samerun("run", *command, cwd=tmp_path) for _ in range(2))
+    assert first.returncode == 0 and "uuid4()" not in first.stderr
+    assert second.returncode == 1 and "the same in each controlled run" in second.stderr
+    assert samerun("run", "--seed", "1", *command, cwd=tmp_path).returncode == 0
