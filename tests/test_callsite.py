@@ -186,3 +186,18 @@ def test_a_compiled_model_uses_no_clock_of_the_scripts(trainer):
     )
     used = list_uncontrolled(read(trainer.record("train.py")))
     assert [(use.source, use.uses) for use in used] == [("clock", (("time.time", "train.py:7"),))]
+
+
+def test_a_seed_is_of_the_users_line_once_the_compiler_is_loaded(trainer):
+    """The first step of an optimizer imports torch._dynamo, which puts a function around torch.manual_seed."""
+    trainer.script(
+        "import torch\n"
+        "import torch._dynamo\n"
+        "torch.manual_seed(5)\n"
+        "w = torch.rand(4, requires_grad=True)\n"
+        "(w * w).sum().backward()\n"
+        "torch.optim.SGD([w], 0.1).step()\n"
+    )
+    (trace,) = trainer.record("train.py").traces().values()
+    rows = trace.rows(trace.is_one_of("what", {"seed"}))
+    assert [(row.name, row.value, row.call_site) for row in rows] == [("torch.manual_seed", 5.0, "train.py:3")]

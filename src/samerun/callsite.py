@@ -36,6 +36,8 @@ _STARTERS = frozenset(
 )
 _KERNEL = frozenset(("ipykernel", "IPython", "jupyter_client"))
 _COMPILER = tuple(os.sep + os.path.join("torch", name, "") for name in ("_dynamo", "_inductor", "_functorch"))
+# Where torch's own functions pass that it shall not compile: torch.manual_seed, once the compiler is loaded.
+_NO_COMPILING = tuple(os.path.join("_dynamo", name) for name in ("eval_frame.py", "external_utils.py"))
 _SAMERUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 _SOURCES = os.path.join(_SAMERUN, "sources", "")
 _PATHS = sysconfig.get_paths()
@@ -101,7 +103,8 @@ def is_the_compilers(user: FrameType | None, depth: int = 1) -> bool:
     """
     frame: FrameType | None = sys._getframe(depth)
     while frame is not None and frame is not user:
-        if any(part in frame.f_code.co_filename for part in _COMPILER):
+        name = frame.f_code.co_filename
+        if any(part in name for part in _COMPILER) and not name.endswith(_NO_COMPILING):
             return True
         frame = frame.f_back
     return False
