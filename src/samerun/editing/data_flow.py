@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+import functools
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from samerun.editing.index import index, unpack_targets
 from samerun.editing.source_file import File, Function, get_last_name
@@ -43,18 +45,24 @@ def _search(
             _search(code, other, wanted, found, seen, depth - 1)
 
 
-def find_given(code: Code, place: Place) -> list[Place]:
+def find_given(code: Code, place: Place) -> Sequence[Place]:
     """The expressions that give a name, attribute, subscript or call of a function its value."""
-    file, node = place
+    return _find_given(code, *place)
+
+
+@functools.lru_cache(maxsize=65_536)  # the same names are asked for again and again
+def _find_given(code: Code, file: File, node: ast.expr) -> tuple[Place, ...]:
+    found: Iterable[Place] = ()
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-        return _find_of_name(code, file, node)[:_MOST]
-    if isinstance(node, ast.Attribute):
-        return _find_of_attribute(code, file, node)[:_MOST]
-    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-        return [(file, value) for value in index(file).keys[node.slice.value]][:_MOST]
-    if isinstance(node, ast.Call):
-        return [(other, item) for other, found in find_functions(code, file, node) for item in returns(found)]
-    return []
+        found = _find_of_name(code, file, node)
+    elif isinstance(node, ast.Attribute):
+        found = _find_of_attribute(code, file, node)
+    elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        found = ((file, value) for value in index(file).keys[node.slice.value])
+    elif isinstance(node, ast.Call):
+        functions = find_functions(code, file, node)
+        found = ((other, item) for other, function in functions for item in returns(function))
+    return tuple(itertools.islice(found, _MOST))
 
 
 def find_functions(code: Code, file: File, call: ast.Call) -> list[tuple[File, Function]]:

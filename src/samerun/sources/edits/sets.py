@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 from collections.abc import Iterator
 from typing import Literal
 
@@ -48,7 +49,11 @@ def find_ordered_sets(code: Code) -> Iterator[Place]:
 
 def is_set(code: Code, place: Place, depth: int = _DEEPEST) -> bool:
     """Whether an expression is a set, as far as its assignments, arguments and annotations tell."""
-    file, node = place
+    return _is_set(code, *place, depth)
+
+
+@functools.lru_cache(maxsize=65_536)  # each value of a name has names of its own: asked for again and again
+def _is_set(code: Code, file: File, node: ast.expr, depth: int) -> bool:
     if isinstance(node, (ast.Set, ast.SetComp)):
         return True
     if isinstance(node, ast.Call):
@@ -64,7 +69,7 @@ def is_set(code: Code, place: Place, depth: int = _DEEPEST) -> bool:
         return False
     if isinstance(node, ast.Name) and _is_loop_variable(file, node):
         return False
-    values = [item for item in find_given(code, place) if item[1] is not node]
+    values = [item for item in find_given(code, (file, node)) if item[1] is not node]
     return any(_is_annotated(*item) or is_set(code, item, depth - 1) for item in values)
 
 
