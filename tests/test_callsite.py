@@ -189,7 +189,7 @@ def test_a_compiled_model_uses_no_clock_of_the_scripts(trainer):
 
 
 def test_a_seed_is_of_the_users_line_once_the_compiler_is_loaded(trainer):
-    """The first step of an optimizer imports torch._dynamo, which puts a function around torch.manual_seed."""
+    """An optimizer's first step imports torch._dynamo, which puts a function around torch.manual_seed."""
     trainer.script(
         "import torch\n"
         "import torch._dynamo\n"
@@ -200,4 +200,6 @@ def test_a_seed_is_of_the_users_line_once_the_compiler_is_loaded(trainer):
     )
     (trace,) = trainer.record("train.py").traces().values()
     rows = trace.rows(trace.is_one_of("what", {"seed"}))
-    assert [(row.name, row.value, row.call_site) for row in rows] == [("torch.manual_seed", 5.0, "train.py:3")]
+    assert [(row.name, row.value, row.call_site) for row in rows] == [
+        ("torch.manual_seed", 5.0, "train.py:3")
+    ]

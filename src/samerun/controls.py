@@ -18,6 +18,7 @@ from samerun.ranks import sync_seed
 from samerun.runs.plan import MODES, Control, Fill, Mode
 from samerun.sources.base.rng import Rng
 from samerun.sources.catalogue import find_sources
+from samerun.sources.per_sample import seeder
 from samerun.sources.source import Source
 from samerun.streams import checked_seed
 from samerun.torch_version import require_torch
@@ -200,11 +201,13 @@ class _States:
 
     def __init__(self) -> None:
         self._states = [(rng, rng.capture()) for rng in _list_rngs() if rng.in_play()]
+        self._origins = seeder.get_origins()
 
     def restore(self) -> None:
         """Put them back."""
         for rng, state in self._states:
             rng.restore(state)
+        seeder.put_origins(self._origins)
 
 
 class _Apart:

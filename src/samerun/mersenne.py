@@ -97,10 +97,11 @@ class Words:
             *_split_halves(fresh.view(numpy.uint32)),
         )
 
-    def make(self, seeds: Sequence[int], apart: Sequence[int] = ()) -> None:
+    def make(self, seeds: Sequence[int], apart: Sequence[int] | Sequence[Sequence[int]] = ()) -> None:
         """Fill `words`, uint32 (n, 3, 624), and `seeds`, uint64 (n,), for the first len(seeds) of n.
 
-        `apart`: 64 bits for each library that are mixed into its seeds; 0 leaves them as they are.
+        `apart`: 64 bits for each library that are mixed into its seeds, for all seeds or for each of them; 0
+        leaves them as they are.
         """
         k = len(seeds)
         struct.pack_into(
@@ -116,10 +117,10 @@ class Words:
         self._cross(fresh_low, fresh_high, fresh_low)
 
     @staticmethod
-    def _as_column(numbers: Sequence[int]) -> Any:
+    def _as_column(numbers: Sequence[int] | Sequence[Sequence[int]]) -> Any:
         import numpy
 
-        return numpy.array(numbers, numpy.uint64)[None, :, None]
+        return numpy.array(numbers, numpy.uint64).reshape(-1, len(LIBRARIES), 1)
 
 
 def _split_halves(words: Any) -> tuple[Any, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 from torch.utils.data import IterableDataset, get_worker_info
 
 from samerun.sources.per_sample import keying
+from samerun.sources.per_sample.keying import PassStreams
 from samerun.sources.per_sample.keying import sample_stream as sample_stream
 from samerun.streams import Stream
 
@@ -26,9 +27,9 @@ class Epochs:
         self._stream = stream
         self._epoch = epoch  # int64 (1,), in memory shared with the workers
 
-    def __call__(self) -> Stream:
+    def __call__(self) -> PassStreams:
         """As it is now."""
-        return self._stream.child(int(self._epoch[0]))
+        return PassStreams.all_of(self._stream.child(int(self._epoch[0])))
 
 
 class WorkerInit:

@@ -23,6 +23,7 @@ import xxhash
 from samerun.data.sampler import Sampler
 from samerun.errors import StateError, UsageError
 from samerun.sources.per_sample import own_generators, seeder
+from samerun.sources.per_sample.keying import PassStreams
 from samerun.sources.per_sample.passes import Pass, is_handed_out_once
 from samerun.streams import Stream, stream_seed
 
@@ -69,9 +70,9 @@ class Order:
 
     def _batches(self, hashes: deque[int], epoch: int, start: int, expected: int) -> Iterator[Any]:
         self._tell(epoch)  # now: another iterator of the same loader may have been made since
-        above = self._stream.child(epoch)
+        above = PassStreams.all_of(self._stream.child(epoch))
         handing = Pass(
-            lambda: above, self._dataset, batched=self._batched, once=_hands_out_once(self.sampler)
+            lambda _: above, self._dataset, batched=self._batched, once=_hands_out_once(self.sampler)
         )
         has_indices = not isinstance(self._dataset, torch.utils.data.IterableDataset)
         shared = _find_shared_order(self.sampler)  # of the data as they are now
@@ -98,26 +99,28 @@ class Order:
         if self._draws == "never" or not seeder.may_swap():
             yield from self.sampler
             return
-        outside = seeder.capture()
+        outside: list[seeder.State] = []
         try:
-            seeder.seed_all(seed)
+            # Right before they are written: what another thread draws in between comes again.
+            seeder.seed_all(seed, keep=lambda: outside.append(seeder.capture()))
             batches = iter(self.sampler)
             batch = next(batches, _END)
             inside = seeder.capture() if self._draws == "always" else None
         finally:
-            seeder.restore(outside)
+            if outside:
+                seeder.restore(outside[0])
         while batch is not _END:
             yield batch
             if inside is None:
                 batch = next(batches, _END)
                 continue
-            outside = seeder.capture()
+            before = seeder.capture()
             try:
                 seeder.restore(inside)
                 batch = next(batches, _END)
                 inside = seeder.capture()
             finally:
-                seeder.restore(outside)
+                seeder.restore(before)
 
 
 _END = object()

@@ -7,18 +7,16 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from samerun import callsite
 from samerun.digest import combine
 from samerun.runs.plan import Control
 from samerun.sources.base.rng import Rng
-from samerun.sources.per_sample import own_generators
+from samerun.sources.per_sample import own_generators, seeder
 from samerun.sources.source import Undo
-from samerun.wrapping import SELF, undo_all, wrap_attribute
+from samerun.wrapping import SELF, Around, undo_all, wrap_attribute
 
 if TYPE_CHECKING:
     import torch
-
-
-_GIVING = ("manual_seed", "set_state")
 
 
 class TorchRng(Rng):
@@ -47,14 +45,33 @@ class TorchRng(Rng):
         undo_seed = super().control(control)
         assert undo_seed is not None
 
-        def give(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        def is_own(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
             generator = SELF.of(args, kwargs, None)
-            if any(generator is each for each in self.generators()):
+            return any(generator is each for each in self.generators())
+
+        def give(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if is_own(args, kwargs):
                 self.give()
             return original(*args, **kwargs)
 
+        def put_back(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            result = original(*args, **kwargs)
+            if is_own(args, kwargs):
+                self.give_back()
+            return result
+
+        def read(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            caller = callsite.find_caller(2)
+            ours = caller is not None and caller.f_globals.get("__name__", "").startswith("samerun.")
+            if not ours and is_own(args, kwargs):  # not what we digest, at each step
+                self.see_read()
+            return original(*args, **kwargs)
+
         kind: Any = torch._C.Generator
-        return undo_all([undo_seed, *(wrap_attribute(kind, name, give) for name in _GIVING)])
+        seen: list[tuple[str, Around]] = [("manual_seed", give), ("set_state", put_back)]
+        if self.id in seeder.IDS:  # that one alone: the caller of another's would be this one
+            seen.append(("get_state", read))
+        return undo_all([undo_seed, *(wrap_attribute(kind, name, hook) for name, hook in seen)])
 
     def restore(self, state: Any) -> None:
         """Put back what `capture` gave; devices initialised since then keep what they have."""

@@ -12,8 +12,11 @@ A pass is named by what makes it differ in the plain program:
 - or the epoch that its sampler was told (`set_epoch`, above 0), by which a resumed training says where it is:
   then, with torch's last seed, the first pass of that epoch.
 
-Both with the rank, and with how often the process has met that name before. The draw of the base seed and
-what workers are seeded with stay torch's own.
+Both with the rank, and with how often the process has met that name before. A pass that would draw the same
+numbers as an earlier one in the plain program does so too (a validation that is seeded, a trial that is
+repeated): with workers where the base seed and the order are the same; without them, generator by generator,
+where that one has the same state, and as many passes have drawn from it since it was seeded. The draw of the
+base seed and what workers are seeded with stay torch's own.
 
 How it gets to a worker: each batch of indices carries its stream. `KeyedInit` stands in for the loader's
 worker_init_fn while the workers are started; it is pickled, so that it works by fork and by spawn, patches
@@ -25,19 +28,21 @@ from __future__ import annotations
 import functools
 import multiprocessing
 import threading
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from samerun.ranks import rank
 from samerun.sources.patching import attribute
-from samerun.sources.per_sample.keying import Collate, Keyed, KeyedIterable
+from samerun.sources.per_sample import seeder
+from samerun.sources.per_sample.keying import Collate, Keyed, KeyedIterable, PassStreams
 from samerun.sources.per_sample.passes import Pass, is_handed_out_once
 from samerun.sources.per_sample.seeder import Apart, find_apart
 from samerun.sources.source import Undo
-from samerun.streams import Name, Stream
+from samerun.streams import Name, Stream, stream_seed
 
+_MOST_KNOWN = 100_000  # what passes drew from; the oldest is forgotten
 _SAMPLERS = ("batch_sampler", "sampler")
 _controls: list[_InForce] = []  # the last one counts
 _unpatch: Undo | None = None
@@ -47,7 +52,7 @@ _worker: _Worker | None = None  # in a worker
 class _FetcherStream(threading.local):
     """The stream of the iterable dataset whose fetcher this thread is about to make."""
 
-    above: Stream | None = None
+    above: PassStreams | None = None
 
 
 _making = _FetcherStream()
@@ -57,7 +62,8 @@ _making = _FetcherStream()
 class KeyedInit:
     """The worker_init_fn of a controlled loader: brings along what it needs, then runs the user's own."""
 
-    above: Stream  # of the first pass; used for iterable datasets
+    seed: int  # of the control
+    above: PassStreams | None  # of the first pass over an iterable dataset
     rank: int  # of the main process: a worker may not know it
     users: Callable[[int], None] | None
     entropy: int  # what keeps the main process's samples apart; generators are seeded by torch in a worker
@@ -65,25 +71,26 @@ class KeyedInit:
     def __call__(self, worker_id: int) -> None:
         """Called in the worker, once, before it makes its first fetcher."""
         global _worker
-        install(self.above.seed)  # for as long as the worker lives
+        install(self.seed)  # for as long as the worker lives
         _worker = _Worker(self.above, self.rank, Apart((), self.entropy))
         if self.users is not None:
             self.users(worker_id)
 
 
 class _Worker:
-    """In a worker: the stream of each pass over an iterable dataset; a fetcher is made for each."""
+    """In a worker: the streams of each pass over an iterable dataset; a fetcher is made for each."""
 
-    def __init__(self, above: Stream, rank_: int, apart: Apart) -> None:
+    def __init__(self, above: PassStreams | None, rank_: int, apart: Apart) -> None:
         self.rank = rank_
         self.apart = apart
         self._above = above
         self._passes = 0
 
-    def next(self) -> Stream:
+    def next(self) -> PassStreams:
         """Of the next pass."""
+        assert self._above is not None
         self._passes += 1
-        return _derive_later(self._above, self._passes - 1)
+        return self._above.child("later", self._passes - 1) if self._passes > 1 else self._above
 
 
 class _InForce:
@@ -92,21 +99,40 @@ class _InForce:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self._met: Counter[tuple[Name, ...]] = Counter()
+        self._known: OrderedDict[tuple[Any, ...], Stream] = OrderedDict()  # by what passes drew from
 
-    def name_pass(self, base_seed: int, later: int, epoch: int) -> Stream:
-        """The stream of a pass: the `later`-th of an iterator after its first one."""
+    def name_pass(self, of: _Begin, first: int) -> PassStreams:
+        """The streams of a pass, of whose first indices this is a hash."""
         here = rank()
-        if epoch and not self._meet("epoch", here, epoch):
-            return Stream(self.seed, "worker", "epoch", here, _get_torch_seed(), epoch)
-        first = Stream(self.seed, "worker", "pass", here, base_seed)
-        if later:
-            return _derive_later(first, later)
-        before = self._meet("pass", here, base_seed)
-        return first.child("again", before) if before else first
+        if of.in_workers:  # torch seeds all three from the base seed
+            drawn_from: list[tuple[Any, ...]] = [(here, of, first)] * 3
+        else:
+            drawn_from = [(here, of.epoch, first, *place) for place in seeder.find_places()]
+            seeder.note_pass()
+        entropy = 0
+        if drawn_from[0] in self._known:
+            entropy = stream_seed(0, "pass", "entropy", self._meet("known", hash(drawn_from[0])) + 1)
+        if any(each not in self._known for each in drawn_from):
+            new = self._name_new(here, of)
+            for each in drawn_from:
+                self._known.setdefault(each, new)
+        torch, python, numpy = (self._known[each] for each in drawn_from)
+        while len(self._known) > _MOST_KNOWN:
+            self._known.popitem(last=False)
+        return PassStreams(torch, python, numpy, entropy)
+
+    def _name_new(self, here: int, of: _Begin) -> Stream:
+        if of.epoch and not self._meet("epoch", here, of.epoch):
+            return Stream(self.seed, "worker", "epoch", here, _get_torch_seed(), of.epoch)
+        first = Stream(self.seed, "worker", "pass", here, of.base_seed)
+        before = self._meet("pass", here, of.base_seed, of.later, of.in_workers)
+        stream = first.child("again", before) if before else first
+        return stream.child("later", of.later) if of.later else stream
 
     def forget_passes(self) -> None:
         """What comes now is as if in a new process."""
         self._met.clear()
+        self._known.clear()
 
     def _meet(self, *name: Name) -> int:
         """How often this name was met before."""
@@ -114,9 +140,13 @@ class _InForce:
         return self._met[name] - 1
 
 
-def _derive_later(above: Stream, passes: int) -> Stream:
-    """The stream so many passes after the first one of the same iterator."""
-    return above.child("later", passes) if passes else above
+class _Begin(NamedTuple):
+    """What a pass begins with."""
+
+    base_seed: int  # that torch drew for it
+    later: int  # how many passes its iterator made before it, where workers persist
+    epoch: int  # that a sampler was told
+    in_workers: bool
 
 
 def _get_torch_seed() -> int:
@@ -210,13 +240,14 @@ def _key(iterator: Any, loader: Any, hand_out: Callable[[type], None]) -> None:
     is_iterable = iterator._dataset_kind == dataloader._DatasetKind.Iterable
     if is_iterable:
         if type(iterator) is dataloader._SingleProcessDataLoaderIter:
-            _making.above = _name(iterator, loader, 0)
+            _making.above = _name_iterable(iterator, loader)
     elif own or iterator._num_workers == 0 or _forks(loader):  # others' workers may lack our fetchers
         hand_out(_find_owner(type(iterator)))
         _begin(iterator, loader, 0)
     if own:
-        above = _name(iterator, loader, 0) if is_iterable else Stream(_controls[-1].seed)
-        loader.worker_init_fn = KeyedInit(above, rank(), loader.worker_init_fn, find_apart().entropy)
+        above = _name_iterable(iterator, loader) if is_iterable else None
+        users, entropy = loader.worker_init_fn, find_apart().entropy
+        loader.worker_init_fn = KeyedInit(_controls[-1].seed, above, rank(), users, entropy)
 
 
 def _forks(loader: Any) -> bool:
@@ -229,17 +260,22 @@ def _begin(iterator: Any, loader: Any, later: int) -> None:
     """A pass over a map-style dataset begins; it is named when the first indices are handed out."""
     iterator._samerun_later = later
     # Not the iterator, and not the loader, which may hold it: nothing of ours may keep its workers alive.
-    base_seed, told = iterator._base_seed, _may_be_told(loader)
+    base_seed, told, in_workers = iterator._base_seed, _may_be_told(loader), iterator._num_workers > 0
+
+    def name(first: int) -> PassStreams:
+        return _controls[-1].name_pass(_Begin(base_seed, later, _find_told_epoch(*told), in_workers), first)
+
     iterator._samerun_pass = Pass(
-        lambda: _controls[-1].name_pass(base_seed, later, _find_told_epoch(*told)),
+        name,
         iterator._dataset,
         batched=iterator._auto_collation,
         once=is_handed_out_once(iterator._index_sampler),
     )
 
 
-def _name(iterator: Any, loader: Any, later: int) -> Stream:
-    return _controls[-1].name_pass(iterator._base_seed, later, _find_told_epoch(*_may_be_told(loader)))
+def _name_iterable(iterator: Any, loader: Any) -> PassStreams:
+    epoch = _find_told_epoch(*_may_be_told(loader))
+    return _controls[-1].name_pass(_Begin(iterator._base_seed, 0, epoch, iterator._num_workers > 0), 0)
 
 
 def _may_be_told(loader: Any) -> tuple[Any, list[Any]]:
@@ -309,7 +345,7 @@ def _patch_fetchers(kinds: Any) -> Undo:
     return attribute.replace(kinds, "create_fetcher", staticmethod(create_fetcher))
 
 
-def _make_iterable(dataset: Any, above: Stream, rank_: int) -> KeyedIterable:
+def _make_iterable(dataset: Any, above: PassStreams, rank_: int) -> KeyedIterable:
     return KeyedIterable(dataset, lambda: above, rank_, apart=_find_apart)
 
 

@@ -14,7 +14,7 @@ import functools
 import operator
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from samerun.errors import UsageError
 from samerun.sources.per_sample import seeder
@@ -49,6 +49,37 @@ def sample_stream(*path: Name) -> Stream:
     return above.child(*names(), *path)
 
 
+class PassStreams(NamedTuple):
+    """What the samples of one pass are seeded from: of each generator; nearly always one and the same."""
+
+    torch: Stream
+    python: Stream
+    numpy: Stream
+    entropy: int = 0  # mixed into what samples draw of the system's entropy, which never repeats
+
+    @classmethod
+    def all_of(cls, stream: Stream, entropy: int = 0) -> PassStreams:
+        """The same for all of them."""
+        return cls(stream, stream, stream, entropy)
+
+    def child(self, *path: Name) -> PassStreams:
+        """The streams further down the path."""
+        if self.torch is self.python is self.numpy:
+            return PassStreams.all_of(self.torch.child(*path), self.entropy)
+        torch, python, numpy = (stream.child(*path) for stream in (self.torch, self.python, self.numpy))
+        return PassStreams(torch, python, numpy, self.entropy)
+
+    def part(self, apart: seeder.Apart) -> seeder.Apart:
+        """What keeps a process's samples apart, with what does so for this pass."""
+        return apart._replace(entropy=apart.entropy ^ self.entropy) if self.entropy else apart
+
+    def seed_all(self, seeds: Callable[[Stream], list[int]]) -> tuple[list[int], seeder.Others | None]:
+        """The seeds of torch's generator, and those of the others where they are not the same."""
+        if self.torch is self.python is self.numpy:
+            return seeds(self.torch), None
+        return seeds(self.torch), list(zip(seeds(self.python), seeds(self.numpy), strict=True))
+
+
 class HandedIndices:
     """Indices as the main process hands them out: a batch, or the one index where no batches are made.
 
@@ -61,12 +92,12 @@ class HandedIndices:
     def __init__(
         self,
         indices: Any,
-        above: Stream,
+        above: PassStreams,
         again: Sequence[int] | None = None,
         names: Sequence[tuple[Name, ...]] | None = None,
     ) -> None:
         self.indices = indices  # as the sampler gave them
-        self.above = above  # the stream of the pass
+        self.above = above  # the streams of the pass
         self.again = again
         self.names = names
 
@@ -88,7 +119,7 @@ class HandedIndices:
 class SampleBatch:
     """The samples of a batch on their way to collate_fn, with what their randomness is named by."""
 
-    def __init__(self, samples: Any, above: Stream, names: tuple[Name, ...]) -> None:
+    def __init__(self, samples: Any, above: PassStreams, names: tuple[Name, ...]) -> None:
         self.samples = samples
         self.above = above
         self.names = names
@@ -139,7 +170,12 @@ class KeyedIterable:
     samerun_keyed = True
 
     def __init__(
-        self, dataset: Any, above: Callable[[], Stream], rank: int, *, apart: FindApart = seeder.stay_together
+        self,
+        dataset: Any,
+        above: Callable[[], PassStreams],
+        rank: int,
+        *,
+        apart: FindApart = seeder.stay_together,
     ) -> None:
         self.dataset = dataset
         self._apart = apart
@@ -160,7 +196,7 @@ class KeyedIterable:
 class _Items(Iterator[SampleBatch]):
     """The items of an iterable dataset; an error in one does not end it, where the dataset's own goes on."""
 
-    def __init__(self, above: Stream, items: Iterator[Any], *, apart: FindApart) -> None:
+    def __init__(self, above: PassStreams, items: Iterator[Any], *, apart: FindApart) -> None:
         self._above = above
         self._apart = apart
         self._items = items
@@ -232,21 +268,25 @@ class drawing:  # a context, spelled as one
     def make_each(self, handed: HandedIndices, indices: Sequence[Any], dataset: Any) -> list[Any]:
         """Make the samples of a batch, each from its own randomness."""
         samples: list[Any] = []
-        _now.of = handed.above, lambda: handed.name(indices, len(samples))
+        _now.of = handed.above.torch, lambda: handed.name(indices, len(samples))
         if not self._swaps:
             for index in indices:
                 samples.append(dataset[index])
             return samples
-        seeds = seeder.seed_with_each(_seeds(handed, indices), self._apart, self._keep)
-        for index, _ in zip(indices, seeds, strict=True):
+        seeds, others = handed.above.seed_all(lambda above: _seeds(above, handed, indices))
+        each = seeder.seed_with_each(seeds, handed.above.part(self._apart), self._keep, others)
+        for index, _ in zip(indices, each, strict=True):
             samples.append(dataset[index])
         return samples
 
-    def make(self, above: Stream, names: tuple[Name, ...], how: Callable[..., Any], argument: Any) -> Any:
+    def make(
+        self, above: PassStreams, names: tuple[Name, ...], how: Callable[..., Any], argument: Any
+    ) -> Any:
         """Make something from its own randomness."""
-        _now.of = above, lambda: names
+        _now.of = above.torch, lambda: names
         if self._swaps:
-            seeder.seed_all(above.child_seed(*names), self._apart, self._keep)
+            (seed,), others = above.seed_all(lambda each: [each.child_seed(*names)])
+            seeder.seed_all(seed, above.part(self._apart), self._keep, others)
         return how(argument)
 
 
@@ -256,9 +296,9 @@ def _is_in_worker() -> bool:
     return get_worker_info() is not None
 
 
-def _seeds(handed: HandedIndices, indices: Sequence[Any]) -> list[int]:
+def _seeds(of_pass: Stream, handed: HandedIndices, indices: Sequence[Any]) -> list[int]:
     """Of each index: by its number; where it is none, by its names."""
-    above, again = _derive_samples(handed.above), handed.again
+    above, again = _derive_samples(of_pass), handed.again
     if handed.names is None and again is None and set(map(type, indices)) == {int}:  # all but always
         try:
             return above.item_seeds(indices)
@@ -267,7 +307,7 @@ def _seeds(handed: HandedIndices, indices: Sequence[Any]) -> list[int]:
     counts = again or [0] * len(indices)
     names = handed.names or [index_names(index) for index in indices]
     return [
-        _seed(_derive_again(handed.above, count) if count else above, each)
+        _seed(_derive_again(of_pass, count) if count else above, each)
         for each, count in zip(names, counts, strict=True)
     ]
 

@@ -10,22 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from samerun.sources.per_sample.keying import HandedIndices, index_names
-from samerun.streams import Name, Stream
+from samerun.sources.per_sample.keying import HandedIndices, PassStreams, index_names
+from samerun.streams import Name
 
 _MOST_COUNTED = 1 << 28  # entries of an array, 4 bytes each, of which only those in use take memory
 
 
 class Pass:
-    """One pass over a dataset: its stream, and what it handed out so far."""
+    """One pass over a dataset: its streams, and what it handed out so far."""
 
-    def __init__(self, above: Callable[[], Stream], dataset: Any, *, batched: bool, once: bool) -> None:
+    def __init__(
+        self, above: Callable[[int], PassStreams], dataset: Any, *, batched: bool, once: bool
+    ) -> None:
         """`above` is asked when the first indices are handed out: a sampler may be told its epoch till then.
 
-        `once` says that no index is handed out twice, so that nothing need be counted.
+        It is given a hash of these indices. `once` says that no index is handed out twice, so that nothing
+        need be counted.
         """
         self._find = above
-        self._above: Stream | None = None
+        self._above: PassStreams | None = None
         self._batched = batched
         self._once = once
         self._dataset = dataset
@@ -35,13 +38,14 @@ class Pass:
 
     def hand_out(self, indices: Any) -> Any:
         """The indices on their way to whoever makes the samples; as they are when they are no batch."""
-        if self._above is None:
-            self._above = self._find()
         if self._batched and not hasattr(indices, "__len__"):
             if not hasattr(indices, "__iter__"):
                 return indices  # the fetcher says what is wrong with it
             indices = list(indices)
         again, names = self.count(indices)
+        if self._above is None:
+            each = list(indices) if self._batched else [indices]
+            self._above = self._find(hash(tuple(each if names is None else names)))
         return HandedIndices(indices, self._above, again, names)
 
     def count(self, indices: Any) -> tuple[list[int] | None, list[tuple[Name, ...]] | None]:

@@ -59,7 +59,7 @@ class _Rows:
         begin = _BEFORE + _TORCH_WORDS
         self._words = Words(numpy.ndarray(shape, numpy.uint64, buffer, begin, strides), _ORDER)
 
-    def fill(self, seeds: Sequence[int], apart: Sequence[int]) -> None:
+    def fill(self, seeds: Sequence[int], apart: Sequence[int] | Sequence[Sequence[int]]) -> None:
         """Make the states of up to _AT_ONCE seeds, to be read from the first on."""
         self._words.make(seeds, apart)
         self._initial_seed[:] = self._words.seeds & _SIGNED  # as torch's own seeds of workers
@@ -74,10 +74,12 @@ class _SampleSeed:
 
 
 _making = _SampleSeed()
+IDS = ("torch-cpu", "python-random", "numpy-global")  # the sources that they are
 _SWAPPED = {"python": "python-random", "numpy": "numpy-global"}  # those that torch's seed does not reach
 _given: set[str] = set()  # ids of the sources that the script has seeded, under a control
 _began: dict[str, lineage.Path] = {}  # the place of the process in which a controlled generator began
-_read: dict[tuple[str, bytes], bool] = {}  # states that the script has read, and whether it had seeded them
+_passes: dict[str, int] = dict.fromkeys(IDS, 0)  # of each generator: passes of loaders since it was seeded
+_read: dict[tuple[str, bytes], tuple[bool, int]] = {}  # states that the script read: seeded then, passes
 _MOST_READ = 1000  # the oldest is forgotten
 
 
@@ -89,6 +91,15 @@ class Apart(NamedTuple):
 
 
 TOGETHER = Apart((), 0)
+
+
+Others = Sequence[tuple[int, int]]  # for each seed, which is torch's: python's, numpy's
+
+
+def _mix_rows(seeds: Sequence[int], others: Others, words: Sequence[int]) -> list[list[int]]:
+    """What makes each seed that of each generator, in the order of their words."""
+    rows = ((0, seed ^ python, seed ^ numpy) for seed, (python, numpy) in zip(seeds, others, strict=False))
+    return [[one ^ other for one, other in zip(row, words or (0, 0, 0), strict=True)] for row in rows]
 
 
 def stay_together() -> Apart:
@@ -108,7 +119,9 @@ class _Seeder:
         self._legacy: Any = None
         self._bits: Any = None
 
-    def each(self, seeds: Sequence[int], apart: Apart, keep: Keep | None) -> Iterator[int]:
+    def each(
+        self, seeds: Sequence[int], apart: Apart, keep: Keep | None, others: Others | None
+    ) -> Iterator[int]:
         """Give each seed when the generators have been seeded with it, and with what keeps them apart."""
         from numpy.random import mtrand
 
@@ -121,7 +134,9 @@ class _Seeder:
         try:
             for begin in range(0, len(seeds), _AT_ONCE):
                 some = seeds[begin : begin + _AT_ONCE]
-                made.fill(some, apart.words)
+                made.fill(
+                    some, apart.words if others is None else _mix_rows(some, others[begin:], apart.words)
+                )
                 if keep is not None and not begin:
                     keep()
                 for seed in some:
@@ -198,19 +213,21 @@ def leave_sample() -> None:
 def note_given(generator: str) -> None:
     """The script has seeded this generator, known by its source's id: its numbers are the script's now."""
     _given.add(generator)
+    _passes[generator] = 0
 
 
 def note_begun(generator: str) -> None:
     """This generator begins here, and nobody has seeded it; what is forked from here goes on with it."""
     _given.discard(generator)
     _began[generator] = lineage.get_launched_path()
+    _passes[generator] = 0
 
 
 def note_read(generator: str, state: bytes) -> None:
     """The script has read this state (its digest), and may put it back."""
     if len(_read) >= _MOST_READ:
         _read.pop(next(iter(_read)), None)
-    _read[generator, state] = generator in _given
+    _read[generator, state] = generator in _given, _passes.get(generator, 0)
 
 
 def note_put_back(generator: str, state: bytes) -> None:
@@ -218,10 +235,25 @@ def note_put_back(generator: str, state: bytes) -> None:
 
     Of a state that another process has read, as of a checkpoint, nothing is known: that changes nothing.
     """
-    if _read.get((generator, state), generator in _given):
+    given, _passes[generator] = _read.get((generator, state), (generator in _given, 0))
+    if given:
         _given.add(generator)
     else:
         _given.discard(generator)
+
+
+def get_origins() -> tuple[frozenset[str], dict[str, int]]:
+    """Which generators the script has seeded, and the passes since then: what belongs to their states."""
+    return frozenset(_given), dict(_passes)
+
+
+def put_origins(origins: tuple[frozenset[str], dict[str, int]]) -> None:
+    """Put back what `get_origins` gave, with the states of then."""
+    given, passes = origins
+    if _given != given:
+        _given.clear()
+        _given.update(given)
+    _passes.update(passes)
 
 
 def may_swap() -> bool:
@@ -254,32 +286,57 @@ def _mix(source: str, here: tuple[Name, ...]) -> int:
     return 0 if source in _given or not began else stream_seed(0, "apart", source, *began)
 
 
-def seed_all(seed: int, apart: Apart = TOGETHER, keep: Keep | None = None) -> None:
-    """Seed python's, numpy's legacy and torch's CPU generator with 64 bits."""
-    next(_get_seeder().each((seed,), apart, keep))
+def note_pass() -> None:
+    """A loader goes over its data in this process: the plain program would draw from all three for it."""
+    for generator in IDS:
+        _passes[generator] += 1
 
 
-def seed_with_each(seeds: Sequence[int], apart: Apart = TOGETHER, keep: Keep | None = None) -> Iterator[int]:
+def find_places() -> tuple[tuple[str, int, int], ...]:
+    """Where each generator, in the order of IDS, is among all numbers that the plain program would draw.
+
+    Its name, a number for its state, and the passes of loaders since it was seeded, whose samples would have
+    moved it on. Two places that are equal give the same numbers.
+    """
+    import torch
+
+    # torch's memory also holds what is left of normals that do not count any more
+    python, _, *numpy = (place.read() for place in _get_seeder().places())
+    reads = (torch.default_generator.get_state().numpy().tobytes(), python, numpy)
+    states = [hash(read if type(read) is bytes else repr(read)) for read in reads]
+    return tuple((name, state, _passes[name]) for name, state in zip(IDS, states, strict=True))
+
+
+def seed_all(
+    seed: int, apart: Apart = TOGETHER, keep: Keep | None = None, others: Others | None = None
+) -> None:
+    """Seed python's, numpy's legacy and torch's CPU generator with 64 bits; see `seed_with_each`."""
+    next(_get_seeder().each((seed,), apart, keep, others))
+
+
+def seed_with_each(
+    seeds: Sequence[int], apart: Apart = TOGETHER, keep: Keep | None = None, others: Others | None = None
+) -> Iterator[int]:
     """Give each seed when the generators have been seeded with it: cheaper than `seed_all` one by one.
 
-    `keep` is called just before the first is written, and may `capture` the states to be put back.
+    `keep` is called just before the first is written, and may `capture` the states to be put back. `others`
+    are the seeds of python's and numpy's where they are not torch's.
     """
-    return _get_seeder().each(seeds, apart, keep)
+    return _get_seeder().each(seeds, apart, keep, others)
 
 
 def capture() -> State:
     """Their states, and whether the script seeded them, for `restore` in this process."""
-    kept = [(place, place.read()) for place in _get_seeder().places()]
+    rest = _making.seed, _making.asked, get_origins()
+    # The states last: what another thread draws between here and the first sample's comes again.
     gauss = random._inst.gauss_next  # type: ignore[attr-defined]
-    return kept, gauss, _making.seed, _making.asked, frozenset(_given)
+    return [(place, place.read()) for place in _get_seeder().places()], gauss, *rest
 
 
 def restore(state: State) -> None:
     """Put back what `capture` gave."""
-    kept, gauss, _making.seed, _making.asked, given = state
+    kept, gauss, _making.seed, _making.asked, origins = state
     random._inst.gauss_next = gauss  # type: ignore[attr-defined]
-    if _given != given:  # what a sample seeds ends with it
-        _given.clear()
-        _given.update(given)
+    put_origins(origins)  # what a sample seeds ends with it
     for place, was in kept:
         place.restore(was)

@@ -1,0 +1,211 @@
+"""A pass over the data that repeats an earlier one in the plain program does so under control, and no other.
+
+A validation is seeded so that each one sees the same noise; a trial is repeated; two loaders are kept in step
+by equal generators. Covers what of `per_sample/dataloaders.py` names a pass.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader, Dataset, IterableDataset
+
+import samerun
+
+ROWS = 12
+
+
+class Noise(Dataset[torch.Tensor]):
+    def __len__(self) -> int:
+        return ROWS
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        return torch.tensor([torch.rand(()).item(), random.random(), np.random.random_sample()])
+
+
+class Stream(IterableDataset[torch.Tensor]):
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        yield from (Noise()[index] for index in range(ROWS // 2))
+
+
+def seed(number: int) -> None:
+    torch.manual_seed(number)
+    random.seed(number)
+    np.random.seed(number)
+
+
+@contextmanager
+def put_back() -> Iterator[None]:
+    states = torch.get_rng_state(), random.getstate(), np.random.get_state()
+    yield
+    torch.set_rng_state(states[0])
+    random.setstate(states[1])
+    np.random.set_state(states[2])
+
+
+def seeded_validations(load: Callable[..., Any]) -> Iterator[Any]:
+    seed(1)
+    for epoch in range(3):
+        yield load(shuffle=True)
+        with put_back():
+            seed(5)
+            yield load()
+        yield load(shuffle=True)
+        if epoch == 1:
+            seed(1)
+
+
+def forked(load: Callable[..., Any]) -> Iterator[Any]:
+    for _ in range(2):
+        with torch.random.fork_rng():
+            torch.manual_seed(3)
+            yield load()
+        yield load()
+
+
+def seeded_trials(load: Callable[..., Any]) -> Iterator[Any]:
+    for number in (0, 1, 0):
+        seed(number)
+        for _ in range(2):
+            yield load(shuffle=True)
+
+
+def own_generators(load: Callable[..., Any]) -> Iterator[Any]:
+    for number in (4, 4, 5):
+        yield load(shuffle=True, generator=torch.Generator().manual_seed(number))
+
+
+def only_numpy(load: Callable[..., Any]) -> Iterator[Any]:
+    for number in (0, 1, 0):
+        np.random.seed(number)
+        yield load()
+        yield load()
+
+
+def only_torch(load: Callable[..., Any]) -> Iterator[Any]:
+    for number in (0, 1, 0):
+        torch.manual_seed(number)
+        yield load()
+        yield load(shuffle=True)
+
+
+def only_python(load: Callable[..., Any]) -> Iterator[Any]:
+    for _ in range(2):
+        random.seed(4)
+        yield load()
+        torch.manual_seed(9)
+        yield load()
+
+
+def taken_back(load: Callable[..., Any]) -> Iterator[Any]:
+    yield load()
+    for _ in range(2):
+        with put_back():
+            yield load()
+            yield load(shuffle=True)
+    yield load()
+
+
+def isolated(load: Callable[..., Any]) -> Iterator[Any]:
+    for _ in range(3):
+        yield load()
+        with samerun.isolate_rng():
+            seed(5)
+            yield load()
+
+
+def nothing_seeded(load: Callable[..., Any]) -> Iterator[Any]:
+    for _ in range(4):
+        yield load()
+
+
+PROGRAMS = [
+    seeded_validations, forked, seeded_trials, own_generators, only_numpy, only_torch, only_python,
+    taken_back, isolated, nothing_seeded,
+]  # fmt: skip
+
+
+def find_repeats(program: Callable[..., Iterator[Any]], data: type, workers: int) -> list[list[int]]:
+    """For each generator and each pass, the number of the first pass that drew the same numbers."""
+
+    def load(**options: Any) -> torch.Tensor:
+        if data is Stream:
+            options.pop("shuffle", None)
+        rows: torch.Tensor = torch.cat(list(DataLoader(data(), 4, num_workers=workers, **options)))
+        return rows
+
+    passes = [tuple(rows[:, at].numpy().tobytes() for at in range(3)) for rows in program(load)]
+    drawn = zip(*passes, strict=True)
+    return [[each.index(one) for one in each] for each in drawn]
+
+
+@pytest.mark.parametrize("data", [Noise, Stream])
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_the_passes_that_repeat_are_those_of_the_plain_program(
+    program: Callable[..., Iterator[Any]], workers: int, data: type
+) -> None:
+    torch.seed()  # not where an earlier program has left them
+    random.seed()
+    np.random.seed()
+    plain = find_repeats(program, data, workers)
+    for number in (0, 1):
+        with samerun.control(seed=number):
+            assert find_repeats(program, data, workers) == plain
+
+
+def test_loaders_with_equal_generators_are_in_step() -> None:
+    with samerun.control(seed=0):
+        for epoch in range(2):
+            one, two = (
+                iter(
+                    DataLoader(
+                        Noise(),
+                        4,
+                        shuffle=True,
+                        num_workers=1,
+                        generator=torch.Generator().manual_seed(epoch),
+                    )
+                )
+                for _ in range(2)
+            )
+            for a, b in zip(one, two, strict=True):
+                assert torch.equal(a, b)
+
+
+def test_what_samples_draw_of_the_systems_entropy_never_repeats() -> None:
+    class Unseeded(Noise):
+        def __getitem__(self, index: int) -> torch.Tensor:
+            return torch.tensor(np.random.default_rng().random(3))
+
+    class UnseededStream(Stream):
+        def __iter__(self) -> Iterator[torch.Tensor]:
+            yield from (Unseeded()[index] for index in range(ROWS))
+
+    for data, workers in product((Unseeded(), UnseededStream()), (0, 1)):
+        with samerun.control(seed=0):
+            found = set()
+            for _ in range(3):
+                seed(0)
+                found.update(map(repr, torch.cat(list(DataLoader(data, 4, num_workers=workers)))))
+        assert len(found) == 3 * ROWS
+
+
+def test_an_order_of_its_own_makes_other_samples_of_the_same_base_seed() -> None:
+    """As without samerun: workers draw by position, so that a sample draws other numbers in another place."""
+    orders = [list(range(ROWS)), [*range(4, ROWS), *range(4)]]
+    found: list[dict[int, bytes]] = []
+    with samerun.control(seed=0):
+        for order in (*orders, orders[0]):
+            torch.manual_seed(0)
+            rows = torch.cat(list(DataLoader(Noise(), 4, sampler=order, num_workers=2)))
+            found.append({index: row.numpy().tobytes() for index, row in zip(order, rows, strict=True)})
+    assert found[0] == found[2]
+    assert not set(found[0].values()) & set(found[1].values())
