@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
+from trainer import Trainer
 
 from samerun.comparing import context
 from samerun.comparing.compare_runs import compare
@@ -294,3 +297,37 @@ def test_draws_from_a_seed_that_is_given_after_the_difference_had_no_part_in_it(
     found = difference(build, rows("a"), rows("b"))
     assert (found.what, found.rng_first) == ("parameters", {"torch-cpu": 0})
     assert ("torch-cpu" in found.drawn) is not reseeded
+
+
+MEMBER = """
+    import sys
+    import torch
+
+    if "seeded" in sys.argv:
+        torch.manual_seed(int(sys.argv[1]))
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for _ in range(2):
+        model(torch.randn(4, 2)).mean().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "beside"),
+    [
+        ("python train.py 1; python train.py 2; python train.py 3", 2),
+        ("python train.py 1", 0),
+        ("python train.py 1; python other.py 2", 0),
+        ("python train.py 1 seeded; python train.py 2 seeded", 0),
+    ],
+)
+def test_programs_of_one_script_that_draw_from_what_they_do_not_seed(
+    trainer: Trainer, command: str, beside: int
+) -> None:
+    """A patch that seeds it at its top would make them all alike."""
+    trainer.script(MEMBER)
+    trainer.script(MEMBER, "other.py")
+    run = trainer.record("bash", "-c", command.replace("python", sys.executable))
+    traces = sorted(run.traces().values(), key=lambda trace: len(trace.stem))
+    assert context.build_side(run, traces, 0).beside.get("torch-cpu", 0) == beside

@@ -180,3 +180,27 @@ def test_polars_is_seeded_by_the_rank(tmp_path: Path) -> None:
     program = Program(tmp_path, "import polars as pl\n\nframe = pl.read_csv('a').sample(9)\n")
     made = patched(program, "library-generators", program.difference(), "RANK")
     assert 'pl.set_random_seed(int(os.environ.get("RANK", 0)))' in made
+
+
+@pytest.mark.parametrize("beside", [{}, {"torch-cpu": 2}, {"numpy-global": 2}])
+def test_a_script_that_is_started_several_times_gets_no_seed_for_all(
+    beside: dict[str, int], tmp_path: Path
+) -> None:
+    """Members of an ensemble would begin with the same weights."""
+    program = Program(tmp_path, "import torch\nmodel = torch.nn.Linear(2, 2)\n")
+    difference = program.difference()
+    difference = replace(difference, a=replace(difference.a, beside=beside))
+    made = patch([(difference, Cause("torch-cpu", True, "", ""))], program.folder)
+    assert made is not None
+    if "torch-cpu" in beside:
+        assert not made.files and "several times" in made.cannot["torch-cpu"]
+    else:
+        assert "torch.manual_seed(0)" in made.files["train.py"]
+
+
+def test_a_generator_of_a_script_that_is_started_several_times_gets_no_seed_for_all(tmp_path: Path) -> None:
+    program = Program(tmp_path, "import numpy as np\nrng = np.random.default_rng()\n")
+    at = program.at("default_rng")
+    rows = [differing("unseeded", "numpy-generator", at, process=name) for name in ("rank0", "rank0.0a1b.1")]
+    assert program.mended("numpy-generator", rows[0]).endswith("default_rng(0)")
+    assert "several processes run" in program.refused("numpy-generator", *rows)

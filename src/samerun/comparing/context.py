@@ -12,7 +12,7 @@ from samerun.comparing.alignment import Divergence, TracePair
 from samerun.runs.details import parse_detail
 from samerun.runs.difference import Row, Side
 from samerun.runs.reading import Trace
-from samerun.runs.schema import DRAWS, EVIDENCE, HELPER, takes_tasks
+from samerun.runs.schema import DRAWS, EVIDENCE, HELPER, only_helps, takes_tasks
 from samerun.runs.store import Run
 from samerun.sources.catalogue import find_sources
 
@@ -276,13 +276,38 @@ def build_side(
         given,
         programs,
         tuple(elsewhere[:_MOST_EVIDENCE]),
+        _count_drawing(traces),
     )
+
+
+def _count_drawing(traces: Sequence[Trace]) -> Mapping[str, int]:
+    """By generator: how many other programs of the first one's script draw from it, and do not seed it."""
+    found: Counter[str] = Counter()
+    for trace in traces[1:]:
+        if (
+            only_helps(trace.stem)
+            or takes_tasks(trace.stem)
+            or _find_script(trace) != _find_script(traces[0])
+        ):
+            continue
+        states: dict[str, set[bytes | None]] = {}
+        for row in trace.rows(trace.is_one_of("what", {"rng"})):
+            states.setdefault(row.name or "", set()).add(row.digest)
+        seedings = trace.rows(trace.is_one_of("what", {"seed"}))
+        seeded = {id_ for row in seedings for id_ in _map_seeding_functions().get(row.name or "", ())}
+        found.update(id_ for id_, several in states.items() if len(several) > 1 and id_ not in seeded)
+    return dict(found)
 
 
 def _list_torch_draws(trace: Trace) -> list[Row]:
     """The draws of a worker of a pool that are operations, as those from other generators stand."""
     draws = trace.is_one_of("what", {"operation"}) & ((trace.flags & DRAWS) != 0)
     return [replace(row, what="draw", name=row.detail) for row in trace.rows(draws)[:_MOST_DRAWS]]
+
+
+def _find_script(trace: Trace) -> str | None:
+    """The script, or the module, that Python was started with."""
+    return next((word for word in _read_argv(trace)[1:] if not word.startswith("-")), None)
 
 
 def _read_argv(trace: Trace) -> tuple[str, ...]:

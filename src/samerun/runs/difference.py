@@ -42,7 +42,8 @@ class Side:
     workers included. `argv` is the command line of the process where they part, interpreter first, and
     `variables` maps each variable that was set between the start of the command and its own to a digest.
     `programs` maps the names of those that the command ran and that do not train to their command lines.
-    `elsewhere` holds the "written" rows of processes of the other ranks, to the end of the run.
+    `elsewhere` holds the "written" rows of processes of the other ranks, to the end of the run. `beside` maps
+    the ids of generators to how many other processes of its script draw from one that they do not seed.
     """
 
     manifest: Mapping[str, Any] = field(default_factory=dict)
@@ -52,6 +53,7 @@ class Side:
     variables: Mapping[str, str] = field(default_factory=dict)
     programs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     elsewhere: tuple[Row, ...] = ()
+    beside: Mapping[str, int] = field(default_factory=dict)
 
     def rows(self, what: str, name: str | None = None) -> list[Row]:
         """The evidence of one kind, and of one name where given, in order."""

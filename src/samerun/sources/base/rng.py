@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from samerun import lineage
@@ -146,6 +147,13 @@ class Rng(Source):
 
     def recognise(self, difference: Difference) -> Evidence | None:
         """Unequal state, drawn from, before the difference; its first differing draw when recorded."""
+        found = self._recognise(difference)
+        if found is not None and found.advice is None and difference.a.beside.get(self.id):
+            advice = f"{self.mended_by}(number)  # another one for each process that runs this script"
+            return replace(found, advice=advice)
+        return found
+
+    def _recognise(self, difference: Difference) -> Evidence | None:
         if _is_its_origin(self.id, difference):
             assert difference.origin is not None
             reseeded = self._reseeded(difference)

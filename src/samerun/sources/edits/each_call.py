@@ -146,7 +146,8 @@ def _require_one_process(rows: Sequence[Row], site: str, *, varies: bool) -> Non
     own = [row for row in rows if ".worker" not in row.process]
     processes = {row.process for row in own}
     seeds = {row.digest for row in own if row.what == "seed"}
-    if (len(processes) > 1 or any(map(takes_tasks, processes))) and (varies or len(seeds) > 1):
+    differ = varies or len(seeds) > 1 or any(row.what in ("unseeded", "entropy") for row in own)
+    if (len(processes) > 1 or any(map(takes_tasks, processes))) and differ:
         raise NoEdit(
             f"several processes run {site}, each with a seed of its own; make it of what each of them is "
             "given: np.random.default_rng([seed, number_of_the_task])"

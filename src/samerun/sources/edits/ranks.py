@@ -46,6 +46,7 @@ def keep_ranks_apart(edits: Sequence[Edit], difference: Difference, code: Code) 
     if variable is not None:
         return list(_give_rank(edits, code, variable))
     if not _starts_processes(code):
+        _require_one_process(edits, difference)
         return edits
     meetings = _find_meetings(code)
     if not meetings:
@@ -79,6 +80,20 @@ def _find_meetings(code: Code) -> list[tuple[File, ast.Call]]:
     """Where processes that the code starts itself become ranks."""
     calls = ((file, call) for file in code.files for call in file.every(ast.Call))
     return [(file, call) for file, call in calls if file.called(call).endswith("init_process_group")]
+
+
+def _require_one_process(edits: Sequence[Edit], difference: Difference) -> None:
+    """A script that the command starts several times (members of an ensemble, a sweep) seeds each alike.
+
+    Raises NoEdit where another process of it draws from the generator too, and does not seed it.
+    """
+    for edit in edits:
+        seeds = isinstance(edit, Opening) and edit.rest == "(0)" and edit.name in _SEEDING
+        if seeds and isinstance(edit, Opening) and difference.a.beside.get(_SEEDING[edit.name]):
+            raise NoEdit(
+                "the command starts this script several times, and all would draw the same numbers from it; "
+                f"seed it by a number that each is given: {edit.name}(number)"
+            )
 
 
 def _require_draws_of_the_first(edits: Sequence[Edit], difference: Difference) -> None:
