@@ -327,3 +327,29 @@ def test_a_place_in_a_list_is_no_name(tmp_path: Path) -> None:
     for number, (name, found) in enumerate([("val_loss.3", True), ("3.loss", True), ("seconds.3", False)]):
         (tmp_path / str(number)).mkdir()
         assert (judged(tmp_path / str(number), name, 0.5, 0.25) is not None) is found
+
+
+FOLDERS = ["204109-7a891526", "204109-b138f7dc", "204110-00000000", "204110-e81f2a99"]
+
+
+@pytest.mark.parametrize("trials", [1, 2])
+def test_files_in_folders_named_by_time_and_id(tmp_path: Path, trials: int) -> None:
+    """Of one trial the files belong together; of several nothing says which is which."""
+    values = iter([0.5, 0.25, 0.25, 0.5])
+
+    def files(folders: list[str]) -> dict[str, WrittenFile]:
+        return {
+            f"runs/{name}/m.json": WrittenFile("train.py:3", {"accuracy": next(values)}) for name in folders
+        }
+
+    runs = wrote(tmp_path, files(FOLDERS[:trials]), files(FOLDERS[trials : 2 * trials]))
+    found = find_differing_value(runs, lines_of(tmp_path, SCRIPT))
+    assert (None if found is None else (found.path, found.one, found.other)) == (
+        (f"runs/{FOLDERS[0]}/m.json", 0.5, 0.25) if trials == 1 else None
+    )
+
+
+def test_one_trial_is_not_taken_for_each_of_several(tmp_path: Path) -> None:
+    one = {f"runs/{name}/m.json": WrittenFile("train.py:3", {"accuracy": 0.5}) for name in FOLDERS[:2]}
+    other = {f"runs/{FOLDERS[2]}/m.json": WrittenFile("train.py:3", {"accuracy": 0.25})}
+    assert find_differing_value(wrote(tmp_path, one, other), lines_of(tmp_path, SCRIPT)) is None

@@ -22,7 +22,7 @@ from samerun.runs.ignored import IgnoredNames, LeftOut
 from samerun.runs.store import Run
 from samerun.runs.written import BEYOND, VALUE_OF, Value, WrittenFile, load_written
 
-_CHANGING = re.compile(r"\d+|[0-9a-f]{6,}")  # of a path: times and ids
+_CHANGING = re.compile(r"[0-9a-f]{6,}|\d+")  # of a path: ids and times
 _SHOWN = 3  # files or values in a note
 _DIGITS = re.compile(r"\d+")  # of a name: rows, steps
 _ARRAYS = (".npy", ".npz", ".safetensors")
@@ -341,17 +341,19 @@ def _list_pairs(
 ) -> Iterator[tuple[str, WrittenFile, str, WrittenFile]]:
     """Files of the same path, or of paths that are alike but for times and ids; else, of one line and name.
 
-    The last as where a program works in a folder of `mktemp -d`, and each is the only one of its run.
+    The last as where a program works in a folder of `mktemp -d`. In both each is the only one of its run: of
+    the folders of several trials nothing says which is which.
     """
-    alike = _group(other, lambda path, file: _CHANGING.sub("#", path))
+    alike, own = (_group(files, lambda path, _: _CHANGING.sub("#", path)) for files in (other, one))
     mine = _group({path: file for path, file in one.items() if path not in other}, _read_origin)
     made = _group({path: file for path, file in other.items() if path not in one}, _read_origin)
     for path, file in one.items():
         if path in other:
             yield path, file, path, other[path]
             continue
-        found = alike.get(_CHANGING.sub("#", path), [])
-        if not found and file.site is not None and len(mine[_read_origin(path, file)]) == 1:
+        form = _CHANGING.sub("#", path)
+        found = alike.get(form, []) if len(own[form]) == 1 else []
+        if form not in alike and file.site is not None and len(mine[_read_origin(path, file)]) == 1:
             found = made.get(_read_origin(path, file), [])
         if len(found) == 1:
             yield path, file, *found[0]
