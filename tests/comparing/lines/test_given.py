@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 from followed import follow
@@ -69,3 +70,15 @@ def test_a_secret_is_not_given(tmp_path: Path) -> None:
 
 def test_what_is_no_number_is_not_given(tmp_path: Path) -> None:
     assert find(tmp_path, "import os\nx = os.environ['UNEQUAL']\nloss = len(x * int(x))\n") == ()
+
+
+def test_what_a_statement_neither_reads_nor_writes_is_not_given(tmp_path: Path) -> None:
+    """It may have been made by something that the statement called."""
+    a, b = follow(tmp_path, SCRIPT, "1"), follow(tmp_path, SCRIPT, "5")
+    nodes = find_differences(a, b)
+    line = SCRIPT.count("\n")
+    origin, *_ = find_origins(nodes, Difference(0, "forward", "loss", call_site=f"train.py:{line}"))
+    renamed = [replace(node, made=tuple(item._replace(name="other") for item in node.made)) for node in nodes]
+    elsewhere = renamed[nodes.index(origin)]
+    assert elsewhere.made
+    assert find_given([elsewhere], [elsewhere], a) == ()

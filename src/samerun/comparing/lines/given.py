@@ -39,6 +39,8 @@ def _find_numbers(
             # What is computed from it is not what began to differ: to give that would prove nothing.
             if name == RETURNED or "." in name or values not in began or not all(map(is_number, values)):
                 continue
+            if name not in (*node.place.reads, *node.place.writes):  # an argument of a frame that it began
+                continue
             numbers = [*_list_numbers(processes[node.process].roots, node, name)]
             if len(numbers) <= _MOST and all(map(is_number, numbers)):
                 place = node.place
