@@ -290,6 +290,17 @@ def test_beside_a_seed_that_was_seen_to_be_made_of_an_address_nothing_weaker_is_
     assert trials.tried
 
 
+def test_beside_strong_evidence_that_no_run_can_hold_nothing_remote_is_tried() -> None:
+    """Modules in a WeakSet: two runs agreed by luck with hash-seed replayed, and six can."""
+    remote = evidence("hash-seed", strength=Strength.REMOTE)
+    trials = Trials(lambda on: True)
+    strong = evidence("memory-address", strength=Strength.STRONG)
+    found = confirm(HERE, [*strong, *remote], trials, lambda source: source == "hash-seed")
+    assert (trials.tried, found.causes[0].source, found.causes[0].confirmed) == ([], "memory-address", False)
+    faint = evidence("memory-address", strength=Strength.SLIGHT)
+    assert confirm(HERE, [*faint, *remote], trials, lambda source: source == "hash-seed").causes[0].confirmed
+
+
 def test_where_nothing_points_anywhere_only_whole_runs_are_proof() -> None:
     partings = [Difference(step=step, phase="data", what="input") for step in (0, 2)]
     assert is_race(partings, evidence())

@@ -113,7 +113,8 @@ def confirm(
     not there every time can be absent by luck; next to none must hold in six, and so must what is not
     seen directly beside something without a control: what races may agree a few times. With `to_the_end`
     (as for `judge`) the trials are whole runs. `refuted_since`: whether trials so far refute what is no
-    candidate.
+    candidate. What not even the code shows a way for is not tried beside strong evidence of something that no
+    run can hold.
     """
 
     def fixes(items: Sequence[Evidence], count: int) -> bool:
@@ -121,7 +122,11 @@ def confirm(
         return judge(comparison, original, to_the_end=to_the_end) == "mended"
 
     within_control = (item for item in evidence if not item.beyond_control)
-    candidates = [item for item in within_control if controllable(item.source)][:MOST_CANDIDATES]
+    candidates = [item for item in within_control if controllable(item.source)]
+    if is_free([item for item in evidence if item.strength >= Strength.STRONG]):
+        # Beside what no run can hold, runs agree by luck; nothing even shows a way from these.
+        candidates = [item for item in candidates if item.strength > Strength.REMOTE]
+    candidates = candidates[:MOST_CANDIDATES]
     weaker: list[Evidence] = []
     if any(map(_is_seen_and_free, evidence)):  # what races may well agree with anything held
         weaker = [item for item in evidence if item.strength < Strength.SEEN]
