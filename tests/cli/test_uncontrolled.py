@@ -58,6 +58,26 @@ def test_what_was_used_is_said_with_its_line_and_the_flags_that_control_it(tmp_p
     assert "10 ms at each read" in third
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("names = os.listdir('data')", True),
+        ("names = [path for path in pathlib.Path('data').iterdir()]", True),
+        ("names = sorted(os.listdir('data'))", False),
+        ("names = len(os.listdir('data'))", False),
+    ],
+)
+def test_a_listing_that_came_in_another_order_is_said(tmp_path: Path, line: str, said: bool) -> None:
+    (tmp_path / "data").mkdir()
+    for n in range(20):
+        (tmp_path / "data" / str(n * 7 % 20)).touch()
+    (tmp_path / "train.py").write_text(f"import os, pathlib\n{line}\n{QUIET}")
+    command = ("--", sys.executable, "train.py")
+    done = samerun("run", *command, cwd=tmp_path)
+    assert ("not in the file system's order: train.py:2;" in done.stderr) is said, done.stderr
+    assert "file system" not in samerun("run", "--mode", "off", *command, cwd=tmp_path).stderr
+
+
 def test_a_made_up_clock_is_said(tmp_path: Path) -> None:
     """A training with a limit of time is as long as it reads the clock then."""
     (tmp_path / "train.py").write_text(LOUD + QUIET)

@@ -10,7 +10,7 @@ import tempfile
 import pytest
 
 from samerun.runs.plan import Control
-from samerun.sources.listing_order import GROUPED, ListingOrder
+from samerun.sources.listing_order import GROUPED, MOVED, NUMBERED, ListingOrder
 
 from .differences import ONE, TWO, batch, row, side
 from .kept import Kept
@@ -68,7 +68,18 @@ def test_a_note_says_where_names_fall_in_groups(folder, observed):
     for n in range(40):
         (folder / f"{'cat' if n < 20 else 'dog'}_{n:02d}").touch()
     os.listdir(folder)
-    assert [note.value for note in notes.of("listing")] == [None, GROUPED]
+    values = [int(note.value or 0) & ~MOVED for note in notes.of("listing")]
+    assert values == [0, GROUPED]
+
+
+def test_a_note_says_where_the_control_has_another_order(tmp_path, observed, monkeypatch):
+    names = ["a_2", "a_10", "a_1"]
+    monkeypatch.setattr(os, "listdir", lambda folder: list(names))
+    notes = observed(source)
+    os.listdir(tmp_path)
+    names.sort(key=lambda name: int(name[2:]))
+    os.listdir(tmp_path)
+    assert [note.value for note in notes.of("listing")] == [NUMBERED | MOVED, NUMBERED]
 
 
 def test_control_keeps_what_scandir_is(folder, controlled):

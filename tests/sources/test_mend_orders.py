@@ -9,11 +9,13 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from samerun.sources.listing_order import GROUPED as GROUPED_NAMES
+from samerun.sources.listing_order import NUMBERED
 
 from .differences import row
 from .mending import Program, differing, equal
@@ -197,6 +199,32 @@ def test_names_that_sorting_would_group_are_put_in_order_by_a_hash(tmp_path: Pat
     names = eval(GROUPED[old], {"os": os, "glob": glob, "hashlib": hashlib, "Path": Path, "d": str(folder)})
     first = [os.path.basename(name)[:3] for name in names[:40]]
     assert 10 < first.count("cat") < 30
+
+
+BY_NUMBER = '[int(part) if part.isdecimal() else part for part in re.split(r"(\\d+)", {})]'
+
+
+@pytest.mark.parametrize(
+    ("old", "name", "text"),
+    [
+        ("os.listdir(d)", "name", "name"),
+        ("glob.glob(d + '/*')", "name", "name"),
+        ("Path(d).iterdir()", "name", "str(name)"),
+        ("os.scandir(d)", "entry", "entry.name"),
+    ],
+)
+def test_names_with_numbers_are_sorted_by_these(tmp_path: Path, old: str, name: str, text: str) -> None:
+    """Sorted as texts, `img10` is before `img2`, and not at the place of `img10_mask` of a second folder."""
+    new = f"sorted({old}, key=lambda {name}: {BY_NUMBER.format(text)})"
+    program = Program(tmp_path, f"import glob, os\nfrom pathlib import Path\nd = 'data'\nnames = [*{old}]\n")
+    patch = program.mended("listing-order", listed("train.py:4", NUMBERED), site="train.py:4")
+    assert patch == f"+import re\n-names = [*{old}]\n+names = [*{new}]"
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for n in range(12):
+        (folder / f"img{n}_mask").touch()
+    names = eval(new, {"os": os, "glob": glob, "re": re, "Path": Path, "d": str(folder)})
+    assert [os.path.basename(name) for name in names] == [f"img{n}_mask" for n in range(12)]
 
 
 def test_walked_files_that_sorting_would_group(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 from collections import Counter
 
 import pytest
@@ -16,6 +17,11 @@ def order(names):
     assert found[0] == found[1] == found[2]
     assert sorted(found[0]) == sorted(names)
     return found[0]
+
+
+def natural(names):
+    """By their numbers."""
+    return sorted(names, key=lambda name: [int(x) if x.isdecimal() else x for x in re.split(r"(\d+)", name)])
 
 
 SORTED = {
@@ -35,8 +41,8 @@ SORTED = {
 
 @pytest.mark.parametrize("name", SORTED)
 def test_names_that_fall_in_no_groups_are_sorted(name):
-    assert order(SORTED[name]) == sorted(SORTED[name])
-    assert not name_order.fall_in_groups(SORTED[name])
+    assert order(SORTED[name]) == natural(SORTED[name])
+    assert name_order.classify(SORTED[name]) in ("plain", "numbered")
 
 
 GROUPED = {
@@ -68,7 +74,7 @@ def test_each_part_of_a_listing_holds_all_groups(name):
         counts = Counter(part)
         assert set(counts) == set(labels)
         assert max(counts.values()) < 4 * len(part) / len(labels)
-    assert name_order.fall_in_groups(names)
+    assert name_order.classify(names) == "grouped"
 
 
 def test_within_a_group_names_stay_sorted():
@@ -101,12 +107,36 @@ def test_other_files_beside_the_groups_change_nothing():
     names = [f"{label}_{n:02d}" for label in ("cat", "dog") for n in range(20)]
     others = ["README", "labels.csv", *(f"{n:02d}" for n in range(9))]
     assert [name for name in order(names + others) if name in names] == order(names)
-    assert order([f"model_{n}" for n in range(20)] + others) == sorted(
-        [f"model_{n}" for n in range(20)] + others
-    )
+    models = [f"model_{n}" for n in range(20)]
+    assert [name for name in order(models + others) if name in models] == models
 
 
 def test_names_of_bytes_and_names_that_are_no_text():
     names = [os.fsencode(f"{label}_{n}") for label in ("cat", "dog") for n in range(20)] + [b"\xff_1"]
     assert order(names) != sorted(names)
     assert order([os.fsdecode(name) for name in names]) == [os.fsdecode(name) for name in order(names)]
+
+
+PAIRS = {
+    "a suffix": ("img{n}.npy", "img{n}_mask.npy"),
+    "a prefix": ("{n}.npy", "GT_{n}.npy"),
+    "another ending": ("{label}{n}.jpg", "{label}{n}.txt"),
+    "hexadecimal": ("{n:x}_sat.npy", "{n:x}_mask.npy"),
+    "case": ("Scan-{n}", "scan-{n}"),
+}
+
+
+@pytest.mark.parametrize("count", [5, 30])
+@pytest.mark.parametrize("name", PAIRS)
+def test_pairs_of_two_folders_are_at_the_same_place(name, count):
+    """`img1.npy`, `img10.npy`, … but `img10_mask.npy`, …, `img1_mask.npy`: sorted as texts they are not."""
+    one, other = (
+        [form.format(n=n, label=["cat", "dog"][n % 2]) for n in range(count)] for form in PAIRS[name]
+    )
+    place = {second: first for first, second in zip(one, other, strict=True)}
+    assert [place[each] for each in order(other)] == order(one)
+
+
+def test_why_sorted_texts_would_be_wrong():
+    assert name_order.classify(["a_1", "a_2", "a_3"]) == name_order.classify(["a.c", "a_b"]) == "plain"
+    assert name_order.classify(["a_1", "a_2", "a_10"]) == name_order.classify([b"2", b"10"]) == "numbered"

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from samerun.comparing.pairing import RecordedRun
-from samerun.runs.difference import Row
+from samerun.editing.edit import NoEdit
+from samerun.runs.difference import Row, Side
 from samerun.runs.manifest import Manifest
 from samerun.runs.plan import Control
 from samerun.runs.reading import Trace
 from samerun.runs.schema import HELD, STEADY, UNINITIALIZED
 from samerun.sources.catalogue import find_sources
-from samerun.sources.evidence.rows import is_in_helper
+from samerun.sources.evidence.rows import is_in_helper, read_code
+from samerun.sources.listing_order import MOVED, ListingOrder
 from samerun.sources.resume_state import ResumeState
 from samerun.sources.source import Kind
+
+if TYPE_CHECKING:
+    from samerun.editing.user_program import Code
 
 FILES = ResumeState.id
 
@@ -72,6 +78,26 @@ def find_left_files(recorded: RecordedRun) -> SourceUse | None:
                     found.setdefault(path, read[path])
                 own.add(path)
     return SourceUse(FILES, tuple(found.items())) if found else None
+
+
+def list_moved(recorded: RecordedRun) -> list[str]:
+    """The lines whose listings the control put in another order, and that do not sort them: call sites."""
+    if not is_controlled(recorded, ListingOrder.id):
+        return []
+    rows = (row for row in list_rows(recorded, "listing") if int(row.value or 0) & MOVED)
+    sites = list(dict.fromkeys(row.call_site for row in rows if row.call_site is not None))
+    code = read_code(Side(recorded.run.manifest.to_dict(), recorded.run.manifest.settings)) if sites else None
+    return [site for site in sites if code is None or _leaves_order(code, site)]
+
+
+def _leaves_order(code: Code, site: str) -> bool:
+    """Whether the code at a line goes through a listing in its order, as far as it can be read."""
+    from samerun.sources.edits import listings
+
+    try:
+        return bool(listings.sort_at(code, site))
+    except (NoEdit, ValueError, LookupError, AttributeError, TypeError, RecursionError):
+        return True
 
 
 def is_controlled(recorded: RecordedRun, id_: str) -> bool:

@@ -69,8 +69,8 @@ EVIDENCE = (
     "address",  # a text that holds an object's address was hashed by the user's code; name is the function
     "hashed",  # what a line hashes that the plan asks about: name is TEXTS or OTHER
     "system",  # what the system has now, read by the user's code; name is the function, detail may be STEADY
-    "listing",  # a folder listed: digest of the order, inputs of the sorted names, detail the path; value 1:
-    # the names fall in groups, which sorting would bring together
+    "listing",  # a folder listed: digest of the order, inputs of the sorted names, detail the path; its value
+    # is explained in sources.listing_order
     "opened",  # a file opened to read: digest of its content (None: too big), value its size, detail the path
     "written",  # a file opened to write, or RENAMED; detail the path, value its size where it is added to
     "arrival",  # results of a pool taken as they are ready; name is the function

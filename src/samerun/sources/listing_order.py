@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from xxhash import xxh3_64_intdigest
 
@@ -24,10 +24,14 @@ from samerun.wrapping import Around
 if TYPE_CHECKING:
     from samerun.editing.user_program import Code
 
-GROUPED = 1.0  # value of a note: the names fall in groups, which sorting would bring together
+# The value of a note is a sum of these: why it is not right to sort the names as texts, and that the control
+# has another order for them than the file system.
+GROUPED, NUMBERED, MOVED = 1, 2, 4
+_KINDS = {"plain": 0, "numbered": NUMBERED, "grouped": GROUPED}
 _ADVICE_FOR_GROUPS = (
     "names = sorted(os.listdir(folder)); random.Random(0).shuffle(names)  # sorted alone is class by class"
 )
+_MOST_DESCRIBED = 100_000  # names of one folder: what takes a second and serves a hint
 _NEAR = 6  # frames between shutil.rmtree and the note of what it listed
 
 
@@ -131,7 +135,7 @@ class ListingOrder(Source):
         for a, b in rows.match_pairs(difference, "listing"):
             if a is not None and b is not None and a.inputs == b.inputs and a.digest != b.digest:
                 text = f"{a.detail} was listed with the same names in another order"
-                advice = _ADVICE_FOR_GROUPS if a.value == GROUPED else None
+                advice = _ADVICE_FOR_GROUPS if int(a.value or 0) & GROUPED else None
                 return Evidence(self.id, Strength.SEEN, text, a.call_site, advice)
         return None
 
@@ -139,11 +143,11 @@ class ListingOrder(Source):
         """`sorted(…)` around each listing that came in another order; by a hash where sorting would group."""
         from samerun.sources.edits import listings
 
-        sites: dict[str | None, bool] = {site: False} if site is not None else {}
+        sites: dict[str | None, int] = {site: 0} if site is not None else {}
         for a, b in rows.match_pairs(difference, "listing"):
             if a is not None and b is not None and a.inputs == b.inputs and a.digest != b.digest:
-                sites[a.call_site] = sites.get(a.call_site, False) or a.value == GROUPED
-        edits = [edit for at, grouped in sites.items() for edit in listings.sort_at(code, at, grouped)]
+                sites[a.call_site] = sites.get(a.call_site, 0) | int(a.value or 0)
+        edits = [edit for at, kind in sites.items() for edit in listings.sort_at(code, at, _find_key(kind))]
         if not edits:
             raise NoEdit(f"no call at {site} lists a folder: sort the names where they are used")
         return edits
@@ -241,10 +245,21 @@ def _note(journal: Journal, names: list[Any], path: str) -> None:
         "folder",
         digest=digest_bytes(_join(names)),
         inputs=xxh3_64_intdigest(_join(sorted(names))),
-        value=GROUPED if name_order.fall_in_groups(names) else None,
+        value=_describe(names),
         detail=path,
         user_only=True,
     )
+
+
+def _describe(names: list[Any]) -> float | None:
+    if len(names) > _MOST_DESCRIBED:
+        return None
+    moved = MOVED if name_order.put_in_order(names) != names else 0
+    return float(_KINDS[name_order.classify(names)] | moved) or None
+
+
+def _find_key(kind: int) -> Literal["plain", "numbered", "grouped"]:
+    return "grouped" if kind & GROUPED else "numbered" if kind & NUMBERED else "plain"
 
 
 def _join(names: Iterable[Any]) -> bytes:

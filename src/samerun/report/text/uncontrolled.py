@@ -44,7 +44,7 @@ def describe_uncontrolled(run: Run, options: argparse.Namespace) -> list[str]:
     if left is not None:
         flags.append("--scratch")
         said.append(_describe_used(left).replace(FILES, f"files left for the next run: {FILES}", 1))
-    lines = [*_describe_held(recorded), *_describe_side_effects(recorded)]
+    lines = [*_describe_held(recorded), *_describe_moved(recorded), *_describe_side_effects(recorded)]
     if not said:
         return lines
     lines += [f"not controlled, though this run used it: {'; '.join(said)}"]
@@ -67,6 +67,22 @@ def _describe_held(recorded: RecordedRun) -> list[str]:
     more = f" and {len(written) - _MOST} more" if len(written) > _MOST else ""
     return (
         [f"not done, so that the run repeats itself: {', '.join(written[:_MOST])}{more}"] if written else []
+    )
+
+
+def _describe_moved(recorded: RecordedRun) -> list[str]:
+    """The listings that came in another order than the file system's, where the code does not sort them."""
+    from samerun.comparing.uncontrolled import list_moved
+
+    sites = list_moved(recorded)
+    more = f" and {len(sites) - _MOST} more" if len(sites) > _MOST else ""
+    return (
+        [
+            f"listed by name, not in the file system's order: {', '.join(sites[:_MOST])}{more}; where classes or "
+            "a split follow that order, sort and shuffle there"
+        ]
+        if sites
+        else []
     )
 
 

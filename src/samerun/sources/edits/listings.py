@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from typing import Literal
 
 from samerun.editing.data_flow import find_behind
 from samerun.editing.edit import Edit
@@ -15,13 +16,15 @@ from samerun.sources.edits import sort_before_use
 from samerun.sources.edits.sort_before_use import Key
 
 _FUNCTIONS = frozenset(["os.listdir", "os.scandir", "os.walk", "os.fwalk", "glob.glob", "glob.iglob"])
+Kind = Literal["plain", "numbered", "grouped"]
 _METHODS = frozenset({"iterdir", "glob", "rglob", "walk", "iglob", "scandir", "listdir"})
 
 
-def sort_at(code: Code, site: str | None, grouped: bool = False) -> list[Edit]:
+def sort_at(code: Code, site: str | None, kind: Kind = "plain") -> list[Edit]:
     """Sorts what is listed at a call site; [] when it is sorted, or nothing there lists. Raises NoEdit.
 
-    `grouped`: the names fall in groups (cat_1, cat_2, dog_1, …), which sorting would bring together.
+    `kind`: sorted as texts, the names come in their order ("plain"), or not by their numbers ("numbered"), or
+    fall in groups (cat_1, cat_2, dog_1, …) that sorting would bring together ("grouped").
     """
     file, found = code.expressions(site)
     calls = [node for node in found if lists(file, node)]
@@ -29,7 +32,7 @@ def sort_at(code: Code, site: str | None, grouped: bool = False) -> list[Edit]:
     if calls:
         for call in calls:
             assert isinstance(call, ast.Call)
-            edits += _sort(file, call, grouped)
+            edits += _sort(file, call, kind)
         return edits
     for node in found:  # an iterator that was made elsewhere
         parent = file.parent(node)
@@ -37,9 +40,9 @@ def sort_at(code: Code, site: str | None, grouped: bool = False) -> list[Edit]:
             for other, call in find_behind(code, (file, node), lists):
                 assert isinstance(call, ast.Call)
                 if other is file and get_last_name(call) == "scandir":
-                    edits += sort_before_use.sort_node(file, node, _make_key(file, call, grouped))
+                    edits += sort_before_use.sort_node(file, node, _make_key(file, call, kind))
                 else:
-                    edits += _sort(other, call, grouped)
+                    edits += _sort(other, call, kind)
     return list(dict.fromkeys(edits))
 
 
@@ -53,24 +56,29 @@ def lists(file: File, node: ast.expr) -> bool:
     return isinstance(node.func, ast.Attribute) and get_last_name(node) in _METHODS
 
 
-def _make_key(file: File, call: ast.Call, grouped: bool) -> Key:
+def _make_key(file: File, call: ast.Call, kind: Kind) -> Key:
     """What to sort the things by that a call lists. Of equal hashes the path decides."""
-    of_entries = get_last_name(call) == "scandir"
-    if not grouped:
+    of_entries, called = get_last_name(call) == "scandir", file.called(call) in _FUNCTIONS
+    if kind == "plain":
         return Key("lambda entry: entry.name" if of_entries else "")
+    if kind == "numbered":
+        split, imports = write_name(file, "re.split", call)
+        name, text = ("entry", "entry.name") if of_entries else ("name", "name" if called else "str(name)")
+        parts = f'{split}(r"(\\d+)", {text})'
+        return Key(f"lambda {name}: [int(part) if part.isdecimal() else part for part in {parts}]", imports)
     sha256, imports = write_name(file, "hashlib.sha256", call)
     if of_entries:
         return Key(f"lambda entry: {sha256}(entry.name.encode()).digest()", imports)
     if get_last_name(call) in ("listdir", "walk", "fwalk"):
         return Key(f"lambda name: {sha256}(name.encode()).digest()", imports)
-    if file.called(call) in _FUNCTIONS:
+    if called:
         basename, more = write_name(file, "os.path.basename", call)
         return Key(f"lambda path: ({sha256}({basename}(path).encode()).digest(), path)", (*imports, *more))
     return Key(f"lambda path: ({sha256}(path.name.encode()).digest(), path)", imports)
 
 
-def _sort(file: File, call: ast.Call, grouped: bool) -> list[Edit]:
-    name, key = get_last_name(call), _make_key(file, call, grouped)
+def _sort(file: File, call: ast.Call, kind: Kind) -> list[Edit]:
+    name, key = get_last_name(call), _make_key(file, call, kind)
     parent = file.parent(call)
     if name in ("walk", "fwalk"):
         return _walk(file, call, key)

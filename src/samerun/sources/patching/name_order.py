@@ -3,18 +3,19 @@
 Sorted names stand in another relation to the data than a file system's order. Most file systems order by a
 hash, where the names of a class are scattered. Sorted, `cat_01 … cat_99, dog_01 … dog_99` come class by
 class: code that splits them, or trains, in the order of the listing would lose a class. So names that fall
-in groups are mixed, in proportion; within a group they stay sorted. All others are sorted, as `frame_001`,
-`frame_002` must be.
+in groups are mixed, in proportion; within a group they stay sorted. All others are sorted, numbers by their
+value: `frame_2` before `frame_10`, and `img1` and `img1_mask` of two folders at the same place.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
@@ -24,6 +25,7 @@ _PART = re.compile(
         | \d+ | [^\W\d_]+""",
     re.VERBOSE,
 )
+_NUMBER = re.compile(r"(\d+)")
 _MOST_PARTS = 12  # of a name that are looked at
 _SMALLEST = 4  # names in a group
 _ENOUGH = 8  # names in a group, on average, where there are more groups than that
@@ -39,16 +41,32 @@ def put_in_order(found: list[Any], name: Callable[[Any], Any] = lambda item: ite
     return [row.item for row in _mix(_take_apart(found, name))]
 
 
-def fall_in_groups(names: list[Any]) -> bool:
-    """Whether these names (str or bytes) begin, or go on, in a way that many others do, too."""
-    return _find_groups(_take_apart(names, lambda item: item)) is not None
+def classify(names: list[Any]) -> Literal["plain", "numbered", "grouped"]:
+    """Whether it is right to sort these names (str or bytes) as texts; if not, why."""
+    rows = _take_apart(names, lambda item: item)
+    if _find_groups(rows) is not None:
+        return "grouped"
+    texts = sorted(map(os.fsdecode, names))
+    return "plain" if sorted(texts, key=_split_numbers) == texts else "numbered"
+
+
+def _split_numbers(text: str) -> list[int | str]:
+    return [int(part) if part.isdecimal() else part for part in _NUMBER.split(text)]
 
 
 def _take_apart(found: list[Any], name: Callable[[Any], Any]) -> list[_Named]:
-    in_order = sorted(found, key=name)
-    if len(found) < 2 * _SMALLEST:
-        return [_Named((), item) for item in in_order]
-    return [_Named(_PART.findall(os.fsdecode(name(item)))[:_MOST_PARTS], item) for item in in_order]
+    rows = [_Named(_PART.findall(os.fsdecode(name(item))), item) for item in sorted(found, key=name)]
+    rows.sort(key=lambda row: [*map(_weigh, row.parts)])
+    return rows
+
+
+@functools.lru_cache(maxsize=65_536)
+def _weigh(part: str) -> tuple[int, str]:
+    """What puts parts in order: numbers by their value, before words."""
+    if not part[0].isdecimal():
+        return 1000, part
+    digits = "".join(filter(str.isdecimal, part)).lstrip("0")
+    return len(digits), digits
 
 
 def _mix(rows: list[_Named]) -> list[_Named]:
@@ -65,7 +83,8 @@ def _mix(rows: list[_Named]) -> list[_Named]:
 
 def _find_groups(rows: list[_Named]) -> list[list[_Named]] | None:
     """The sorted names by the first part whose few values come one after the other; None: there is none."""
-    for at in range(max((len(row.parts) for row in rows), default=0)):
+    longest = max((len(row.parts) for row in rows), default=0) if len(rows) >= 2 * _SMALLEST else 0
+    for at in range(min(longest, _MOST_PARTS)):
         values = [row.parts[at] if at < len(row.parts) else "" for row in rows]
         sizes = Counter(values)
         if _are_groups(sizes) and sum(1 for _ in groupby(values)) <= 2 * len(sizes):
