@@ -78,8 +78,8 @@ def _describe_moved(recorded: RecordedRun) -> list[str]:
     more = f" and {len(sites) - _MOST} more" if len(sites) > _MOST else ""
     return (
         [
-            f"listed by name, not in the file system's order: {', '.join(sites[:_MOST])}{more}; where classes or "
-            "a split follow that order, sort and shuffle there"
+            f"listed by name, not in the file system's order: {', '.join(sites[:_MOST])}{more}; where "
+            "classes or a split follow that order, sort and shuffle there"
         ]
         if sites
         else []
