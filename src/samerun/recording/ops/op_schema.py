@@ -32,12 +32,17 @@ _WORKSPACES = {
     "miopen_rnn": 3,
     "cudnn_batch_norm": 3,
 }
-# What computes with what its tensor held before, as `x.mul_(2)` does; `x.zero_()` and `x.normal_()` do not.
-_ADDING = (
-    "add sub mul div lerp addcmul addcdiv addmm addmv addbmm baddbmm addr pow sqrt rsqrt exp log neg abs "
-    "clamp clamp_min clamp_max reciprocal sign sigmoid tanh relu maximum minimum index_add scatter_add"
+# An operation in place computes with what its tensor held before, as `x.mul_(2)` does, but for these: they
+# overwrite it, write a part of it, or say how it is looked at.
+_NOT_COMPUTING = frozenset(
+    """copy_ copy_sparse_to_sparse_ fill_ zero_ _foreach_copy_ _foreach_zero_ bernoulli_ cauchy_
+    exponential_ geometric_ log_normal_ normal_ random_ uniform_ _philox_normal_ _philox_uniform_
+    _fill_mem_eff_dropout_mask_ fill_diagonal_ index_copy_ index_fill_ index_put_ _index_put_impl_
+    masked_fill_ masked_scatter_ put_ scatter_ set_ resize_ resize_as_ _resize_output_
+    resize_as_sparse_ sparse_resize_ sparse_resize_and_clear_ as_strided_ detach_ requires_grad_
+    squeeze_ unsqueeze_ swapaxes_ swapdims_ t_ transpose_ _mkldnn_transpose_ _coalesced_
+    """.split()  # noqa: SIM905 - words, as they are read
 )
-_COMPUTING = frozenset(f"{prefix}{name}_" for name in _ADDING.split() for prefix in ("", "_foreach_"))
 _MOVES = frozenset({"set_", "resize_", "resize_as_"})
 _COPIES = ("aten._to_copy.", "aten.copy_.")  # those that can return before the host has the copy
 _COLLECTIVE = ("c10d", "_c10d_functional", "_c10d_functional_autograd")
@@ -103,7 +108,7 @@ def learn(func: Any) -> Operation:
             for argument in schema_.arguments
             if argument.kwarg_only and argument.alias_info is not None and argument.alias_info.is_write
         ),
-        computes=namespace == "aten" and (rest.split(".")[0] in _COMPUTING or rest.startswith("_fused_")),
+        computes=namespace == "aten" and _computes(rest.split(".")[0]),
         new=tuple(number for number, returned in enumerate(schema_.returns) if returned.alias_info is None),
         unsaid=tuple(
             position
@@ -119,6 +124,11 @@ def learn(func: Any) -> Operation:
         pending=namespace in _COLLECTIVE and not rest.startswith("wait_tensor"),
         phase="collective" if namespace in _COLLECTIVE else None,
     )
+
+
+def _computes(name: str) -> bool:
+    in_place = name.endswith("_") and name not in _NOT_COMPUTING
+    return in_place or name.startswith("_fused_")
 
 
 def make_came(func: Any) -> Callable[[Sequence[Any], dict[str, Any], Any], list[Any]]:
