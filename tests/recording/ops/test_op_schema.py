@@ -8,7 +8,8 @@ from samerun.recording.ops.op_schema import learn
 aten = torch.ops.aten
 COMPUTING = [
     aten.mul_.Tensor, aten.nan_to_num_.default, aten.floor_.default, aten.logical_not_.default,
-    aten.eq_.Scalar, aten.cumsum_.default, aten._foreach_div_.Scalar, aten.index_add_.default, aten.tril_.default,
+    aten.eq_.Scalar, aten.cumsum_.default, aten._foreach_div_.Scalar, aten.index_add_.default,
+    aten.tril_.default,
 ]  # fmt: skip
 OVERWRITING = [
     aten.copy_.default, aten.zero_.default, aten.fill_.Scalar, aten.normal_.default, aten.uniform_.default,
