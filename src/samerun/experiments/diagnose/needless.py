@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from samerun.experiments.diagnose.controlled_runs import ControlledRuns
 from samerun.experiments.diagnose.result import FirstDifference
 from samerun.runs.plan import Plan
+from samerun.sources.catalogue import find_sources
 
 _NOTE = "{}: {} at {} gives other values in each run, without effect: with the rest controlled, runs agree"
 
@@ -25,6 +26,8 @@ def leave_out(settled: ControlledRuns, found: Sequence[FirstDifference]) -> list
         if len(left) < 2 or not setup or ways not in ({"control"}, {"fresh"}):
             continue
         with settled.prepared() if ways == {"control"} else settled.in_turn() as prepared:
+            if prepared.patch is not None and _seeds_too(prepared.patch.diff, sources):
+                continue  # it is controlled all the same
             plan = Plan(control=settled.control(without=sources))
             named = " + ".join(sorted(sources))
             proven = settled.further(f"is it without effect: {named}", 2, plan, prepared)
@@ -36,3 +39,11 @@ def leave_out(settled: ControlledRuns, found: Sequence[FirstDifference]) -> list
         at = left[0]
         left[0] = replace(at, notes=(*at.notes, note))
     return left
+
+
+def _seeds_too(diff: str, sources: Collection[str]) -> bool:
+    """Whether the edits for other sources seed one of these generators as well."""
+    added = [line for line in diff.splitlines() if line.startswith("+")]
+    seeding = [getattr(find_sources().get(source), "mended_by", "") for source in sources]
+    names = [".".join(name.rsplit(".", 2)[-2:]) for name in seeding if name]
+    return any(f"{name}(" in line for name in names for line in added)
