@@ -1,7 +1,7 @@
 """A pass over the data that repeats an earlier one in the plain program does so under control, and no other.
 
 A validation is seeded so that each one sees the same noise; a trial is repeated; two loaders are kept in step
-by equal generators. Covers what of `per_sample/dataloaders.py` names a pass.
+by equal generators. What names a pass is in per_sample/dataloaders.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Covers `diagnose/needless.py`: only what nothing controls in runs that agree is without effect."""
+"""Covers `needless.py`: only what nothing controls in runs that agree is without effect."""
 
 from __future__ import annotations
 
