@@ -38,7 +38,7 @@ _VERBS = """
 _QUESTIONS = """
     acts appends are augments began begins belongs binds brings can cannot cleans computes decides did
     differs does draws ends finds forks gives goes had hands has hashes holds is keeps keys lacks
-    leaves lies lists lives loses makes may meets must names needed needs only owns passes points pops prepares
+    leaves lies lists lives loses makes may must names needed needs only owns passes points pops prepares
     reads returns seeds shares should shows stands starts takes trains uses waits was were works
     writes
 """

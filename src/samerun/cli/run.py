@@ -67,6 +67,7 @@ class RunVerb(Verb):
 
 def _tell(run: Run, place: Path) -> None:
     """Where the run is, by its id if it is in `place`, and what of it is not as it should be."""
+    from samerun.experiments.run_outcome import explain_repeated_names
     from samerun.health.examine import examine
     from samerun.launching.why_unrecorded import without_torch
     from samerun.runs.recorder_errors import explain_broken, read_complaints
@@ -81,18 +82,7 @@ def _tell(run: Run, place: Path) -> None:
         lines.append(f"the record is not whole, so this run cannot be compared to its end: {broken}")
     if run.manifest.error is not None and run.outcome == "finished":
         lines.append(run.manifest.error)
-    if run.outcome == "failed" and _meets_own_names(run):
-        lines.append(
-            "a name that is made of uuid4(), secrets or random numbers is the same in each controlled run: "
-            "move what is there away, or give another --seed"
-        )
+    repeated = explain_repeated_names(run)
+    lines += [] if repeated is None else [repeated]
     for line in (*lines, *examine(run)):
         say(line)
-
-
-def _meets_own_names(run: Run) -> bool:
-    """Whether a controlled run failed since something has the name that it makes."""
-    from samerun.experiments.run_outcome import read_last_lines_of
-
-    controlled = run.manifest.mode not in (None, "off")
-    return controlled and any(line.startswith("FileExistsError:") for line in read_last_lines_of(run))

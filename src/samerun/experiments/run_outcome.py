@@ -43,7 +43,8 @@ def explain_failure(runs: Sequence[Run], parted: bool) -> str | None:
         if all(run.outcome == "interrupted" for run in runs):
             return f"every run was interrupted, the first of them after {_count_steps(first)}"
         unread = explain_unread()
-        end = describe_end(first) + ("" if unread is None else f"; {unread}")
+        more = [said for said in (unread, explain_repeated_names(first)) if said is not None]
+        end = "; ".join([describe_end(first), *more])
         return f"the command failed in every run: {end}"
     which = ", ".join(str(number + 1) for number in failed)
     agree = "" if parted else "; up to there the runs agree"
@@ -61,6 +62,18 @@ def describe_end(run: Run) -> str:
         return f"killed by signal {-run.manifest.exit_code} {after}"
     absent = without_torch(run.path)
     return f"exit code {run.manifest.exit_code} {after}" + ("" if absent is None else f"; {absent}")
+
+
+def explain_repeated_names(run: Run) -> str | None:
+    """What a controlled run met that failed since something has the name that it makes; None for others."""
+    if run.outcome != "failed" or run.manifest.mode in (None, "off"):
+        return None
+    if not any(line.startswith("FileExistsError:") for line in read_last_lines_of(run)):
+        return None
+    return (
+        "a name that is made of uuid4(), secrets or random numbers is the same in each controlled run: "
+        "move what is there away, or give another --seed"
+    )
 
 
 def _count_steps(run: Run) -> str:
