@@ -173,6 +173,7 @@ def test_the_cause_of_a_seed_has_the_line_of_the_script(tmp_path, seed, script, 
         found = replace(found, a=replace(found.a, argv=A), b=replace(found.b, argv=B))
     best = explain(found)[0][0]
     assert (best.source, best.call_site) == (source, line)
+    assert best.advice == ("S=1  # at run.sh:1: one value for all runs" if source == "environment" else None)
 
 
 @pytest.mark.parametrize(
@@ -194,6 +195,7 @@ def test_a_variable_that_the_script_sets_anew_is_a_cause_where_the_code_or_a_fil
     changed = replace(found, a=replace(found.a, variables=a), b=replace(found.b, variables=b))
     best = Environment().recognise(changed)
     assert (best and best.call_site) == line
+    assert best is None or best.advice == "STAMP=1  # at run.sh:2: one value for all runs"
     assert Environment().recognise(replace(changed, b=replace(changed.b, variables=a))) is None
 
 

@@ -85,12 +85,14 @@ class Environment(Source):
         names = outside_values.list_variables(code, site) if code is not None else []
         of_script = [name for name in names if name in difference.a.variables]
         beyond = bool(of_script) and not all(_is_kept(difference, name) for name in of_script)
+        advice = None
         for name in names:
             script = shell_scripts.find_variable(difference, name)
             if script is not None:
                 text, site = f"{text}: {script.site} sets {name} to {script.read}", script.site
+                advice = _advise(name, script.site)
                 break
-        return Evidence(self.id, Strength.STRONG, text, site, beyond_control=beyond)
+        return Evidence(self.id, Strength.STRONG, text, site, advice, beyond_control=beyond)
 
     def _set_by_script(self, difference: Difference, elsewhere: set[str]) -> Evidence | None:
         """The command sets a variable to another value in each run, and the code or a file names it."""
@@ -107,9 +109,15 @@ class Environment(Source):
             by = "" if script is None else f" by {script.site}, from {script.read}"
             text = f"{name} was set to another value in each run{by}, and {place} names it"
             strength = Strength.FAIR if rows.find_first_differing(difference, "seed") else Strength.PLAUSIBLE
-            site = place if script is None else script.site
-            return Evidence(self.id, strength, text, site, beyond_control=not _is_kept(difference, name))
+            site, advice = (place, None) if script is None else (script.site, _advise(name, script.site))
+            return Evidence(
+                self.id, strength, text, site, advice, beyond_control=not _is_kept(difference, name)
+            )
         return None
+
+
+def _advise(name: str, site: str | None) -> str | None:
+    return f"{name}=1  # at {site}: one value for all runs" if site is not None else None
 
 
 def _is_kept(difference: Difference, name: str) -> bool:

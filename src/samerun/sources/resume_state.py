@@ -43,7 +43,8 @@ class ResumeState(Source):
             if path not in a and path not in _list_paths(difference.a):
                 # run A read nothing that B did not: B found more, rather than the same in another order
                 strength = Strength.STRONG if a.keys() <= b.keys() else Strength.LAST_RESORT
-                return Evidence(self.id, strength, f"run B read {path}, and run A did not", row.call_site)
+                text = f"run B read {path} by then, and run A did not"
+                return Evidence(self.id, strength, text, row.call_site)
         return None
 
 
