@@ -27,6 +27,9 @@ A = ("python", "train.py", "--epochs", "2", "--seed", "4711")
 B = ("python", "train.py", "--epochs", "2", "--seed", "815")
 
 
+ADVICE = {"arguments": "pass the same --seed", "environment": "S=1  # at run.sh:1: one value for all runs"}
+
+
 def difference_of(folder, files, command=("bash", "run.sh"), a=A, b=B):
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -173,7 +176,7 @@ def test_the_cause_of_a_seed_has_the_line_of_the_script(tmp_path, seed, script, 
         found = replace(found, a=replace(found.a, argv=A), b=replace(found.b, argv=B))
     best = explain(found)[0][0]
     assert (best.source, best.call_site) == (source, line)
-    assert best.advice == ("S=1  # at run.sh:1: one value for all runs" if source == "environment" else None)
+    assert best.advice == ADVICE[source]
 
 
 @pytest.mark.parametrize(
