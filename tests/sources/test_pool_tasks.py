@@ -91,12 +91,13 @@ IN_ANY_ORDER = """
 import json, pickle, random, sys
 import numpy as np
 import torch
+from samerun.sources.per_sample.keying import PassStreams
 from samerun.sources.per_sample.pool_tasks import KeyedTask
 from samerun.streams import Stream
 def draw():
     made = np.random.default_rng().random()
     return [random.random(), float(np.random.rand()), torch.rand(()).item(), made]
-tasks = [pickle.dumps(KeyedTask(draw, Stream(0, "pool", number))) for number in range(4)]
+tasks = [pickle.dumps(KeyedTask(draw, PassStreams.all_of(Stream(0, "pool", number)))) for number in range(4)]
 drawn = {number: pickle.loads(tasks[int(number)])() for number in sys.argv[1]}
 print(json.dumps(drawn, sort_keys=True))
 """
@@ -157,7 +158,51 @@ def test_pools_that_cannot_be_remembered_have_a_stream_for_each_task() -> None:
         __hash__ = None
 
     pool, other = Unhashable(), Unhashable()
-    assert len({streams.next(each).seed64 for each in (pool, pool, other)}) == 3
+    assert len({streams.next(each).torch.seed64 for each in (pool, pool, other)}) == 3
+
+
+TRIALS = """
+import concurrent.futures, json, multiprocessing, random, sys
+import numpy as np
+import torch
+torch.set_num_threads(1)
+context = multiprocessing.get_context(sys.argv[1])
+def draw(_):
+    own = float(np.random.default_rng().random())
+    return random.random(), own, float(np.random.rand()), torch.rand(()).item()
+def trial(kind):
+    if kind == "pool":
+        with context.Pool(1) as pool:
+            return pool.map(draw, range(3), chunksize=1)
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+        return list(pool.map(draw, range(3)))
+if __name__ == "__main__":
+    found = []
+    for kind in "pool", "executor":
+        for seed in 0, 1, 0, None, None:
+            if seed is not None:
+                np.random.seed(seed)
+                torch.manual_seed(seed)
+            found.append(trial(kind))
+    print(json.dumps(found))
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_trial_that_is_repeated_draws_what_its_workers_would_have_without_us(
+    method: str, trainer: Trainer
+) -> None:
+    """Forked workers begin with the states of NumPy and torch here; Python's generator is seeded in each."""
+    trainer.script(TRIALS)
+    made = trainer.record("train.py", method, tier="none", control=Control())
+    trials = json.loads((made.path / "output.txt").read_text())
+    for one in trials[:5], trials[5:]:
+        alike = [
+            [first[at] == second[at] for at in range(4)] for first, second in zip(one[0], one[2], strict=True)
+        ]
+        assert alike == [[False, False, method == "fork", method == "fork"]] * 3
+        others = [number for trial in (one[0], one[1], *one[3:]) for task in trial for number in task]
+        assert len(set(others)) == len(others)
 
 
 GOES_ON = """

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import pickle
 import selectors
 import socket
 import sys
@@ -321,3 +322,12 @@ def test_files_that_threads_read_in_another_order_are_the_same_files(digest, str
     b = side(taken, row("opened", "open", detail="2", digest=digest), files[0])
     found = WorkerArrival().recognise(batch(a=a, b=b))
     assert (found and found.strength) == strength
+
+
+def test_what_stands_for_as_completed_is_pickled_by_its_name():
+    undo = WorkerArrival().control(Control())
+    try:
+        for function in (futures.as_completed, asyncio.as_completed):
+            assert pickle.loads(pickle.dumps(function)) is function
+    finally:
+        undo()

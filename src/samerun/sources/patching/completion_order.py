@@ -78,7 +78,13 @@ def note_uses(module: str, journal: Journal) -> Undo:
         return wrapping.undo_all([*received, *counted])
     return wrapping.undo_all(
         [
-            wrapping.wrap_attribute(owner, "as_completed", note("as_completed", _always)),
+            # also where it is defined: it is pickled by its name there
+            wrapping.wrap_attribute(
+                owner,
+                "as_completed",
+                note("as_completed", _always),
+                [sys.modules[owner.as_completed.__module__]],
+            ),
             wrapping.wrap_attribute(owner, "wait", note(f"{module}.wait", _returns_early)),
         ]
     )

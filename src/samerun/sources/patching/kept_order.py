@@ -75,7 +75,9 @@ def keep_futures(futures: Any, gave_up: GaveUp) -> Undo:
         return _call_ours(as_completed, original, args, kwargs)
 
     numbered = wrapping.wrap_attribute(futures.Future, "__init__", init)
-    return wrapping.undo_all([numbered, wrapping.wrap_attribute(futures, "as_completed", ordered)])
+    return wrapping.undo_all(
+        [numbered, wrapping.wrap_attribute(futures, "as_completed", ordered, [futures._base])]
+    )
 
 
 def keep_tasks(asyncio: Any, gave_up: GaveUp) -> Undo:
@@ -87,7 +89,7 @@ def keep_tasks(asyncio: Any, gave_up: GaveUp) -> Undo:
     def awaited(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _call_ours(Ordered, original, args, kwargs)
 
-    return wrapping.wrap_attribute(asyncio, "as_completed", awaited)
+    return wrapping.wrap_attribute(asyncio, "as_completed", awaited, [asyncio.tasks])
 
 
 def keep_pools(pools: Any, gave_up: GaveUp) -> Undo:

@@ -4,7 +4,8 @@ Which worker takes a task is a race, and its generators have moved by the tasks 
 task carries a stream, and the worker's generators begin with it: python's, NumPy's legacy and torch's CPU
 generator, where they are imported. As if one worker had taken all tasks, no two of them draw alike. What a
 task seeds by itself stays. The stream of a pool is named by the states of the generators where it is first
-used: another seed of the script gives other numbers.
+used: another seed of the script gives other numbers, and the same seed again, where workers are forked, the
+same from NumPy and torch.
 
 https://docs.python.org/3/library/multiprocessing.html#multiprocessing.pool.Pool
 https://docs.python.org/3/library/concurrent.futures.html#processpoolexecutor
@@ -24,6 +25,7 @@ from samerun.sources.base.rng import Rng
 from samerun.sources.numpy_global import NumpyGlobal
 from samerun.sources.patching import resumed
 from samerun.sources.per_sample import dataloaders, seeder
+from samerun.sources.per_sample.keying import PassStreams
 from samerun.sources.python_random import PythonRandom
 from samerun.sources.source import Undo
 from samerun.sources.torch_cpu import TorchCpu
@@ -45,7 +47,7 @@ _APPLIED, _SUBMITTED, _CALLS = Parameter("func", 1), Parameter("fn", 1), Paramet
 class KeyedTask:
     """A function on its way to a worker: there it is itself again, and the generators begin for it."""
 
-    def __init__(self, function: Any, above: Stream) -> None:
+    def __init__(self, function: Any, above: PassStreams) -> None:
         self._function = function
         self._above = above
 
@@ -56,7 +58,7 @@ class KeyedTask:
 class KeyedCall:
     """A function of joblib's: how many calls a worker gets at once depends on how long they take."""
 
-    def __init__(self, function: Any, above: Stream) -> None:
+    def __init__(self, function: Any, above: PassStreams) -> None:
         self._function = function
         self._above = above
         self._born = os.getpid()
@@ -69,13 +71,13 @@ class KeyedCall:
         return function(*args, **kwargs)
 
 
-def begin_task(function: Any, above: Stream) -> Any:
+def begin_task(function: Any, above: PassStreams) -> Any:
     """The function, in a worker whose generators were seeded for what it does now."""
     resumed.forget()  # an earlier task of this worker may have gone on from a checkpoint, and so may this one
     dataloaders.forget_passes()
-    seeder.begin(above.seed64)  # so begins also what is imported later
+    seeder.begin(above.python.seed64)  # so begins also what is imported later
     for generator in _list_imported():
-        generator.reseed(seeder.make_seed(generator.id))
+        generator.reseed(seeder.make_seed(generator.id, of=_find_stream(above, generator).seed64))
         seeder.note_begun(generator.id)  # an earlier task may have seeded it
     return function
 
@@ -86,26 +88,33 @@ class TaskStreams:
     def __init__(self, seed: int) -> None:
         self._seed = seed
         self._numbers = itertools.count()
-        self._pools: WeakKeyDictionary[Any, tuple[Stream, Iterator[int]]] = WeakKeyDictionary()
+        self._pools: WeakKeyDictionary[Any, tuple[PassStreams, Iterator[int]]] = WeakKeyDictionary()
+        self._known: dict[tuple[Any, ...], Stream] = {}  # by what the workers of pools have from here
 
-    def next(self, pool: Any) -> Stream:
-        """The stream of what a pool is given now."""
+    def next(self, pool: Any) -> PassStreams:
+        """The streams of what a pool is given now."""
         try:
             if pool not in self._pools:
-                self._pools[pool] = self._name(), itertools.count()
+                self._pools[pool] = self._name(pool), itertools.count()
             above, given = self._pools[pool]
         except TypeError:  # a class of the script's own that cannot be remembered
-            return self._name()
+            return self._name(pool)
         return above.child(next(given))
 
-    def _name(self) -> Stream:
+    def _name(self, pool: Any) -> PassStreams:
         keyed = seeder.draw_entropy()  # the pool is a task's own
         if keyed is not None:
-            return Stream(keyed, "pool")
+            return PassStreams.all_of(Stream(keyed, "pool"))
         states = [(generator.digest() or b"").hex() for generator in _list_imported()]
-        return Stream(
+        new = Stream(
             self._seed, "pool", next(self._numbers), *resumed.get_path(), *lineage.get_path(), *states
         )
+        if not _forks(pool) or not {"torch", "numpy.random.mtrand"} <= sys.modules.keys():
+            return PassStreams.all_of(new)
+        here = *resumed.get_path(), *lineage.get_path()
+        torch, _, numpy = (self._known.setdefault((*here, *place), new) for place in seeder.find_places())
+        seeder.note_pass()
+        return PassStreams(torch, new, numpy)
 
 
 def key_tasks(module: str, streams: TaskStreams) -> Undo:
@@ -145,15 +154,25 @@ def _give(parameter: Parameter, streams: TaskStreams) -> Any:
     return given
 
 
-def _key_each(tasks: Iterator[tuple[Any, ...]], above: Stream) -> Iterator[tuple[Any, ...]]:
+def _key_each(tasks: Iterator[tuple[Any, ...]], above: PassStreams) -> Iterator[tuple[Any, ...]]:
     for job, number, function, *given in tasks:
         keyed = isinstance(function, KeyedTask)
         yield (job, number, function if keyed else KeyedTask(function, above.child(number)), *given)
 
 
-def _key_calls(calls: Iterable[tuple[Any, ...]], above: Stream) -> Iterator[tuple[Any, ...]]:
+def _key_calls(calls: Iterable[tuple[Any, ...]], above: PassStreams) -> Iterator[tuple[Any, ...]]:
     for number, (function, *given) in enumerate(calls):
         yield (KeyedCall(function, above.child(number)), *given)
+
+
+def _forks(pool: Any) -> bool:
+    """Whether its workers are forked: they have our generators, but for Python's, which begins anew."""
+    context = getattr(pool, "_ctx", None) or getattr(pool, "_mp_context", None)
+    return context is not None and context.get_start_method() == "fork"
+
+
+def _find_stream(above: PassStreams, generator: Rng) -> Stream:
+    return {TorchCpu.id: above.torch, NumpyGlobal.id: above.numpy}.get(generator.id, above.python)
 
 
 def _is_of_threads(pool: Any) -> bool:

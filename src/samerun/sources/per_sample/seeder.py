@@ -199,10 +199,11 @@ def is_making() -> bool:
     return _making.seed is not None
 
 
-def make_seed(*path: Name) -> int:
-    """63 bits for what has this name, where a sample or a task is being made."""
-    assert _making.seed is not None
-    return stream_seed(_making.seed, *path) & _SIGNED
+def make_seed(*path: Name, of: int | None = None) -> int:
+    """63 bits for what has this name, where a sample or a task is being made; or of another seed than its."""
+    seed = _making.seed if of is None else of
+    assert seed is not None
+    return stream_seed(seed, *path) & _SIGNED
 
 
 def leave_sample() -> None:
