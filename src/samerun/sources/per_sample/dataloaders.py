@@ -42,7 +42,7 @@ from samerun.sources.per_sample.seeder import Apart, find_apart
 from samerun.sources.source import Undo
 from samerun.streams import Name, Stream, stream_seed
 
-_MOST_KNOWN = 100_000  # what passes drew from; the oldest is forgotten
+_MOST_KNOWN = 10_000  # what passes drew from; the oldest is forgotten
 _SAMPLERS = ("batch_sampler", "sampler")
 _controls: list[_InForce] = []  # the last one counts
 _unpatch: Undo | None = None
@@ -108,7 +108,8 @@ class _InForce:
             drawn_from: list[tuple[Any, ...]] = [(here, of, first)] * 3
         else:
             drawn_from = [(here, of.epoch, first, *place) for place in seeder.find_places()]
-            seeder.note_pass()
+            if seeder.may_swap():  # when another thread begins one is another time in each run
+                seeder.note_pass()
         entropy = 0
         if drawn_from[0] in self._known:
             entropy = stream_seed(0, "pass", "entropy", self._meet("known", hash(drawn_from[0])) + 1)
