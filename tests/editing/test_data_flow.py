@@ -97,4 +97,4 @@ def test_the_functions_that_a_call_may_call(tmp_path: Path) -> None:
 def test_a_value_that_no_name_leads_to(tmp_path: Path) -> None:
     code = program(tmp_path, {"train.py": "import os\nx = os.path\ny = 3\nz = d[k]\n"})
     names = [*code.main.every(ast.Constant), *code.main.every(ast.Subscript)]
-    assert [find_given(code, (code.main, node)) for node in names] == [[], []]
+    assert [find_given(code, (code.main, node)) for node in names] == [(), ()]
