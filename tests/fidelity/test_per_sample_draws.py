@@ -11,7 +11,16 @@ import pytest
 import torch
 
 from fidelity.fairness import agree, complaints, planted
-from fidelity.loaders import LAYOUTS, LIBRARIES, PASSES, SIZE, drawn, plain_map, streaming
+from fidelity.loaders import (
+    LAYOUTS,
+    LIBRARIES,
+    PASSES,
+    SIZE,
+    drawn,
+    plain_map,
+    same_seed_each_pass,
+    streaming,
+)
 from samerun.runs.plan import Control
 from samerun.sources.worker_seeds import WorkerSeeds
 
@@ -64,9 +73,26 @@ def test_samples_draw_anew_in_each_pass(layout: Any) -> None:
     assert np.array_equal(found[3], controlled(3, layout, library))  # and it repeats
 
 
+# With workers torch seeds them from the loader's generator: with one seed in each pass, all passes are alike.
+ALIVE = [layout for layout in LAYOUTS if layout is not same_seed_each_pass]
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_workers_that_are_seeded_alike_in_each_pass_draw_alike_as_they_do_without_us(
+    persistent: bool,
+) -> None:
+    options = {"num_workers": 2, "persistent_workers": persistent}
+    for passes in (
+        drawn(same_seed_each_pass, "numpy", **options),
+        controlled(0, same_seed_each_pass, "numpy", **options),
+    ):
+        assert len({row.tobytes() for row in passes}) == 1
+        assert len(np.unique(passes)) == SIZE
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2, 4])
-@pytest.mark.parametrize("layout", [layout for layout in LAYOUTS if layout is not streaming], ids=_name)
+@pytest.mark.parametrize("layout", [layout for layout in ALIVE if layout is not streaming], ids=_name)
 def test_whoever_makes_the_samples(layout: Any, workers: int) -> None:
     """Workers change nothing, so what holds without them does with them."""
     for seed in range(20):
@@ -77,7 +103,7 @@ def test_whoever_makes_the_samples(layout: Any, workers: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2, 4])
 @pytest.mark.parametrize(
-    ("layout", "persistent"), [*((layout, True) for layout in LAYOUTS), (streaming, False)], ids=_name
+    ("layout", "persistent"), [*((layout, True) for layout in ALIVE), (streaming, False)], ids=_name
 )
 def test_in_workers_that_draw_for_themselves(layout: Any, persistent: bool, workers: int) -> None:
     """Each worker's stream is its own; persistent ones are given a base seed for the first pass alone."""
