@@ -65,8 +65,8 @@ class Clock(World):
         "a time, and keep times out of what the training computes"
     )
     side_effect = (
-        "the clock then gains 10 ms at each read: a limit of time ends after a number of reads, and names that "
-        "are made of the time are those of the run before"
+        "the clock then gains 10 ms at each read: a limit of time ends after a number of reads, and names "
+        "that are made of the time are those of the run before"
     )
     evidence = "clock"
     also_hooks_into = (derived_clocks.UUID, derived_clocks.LOOP)
