@@ -353,3 +353,18 @@ def test_one_trial_is_not_taken_for_each_of_several(tmp_path: Path) -> None:
     one = {f"runs/{name}/m.json": WrittenFile("train.py:3", {"accuracy": 0.5}) for name in FOLDERS[:2]}
     other = {f"runs/{FOLDERS[2]}/m.json": WrittenFile("train.py:3", {"accuracy": 0.25})}
     assert find_differing_value(wrote(tmp_path, one, other), lines_of(tmp_path, SCRIPT)) is None
+
+
+@pytest.mark.parametrize("other", [0.5, 0.75])
+def test_of_several_trials_the_one_that_differs_is_found(tmp_path: Path, other: float) -> None:
+    """The trials that both runs made alike are known by what they wrote."""
+
+    def files(folders: list[str], values: tuple[float, ...]) -> dict[str, WrittenFile]:
+        given = zip(folders, values, strict=True)
+        return {
+            f"runs/{name}/m.json": WrittenFile("train.py:3", {"accuracy": value}) for name, value in given
+        }
+
+    runs = wrote(tmp_path, files(FOLDERS[:2], (0.25, 0.5)), files(FOLDERS[2:], (other, 0.25)))
+    found = find_differing_value(runs, lines_of(tmp_path, SCRIPT))
+    assert (None if found is None else (found.one, found.other)) == (None if other == 0.5 else (0.5, 0.75))

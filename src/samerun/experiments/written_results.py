@@ -341,8 +341,9 @@ def _list_pairs(
 ) -> Iterator[tuple[str, WrittenFile, str, WrittenFile]]:
     """Files of the same path, or of paths that are alike but for times and ids; else, of one line and name.
 
-    The last as where a program works in a folder of `mktemp -d`. In both each is the only one of its run: of
-    the folders of several trials nothing says which is which.
+    The last as where a program works in a folder of `mktemp -d`. In both each is the only one of its run, or
+    of paths that are alike the only one that the other run did not write as well: of several trials nothing
+    else says which is which.
     """
     alike, own = (_group(files, lambda path, _: _CHANGING.sub("#", path)) for files in (other, one))
     mine = _group({path: file for path, file in one.items() if path not in other}, _read_origin)
@@ -352,11 +353,30 @@ def _list_pairs(
             yield path, file, path, other[path]
             continue
         form = _CHANGING.sub("#", path)
-        found = alike.get(form, []) if len(own[form]) == 1 else []
+        found = _find_only(path, own[form], alike.get(form, []))
         if form not in alike and file.site is not None and len(mine[_read_origin(path, file)]) == 1:
             found = made.get(_read_origin(path, file), [])
         if len(found) == 1:
             yield path, file, *found[0]
+
+
+def _find_only(
+    path: str, mine: list[tuple[str, WrittenFile]], theirs: list[tuple[str, WrittenFile]]
+) -> list[tuple[str, WrittenFile]]:
+    """Theirs, where that file and this one are what is left of both once those that are equal are gone."""
+    if len(mine) == len(theirs) == 1:
+        return theirs
+    left, right = list(mine), list(theirs)
+    for item in mine:
+        same = next((other for other in right if _read_content(other[1]) == _read_content(item[1])), None)
+        if same is not None:
+            left.remove(item)
+            right.remove(same)
+    return right if len(right) == 1 and [item[0] for item in left] == [path] else []
+
+
+def _read_content(file: WrittenFile) -> tuple[object, ...]:
+    return file.values, file.text, file.digest
 
 
 def _group(
