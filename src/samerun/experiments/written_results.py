@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from samerun.comparing.paired_files import list_pairs, read_form, read_origin
 from samerun.experiments.printed_results import (
     count_lines,
     find_differing_line,
@@ -22,7 +23,6 @@ from samerun.runs.ignored import IgnoredNames, LeftOut
 from samerun.runs.store import Run
 from samerun.runs.written import BEYOND, VALUE_OF, Value, WrittenFile, load_written
 
-_CHANGING = re.compile(r"[0-9a-f]{6,}|\d+")  # of a path: ids and times
 _SHOWN = 3  # files or values in a note
 _DIGITS = re.compile(r"\d+")  # of a name: rows, steps
 _ARRAYS = (".npy", ".npz", ".safetensors")
@@ -66,7 +66,7 @@ def find_differing_value(
     """
     first, *others = [_load_kept(run) for run in runs]
     for run, files in zip(runs[1:], others, strict=True):
-        for path, one, other_path, other in _list_pairs(first, files):
+        for path, one, other_path, other in list_pairs(first, files):
             added = _pair_added(one.values, other.values) if other.was_read else {}
             if any_order and _list_storages(one) == _list_storages(other):
                 added |= {name: value for name, value in one.values.items() if name.startswith(_STORAGE)}
@@ -145,7 +145,7 @@ def list_unclassified(runs: Sequence[Run]) -> list[tuple[str, str]]:
     first, *others = [_load_kept(run) for run in runs]
     found: dict[tuple[str, str], None] = {}
     for files in others:
-        for path, one, _, other in _list_pairs(first, files):
+        for path, one, _, other in list_pairs(first, files):
             moved = _list_storages(one) == _list_storages(other)
             for name, value in one.values.items():
                 key = find_key(name)
@@ -161,7 +161,7 @@ def list_files_alone(runs: Sequence[Run]) -> tuple[list[Alone], list[Alone]]:
     one, other = [_load_kept(run) for run in runs]
     left = _list_whole(one, other, runs[0].ignored)
     right = _list_whole(other, one, runs[1].ignored)
-    for path, file, other_path, there in _list_pairs(one, other):
+    for path, file, other_path, there in list_pairs(one, other):
         left += _list_within(path, file, there, runs[0].ignored)
         right += _list_within(other_path, there, file, runs[1].ignored)
     return left, right
@@ -171,11 +171,11 @@ def _list_whole(
     files: Mapping[str, WrittenFile], others: Mapping[str, WrittenFile], ignored: IgnoredNames
 ) -> list[Alone]:
     """The results of files of which the other run wrote none alike."""
-    paths = {_CHANGING.sub("#", path) for path in others}
-    origins = {_read_origin(path, file) for path, file in others.items() if file.site is not None}
+    paths = {read_form(path) for path in others}
+    origins = {read_origin(path, file) for path, file in others.items() if file.site is not None}
     found: list[Alone] = []
     for path, file in files.items():
-        if _CHANGING.sub("#", path) not in paths and _read_origin(path, file) not in origins:
+        if read_form(path) not in paths and read_origin(path, file) not in origins:
             items = _list_within(path, file, WrittenFile(None), ignored)
             found += [item._replace(whole=True) for item in items]
     return found
@@ -239,7 +239,7 @@ def list_unread(runs: Sequence[Run], *, dated: bool = True) -> list[str]:
     found = [
         path
         for files in others
-        for path, one, _, other in _list_pairs(first, files)
+        for path, one, _, other in list_pairs(first, files)
         if one.digest != other.digest and (dated or not path.endswith(_DATED))
     ]
     return list(dict.fromkeys(found))
@@ -251,7 +251,7 @@ def list_other_texts(runs: Sequence[Run]) -> list[str]:
     found = [
         path
         for files, run in zip(others, runs[1:], strict=True)
-        for path, one, _, other in _list_pairs(first, files)
+        for path, one, _, other in list_pairs(first, files)
         if one.text != other.text
         and list_without_times(one.text or "", runs[0].ignored)
         != list_without_times(other.text or "", run.ignored)
@@ -268,7 +268,7 @@ def list_lengths(runs: Sequence[Run]) -> list[tuple[str, int, int]]:
     first, *others = [_load_kept(run) for run in runs]
     found: dict[tuple[str, int, int], None] = {}
     for files in others:
-        for path, one, _, other in _list_pairs(first, files):
+        for path, one, _, other in list_pairs(first, files):
             mine, theirs = len(one.values), len(other.values)
             goes_on = other.was_read and bool(_pair_added(one.values, other.values))
             if 0 < mine != theirs > 0 and not goes_on and not is_of_torch(path, one):
@@ -334,63 +334,6 @@ def _load_kept(run: Run, left_out: dict[LeftOut, None] | None = None) -> dict[st
                 found[LeftOut("written", f"{name} in {path}", reason)] = None
         kept[path] = replace(file, values=values)
     return kept
-
-
-def _list_pairs(
-    one: dict[str, WrittenFile], other: dict[str, WrittenFile]
-) -> Iterator[tuple[str, WrittenFile, str, WrittenFile]]:
-    """Files of the same path, or of paths that are alike but for times and ids; else, of one line and name.
-
-    The last as where a program works in a folder of `mktemp -d`. In both each is the only one of its run, or
-    of paths that are alike the only one that the other run did not write as well: of several trials nothing
-    else says which is which.
-    """
-    alike, own = (_group(files, lambda path, _: _CHANGING.sub("#", path)) for files in (other, one))
-    mine = _group({path: file for path, file in one.items() if path not in other}, _read_origin)
-    made = _group({path: file for path, file in other.items() if path not in one}, _read_origin)
-    for path, file in one.items():
-        if path in other:
-            yield path, file, path, other[path]
-            continue
-        form = _CHANGING.sub("#", path)
-        found = _find_only(path, own[form], alike.get(form, []))
-        if form not in alike and file.site is not None and len(mine[_read_origin(path, file)]) == 1:
-            found = made.get(_read_origin(path, file), [])
-        if len(found) == 1:
-            yield path, file, *found[0]
-
-
-def _find_only(
-    path: str, mine: list[tuple[str, WrittenFile]], theirs: list[tuple[str, WrittenFile]]
-) -> list[tuple[str, WrittenFile]]:
-    """Theirs, where that file and this one are what is left of both once those that are equal are gone."""
-    if len(mine) == len(theirs) == 1:
-        return theirs
-    left, right = list(mine), list(theirs)
-    for item in mine:
-        same = next((other for other in right if _read_content(other[1]) == _read_content(item[1])), None)
-        if same is not None:
-            left.remove(item)
-            right.remove(same)
-    return right if len(right) == 1 and [item[0] for item in left] == [path] else []
-
-
-def _read_content(file: WrittenFile) -> tuple[object, ...]:
-    return file.values, file.text, file.digest
-
-
-def _group(
-    files: dict[str, WrittenFile], key: Callable[[str, WrittenFile], Hashable]
-) -> dict[Hashable, list[tuple[str, WrittenFile]]]:
-    found: dict[Hashable, list[tuple[str, WrittenFile]]] = {}
-    for path, file in files.items():
-        found.setdefault(key(path, file), []).append((path, file))
-    return found
-
-
-def _read_origin(path: str, file: WrittenFile) -> Hashable:
-    """The line that opened a file, and the file's name."""
-    return file.site, os.path.basename(path)
 
 
 def _is_array(path: str, name: str) -> bool:

@@ -146,7 +146,7 @@ class _Begin(NamedTuple):
 
     base_seed: int  # that torch drew for it
     later: int  # how many passes its iterator made before it, where workers persist
-    epoch: int  # that a sampler was told
+    epoch: int  # that a sampler was set to
     in_workers: bool
 
 
