@@ -127,6 +127,16 @@ def test_lines_may_come_in_another_order_and_by_progress_bars(tmp_path: Path) ->
     assert find_differing_results(printed(tmp_path, one, other)) is None
 
 
+@pytest.mark.parametrize(("last", "differs"), [("0.25", False), ("0.26", True)])
+def test_lines_of_ranks_with_times_may_come_in_another_order(
+    tmp_path: Path, last: str, differs: bool
+) -> None:
+    line = "[rank {} pid 2{}] step 5 loss {} in {}s\n"
+    one = line.format(1, 7, 0.5, 0.35) + line.format(0, 8, 0.25, 0.36)
+    other = line.format(0, 9, last, 0.41) + line.format(1, 5, 0.5, 0.42)
+    assert (find_differing_results(printed(tmp_path, one, other)) is not None) is differs
+
+
 BAR = "Epoch [1/3]: [{}/10]  {}0%|###   , loss={} [00:0{}<00:02]\r"
 
 

@@ -209,3 +209,33 @@ def test_an_order_of_its_own_makes_other_samples_of_the_same_base_seed() -> None
             found.append({index: row.numpy().tobytes() for index, row in zip(order, rows, strict=True)})
     assert found[0] == found[2]
     assert not set(found[0].values()) & set(found[1].values())
+
+
+class SeedsItself(IterableDataset[torch.Tensor]):
+    def __init__(self, column: int) -> None:
+        self.column = column
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        (torch.manual_seed, random.seed, np.random.seed)[self.column](7)
+        yield from (Noise()[index] for index in range(ROWS))
+
+
+@pytest.mark.parametrize("column", range(3))
+@pytest.mark.parametrize("workers", [0, 2])
+def test_what_an_iterable_dataset_seeds_in_a_pass_goes_on_with_its_own_numbers(
+    workers: int, column: int
+) -> None:
+    """Workers that seed themselves alike share out what they shuffle: other numbers lose and double data."""
+
+    def load() -> torch.Tensor:
+        return torch.stack(list(DataLoader(SeedsItself(column), batch_size=None, num_workers=workers)))
+
+    plain = load()[:, column]
+    with samerun.control(seed=0):
+        first, second = load(), load()
+        here = random.random(), float(np.random.random_sample())
+    with samerun.control(seed=0):
+        assert here == (random.random(), float(np.random.random_sample()))  # samples draw apart
+    assert torch.equal(first[:, column], plain) and torch.equal(second[:, column], plain)
+    for other in {0, 1, 2} - {column}:
+        assert len({*first[:, other].tolist(), *second[:, other].tolist()}) == len(first) * 2

@@ -13,7 +13,7 @@ from trainer import Trainer
 
 from samerun.runs.plan import Control
 from samerun.runs.recorder_errors import read_complaints
-from samerun.sources.per_sample.pool_tasks import TaskStreams
+from samerun.sources.per_sample.pool_tasks import PoolStreams
 
 TASKS = """
 import json, multiprocessing, random, sys
@@ -92,12 +92,13 @@ import json, pickle, random, sys
 import numpy as np
 import torch
 from samerun.sources.per_sample.keying import PassStreams
-from samerun.sources.per_sample.pool_tasks import KeyedTask
+from samerun.sources.per_sample.pool_tasks import KeyedTask, TaskStreams
 from samerun.streams import Stream
 def draw():
     made = np.random.default_rng().random()
     return [random.random(), float(np.random.rand()), torch.rand(()).item(), made]
-tasks = [pickle.dumps(KeyedTask(draw, PassStreams.all_of(Stream(0, "pool", number)))) for number in range(4)]
+above = TaskStreams(PassStreams.all_of(Stream(0, "pool")), {})
+tasks = [pickle.dumps(KeyedTask(draw, above.child(number))) for number in range(4)]
 drawn = {number: pickle.loads(tasks[int(number)])() for number in sys.argv[1]}
 print(json.dumps(drawn, sort_keys=True))
 """
@@ -152,13 +153,13 @@ def test_what_seeds_itself_and_what_shares_the_generators_keeps_its_numbers(
 
 
 def test_pools_that_cannot_be_remembered_have_a_stream_for_each_task() -> None:
-    streams = TaskStreams(0)
+    streams = PoolStreams(0)
 
     class Unhashable:
         __hash__ = None
 
     pool, other = Unhashable(), Unhashable()
-    assert len({streams.next(each).torch.seed64 for each in (pool, pool, other)}) == 3
+    assert len({streams.next(each).of_globals.torch.seed64 for each in (pool, pool, other)}) == 3
 
 
 TRIALS = """
@@ -284,3 +285,62 @@ def test_what_a_task_seeded_is_no_matter_of_the_next_task_there(trainer: Trainer
     seeded, others = one[1::2], one[::2]
     assert seeded == [seeded[0]] * 3  # as the script says, and as torch has it
     assert len({sample for member in others for sample in member}) == 9
+
+
+HELD = """
+import json, multiprocessing, random, sys
+import numpy as np
+import torch
+torch.set_num_threads(1)
+seeded = np.random.default_rng(int(sys.argv[3]))
+legacy = np.random.RandomState(int(sys.argv[3]))
+same = legacy
+class Augment:
+    def __init__(self):
+        self.own = random.Random(int(sys.argv[3]))
+augment = Augment()
+strong = random.SystemRandom()
+def begin():
+    global made, torchs
+    made, torchs = np.random.default_rng(), torch.Generator()
+    torchs.seed()
+def draw(_):
+    numbers = seeded.random(), legacy.random_sample(), same.random_sample(), augment.own.random()
+    return [*map(float, numbers), float(made.random()), torch.rand((), generator=torchs).item()]
+def go():
+    with multiprocessing.get_context(sys.argv[1]).Pool(int(sys.argv[2]), begin) as pool:
+        return pool.map(draw, range(6), chunksize=1)
+if __name__ == "__main__":
+    found = [go(), go()]
+    seeded.random(), legacy.random_sample(), augment.own.random()
+    print(json.dumps([*found, go()]))
+"""
+SEEDED = slice(0, 4)  # of what each task draws
+
+
+@pytest.mark.parametrize("how", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
+def test_generators_that_a_module_holds_begin_with_the_task(
+    how: str, trainer: Trainer, tmp_path: Path
+) -> None:
+    """Equal with any number of workers; a pool repeats an earlier one where it does so plainly."""
+    trainer.script(HELD, "tasks.py")
+
+    def go(*arguments: str) -> Any:
+        made = trainer.record("tasks.py", how, *arguments, tier="none", control=Control())
+        assert (made.outcome, read_complaints(made.path)) == ("finished", [])
+        return json.loads((made.path / "output.txt").read_text())
+
+    pools = go("3", "0")
+    assert go("1", "0") == pools
+    for pool in pools:
+        assert len({number for task in pool for number in task}) == 36
+    assert find_repeats(pools) == find_repeats(json.loads(run_plain(tmp_path, how, "1", "0")))
+    assert list_seeded(go("3", "1"))[0] != list_seeded(pools)[0]  # the script's own seed counts
+
+
+def list_seeded(pools: Any) -> list[list[list[float]]]:
+    return [[task[SEEDED] for task in pool] for pool in pools]
+
+
+def find_repeats(pools: Any) -> list[list[bool]]:
+    return [[each == other for other in list_seeded(pools)] for each in list_seeded(pools)]

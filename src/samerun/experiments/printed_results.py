@@ -245,6 +245,7 @@ class _Judge:
 
     def compare(self, ones: Sequence[str], others: Sequence[str]) -> Printed | None:
         """The first pair of them."""
+        ones, others = _leave_out_equal(ones, others)
         by_words: dict[str, list[str]] = {}
         for line in others:
             by_words.setdefault(_leave_out_values(line), []).append(line)
@@ -302,6 +303,38 @@ class _Judge:
 
     def _find(self, line: str) -> PrintingLine | None:
         return None if len(line) > _LONGEST or _PROGRESS.search(line) else self._code.find(line)
+
+
+def _leave_out_equal(ones: Sequence[str], others: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The lines without those whose words and results the other run printed too, in whatever order.
+
+    Ranks print alike, and who of them is first differs; the times in their lines tell them apart.
+    """
+    there = Counter(map(_read_results, others))
+    left = [line for line in ones if not _take(there, _read_results(line))]
+    here = Counter(map(_read_results, ones))
+    return left, [line for line in others if not _take(here, _read_results(line))]
+
+
+def _take(counts: Counter[tuple[str, ...]], key: tuple[str, ...]) -> bool:
+    """Whether there was one left, which is then taken."""
+    if counts[key] <= 0:
+        return False
+    counts[key] -= 1
+    return True
+
+
+def _read_results(line: str) -> tuple[str, ...]:
+    """The words of a line, and those of its numbers that may be results: the same in lines that say the same."""
+    line = CLOCK.sub("", _LEFT.sub("", line))
+    numbers = [each for each in NUMBER.finditer(line) if not _says_nothing(line, each)]
+    return _leave_out_values(line), *(each.group() for each in numbers)
+
+
+def _says_nothing(line: str, number: re.Match[str]) -> bool:
+    return (kind := classify_number(line, number)) == "other" or (
+        kind == "unknown" and number.group().lstrip("+-").isdecimal()
+    )
 
 
 def _leave_out_values(line: str) -> str:

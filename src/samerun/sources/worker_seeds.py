@@ -48,7 +48,7 @@ class WorkerSeeds(Source):
 
     def __init__(self) -> None:
         self._controlled: dict[str, Control] = {}  # the modules that are seen to already
-        self._streams: tuple[Control, pool_tasks.TaskStreams] | None = None
+        self._streams: tuple[Control, pool_tasks.PoolStreams] | None = None
 
     def control(self, control: Control) -> Undo | None:
         """Key what datasets draw by (seed, loader, epoch, index), and what pools do by (seed, pool, task).
@@ -69,9 +69,9 @@ class WorkerSeeds(Source):
     def _forget(self, module: str) -> None:
         self._controlled.pop(module, None)
 
-    def _find_streams(self, control: Control) -> pool_tasks.TaskStreams:
+    def _find_streams(self, control: Control) -> pool_tasks.PoolStreams:
         if self._streams is None or self._streams[0] is not control:
-            self._streams = control, pool_tasks.TaskStreams(control.seed)
+            self._streams = control, pool_tasks.PoolStreams(control.seed)
         return self._streams[1]
 
     def vary(self, value: Any, took: Callable[[], None]) -> Undo | None:

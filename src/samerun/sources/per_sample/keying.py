@@ -188,15 +188,41 @@ class KeyedIterable:
         info = get_worker_info()
         shard = self._rank * (info.num_workers if info else 1) + (info.id if info else 0)
         above = self._above().child("shard", shard)
+        own = _OwnSeeds()
         with drawing(apart=self._apart) as draw:
-            items = draw.make(above, ("begin",), iter, self.dataset)
-        return _Items(above, items, apart=self._apart)
+            items = draw.make(above, ("begin",), iter, self.dataset, own)
+        return _Items(above, items, own, apart=self._apart)
+
+
+class _OwnSeeds:
+    """The generators that an iterable dataset has seeded in this pass: it goes on with its own numbers.
+
+    Workers that seed themselves alike and share out what they shuffle need the same numbers in all of them.
+    """
+
+    def __init__(self) -> None:
+        self._generators: frozenset[str] = frozenset()
+        self._states: seeder.State | None = None
+        self._counts: dict[str, int] = {}
+
+    def begin(self) -> None:
+        """The generators were seeded for an item: those that are the dataset's go on."""
+        if self._states is not None:
+            seeder.write_states(self._generators, self._states)
+        self._counts = seeder.count_seedings()
+
+    def end(self) -> None:
+        """The item is made."""
+        self._generators |= seeder.find_seeded_since(self._counts)
+        if self._generators:
+            self._states = seeder.read_states(self._generators)
 
 
 class _Items(Iterator[SampleBatch]):
     """The items of an iterable dataset; an error in one does not end it, where the dataset's own goes on."""
 
-    def __init__(self, above: PassStreams, items: Iterator[Any], *, apart: FindApart) -> None:
+    def __init__(self, above: PassStreams, items: Iterator[Any], own: _OwnSeeds, *, apart: FindApart) -> None:
+        self._own = own
         self._above = above
         self._apart = apart
         self._items = items
@@ -205,7 +231,7 @@ class _Items(Iterator[SampleBatch]):
     def __next__(self) -> SampleBatch:
         self._position += 1
         with drawing(apart=self._apart) as draw:
-            item = draw.make(self._above, (self._position,), next, self._items)
+            item = draw.make(self._above, (self._position,), next, self._items, self._own)
         return SampleBatch(item, self._above, (self._position,))
 
 
@@ -280,14 +306,26 @@ class drawing:  # a context, spelled as one
         return samples
 
     def make(
-        self, above: PassStreams, names: tuple[Name, ...], how: Callable[..., Any], argument: Any
+        self,
+        above: PassStreams,
+        names: tuple[Name, ...],
+        how: Callable[..., Any],
+        argument: Any,
+        own: _OwnSeeds | None = None,
     ) -> Any:
-        """Make something from its own randomness."""
+        """Make something from its own randomness, but for what the dataset has seeded in this pass."""
         _now.of = above.torch, lambda: names
-        if self._swaps:
-            (seed,), others = above.seed_all(lambda each: [each.child_seed(*names)])
-            seeder.seed_all(seed, above.part(self._apart), self._keep, others)
-        return how(argument)
+        if not self._swaps:
+            return how(argument)
+        (seed,), others = above.seed_all(lambda each: [each.child_seed(*names)])
+        seeder.seed_all(seed, above.part(self._apart), self._keep, others)
+        if own is None:
+            return how(argument)
+        own.begin()
+        try:
+            return how(argument)
+        finally:
+            own.end()
 
 
 def _is_in_worker() -> bool:

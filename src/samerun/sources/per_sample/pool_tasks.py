@@ -5,7 +5,7 @@ task carries a stream, and the worker's generators begin with it: python's, NumP
 generator, where they are imported. As if one worker had taken all tasks, no two of them draw alike. What a
 task seeds by itself stays. The stream of a pool is named by the states of the generators where it is first
 used: another seed of the script gives other numbers, and the same seed again, where workers are forked, the
-same from NumPy and torch.
+same from NumPy and torch. So begins each generator that a module holds, by its own state there.
 
 https://docs.python.org/3/library/multiprocessing.html#multiprocessing.pool.Pool
 https://docs.python.org/3/library/concurrent.futures.html#processpoolexecutor
@@ -17,19 +17,19 @@ import itertools
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from samerun import lineage
 from samerun.sources.base.rng import Rng
 from samerun.sources.numpy_global import NumpyGlobal
 from samerun.sources.patching import resumed
-from samerun.sources.per_sample import dataloaders, seeder
+from samerun.sources.per_sample import dataloaders, held_generators, seeder
 from samerun.sources.per_sample.keying import PassStreams
 from samerun.sources.python_random import PythonRandom
 from samerun.sources.source import Undo
 from samerun.sources.torch_cpu import TorchCpu
-from samerun.streams import Stream
+from samerun.streams import Name, Stream
 from samerun.wrapping import SELF, Parameter, undo_all, wrap_attribute
 
 _EXECUTORS, _JOBLIB = "concurrent.futures.process", "joblib.parallel"
@@ -44,10 +44,22 @@ SEEDED = frozenset(each.id for each in _GENERATORS)  # not those that a module h
 _APPLIED, _SUBMITTED, _CALLS = Parameter("func", 1), Parameter("fn", 1), Parameter("iterable", 1)
 
 
+class TaskStreams(NamedTuple):
+    """What a task draws from: of the global generators, and of each that a module holds, by its name."""
+
+    of_globals: PassStreams
+    of_held: dict[str, Stream]
+
+    def child(self, *path: Name) -> TaskStreams:
+        """The streams further down the path."""
+        held = {name: stream.child(*path) for name, stream in self.of_held.items()}
+        return TaskStreams(self.of_globals.child(*path), held)
+
+
 class KeyedTask:
     """A function on its way to a worker: there it is itself again, and the generators begin for it."""
 
-    def __init__(self, function: Any, above: PassStreams) -> None:
+    def __init__(self, function: Any, above: TaskStreams) -> None:
         self._function = function
         self._above = above
 
@@ -58,7 +70,7 @@ class KeyedTask:
 class KeyedCall:
     """A function of joblib's: how many calls a worker gets at once depends on how long they take."""
 
-    def __init__(self, function: Any, above: PassStreams) -> None:
+    def __init__(self, function: Any, above: TaskStreams) -> None:
         self._function = function
         self._above = above
         self._born = os.getpid()
@@ -71,35 +83,53 @@ class KeyedCall:
         return function(*args, **kwargs)
 
 
-def begin_task(function: Any, above: PassStreams) -> Any:
+def begin_task(function: Any, above: TaskStreams) -> Any:
     """The function, in a worker whose generators were seeded for what it does now."""
     resumed.forget()  # an earlier task of this worker may have gone on from a checkpoint, and so may this one
     dataloaders.forget_passes()
-    seeder.begin(above.python.seed64)  # so begins also what is imported later
+    seeder.begin(above.of_globals.python.seed64)  # so begins also what is imported later
     for generator in _list_imported():
-        generator.reseed(seeder.make_seed(generator.id, of=_find_stream(above, generator).seed64))
+        stream = _find_stream(above.of_globals, generator)
+        generator.reseed(seeder.make_seed(generator.id, of=stream.seed64))
         seeder.note_begun(generator.id)  # an earlier task may have seeded it
+    for name, held in held_generators.find():
+        if (known := above.of_held.get(name)) is not None:
+            held_generators.seed(held, seeder.make_seed("held", of=known.seed64))
+        else:  # the worker made it
+            held_generators.seed(held, seeder.make_seed("held", name))
     return function
 
 
-class TaskStreams:
+class PoolStreams:
     """Of each pool that is given tasks under one control."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
         self._numbers = itertools.count()
-        self._pools: WeakKeyDictionary[Any, tuple[PassStreams, Iterator[int]]] = WeakKeyDictionary()
+        self._pools: WeakKeyDictionary[Any, tuple[TaskStreams, Iterator[int]]] = WeakKeyDictionary()
         self._known: dict[tuple[Any, ...], Stream] = {}  # by what the workers of pools have from here
+        self._first: dict[str, str] = {}  # states of generators that modules hold
 
-    def next(self, pool: Any) -> PassStreams:
+    def next(self, pool: Any) -> TaskStreams:
         """The streams of what a pool is given now."""
         try:
             if pool not in self._pools:
-                self._pools[pool] = self._name(pool), itertools.count()
+                self._pools[pool] = self._name_all(pool), itertools.count()
             above, given = self._pools[pool]
         except TypeError:  # a class of the script's own that cannot be remembered
-            return self._name(pool)
+            return self._name_all(pool)
         return above.child(next(given))
+
+    def _name_all(self, pool: Any) -> TaskStreams:
+        return TaskStreams(self._name(pool), self._name_held(_forks(pool)))
+
+    def _name_held(self, forks: bool) -> dict[str, Stream]:
+        """By their states alone: two that are seeded alike, for images and masks, stay in step."""
+        here = *resumed.get_path(), *lineage.get_path()
+        states = {name: held_generators.digest(held) for name, held in held_generators.find()}
+        if not forks:  # each worker makes them again, whatever was drawn here meanwhile
+            states = {name: self._first.setdefault(name, state) for name, state in states.items()}
+        return {name: Stream(self._seed, "held", state, *here) for name, state in states.items()}
 
     def _name(self, pool: Any) -> PassStreams:
         keyed = seeder.draw_entropy()  # the pool is a task's own
@@ -117,7 +147,7 @@ class TaskStreams:
         return PassStreams(torch, new, numpy)
 
 
-def key_tasks(module: str, streams: TaskStreams) -> Undo:
+def key_tasks(module: str, streams: PoolStreams) -> Undo:
     """Have what the pools of a module are given carry its stream."""
     owner = getattr(sys.modules[module], MODULES[module])
     if module == _EXECUTORS:
@@ -143,7 +173,7 @@ def key_tasks(module: str, streams: TaskStreams) -> Undo:
     )
 
 
-def _give(parameter: Parameter, streams: TaskStreams) -> Any:
+def _give(parameter: Parameter, streams: PoolStreams) -> Any:
     def given(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         pool, function = SELF.of(args, kwargs), parameter.of(args, kwargs, None)
         keyed = isinstance(function, KeyedTask)  # by a control within this one
@@ -154,13 +184,13 @@ def _give(parameter: Parameter, streams: TaskStreams) -> Any:
     return given
 
 
-def _key_each(tasks: Iterator[tuple[Any, ...]], above: PassStreams) -> Iterator[tuple[Any, ...]]:
+def _key_each(tasks: Iterator[tuple[Any, ...]], above: TaskStreams) -> Iterator[tuple[Any, ...]]:
     for job, number, function, *given in tasks:
         keyed = isinstance(function, KeyedTask)
         yield (job, number, function if keyed else KeyedTask(function, above.child(number)), *given)
 
 
-def _key_calls(calls: Iterable[tuple[Any, ...]], above: PassStreams) -> Iterator[tuple[Any, ...]]:
+def _key_calls(calls: Iterable[tuple[Any, ...]], above: TaskStreams) -> Iterator[tuple[Any, ...]]:
     for number, (function, *given) in enumerate(calls):
         yield (KeyedCall(function, above.child(number)), *given)
 

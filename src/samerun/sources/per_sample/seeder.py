@@ -13,7 +13,7 @@ import io
 import random
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from samerun import lineage
@@ -77,6 +77,7 @@ _making = _SampleSeed()
 IDS = ("torch-cpu", "python-random", "numpy-global")  # the sources that they are
 _SWAPPED = {"python": "python-random", "numpy": "numpy-global"}  # those that torch's seed does not reach
 _given: set[str] = set()  # ids of the sources that the script has seeded, under a control
+_seedings: dict[str, int] = dict.fromkeys(IDS, 0)  # by the script, under a control
 _began: dict[str, lineage.Path] = {}  # the place of the process in which a controlled generator began
 _passes: dict[str, int] = dict.fromkeys(IDS, 0)  # of each generator: passes of loaders since it was seeded
 _read: dict[tuple[str, bytes], tuple[bool, int]] = {}  # states that the script read: seeded then, passes
@@ -175,6 +176,11 @@ class _Seeder:
         mtrand = sys.modules.get("numpy.random.mtrand")
         return [self._python, self._torch, *(self.numpy(mtrand) if mtrand else ())]
 
+    def places_of(self, generator: str) -> list[Place]:
+        """Of the one that this source is."""
+        python, torch, *numpys = self.places()
+        return {"python-random": [python], "torch-cpu": [torch]}.get(generator, numpys)
+
 
 @functools.cache
 def _get_seeder() -> _Seeder:
@@ -214,6 +220,7 @@ def leave_sample() -> None:
 def note_given(generator: str) -> None:
     """The script has seeded this generator, known by its source's id: its numbers are the script's now."""
     _given.add(generator)
+    _seedings[generator] = _seedings.get(generator, 0) + 1
     _passes[generator] = 0
 
 
@@ -255,6 +262,31 @@ def put_origins(origins: tuple[frozenset[str], dict[str, int]]) -> None:
         _given.clear()
         _given.update(given)
     _passes.update(passes)
+
+
+def count_seedings() -> dict[str, int]:
+    """How often the script has seeded each generator."""
+    return dict(_seedings)
+
+
+def find_seeded_since(counts: Mapping[str, int]) -> frozenset[str]:
+    """The generators that the script has seeded since `count_seedings` gave these."""
+    return frozenset(each for each in IDS if _seedings[each] != counts[each])
+
+
+def read_states(generators: Collection[str]) -> State:
+    """The states of these generators alone, for `write_states`."""
+    gauss = random._inst.gauss_next  # type: ignore[attr-defined]
+    return [(place, place.read()) for each in generators for place in _get_seeder().places_of(each)], gauss
+
+
+def write_states(generators: Collection[str], state: State) -> None:
+    """Put back what `read_states` gave for them."""
+    kept, gauss = state
+    if "python-random" in generators:
+        random._inst.gauss_next = gauss  # type: ignore[attr-defined]
+    for place, was in kept:
+        place.restore(was)
 
 
 def may_swap() -> bool:
