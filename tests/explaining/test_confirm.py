@@ -17,7 +17,7 @@ from samerun.explaining.confirm import (
     judge,
     list_unconfirmed,
 )
-from samerun.runs.difference import Difference, Evidence, Strength
+from samerun.runs.difference import Difference, Evidence, Row, Strength
 
 HERE = Difference(step=3, phase="forward", what="output")
 SAME = Comparison("same", Scope(("a", "b")))
@@ -231,6 +231,21 @@ def test_a_race_with_fainter_evidence_asks_for_six_runs_too() -> None:
     trials = Trials(lambda on: "hash-seed" in on)
     confirm(HERE, [*stronger, *threads], trials, lambda source: source == "hash-seed")
     assert [count for _, count in trials.tried] == [3, 6]
+
+
+@pytest.mark.parametrize(
+    ("raced", "counts"),
+    [((), [2]), ((Row(0, "setup", "threads", value=2.0),), [2, 6]), ((Row(0, "setup", "arrival"),), [2, 6])],
+)
+def test_what_was_drawn_elsewhere_asks_for_six_runs_where_something_is_taken_as_it_comes(
+    raced: tuple[Row, ...], counts: list[int]
+) -> None:
+    """A library draws from `random` as it is imported: one run of two threads that agreed confirmed it."""
+    drawn = evidence("python-random", strength=Strength.SEEN)
+    here = replace(HERE, a=replace(HERE.a, evidence=raced))
+    trials = Trials(lambda on: True)
+    confirm(here, drawn, trials, lambda source: True)
+    assert [count for _, count in trials.tried] == counts
 
 
 @pytest.mark.parametrize(

@@ -325,7 +325,7 @@ def _take(counts: Counter[tuple[str, ...]], key: tuple[str, ...]) -> bool:
 
 
 def _read_results(line: str) -> tuple[str, ...]:
-    """The words of a line, and those of its numbers that may be results: the same in lines that say the same."""
+    """Its words, and those of its numbers that may be results: the same in lines that say the same."""
     line = CLOCK.sub("", _LEFT.sub("", line))
     numbers = [each for each in NUMBER.finditer(line) if not _says_nothing(line, each)]
     return _leave_out_values(line), *(each.group() for each in numbers)

@@ -12,6 +12,7 @@ from samerun.explaining.delta_debugging import find_smallest
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.schema import PHASES
 from samerun.sources.catalogue import find_sources
+from samerun.sources.evidence.rows import list_racing
 from samerun.sources.source import Kind
 
 # Records and compares that many further runs with these sources controlled.
@@ -138,7 +139,8 @@ def confirm(
         outcome = judge(comparison, original, to_the_end=to_the_end)
         # A race may agree by luck, however faint.
         rivals = [other for other in evidence if points(other) and not refuted_since(other)]
-        doubtful = not points(item) or (item.strength < Strength.SEEN and is_free(rivals))
+        raced = is_free(rivals) or _has_raced(original)
+        doubtful = not points(item) or (raced and not _is_told_by(item, original))
         if outcome == "mended" and doubtful and not fixes([item], SURE):
             outcome = "still"
         if outcome == "mended":
@@ -162,6 +164,22 @@ def confirm(
     left = [item for item in evidence if item not in gone and not refuted_since(item)]
     found = list_unconfirmed(left, tuple(map(make_cause, refuted)), tuple(notes))
     return replace(found, suspects=(*found.suspects, *map(make_cause, weaker)))
+
+
+def _has_raced(difference: Difference) -> bool:
+    """Whether the training took something as it came: from several threads, or as results were ready."""
+    threads = list_racing(difference, "threads")
+    return any((row.value or 0) > 1 for row in threads) or bool(list_racing(difference, "arrival"))
+
+
+def _is_told_by(item: Evidence, original: Difference) -> bool:
+    """Whether it was seen that this makes the difference: of a generator that it is what was drawn there.
+
+    That other numbers were drawn from one earlier says little: a library may draw as it is imported.
+    """
+    source, origin = find_sources().get(item.source), original.origin
+    draws = source is None or source.kind is not Kind.RNG or (origin is not None and origin.draws)
+    return item.strength >= Strength.SEEN and draws
 
 
 def _is_seen_and_free(item: Evidence) -> bool:

@@ -86,7 +86,7 @@ def _list_globals() -> set[int]:
     """The identities of those that sources of their own control, which a script may name as well."""
     numpys, torch = sys.modules.get("numpy.random.mtrand"), sys.modules.get("torch")
     return {
-        id(random._inst),  # type: ignore[attr-defined]
+        id(random._inst),
         *([] if numpys is None else [id(numpys._rand)]),
         *([] if torch is None else [id(torch.default_generator)]),
     }
