@@ -23,7 +23,10 @@ _MAIN, _MAIN_IN_CHILD = "__main__", "__mp_main__"  # one script, in the first pr
 
 
 def find() -> Iterator[tuple[str, Any]]:
-    """The name of each, the same in every process, and the generator."""
+    """The name of each, the same in every process, and the generator.
+
+    Of the libraries' own classes: another one may want more to be made, or have no state.
+    """
     kinds = _list_kinds()
     modules = {name: module for name, module in list(sys.modules.items()) if _is_the_users(module)}
     seen = _list_globals()
@@ -35,32 +38,39 @@ def find() -> Iterator[tuple[str, Any]]:
                 attributes = getattr(value, "__dict__", None) or {}
                 held |= {f"{key}.{name}": attributes[name] for name in list(attributes)}
             for path, each in held.items():
-                if not kinds.isdisjoint(type(each).__mro__) and id(each) not in seen:
+                if type(each) in kinds and id(each) not in seen and _is_made_of_known(each):
                     seen.add(id(each))  # it may be imported in several
                     yield f"{place}.{path}", each
 
 
 def digest(generator: Any) -> str:
     """Of its state."""
-    if isinstance(generator, random.SystemRandom):
-        return ""
     state = own_generators.read(generator)
     plain = state.numpy().tobytes() if hasattr(state, "numpy") else pickle.dumps(state)
     return digest_bytes(plain, type(generator).__name__).hex()
 
 
 def seed(generator: Any, bits: int) -> None:
-    """Seed one with 63 bits. A bit generator of another library is left as it is."""
+    """Seed one with 63 bits."""
     if isinstance(generator, random.Random):
-        random.Random.seed(generator, bits)  # a SystemRandom does not read it
-        return
-    if not type(generator).__module__.startswith(_NUMPYS):
-        if generator.device.type == "cpu":
-            generator.manual_seed(bits)
-        return
-    inner = getattr(generator, "bit_generator", None) or generator._bit_generator
-    if type(inner).__module__.startswith(_NUMPYS):
+        generator.seed(bits)
+    elif (inner := _get_bits(generator)) is None:
+        generator.manual_seed(bits)
+    else:
         own_generators.write(generator, own_generators.read(type(generator)(type(inner)(bits))))
+
+
+def _get_bits(generator: Any) -> Any:
+    """NumPy's bit generator that one draws from; None for one of another library."""
+    return getattr(generator, "bit_generator", None) or getattr(generator, "_bit_generator", None)
+
+
+def _is_made_of_known(generator: Any) -> bool:
+    """Whether it is a CPU's, and draws from a bit generator of NumPy's own if from any."""
+    device, bits = getattr(generator, "device", None), _get_bits(generator)
+    return (device is None or device.type == "cpu") and (
+        bits is None or type(bits).__module__.startswith(_NUMPYS)
+    )
 
 
 def _get_variables(module: ModuleType) -> dict[str, Any]:
