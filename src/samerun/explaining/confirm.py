@@ -140,7 +140,7 @@ def confirm(
         # A race may agree by luck, however faint.
         rivals = [other for other in evidence if points(other) and not refuted_since(other)]
         raced = is_free(rivals) or _has_raced(original)
-        doubtful = not points(item) or (raced and not _is_told_by(item, original))
+        doubtful = not points(item) or (raced and not _is_seen_at_the_difference(item, original))
         if outcome == "mended" and doubtful and not fixes([item], SURE):
             outcome = "still"
         if outcome == "mended":
@@ -172,7 +172,7 @@ def _has_raced(difference: Difference) -> bool:
     return any((row.value or 0) > 1 for row in threads) or bool(list_racing(difference, "arrival"))
 
 
-def _is_told_by(item: Evidence, original: Difference) -> bool:
+def _is_seen_at_the_difference(item: Evidence, original: Difference) -> bool:
     """Whether it was seen that this makes the difference: of a generator that it is what was drawn there.
 
     That other numbers were drawn from one earlier says little: a library may draw as it is imported.

@@ -1,4 +1,4 @@
-"""Generators that the user's modules hold: found by their names, told apart by their states, seeded anew.
+"""Generators that the user's modules hold: found by their names, distinguished by their states, seeded anew.
 
 A module's variable (`rng = np.random.default_rng()`, often set by a pool's initializer), or an attribute of
 an object of the user's own classes that a module holds.
