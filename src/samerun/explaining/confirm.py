@@ -12,7 +12,7 @@ from samerun.explaining.delta_debugging import find_smallest
 from samerun.runs.difference import Difference, Evidence, Strength
 from samerun.runs.schema import PHASES
 from samerun.sources.catalogue import find_sources
-from samerun.sources.evidence.rows import list_racing
+from samerun.sources.evidence.rows import has_raced
 from samerun.sources.source import Kind
 
 # Records and compares that many further runs with these sources controlled.
@@ -139,7 +139,7 @@ def confirm(
         outcome = judge(comparison, original, to_the_end=to_the_end)
         # A race may agree by luck, however faint.
         rivals = [other for other in evidence if points(other) and not refuted_since(other)]
-        raced = is_free(rivals) or _has_raced(original)
+        raced = is_free(rivals) or has_raced(original)
         doubtful = not points(item) or (raced and not _is_seen_at_the_difference(item, original))
         if outcome == "mended" and doubtful and not fixes([item], SURE):
             outcome = "still"
@@ -164,12 +164,6 @@ def confirm(
     left = [item for item in evidence if item not in gone and not refuted_since(item)]
     found = list_unconfirmed(left, tuple(map(make_cause, refuted)), tuple(notes))
     return replace(found, suspects=(*found.suspects, *map(make_cause, weaker)))
-
-
-def _has_raced(difference: Difference) -> bool:
-    """Whether the training took something as it came: from several threads, or as results were ready."""
-    threads = list_racing(difference, "threads")
-    return any((row.value or 0) > 1 for row in threads) or bool(list_racing(difference, "arrival"))
 
 
 def _is_seen_at_the_difference(item: Evidence, original: Difference) -> bool:

@@ -144,6 +144,12 @@ def list_racing(difference: Difference, what: str) -> list[Row]:
     return [row for row in found if made is not None or not is_in_helper(row)]
 
 
+def has_raced(difference: Difference) -> bool:
+    """Whether the training took something as it came: from several threads, or as results were ready."""
+    threads = list_racing(difference, "threads")
+    return any((row.value or 0) > 1 for row in threads) or bool(list_racing(difference, "arrival"))
+
+
 def count_lines_before(row: Row, seed: Row) -> int:
     """How many lines a read stands before a seeding in the same file and process; very many elsewhere."""
     read, at = parse_site(row.call_site), parse_site(seed.call_site)
