@@ -416,7 +416,28 @@ FED = {
         set_seed(os.getpid())
         """,
         "torch.manual_seed",
-        "-    torch.manual_seed(value)\n+    torch.manual_seed(0)",
+        "-set_seed(os.getpid())\n+set_seed(0)",
+    ),
+    "a name that a helper is given": (
+        "clock",
+        """
+        import sys, time, torch
+
+        def seed_everything(seed, rank=0):
+            print(f"seed {seed}")
+            torch.manual_seed(seed + rank)
+
+        def start(number):
+            seed_everything(number, rank=1)
+
+        run_id = int(time.time())
+        print("runs/" + str(run_id))
+        start(run_id)
+        for fold in range(2):
+            seed_everything(fold)
+        """,
+        "torch.manual_seed",
+        "-start(run_id)\n+start(0)",
     ),
     "a dataclass's field": (
         "clock",
@@ -514,6 +535,62 @@ def test_what_feeds_a_seed(tmp_path: Path, name: str) -> None:
     source, script, words, change = FED[name]
     program = Program(tmp_path, script)
     assert program.mended(source, differing("seed", NOTED[words], program.at(words))) == change
+
+
+REFUSED_PARAMETERS = {
+    "that is used for more": """
+        import time, torch
+
+        def train(start):
+            torch.manual_seed(int(start))
+            print(time.time() - start)
+
+        train(time.time())
+        train(7.0)
+        """,
+    "that nobody in sight gives": """
+        import torch
+
+        def train(start):
+            torch.manual_seed(int(start))
+
+        class Job:
+            run = train
+        """,
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_PARAMETERS)
+def test_no_constant_in_the_place_of_a_parameter(tmp_path: Path, name: str) -> None:
+    program = Program(tmp_path, REFUSED_PARAMETERS[name])
+    reason = program.refused("clock", differing("seed", "torch.manual_seed", program.at("torch.manual_seed")))
+    assert "is made of `start`, which callers give" in reason
+
+
+def test_a_draw_before_the_seeding_that_it_gives_the_seed_for(tmp_path: Path) -> None:
+    """The seed in a file of settings may be null: the draw is what differs, and not that file."""
+    program = Program(
+        tmp_path,
+        """
+        import sys
+        import numpy as np
+        import torch
+
+        def load():
+            config = {"seed": sys.argv[1] if sys.argv[1:] else None}
+            if config["seed"] is None:
+                config["seed"] = int(np.random.randint(2**31))
+            return config
+
+        config = load()
+        np.random.seed(config["seed"])
+        """,
+    )
+    rows = [
+        differing("draw", "numpy-global", program.at("randint")),
+        differing("seed", "np.random.seed", program.at("np.random.seed")),
+    ]
+    assert program.mended("numpy-global", *rows) == "+np.random.seed(0)"
 
 
 def test_what_seeds_inside_of_a_call_is_not_the_function_that_gives_the_seed(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ class NumpyGlobal(Rng):
         def seed(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if _SEED.of(args, kwargs, None) is None:
                 words = answers.ask(self.id, "np.random.seed", draw, find_site() or "")
-                args, kwargs = _SEED.put(args, kwargs, words)
+                args, kwargs = _SEED.put(args, kwargs, seeding_calls.SystemWords(words))
             return original(*args, **kwargs)
 
         undos = [super().replay(answers), wrap_attribute(numpy.random, "seed", seed)]
@@ -156,13 +156,14 @@ class NumpyGlobal(Rng):
         import numpy
 
         def hook(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            if (seed := _SEED.of(args, kwargs, None)) is None:
+            seed = _SEED.of(args, kwargs, None)
+            if by_system := seeding_calls.is_of_system(seed):
                 journal.note("unseeded", self.id, user_only=True)
             else:
                 journal.seeds(self.id, SEEDING)
                 seeding_calls.note_seed(journal, "np.random.seed", seed)
             result = original(*args, **kwargs)
-            if seed is not None:
+            if not by_system:
                 journal.seeds(self.id, SEEDED)
             return result
 

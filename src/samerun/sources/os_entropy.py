@@ -20,7 +20,7 @@ from samerun.runs.plan import VARIABLE, Control
 from samerun.runs.schema import ENTROPY_FILES
 from samerun.sources.base.system_value import World
 from samerun.sources.numpy_generator import patch_randbits
-from samerun.sources.patching import attribute
+from samerun.sources.patching import attribute, seeding_calls
 from samerun.sources.patching.unseeded_generators import UnseededStreams
 from samerun.sources.python_random import draw_seed, names_files, patch_seed
 from samerun.sources.source import Journal, Undo
@@ -119,7 +119,7 @@ class OsEntropy(World):
         def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
             site = None if a is not None or self_ is random._inst or names_files() else find_site()
             if site is not None:
-                a = answers.ask(self.id, "random.Random", draw_seed, site)
+                a = seeding_calls.SystemSeed(answers.ask(self.id, "random.Random", draw_seed, site))
             original(self_, a, version)
 
         return attribute.undo_all([patch_seed(seed), _patch_reads(read)])

@@ -119,7 +119,8 @@ class PythonRandom(Rng):
 
         def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
             if a is None and self_ is random._inst:
-                a = answers.ask(self.id, "random.seed", draw_seed, find_site() or "")
+                given = answers.ask(self.id, "random.seed", draw_seed, find_site() or "")
+                a = seeding_calls.SystemSeed(given)
             original(self_, a, version)
 
         undos = [super().replay(answers), lineage.call_in_each_child(in_child), patch_seed(seed)]
@@ -152,12 +153,13 @@ class PythonRandom(Rng):
 
         def seed(original: Callable[..., None], self_: random.Random, a: Any, version: int) -> None:
             shared = self_ is random._inst
-            if a is None and not names_files():
-                journal.note("unseeded", self.id if shared else "os-entropy", user_only=True)
-            elif a is not None and shared:
+            if seeding_calls.is_of_system(a):
+                if not names_files():
+                    journal.note("unseeded", self.id if shared else "os-entropy", user_only=True)
+            elif shared:
                 journal.seeds(self.id, SEEDING)
                 seeding_calls.note_seed(journal, "random.seed", a)
-            elif a is not None:
+            else:
                 note_own(a)
             original(self_, a, version)
             if shared:

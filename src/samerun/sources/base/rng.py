@@ -184,7 +184,9 @@ class Rng(Source):
                 "its seed was one that the system gave, another in each "
                 f"run{_format_site(unseeded.call_site)}"
             )
-            return Evidence(self.id, Strength.STRONG, text, unseeded.call_site)
+            return Evidence(
+                self.id, Strength.STRONG, text, unseeded.call_site, advice=self._advise_unseeded(unseeded)
+            )
         if first is not None and first <= difference.step and self.id in difference.drawn:
             return self._from_state(difference, first)
         return self._before_seeding(difference) or self._in_a_helper(difference)
@@ -245,6 +247,12 @@ class Rng(Source):
         """
         rows = difference.a.rows("unseeded", self.id) if self.id in difference.drawn else []
         return next((row for row in rows if first is None or row.step <= first), None)
+
+    def _advise_unseeded(self, row: Row) -> str | None:
+        """A seed right there: one at the start of the script would be replaced by the system's."""
+        if row.call_site is None or ".worker" in row.process:
+            return None
+        return f"{self.mended_by}(0)  # at {row.call_site}, which leaves the seed to the system"
 
     def _given(self, seeding: Row) -> Evidence:
         """The script seeds it, with another seed each time: the reason is where the seed comes from."""

@@ -41,7 +41,7 @@ def seed_global(
         ]
 
     edits = seeds.edit_each_line(unseeded, without)
-    if given is not None:
+    if given is not None and not _draws_before(id_, [given], difference):
         edits += seeds.edit_each_line(_rows.list_differing(difference, "seed", names), otherwise)
     needed = not edits or _draws_before(id_, unseeded, difference)
     if id_.startswith("torch-"):
@@ -79,7 +79,7 @@ def _makes_generator(file: File, node: ast.expr) -> bool:
 
 
 def _draws_before(id_: str, seedings: Sequence[Row], difference: Difference) -> bool:
-    """Whether it was drawn from, otherwise in each run, before the script seeded it."""
+    """Whether it was drawn from, otherwise in each run, before the script seeded it: with such a draw, maybe."""
     draw = _rows.find_first_differing(difference, "draw", id_)
     if draw is None or not seedings:
         return False

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from samerun.editing.data_flow import find_behind, find_given
+from samerun.editing.data_flow import Place, find_behind, find_given
 from samerun.editing.edit import Change, Edit, NoEdit
 from samerun.editing.edit_builders import insert_first, replace_arguments, replace_node
 from samerun.editing.import_names import write_name
@@ -25,6 +25,7 @@ GENERATORS = {  # functions that seed, as they stand in "seed" rows → what the
     "torch.manual_seed": "torch-cpu",
 }
 Volatile = Callable[[File, ast.expr], bool]
+_DEEPEST = 4  # functions that hand a seed on
 _ARGUMENTS = ("seed", "a", "entropy", "random_state", "x")
 # Calls whose value is a number, so that 0 can stand in its place wherever it goes.
 _NUMBERS = re.compile(
@@ -95,7 +96,43 @@ def seed_alike(code: Code, file: File, call: ast.Call, volatile: Volatile) -> li
             "constant there would make that ineffective: pass the same --seed, or set the same variable"
         )
     parts = _find_parts(code, file, found, volatile) if places else []
-    return [replace_node(file, part, "0") for part in parts or [found]]
+    return [edit for part in parts or [found] for edit in _seed_here_or_above(code, (file, part), volatile)]
+
+
+def _seed_here_or_above(code: Code, place: Place, volatile: Volatile, depth: int = _DEEPEST) -> list[Edit]:
+    """A constant in the place of a seed; of one that a function takes, in the call that gives another each time.
+
+    In the function it would be the seed of every caller. Raises NoEdit where no such call is seen.
+    """
+    file, found = place
+    taken = _find_parameters(file, found)
+    if not taken:
+        return [replace_node(file, found, "0")]
+    edits: list[Edit] = []
+    for name in taken if depth else ():
+        given = [item for item in find_given(code, (file, name)) if not isinstance(item[1], ast.Constant)]
+        behind = [item for item in given if find_behind(code, item, volatile)]
+        for other, value in behind or (given if len(given) == 1 else ()):
+            edits += make_constant(other, value, volatile) or _seed_here_or_above(
+                code, (other, value), volatile, depth - 1
+            )
+    if not edits or not all(_only_seeds(file, name) for name in taken):
+        names = " and ".join(dict.fromkeys(f"`{name.id}`" for name in taken))
+        raise NoEdit(
+            f"the seed at {file.site(found.lineno)} is made of {names}, which callers give, and a constant "
+            "there would be the seed of all of them: give it the same value in each run"
+        )
+    return edits
+
+
+def _find_parameters(file: File, found: ast.expr) -> list[ast.Name]:
+    """The names in an expression that the function around it takes."""
+    function = file.function(found)
+    if function is None:
+        return []
+    given = function.args
+    known = {item.arg for item in [*given.posonlyargs, *given.args, *given.kwonlyargs]} - {"self", "cls"}
+    return [node for node in ast.walk(found) if isinstance(node, ast.Name) and node.id in known]
 
 
 def _find_parts(code: Code, file: File, found: ast.expr, volatile: Volatile) -> list[ast.expr]:
@@ -287,7 +324,14 @@ def _only_seeds(file: File, target: ast.expr) -> bool:
     """Whether a name is only ever given to what seeds, or printed."""
     if not isinstance(target, ast.Name):
         return False
-    uses = [node for node in file.every(ast.Name) if node.id == target.id and isinstance(node.ctx, ast.Load)]
+    scope = file.scope(target)
+    uses = [
+        node
+        for node in file.every(ast.Name)
+        if node.id == target.id
+        and isinstance(node.ctx, ast.Load)
+        and (isinstance(scope, ast.Module) or scope in file.around(node))
+    ]
     return bool(uses) and all(_seeds_or_shows(file, node) for node in uses)
 
 

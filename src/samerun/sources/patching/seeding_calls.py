@@ -15,6 +15,19 @@ from samerun.wrapping import Parameter
 _MOST_OWN = 1000
 
 
+class SystemSeed(int):
+    """A seed that a run is given in the place of the system's, which the script left out."""
+
+
+class SystemWords(list[int]):
+    """The same as words of 32 bits."""
+
+
+def is_of_system(seed: object) -> bool:
+    """Whether a call has no seed of the script's: none, or what samerun put there."""
+    return seed is None or isinstance(seed, (SystemSeed, SystemWords))
+
+
 def note_seed(journal: Journal, function: str, seed: object) -> None:
     """Write a "seed" row: the digest of the seed, and its value when it is a number."""
     if hasattr(seed, "item") and getattr(seed, "ndim", None) == 0:
