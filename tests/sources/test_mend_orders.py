@@ -374,6 +374,81 @@ def test_sorting_in_place_by_address_is_taken_out(tmp_path: Path) -> None:
     assert program.mended("memory-address") == "-ps.sort(key=id)"
 
 
+SETS_OF_SETS = {
+    "a difference where it is made": (
+        "fresh = set(net.modules()) - {net, head}\nfor m in fresh:\n    m.reset()",
+        "for m in [item for item in net.modules() if item in fresh]:",
+    ),
+    "of a method": (
+        "fresh = set(net.modules()).difference([net])\nys = list(fresh)",
+        "ys = [item for item in net.modules() if item in fresh]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SETS_OF_SETS)
+def test_sets_stay_sets_where_one_is_made_of_others(tmp_path: Path, name: str) -> None:
+    lines, new = SETS_OF_SETS[name]
+    program = Program(tmp_path, f"import torch\nnet, head = torch.nn.Linear(2, 2), None\n{lines}\n")
+    assert program.mended("memory-address").splitlines()[1] == f"+{new}"
+
+
+ONLY_SETS = {
+    "an operation of what a function returns": (
+        "def unique(xs):\n    return set(xs)\nfor n in unique(xs):\n    n.x = 1\nrest = unique(xs) - {xs[0]}"
+    ),
+    "given to a library": "import tool\ns = set(xs)\nfor n in s:\n    n.x = 1\ntool.use(s)",
+    "grown in place": "s = set(xs)\ns |= {Node()}\nfor n in s:\n    n.x = 1",
+    "compared": "s = set(xs)\nfor n in s:\n    n.x = 1\nassert s == {*xs}",
+    "annotated": "s: set[Node] = set(xs)\nfor n in s:\n    n.x = 1",
+    "annotated where it is returned": (
+        "def unique(xs) -> set[Node]:\n    return set(xs)\nfor n in unique(xs):\n    n.x = 1"
+    ),
+    "taken by a function that unites it": (
+        "def more(s):\n    return s | {Node()}\ns = set(xs)\nfor n in s:\n    n.x = 1\nmore(s)"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ONLY_SETS)
+def test_a_set_that_something_else_uses_as_one_stays_one(tmp_path: Path, name: str) -> None:
+    lines = ONLY_SETS[name]
+    program = Program(tmp_path, f"class Node:\n    pass\nxs = [Node() for _ in range(3)]\n{lines}\n")
+    made = program.patch("memory-address")
+    text = made.files.get("train.py", program.files["train.py"])
+    assert [line for line in text.splitlines() if "set(xs)" in line] == [
+        line for line in lines.splitlines() if "set(xs)" in line
+    ]
+
+
+def test_what_takes_a_set_and_goes_through_it(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        """
+        class Node:
+            pass
+
+        def start(nodes):
+            for node in nodes:
+                node.x = 1
+
+        def unique(xs):
+            return set(xs)
+
+        xs = [Node() for _ in range(3)]
+        start(unique(xs))
+        """,
+    )
+    assert program.mended("memory-address") == "-    return set(xs)\n+    return dict.fromkeys(xs)"
+
+
+def test_an_element_that_is_not_there_is_still_an_error(tmp_path: Path) -> None:
+    lines = "s = set()\nfor x in xs:\n    s.add(x)\ns.remove(xs[0])\ns.discard(xs[1])\nys = [*s]"
+    program = Program(tmp_path, f"class Node:\n    pass\nxs = [Node() for _ in range(3)]\n{lines}\n")
+    text = program.patch("memory-address").files["train.py"]
+    assert "s.pop(xs[0])\ns.pop(xs[1], None)\n" in text
+
+
 def test_a_set_used_as_only_sets_can_be_is_left_alone(tmp_path: Path) -> None:
     program = Program(
         tmp_path,

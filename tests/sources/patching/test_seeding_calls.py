@@ -1,4 +1,4 @@
-"""Covers `seeding_calls.py`: a seed that samerun puts in the place of the system's is none of the script's."""
+"""Covers `seeding_calls.py`: a seed in the place of the system's is none of the script's."""
 
 from __future__ import annotations
 

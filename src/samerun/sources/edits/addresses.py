@@ -23,7 +23,7 @@ def keep_order_of_making(code: Code) -> list[Edit]:
         for call in file.every(ast.Call):
             edits += _remove_sorting(code, file, call)
     for place in _find_gone_through(code):
-        kept = [edit for maker in sets.find_makers(code, place) for edit in _keep_in_order(*maker)]
+        kept = [edit for maker in sets.find_makers(code, place) for edit in _keep_in_order(code, *maker)]
         edits += kept or _filter_base(code, place)
     return list(dict.fromkeys(edits))
 
@@ -105,12 +105,12 @@ def _written_in_order(file: File, maker: ast.Set | ast.SetComp, as_list: bool) -
     return [Change(file.path, start, start + 1, before), Change(file.path, end - 1, end, after)]
 
 
-def _keep_in_order(file: File, maker: ast.expr) -> list[Edit]:
+def _keep_in_order(code: Code, file: File, maker: ast.expr) -> list[Edit]:
     """The edits that make a list or a dict of a set; [] where it is used as only sets can be."""
-    uses = sets.list_method_calls(file, maker)
+    uses = sets.list_method_calls(code, (file, maker))
     if uses is None:
         return []
-    called = {get_last_name(call) for call in uses}
+    called = {get_last_name(call) for _, call in uses}
     as_list = bool(called & sets.AS_LIST)
     if isinstance(maker, (ast.Set, ast.SetComp)):
         return [] if called & sets.AS_DICT else _written_in_order(file, maker, as_list)
@@ -120,13 +120,14 @@ def _keep_in_order(file: File, maker: ast.expr) -> list[Edit]:
         if as_list:
             return []
         changed = [replace_node(file, maker, "{}")]
-        for call in uses:
+        for other, call in uses:
             if get_last_name(call) == "add":
-                changed.append(rename_call(file, call, "setdefault"))
+                changed.append(rename_call(other, call, "setdefault"))
             elif get_last_name(call) in ("discard", "remove"):
-                _, last = file.span(call)
-                changed.append(rename_call(file, call, "pop"))
-                changed.append(Change(file.path, last - 1, last - 1, ", None"))
+                _, last = other.span(call)
+                changed.append(rename_call(other, call, "pop"))
+                if get_last_name(call) == "discard":  # which allows for what is not there
+                    changed.append(Change(other.path, last - 1, last - 1, ", None"))
         return list(changed)
     if called & sets.AS_DICT:
         return []

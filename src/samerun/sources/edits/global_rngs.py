@@ -79,7 +79,7 @@ def _makes_generator(file: File, node: ast.expr) -> bool:
 
 
 def _draws_before(id_: str, seedings: Sequence[Row], difference: Difference) -> bool:
-    """Whether it was drawn from, otherwise in each run, before the script seeded it: with such a draw, maybe."""
+    """Whether it was drawn from, otherwise in each run, before the script seeded it: maybe by that."""
     draw = _rows.find_first_differing(difference, "draw", id_)
     if draw is None or not seedings:
         return False

@@ -100,7 +100,7 @@ def seed_alike(code: Code, file: File, call: ast.Call, volatile: Volatile) -> li
 
 
 def _seed_here_or_above(code: Code, place: Place, volatile: Volatile, depth: int = _DEEPEST) -> list[Edit]:
-    """A constant in the place of a seed; of one that a function takes, in the call that gives another each time.
+    """A constant in the place of a seed; of one that a function takes, in the calls that give it another.
 
     In the function it would be the seed of every caller. Raises NoEdit where no such call is seen.
     """

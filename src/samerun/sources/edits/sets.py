@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from samerun.editing.data_flow import Place, find_behind, find_functions, find_given
 from samerun.editing.edit import Edit, NoEdit
 from samerun.editing.edit_builders import replace_node
 from samerun.editing.import_names import write_name
+from samerun.editing.index import index
 from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
 from samerun.sources.edits import seeds, sort_before_use
@@ -31,6 +32,11 @@ _IN_ORDER = frozenset(["list", "tuple", "iter", "enumerate", "zip", "map", "filt
 _METHODS = frozenset(
     {"join", "extend", "fromkeys", "array", "fromiter", "chain", "from_iterable", "deque", "Series"}
 )
+_TAKE_ANY_ORDERED = frozenset(  # and give the same of a list or a dict's keys
+    """list tuple sorted enumerate len iter zip map filter min max sum any all bool print set frozenset
+    collections.deque itertools.chain""".split()  # noqa: SIM905 - words, as they are read
+)
+_TAKE_ITERABLES = frozenset(["join", "extend", "fromkeys", "from_iterable", *_OPERATIONS, "isdisjoint"])
 _DEEPEST = 5
 _WAITS = frozenset({"concurrent.futures.wait", "asyncio.wait"})
 
@@ -155,29 +161,100 @@ def find_makers(code: Code, place: Place) -> list[Place]:
     )
 
 
-def list_method_calls(file: File, maker: ast.expr) -> list[ast.Call] | None:
-    """The calls of methods of the set that an expression makes; None when it is used in another way too."""
-    parent = file.parent(maker)
-    if not isinstance(parent, (ast.Assign, ast.AnnAssign)):
-        return []  # used where it is made
-    targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
-    names, last = {ast.unparse(target) for target in targets}, {get_last_name(target) for target in targets}
-    calls: list[ast.Call] = []
-    for node in file.every(ast.expr):
-        if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
-            continue
-        if get_last_name(node) not in last or ast.unparse(node) not in names:
-            continue
-        use = file.parent(node)
-        if isinstance(use, ast.Attribute):
-            call = file.parent(use)
-            known = use.attr in AS_DICT | AS_LIST
-            if not isinstance(call, ast.Call) or call.func is not use or not known:
-                return None
-            calls.append(call)
-        elif isinstance(use, ast.BinOp):
+def list_method_calls(code: Code, place: Place, depth: int = _DEEPEST) -> list[tuple[File, ast.Call]] | None:
+    """The calls of methods of a set that an expression gives; None when it may be used in another way too.
+
+    Followed through names, what functions return and what they take: a list or a dict can stand for the set
+    where each use is one of these methods, goes through it, or looks for an element.
+    """
+    file, made = place
+    use, found = file.parent(made), list[tuple[File, ast.Call]]()
+    if isinstance(use, ast.Attribute):
+        call = file.parent(use)
+        if not isinstance(call, ast.Call) or call.func is not use or use.attr not in AS_DICT | AS_LIST:
             return None
-    return calls
+        uses: Sequence[Place] | None = [(file, call)] if use.attr == "copy" else []
+        found.append((file, call))
+    else:
+        uses = _list_uses(code, place, use)
+    if uses is None or not depth:
+        return None
+    for item in uses:
+        calls = list_method_calls(code, item, depth - 1)
+        if calls is None:
+            return None
+        found += calls
+    return list(dict.fromkeys(found))
+
+
+def _list_uses(code: Code, place: Place, use: ast.AST | None) -> Sequence[Place] | None:
+    """Where a set that is used in this way goes on; [] when it ends, None for what only sets can."""
+    file, made = place
+    if isinstance(use, (ast.Assign, ast.AnnAssign)):
+        targets = use.targets if isinstance(use, ast.Assign) else [use.target]
+        if isinstance(use, ast.AnnAssign) and _is_set_type(use.annotation):
+            return None
+        named = [_find_named(code, file, target) for target in targets]
+        return None if None in named else [item for found in named if found for item in found]
+    if isinstance(use, ast.Return):
+        function = file.function(use)
+        if function is None or _is_set_type(function.returns):
+            return None
+        return [(other, call) for other in code.files for call in index(other).calls[function.name]]
+    if isinstance(use, ast.Call) and made in use.args:
+        if file.called(use) in _TAKE_ANY_ORDERED or get_last_name(use) in _TAKE_ITERABLES:
+            return []
+        return _find_taken(code, file, use, use.args.index(made))
+    goes_through = isinstance(use, (ast.For, ast.AsyncFor, ast.comprehension, ast.Starred))
+    asks = isinstance(use, (ast.If, ast.While, ast.IfExp, ast.BoolOp, ast.UnaryOp, ast.Assert, ast.Expr))
+    looks = (
+        isinstance(use, ast.Compare)
+        and made is not use.left
+        and all(isinstance(item, (ast.In, ast.NotIn)) for item in use.ops)
+    )
+    return [] if goes_through or asks or looks else None
+
+
+def _find_named(code: Code, file: File, target: ast.expr) -> list[Place] | None:
+    """The uses of the name or attribute that is given a set; None when it is changed as only sets can be."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return []  # taken apart, in its order
+    if not isinstance(target, (ast.Name, ast.Attribute)):
+        return None
+    last, scope = get_last_name(target), file.scope(target)
+    is_local = isinstance(target, ast.Name) and not isinstance(scope, (ast.Module, ast.ClassDef))
+    found: list[Place] = []
+    for other in [file] if is_local else code.files:
+        for node in other.every(type(target)):
+            if get_last_name(node) != last or (is_local and scope not in other.around(node)):
+                continue
+            if isinstance(other.parent(node), ast.AugAssign) and isinstance(node.ctx, ast.Store):
+                return None
+            if isinstance(node.ctx, ast.Load):
+                found.append((other, node))
+        if not is_local and other is not file and last in other.names.imported:
+            return None
+    return found
+
+
+def _find_taken(code: Code, file: File, call: ast.Call, place: int) -> list[Place] | None:
+    """The uses of the parameter that a set is given as; None when it is not known which that is."""
+    functions = find_functions(code, file, call)
+    if len(functions) != 1 or any(isinstance(item, ast.Starred) for item in call.args):
+        return None
+    other, function = functions[0]
+    taken = [*function.args.posonlyargs, *function.args.args]
+    taken = taken[1:] if taken and taken[0].arg in ("self", "cls") else taken
+    if place >= len(taken) or _is_set_type(taken[place].annotation):
+        return None
+    names = [node for node in other.every(ast.Name) if node.id == taken[place].arg]
+    inside = [node for node in names if function in other.around(node)]
+    is_only_read = all(isinstance(node.ctx, ast.Load) for node in inside)
+    return [(other, node) for node in inside] if is_only_read else None
+
+
+def _is_set_type(annotation: ast.expr | None) -> bool:
+    return annotation is not None and get_last_name(_strip_subscript(annotation)) in _TYPES
 
 
 def classify_elements(code: Code, place: Place) -> Literal["text", "object", "unknown"]:
@@ -192,8 +269,10 @@ def pop_in_order(code: Code) -> list[Edit]:
     edits: list[Edit] = []
     for place in find_popped(code):
         for file, maker in find_makers(code, place):
-            uses = list_method_calls(file, maker)
-            as_list = uses is not None and all(get_last_name(call) in AS_LIST | {"remove"} for call in uses)
+            uses = list_method_calls(code, (file, maker))
+            as_list = uses is not None and all(
+                get_last_name(call) in AS_LIST | {"remove"} for _, call in uses
+            )
             if as_list and classify_elements(code, (file, maker)) != "object":
                 edits += put_in_order((file, maker), code)
     return edits
@@ -292,7 +371,7 @@ def _is_loop_variable(file: File, name: ast.Name) -> bool:
 
 def _is_annotated(file: File, value: ast.expr) -> bool:
     parent = file.parent(value)
-    return isinstance(parent, ast.AnnAssign) and get_last_name(_strip_subscript(parent.annotation)) in _TYPES
+    return isinstance(parent, ast.AnnAssign) and _is_set_type(parent.annotation)
 
 
 def _strip_subscript(annotation: ast.expr) -> ast.expr:
