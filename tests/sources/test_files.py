@@ -187,6 +187,17 @@ def test_other_content_of_a_file_that_another_rank_writes_is_not_data_that_chang
     assert racing.recognise(on_rank_1(one, one)) is None
 
 
+def test_what_a_worker_that_the_reading_process_started_writes_is_not_left():
+    """Its steps are its own: it may train to its end before the process that waits for it makes a step."""
+    wrote = row("written", "torch.save", step=60, phase="forward", detail="best.pt", process="rank0.Pool-1")
+    read = row("opened", "open", step=0, phase="setup", detail="best.pt", digest=ONE, value=8.0)
+    left = side(row("written", "torch.save", detail="best.pt"))
+    other = replace(read, process="rank0", call_site="train.py:29")
+    theirs = replace(side(other), elsewhere=(wrote,))
+    assert resume.recognise(batch(a=left, b=theirs)) is None
+    assert resume.recognise(batch(a=left, b=replace(theirs, elsewhere=()))) is not None
+
+
 def test_what_another_rank_writes_only_later_was_left():
     left = of_rank_0(40)
     found = replace(left, evidence=(replace(of_rank_1(step=0), phase="setup"),))

@@ -130,7 +130,7 @@ def _compare_records(
         at, other = reaches if short == "a" else reaches[::-1]
         if may_lack(at, other):
             return ProcessComparison(paired)
-        if at.why == "ended":
+        if at.end is not None:
             end = Divergence(
                 at.end if short == "a" else None, at.end if short == "b" else None, divergence.place
             )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from samerun.runs.reading import Ints
 
 Why = Literal[
-    "ended",  # the process wrote how it ended
+    "ended",  # the process wrote how it ended, or had nothing to do when it was ended
     "limited",  # it went on, beyond the steps that are compared
     "stopped",  # the plan stopped the run
     "cut",  # killed, or it left without a word
@@ -40,7 +40,9 @@ def find_reach(trace: Trace, steps: int | None, run_stopped: bool) -> Reach:
         return Reach("ended", end=int(ends[-1]))
     if len(stops := _find_rows(trace, "stopped")):
         return Reach("stopped", step=int(trace.steps[stops[-1]]))
-    return Reach("stopped" if run_stopped else "cut")
+    if run_stopped:
+        return Reach("stopped")
+    return Reach("ended" if trace.complete else "cut")
 
 
 def has_stopped(trace: Trace) -> bool:

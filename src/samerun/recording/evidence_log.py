@@ -57,6 +57,7 @@ class Journal:
         self.sink: Sink | None = None
         self.on_seeding: Callable[[str, str], object] | None = None  # is given what `seeds` is
         self.on_import: Callable[[str], object] | None = None  # is given the id of an RNG that is now there
+        self.on_pool: Callable[[str], object] | None = None  # is given a module with pools that is now there
         self.draws: Draws | None = None
         self.generators = FirstStates()
         self.early: list[Record] = []

@@ -134,6 +134,13 @@ class Recorder:
             sink.write(PendingRecord("end", end, digest=steps))
         sink.close()
 
+    def rest(self) -> None:
+        """The process has nothing to do for now, and may be ended."""
+        self.journal.write_draws()
+        self.sink.write_rank()
+        self.sink.rest()
+        answers.flush_all()
+
     def gaps(self, met: Sequence[ExternalWrite]) -> None:
         """Write the gaps that the next record met."""
         for gap in met:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 _INDUCTOR = "torch._inductor.output_code"  # whose code recording/ops/compiled.py records
 # what launches kernels, which recording/ops/triton_kernels.py records
 _TRITON = ("triton.runtime.jit", "triton.runtime.autotuner", "triton.runtime.interpreter")
+_POOLS = ("multiprocessing.pool", "multiprocess.pool")  # whose workers recording/pool_workers.py knows
 _EXTENSIONS = (*EXTENSIONS, "torch.utils.cpp_extension")  # what recording/ops/extensions.py records
 
 
@@ -29,7 +31,7 @@ def prepare(journal: Journal) -> None:
 def list_watched(plan: Plan) -> frozenset[str]:
     """The modules whose import `act_on_import` wants to hear of."""
     of_operations = {"random", _INDUCTOR, *_TRITON, *_EXTENSIONS} if plan.tier == "ops" else set[str]()
-    return frozenset({"torch", dynamo_skip.NAME, "numpy.random"} | of_operations)
+    return frozenset({"torch", dynamo_skip.NAME, "numpy.random", *_POOLS} | of_operations)
 
 
 def act_on_import(plan: Plan, journal: Journal, module: str) -> None:
@@ -44,6 +46,8 @@ def act_on_import(plan: Plan, journal: Journal, module: str) -> None:
         from samerun.sources.numpy_global import NumpyGlobal
 
         journal.on_import(NumpyGlobal.id)  # what draws before the first step shows as a change
+    if module in _POOLS and journal.on_pool is not None:
+        journal.on_pool(module)
     if plan.tier == "ops":
         _watch_operations(journal, module)
 
@@ -79,7 +83,7 @@ def _watch_draws(journal: Journal, module: str) -> None:
 
 def start(plan: Plan, journal: Journal) -> None:
     """Record this process from here on; called once, right after torch was imported."""
-    from samerun.recording import process_groups
+    from samerun.recording import pool_workers, process_groups
     from samerun.recording.recorder import Recorder
     from samerun.recording.steps import dataloaders, modules, training
 
@@ -88,6 +92,10 @@ def start(plan: Plan, journal: Journal) -> None:
     journal.sink = recorder.sink
     journal.on_seeding = recorder.guard(recorder.rngs.seeds)
     journal.on_import = write_rngs
+    journal.on_pool = functools.partial(pool_workers.observe, recorder)
+    for module in _POOLS:
+        if module in sys.modules:
+            journal.on_pool(module)
     write_rngs()  # what a model's initialisation draws shows as a change from here
     named = modules.observe(recorder)
     training.observe(recorder, named)

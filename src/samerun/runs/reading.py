@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from samerun.errors import SchemaError, TraceError
-from samerun.runs import columns, frames, untrusted
+from samerun.runs import columns, frames, rests, untrusted
 from samerun.runs.difference import Row
 from samerun.runs.schema import SCHEMA
 from samerun.runs.trace import META, SUFFIX, WORDS, build_arrow_schema
@@ -43,7 +43,7 @@ class Trace:
     path: Path
     meta: Mapping[str, Any]
     table: pa.Table  # the columns of runs/schema.py; one dictionary for each column of words
-    complete: bool  # whether the process wrote the end of it
+    complete: bool  # whether the process wrote all that it did
 
     @property
     def stem(self) -> str:
@@ -226,7 +226,7 @@ def _read_open(path: Path, file: BinaryIO) -> Trace:
         ) from None
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
         raise _make_corrupt_error(path, error) from None
-    trace = Trace(path, meta, table, extent.complete)
+    trace = Trace(path, meta, table, extent.complete or rests.is_marked(path))
     if len(trace) and trace.steps.min() < -1:  # the setup may stand there, and nothing before it
         raise _make_corrupt_error(path, f"it has steps {trace.steps.min()} to {trace.steps.max()}")
     longest = max((len(word) for name in WORDS for word in trace.words(name) if word is not None), default=0)

@@ -205,7 +205,16 @@ class Store:
 
 
 _LIST = " `samerun runs` lists them."
-_WRITTEN = {".json", ".arrow", ".answers", ".txt", ".progress", ".stopped", ".seen"}  # by any part of samerun
+_WRITTEN = {
+    ".json",
+    ".arrow",
+    ".answers",
+    ".txt",
+    ".progress",
+    ".stopped",
+    ".rests",
+    ".seen",
+}  # by any part of samerun
 
 
 def _belongs(item: Path) -> bool:

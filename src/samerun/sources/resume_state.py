@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from samerun.runs.difference import Difference, Evidence, Row, Side, Strength
 from samerun.sources.evidence import rows
-from samerun.sources.evidence.raced_files import find_writer
+from samerun.sources.evidence.raced_files import find_writer, is_written_by_child
 from samerun.sources.evidence.rows import is_in_helper
 from samerun.sources.source import Kind, Source
 
@@ -91,8 +91,9 @@ def _list_found(side: Side) -> dict[str, Row]:
             continue  # a helper's rows are not in one order with these
         if row.what == "written":
             made.add(row.detail)
-        elif row.what == "opened" and row.detail not in made and find_writer(side, row) is None:
-            found.setdefault(row.detail, row)
+        elif row.what == "opened" and row.detail not in made:
+            if find_writer(side, row) is None and not is_written_by_child(side, row):
+                found.setdefault(row.detail, row)
     return found
 
 

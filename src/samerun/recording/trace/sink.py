@@ -23,7 +23,7 @@ from samerun.recording.step_cursor import StepCursor
 from samerun.recording.trace.pending_record import PendingRecord
 from samerun.recording.trace.sampled_steps import is_sampled
 from samerun.recording.trace.tensor_digests import Tensors
-from samerun.runs import schema
+from samerun.runs import rests, schema
 from samerun.runs.plan import Plan
 from samerun.runs.record import Record
 from samerun.runs.recorder_errors import complain
@@ -64,6 +64,7 @@ class TraceSink:
         self._tensors_left: int | None = None
         self._rank = 0, 1  # which of how many, as the trace says it
         self._lock = threading.RLock()
+        self._rests = False
 
     @property
     def is_open(self) -> bool:
@@ -228,6 +229,19 @@ class TraceSink:
                 self._check_disk(self._writer)
             self.flushed = real_clock.read_s()
 
+    def rest(self) -> None:
+        """The process has nothing to do: it may be ended at any moment, and loses nothing by it."""
+        self.flush()
+        if self._writer is not None and not self.failed:
+            rests.mark(self._writer.path)
+            self._rests = True
+
+    def go_on(self) -> None:
+        """It has something to do."""
+        if self._writer is not None and self._rests:
+            rests.unmark(self._writer.path)
+        self._rests = False
+
     def is_paused(self) -> bool:
         """Whether the recorder itself is at work in this thread."""
         return self._cursor.local.paused
@@ -243,6 +257,7 @@ class TraceSink:
             if self._writer is not None:
                 self._writer.close()
                 self._check_disk(self._writer)
+                self.go_on()
         except Exception as error:
             self.fail(error)
         self.failed = True
@@ -286,6 +301,7 @@ class TraceSink:
         self._waiting = []
         self.tensors = Tensors()
         self._lock = threading.RLock()
+        self._rests = False
 
 
 def _share(world_size: int) -> int | None:

@@ -17,6 +17,14 @@ def find_writer(side: Side, read: Row) -> Row | None:
     return next((row for row in found if not is_in_helper(row) and _get_time(row) <= _get_time(read)), None)
 
 
+def is_written_by_child(side: Side, read: Row) -> bool:
+    """Whether a process that the reading one started wrote it: the workers of a pool count their own steps."""
+    return any(
+        row.what == "written" and row.detail == read.detail and row.process.startswith(f"{read.process}.")
+        for row in (*side.evidence, *side.elsewhere)
+    )
+
+
 def find_raced(difference: Difference) -> tuple[Row, Row] | None:
     """(the last reading that only one run made so, where another rank wrote the file); None: none."""
     if has_rng_difference(difference):

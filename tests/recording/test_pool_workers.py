@@ -1,0 +1,73 @@
+"""Workers of a pool that `terminate()` ends between two tasks: nothing that they recorded is lost.
+
+Covers `pool_workers.py` and `../runs/rests.py`.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from samerun.comparing.compare_runs import compare
+
+TRAINED = """
+import multiprocessing as mp, os, sys, time, torch
+
+def train(seed):
+    torch.set_num_threads(1)
+    torch.manual_seed(seed)
+    model = torch.nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(3):
+        x = torch.randn(4, 3)
+        if seed == 1 and step == 2 and os.environ.get("OTHER"):
+            x[0, 0] += 1e-6
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+    if seed >= int(os.environ.get("HANGS", "9")):
+        time.sleep(60)
+    torch.save(model.state_dict(), f"{seed}.pt")
+    return seed
+
+if __name__ == "__main__":
+    with mp.get_context("METHOD").Pool(2) as pool:
+        SEEDS
+"""
+ALL = "assert pool.map(train, range(4), chunksize=1) == [0, 1, 2, 3]"
+FIRST = "assert next(pool.imap_unordered(train, [0, 9])) == 0"
+
+
+def write(trainer, method="fork", seeds=ALL):
+    trainer.script(TRAINED.replace("METHOD", method).replace("SEEDS", seeds))
+
+
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
+def test_what_its_tasks_trained_is_compared_to_the_last_record(trainer, output, method):
+    write(trainer, method)
+    runs = [trainer.record("train.py") for _ in range(4)]
+    assert {run.manifest.outcome for run in runs} == {"finished"}, output(runs[0])
+    for run in runs:
+        trained = [stem for stem in run.traces() if "Pool" in stem]
+        assert sum(len(trainer.rows(run, "gradients", stem)) for stem in trained) == 12
+        assert all(run.traces()[stem].complete for stem in trained)
+    assert {compare(runs[0], other).verdict for other in runs[1:]} == {"same"}
+    other = trainer.record("train.py", env={"OTHER": "1"})
+    assert compare(runs[0], other).verdict == "differs"
+
+
+def test_one_that_is_ended_in_the_middle_of_a_task_is_not_whole(trainer, output):
+    write(trainer, seeds=FIRST)
+    one, other = (trainer.record("train.py") for _ in range(2))
+    assert one.manifest.outcome == "finished", output(one)
+    trained = {stem: trace.complete for stem, trace in one.traces().items() if "Pool" in stem}
+    assert sorted(trained.values()) == [False, True]
+    assert compare(one, other).verdict == "unknown"
+
+
+def test_the_tasks_of_threads_end_with_their_process(trainer, output):
+    script = TRAINED.replace('mp.get_context("METHOD").Pool(2)', "ThreadPool(1)").replace("SEEDS", ALL)
+    trainer.script(f"from multiprocessing.pool import ThreadPool\n{script}")
+    run = trainer.record("train.py")
+    assert run.manifest.outcome == "finished", output(run)
+    assert not list(run.path.glob("*.rests"))
+    assert len(trainer.rows(run, "gradients")) == 12
