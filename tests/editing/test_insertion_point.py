@@ -12,16 +12,46 @@ from samerun.editing.insertion_point import find_beginning, find_spot
 from .program import edited, file, program
 
 
-def test_never_inside_of_the_main_guard(tmp_path: Path) -> None:
-    text = 'def f():\n    pass\n\nif __name__ == "__main__":\n    import torch\n    f()\n'
-    assert edited(tmp_path, text, Opening("torch.manual_seed", "(0)")).startswith(
-        "import torch\ntorch.manual_seed(0)\ndef f"
+GUARDED = 'import torch\n\n\ndef f():\n    pass\n\n\nif __name__ == "__main__":\n    import sys\n    f()\n'
+TORCH_SEED = Opening("torch.manual_seed", "(0)")
+
+
+def test_a_seed_stands_inside_of_the_main_guard(tmp_path: Path) -> None:
+    """Who imports the script, and each child that is spawned, has generators of its own."""
+    assert edited(tmp_path, GUARDED, TORCH_SEED) == GUARDED.replace(
+        "    import sys", "    torch.manual_seed(0)\n    import sys"
     )
-    text = 'if __name__ == "__main__":\n    import torch\n    torch.rand(2)\n'
-    assert (
-        edited(tmp_path, text, Opening("torch.manual_seed", "(0)"))
-        == f"import torch\ntorch.manual_seed(0)\n{text}"
-    )
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        (
+            'import torch\n\nif __name__ == "__main__": f()\n',
+            'import torch\n\nif __name__ == "__main__": torch.manual_seed(0); f()\n',
+        ),
+        (
+            'if __name__ == "__main__":\n\timport torch\n\tf()\n',
+            'import torch\nif __name__ == "__main__":\n\ttorch.manual_seed(0)\n\timport torch\n\tf()\n',
+        ),
+        (
+            'import torch\n\nnet = torch.nn.Linear(2, 2)\nif __name__ == "__main__":\n    f()\n',
+            "import torch\n\ntorch.manual_seed(0)\nnet = torch.nn.Linear(2, 2)\n"
+            'if __name__ == "__main__":\n    f()\n',
+        ),
+    ],
+    ids=["one line", "a tab, and an import", "drawn from before"],
+)
+def test_main_guards(tmp_path: Path, text: str, changed: str) -> None:
+    assert edited(tmp_path, text, TORCH_SEED) == changed
+
+
+def test_a_setting_stands_above_the_main_guard_and_a_seed_inside(tmp_path: Path) -> None:
+    """Children that are spawned need the setting too."""
+    setting = Opening("torch.use_deterministic_algorithms", "(True)")
+    assert edited(tmp_path, GUARDED, TORCH_SEED, setting) == GUARDED.replace(
+        "import torch\n\n", "import torch\n\ntorch.use_deterministic_algorithms(True)\n"
+    ).replace("    import sys", "    torch.manual_seed(0)\n    import sys")
 
 
 SEED = Opening("random.seed", "(0)")

@@ -111,7 +111,7 @@ AFTER_THE_IMPORTS = {
         if __name__ == "__main__":
             main()
         ''',
-        "+import torch\n+torch.manual_seed(0)",
+        "+import torch\n+    torch.manual_seed(0)",
     ),
     "nothing but code": (
         "python-random",

@@ -45,18 +45,36 @@ class Spot:
     bound: dict[str, str]  # name → what it is imported from, of the imports above
     imports_at: int  # where a line with an import goes
     inline: bool = False
+    indent: str = ""  # of a line at `offset`
 
 
-def find_beginning(code: Code) -> Spot:
+def find_beginning(code: Code, *, guarded: bool = False) -> Spot:
     """The spot in the script that was started, or in the package that `python -m` imports before it.
 
-    Raises NoEdit when there is no script that can be edited.
+    `guarded`: under `if __name__ == "__main__":`, where the script has that and nothing draws before it, so
+    that who imports the script, and each child that is spawned, keeps generators of its own. Raises NoEdit
+    when there is no script that can be edited.
     """
     main = code.main
     for package in code.packages:
         if _find_drawing_import(code, package, list(_walk_leading(package))) or _draws(code, package, set()):
             return find_spot(package, code)
-    return find_spot(main, code)
+    guard = next(filter(is_main_guard, main.tree.body), None) if guarded else None
+    if guard is None or _draws(code, main, set()):
+        return find_spot(main, code)
+    return _find_guarded(main, guard)
+
+
+def _find_guarded(file: File, guard: ast.stmt) -> Spot:
+    """The spot before the first statement under a guard."""
+    assert isinstance(guard, ast.If)
+    above, first = file.tree.body[: file.tree.body.index(guard)], guard.body[0]
+    names, imports_at = collect_bound(walk_imports(above)), find_spot(file).imports_at
+    at = file.span(first)[0]
+    if first.lineno == guard.lineno:
+        return Spot(file, at, names, imports_at, inline=True)
+    start = file.offset_of_line(_find_first_line(first))
+    return Spot(file, start, names, imports_at, indent=file.text[start:at])
 
 
 def find_spot(file: File, code: Code | None = None) -> Spot:

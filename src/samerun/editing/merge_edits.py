@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from samerun.editing.edit import Change, Edit, NoEdit, Opening, Wrap
@@ -34,22 +34,26 @@ def merge_edits(code: Code, edits: Iterable[Edit]) -> dict[str, str]:
     changes: dict[str, list[Change]] = defaultdict(list)
     for place in _select_outermost([item for item in every if not isinstance(item, Opening)]):
         changes[place.path] += _make_changes(place)
-    begins: dict[str, Spot] = {}
-    openings: dict[str, list[Opening]] = defaultdict(list)
+    openings: dict[str, dict[int, tuple[Spot, list[Opening]]]] = defaultdict(dict)
     for item in every:
         if isinstance(item, Opening):
-            begin = find_beginning(code) if item.site is None else find_spot(code.at(item.site)[0])
-            begins[begin.file.path] = begin
-            openings[begin.file.path].append(item)
+            begin = _find_spot(code, item)
+            openings[begin.file.path].setdefault(begin.offset, (begin, []))[1].append(item)
             changes[begin.file.path] += []
     texts = {}
     for path, items in changes.items():
         file = code.file(path)
-        text = _apply(file, [*items, *_build_lines(file, items, openings[path], begins.get(path))])
+        text = _apply(file, [*items, *_build_lines(file, items, openings[path].values())])
         if parse_python(text) is None:
             raise NoEdit(f"the edit of {path} could not be made without breaking its syntax")
         texts[path] = text
     return {path: text for path, text in texts.items() if text != code.file(path).text}
+
+
+def _find_spot(code: Code, opening: Opening) -> Spot:
+    if opening.site is not None:
+        return find_spot(code.at(opening.site)[0])
+    return find_beginning(code, guarded="seed" in opening.name)
 
 
 def _select_outermost(edits: Sequence[Change | Wrap]) -> list[Change | Wrap]:
@@ -80,30 +84,35 @@ def _make_changes(edit: Change | Wrap) -> list[Change]:
 
 
 def _build_lines(
-    file: File, changes: Sequence[Change], openings: Sequence[Opening], at: Spot | None
+    file: File, changes: Sequence[Change], openings: Collection[tuple[Spot, Sequence[Opening]]]
 ) -> list[Change]:
     """The whole lines to add: imports, then what runs at the beginning."""
-    place = at or find_spot(file)
     wanted = [line for change in changes for line in change.imports]
-    said = []
-    for opening in sorted(openings, key=_order):
-        text, missing = spell_name(file, opening.name, place.bound)
-        wanted += missing
-        if opening.rank is not None:
-            rank, more = write_rank(file, place.bound, opening.rank)
-            wanted += more
-            opening = replace(opening, rest=f"({rank})")
-        said.append(f"{text}{opening.rest}" + (f"  # {opening.comment}" if opening.comment else ""))
-    new = [_build_insertion(place, place.imports_at, list(dict.fromkeys(wanted)))]
-    return [change for change in (*new, _build_insertion(place, place.offset, said)) if change.text]
+    made = []
+    for place, items in openings:
+        said = []
+        for opening in sorted(items, key=_order):
+            text, missing = spell_name(file, opening.name, place.bound)
+            wanted += missing
+            if opening.rank is not None:
+                rank, more = write_rank(file, place.bound, opening.rank)
+                wanted += more
+                opening = replace(opening, rest=f"({rank})")
+            said.append(f"{text}{opening.rest}" + (f"  # {opening.comment}" if opening.comment else ""))
+        made.append(_build_insertion(place, place.offset, said))
+    place = next((place for place, _ in openings), None) or find_spot(file)
+    new = _build_insertion(place, place.imports_at, list(dict.fromkeys(wanted)))
+    return [change for change in (new, *made) if change.text]
 
 
 def _build_insertion(place: Spot, offset: int, lines: Sequence[str]) -> Change:
     file = place.file
-    if place.inline:
+    starts_line = not file.text[:offset].rpartition("\n")[2].strip() or offset == len(file.text)
+    if place.inline and not starts_line:
         text = "".join(f"{line.split('  #')[0]}; " for line in lines)
         return Change(file.path, offset, offset, text)
-    text = "".join(f"{line}\n" for line in lines)
+    indent = place.indent if offset == place.offset else ""
+    text = "".join(f"{indent}{line}\n" for line in lines)
     if text and offset == len(file.text) and file.text and not file.text.endswith(("\n", "\r")):
         text = f"\n{text}".removesuffix("\n")
     return Change(file.path, offset, offset, text)
