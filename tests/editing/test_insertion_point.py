@@ -11,7 +11,6 @@ from samerun.editing.insertion_point import find_beginning, find_spot
 
 from .program import edited, file, program
 
-
 GUARDED = 'import torch\n\n\ndef f():\n    pass\n\n\nif __name__ == "__main__":\n    import sys\n    f()\n'
 TORCH_SEED = Opening("torch.manual_seed", "(0)")
 

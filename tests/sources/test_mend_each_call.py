@@ -96,6 +96,63 @@ def test_a_line_that_runs_once_has_a_constant(code: str, drawn: bool, tmp_path: 
     assert f"np.random.seed({DRAW if drawn else 0})" in text
 
 
+AGAIN_WITH_OTHER_ARGUMENTS = {
+    "a generator of each instance": (
+        """
+        import argparse
+        import numpy as np
+
+        class Layer:
+            def __init__(self, n):
+                self.mask = np.random.default_rng().random(n)
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--layers", type=int, default=1)
+        layers = [Layer(8) for _ in range(parser.parse_args().layers)]
+        """,
+        "numpy-generator",
+        f"default_rng({DRAW}).random(n)",
+    ),
+    "one that may be given a seed": (
+        """
+        import sys
+        import numpy as np
+
+        class Projection:
+            def __init__(self, n, seed=None):
+                self.rng = np.random.default_rng(seed)
+
+        views = [Projection(8) for _ in sys.argv]
+        """,
+        "numpy-generator",
+        f"default_rng({DRAW} if seed is None else seed)",
+    ),
+    "one of Python's": (
+        """
+        import random
+        import sys
+
+        class Replay:
+            def __init__(self, size, seed=None):
+                self.rng = random.Random(seed)
+
+        replays = [Replay(8) for _ in sys.argv]
+        """,
+        "os-entropy",
+        "random.Random(random.getrandbits(64) if seed is None else seed)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AGAIN_WITH_OTHER_ARGUMENTS)
+def test_a_line_that_ran_once_and_may_run_again(name: str, tmp_path: Path) -> None:
+    script, source, text = AGAIN_WITH_OTHER_ARGUMENTS[name]
+    program = Program(tmp_path, script)
+    at = program.at("default_rng(" if source == "numpy-generator" else "random.Random(")
+    made = program.patch(source, equal("unseeded", source, at), site=at)
+    assert text in made.files["train.py"], made
+
+
 @pytest.mark.parametrize(("digests", "drawn"), [("ab", True), ("aa", False)])
 def test_what_was_recorded_says_whether_a_line_had_several_seeds(
     digests: str, drawn: bool, tmp_path: Path

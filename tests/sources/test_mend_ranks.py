@@ -115,7 +115,7 @@ def test_ranks_that_the_script_starts_are_seeded_where_they_make_their_group(
 ) -> None:
     program = Program(tmp_path, SPAWNED.replace("START", start))
     text = patched(program, "torch-cpu", program.difference())
-    assert "\ntorch.manual_seed(0)\n" in text
+    assert '__main__":\n    torch.manual_seed(0)\n' in text
     assert ("world_size=size)\n        torch.manual_seed(1 + dist.get_rank())\n    model" in text) is apart
 
 

@@ -1,4 +1,4 @@
-"""A file beside a trace says that its process has nothing to do: wherever it is ended now, the trace is whole.
+"""A file beside a trace says that its process has nothing to do: whenever that ends, the trace is whole.
 
 So wait the workers of a pool between two tasks, until `terminate()` ends them, as `with Pool(…)` does.
 """

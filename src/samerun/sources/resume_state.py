@@ -91,10 +91,13 @@ def _list_found(side: Side) -> dict[str, Row]:
             continue  # a helper's rows are not in one order with these
         if row.what == "written":
             made.add(row.detail)
-        elif row.what == "opened" and row.detail not in made:
-            if find_writer(side, row) is None and not is_written_by_child(side, row):
-                found.setdefault(row.detail, row)
+        elif row.what == "opened" and row.detail not in made and not _is_written_elsewhere(side, row):
+            found.setdefault(row.detail, row)
     return found
+
+
+def _is_written_elsewhere(side: Side, read: Row) -> bool:
+    return find_writer(side, read) is not None or is_written_by_child(side, read)
 
 
 def _list_paths(side: Side) -> set[str | None]:

@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from samerun.editing.edit import Change, Edit, NoEdit, Opening
 from samerun.editing.import_names import write_name
-from samerun.editing.index import index
-from samerun.editing.source_file import File, get_last_name
+from samerun.editing.run_counts import runs_once
+from samerun.editing.source_file import File
 from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
 from samerun.runs.schema import takes_tasks
@@ -29,9 +29,6 @@ _OF_EACH_CALL = re.compile(
     r"|time|\w+_ns|perf_counter|monotonic|process_time|now|utcnow|today|timestamp)\b|\.seed\(\)|^\s*(None)?\s*$"
 )
 _READS = ("seed", "unseeded", "entropy", "clock", "identity", "address", "system")
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.Lambda, *_COMPREHENSIONS)
-_DEEPEST = 6  # functions that call each other
 DRAW = "(2**31, ()).item()"  # of torch.randint
 
 
@@ -93,13 +90,12 @@ def _varies(
     if any(values.total() > 1 for values in given.values()):
         return False  # the same each time
     before = file.text[edit.start : edit.end]
-    if not _OF_EACH_CALL.search(before):
+    if not _OF_EACH_CALL.search(before) and not any(row.what in ("unseeded", "entropy") for row in rows):
         return False
     counts = Counter((row.process, row.what, row.name) for row in rows)
     if max(counts.values(), default=0) > 1:
         return True
-    is_whole = difference.a.manifest.get("outcome") == "finished"
-    return not (rows and is_whole) and not _runs_once(file, node, code)
+    return not runs_once(code, file, node)  # with other arguments it may run again, where it ran once here
 
 
 def _find_node(file: File, edit: Change) -> ast.AST | None:
@@ -113,33 +109,6 @@ def _find_node(file: File, edit: Change) -> ast.AST | None:
         if start <= edit.start and edit.end <= end and (found is None or end - start < found[0]):
             found = end - start, node
     return None if found is None else found[1]
-
-
-def _runs_once(file: File, node: ast.AST, code: Code, depth: int = _DEEPEST) -> bool:
-    """Whether a line runs once in a process, for all that its code tells: it is in no loop, and its functions
-    are called at one place each, which runs once too.
-    """
-    for outer in file.around(node):
-        if isinstance(outer, _LOOPS):
-            return False
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            made = file.owner(outer) if outer.name == "__init__" else None
-            return depth > 0 and _is_called_once(outer.name if made is None else made.name, code, depth, made)
-    return True
-
-
-def _is_called_once(name: str, code: Code, depth: int, made: ast.ClassDef | None) -> bool:
-    """Whether a function is called at one place, and named nowhere else; or a class is, or at none."""
-    calls = [(file, call) for file in code.files for call in index(file).calls[name]]
-    named = [
-        node
-        for file in code.files
-        for node in file.every(ast.Name, ast.Attribute)
-        if get_last_name(node) == name
-    ]
-    if made is not None and not named:
-        return True
-    return len(calls) == len(named) == 1 and _runs_once(*calls[0], code, depth - 1)
 
 
 def _require_one_process(rows: Sequence[Row], site: str, *, varies: bool) -> None:

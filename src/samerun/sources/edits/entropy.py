@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 from samerun.editing.data_flow import find_behind
 from samerun.editing.edit import Edit, NoEdit, Opening
-from samerun.editing.edit_builders import call_instead, replace_arguments, replace_node
+from samerun.editing.edit_builders import call_instead, replace_node
 from samerun.editing.import_names import write_name
+from samerun.editing.run_counts import runs_once
 from samerun.editing.source_file import File
 from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
@@ -53,7 +54,8 @@ def seed_line(
     for call in calls:
         name = file.called(call)
         if name in _MAKERS:
-            edits += _seed_generator(file, call, many, difference)
+            often = many or not (in_worker or runs_once(code, file, call))  # a worker's is torch's to seed
+            edits += _seed_generator(code, file, call, often, difference)
         elif name in _INSTEAD:
             edits += [call_instead(file, call, _INSTEAD[name]), *_seed_at_start(difference)]
         elif name == "uuid.uuid4":
@@ -66,7 +68,8 @@ def seed_line(
                         "each worker of the DataLoader would have a copy of one generator, that of "
                         f"{other.site(maker.lineno)}: draw from the `random` module, which torch seeds there"
                     )
-                edits += _seed_generator(other, maker, False, difference)
+                often = not (in_worker or runs_once(code, other, maker))
+                edits += _seed_generator(code, other, maker, often, difference)
     return list(dict.fromkeys(edits))
 
 
@@ -79,7 +82,7 @@ def _is_unseeded(file: File, node: ast.expr) -> bool:
     )
 
 
-def _seed_generator(file: File, call: ast.Call, many: bool, difference: Difference) -> list[Edit]:
+def _seed_generator(code: Code, file: File, call: ast.Call, many: bool, difference: Difference) -> list[Edit]:
     """`random.Random(0)`; where a line makes several, each gets a seed from the global generator."""
     seed = "0"
     missing: tuple[str, ...] = ()
@@ -88,10 +91,7 @@ def _seed_generator(file: File, call: ast.Call, many: bool, difference: Differen
         draw, missing = write_name(file, "random.getrandbits", call)
         seed, more = f"{draw}(64)", _seed_at_start(difference)
     if file.called(call) == "random.Random":
-        found = seeds.find_argument(call)
-        if found is None:
-            return [replace_arguments(file, call, seed, missing), *more]
-        return [replace_node(file, found, seed, missing), *more]
+        return [*seeds.give_seed(code, file, call, seed, missing), *more]
     made, needed = write_name(file, "random.Random", call)
     return [replace_node(file, call, f"{made}({seed})", (*needed, *missing)), *more]
 

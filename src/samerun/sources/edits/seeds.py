@@ -11,6 +11,7 @@ from samerun.editing.data_flow import Place, find_behind, find_given
 from samerun.editing.edit import Change, Edit, NoEdit
 from samerun.editing.edit_builders import insert_first, replace_arguments, replace_node
 from samerun.editing.import_names import write_name
+from samerun.editing.run_counts import runs_once
 from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
@@ -70,7 +71,8 @@ def give_seed(code: Code, file: File, call: ast.Call, seed: str, imports: tuple[
     if isinstance(found, (ast.Name, ast.Attribute)):
         given = find_given(code, (file, found))
         nothing = [place for place in given if is_nothing(place[1])]
-        if len(nothing) == 1 and seed == "0" and all(isinstance(value, ast.Constant) for _, value in given):
+        known = all(isinstance(value, ast.Constant) for _, value in given)
+        if len(nothing) == 1 and seed == "0" and known and runs_once(code, file, call):
             return [replace_node(nothing[0][0], nothing[0][1], seed)]
         said = file.said(found)
         return [replace_node(file, found, f"{seed} if {said} is None else {said}", imports)]

@@ -18,9 +18,15 @@ def find_writer(side: Side, read: Row) -> Row | None:
 
 
 def is_written_by_child(side: Side, read: Row) -> bool:
-    """Whether a process that the reading one started wrote it: the workers of a pool count their own steps."""
+    """Whether a process that the reading one started, and that trained, wrote it.
+
+    Which came first is not known: the workers of a pool count steps of their own.
+    """
     return any(
-        row.what == "written" and row.detail == read.detail and row.process.startswith(f"{read.process}.")
+        row.what == "written"
+        and row.detail == read.detail
+        and row.process.startswith(f"{read.process}.")
+        and not is_in_helper(row)
         for row in (*side.evidence, *side.elsewhere)
     )
 

@@ -1,0 +1,51 @@
+"""How often a line runs in one process, as far as the code says."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+
+from samerun.editing.edit import NoEdit
+from samerun.editing.index import index
+from samerun.editing.source_file import File, get_last_name
+from samerun.editing.user_program import Code
+
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.Lambda, *_COMPREHENSIONS)
+_DEEPEST = 6  # functions that call each other
+
+
+def runs_once(code: Code, file: File, node: ast.AST, depth: int = _DEEPEST) -> bool:
+    """Whether a line runs once in each run of the program, with any arguments, and in no other program.
+
+    It is in no loop, and its functions are those of the script that was started, called at one place each,
+    which runs once too. Functions of another file are there for others.
+    """
+    for outer in file.around(node):
+        if isinstance(outer, _LOOPS):
+            return False
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            made = file.owner(outer) if outer.name == "__init__" else None
+            name = outer.name if made is None else made.name
+            return depth > 0 and _is_main(code, file) and _is_called_once(name, code, depth, made)
+    return True
+
+
+def _is_main(code: Code, file: File) -> bool:
+    with contextlib.suppress(NoEdit):
+        return code.main is file
+    return True  # a program that starts another one: any of its files may be that
+
+
+def _is_called_once(name: str, code: Code, depth: int, made: ast.ClassDef | None) -> bool:
+    """Whether a function is called at one place, and named nowhere else; or a class is, or at none."""
+    calls = [(file, call) for file in code.files for call in index(file).calls[name]]
+    named = [
+        node
+        for file in code.files
+        for node in file.every(ast.Name, ast.Attribute)
+        if get_last_name(node) == name
+    ]
+    if made is not None and not named:
+        return True
+    return len(calls) == len(named) == 1 and runs_once(code, *calls[0], depth - 1)
