@@ -245,6 +245,54 @@ def test_walked_files_that_sorting_would_group(tmp_path: Path) -> None:
     )
 
 
+PAIRED = """
+import os
+
+def pairs():
+    return zip(os.listdir("images"), os.listdir("labels"))
+
+def table(scores):
+    return dict(zip(os.listdir("images"), scores))
+
+def clean():
+    for name in os.listdir("tmp"):
+        os.unlink(name)
+"""
+
+
+def test_listings_that_may_belong_together_are_sorted_alike(tmp_path: Path) -> None:
+    """Also in a function that did not run: what was paired by place would no longer be."""
+    program = Program(tmp_path, PAIRED)
+    text = program.patch("listing-order", listed(program.at("zip")), site=program.at("zip")).files["train.py"]
+    assert 'zip(sorted(os.listdir("images")), sorted(os.listdir("labels")))' in text
+    assert 'dict(zip(sorted(os.listdir("images")), scores))' in text
+    assert 'in os.listdir("tmp")' in text
+
+
+def test_listings_that_may_belong_together_have_no_order_by_a_hash(tmp_path: Path) -> None:
+    program = Program(tmp_path, PAIRED)
+    site = program.at("zip")
+    assert "train.py:4, train.py:7" in program.refused(
+        "listing-order", listed(site, GROUPED_NAMES), site=site
+    )
+
+
+def test_a_listing_of_each_folder_that_another_one_lists(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        """
+        import os
+        for kind in os.listdir("data"):
+            for name in os.listdir(kind):
+                print(name)
+                open(name)
+        """,
+    )
+    site = program.at("listdir(kind)")
+    text = program.mended("listing-order", listed(site, GROUPED_NAMES), site=site)
+    assert "hashlib.sha256" in text and 'os.listdir("data")' not in text
+
+
 def test_walked_folders_and_their_files(tmp_path: Path) -> None:
     program = Program(
         tmp_path,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import sys
@@ -147,7 +148,14 @@ class ListingOrder(Source):
         for a, b in rows.match_pairs(difference, "listing"):
             if a is not None and b is not None and a.inputs == b.inputs and a.digest != b.digest:
                 sites[a.call_site] = sites.get(a.call_site, 0) | int(a.value or 0)
-        edits = [edit for at, kind in sites.items() for edit in listings.sort_at(code, at, _find_key(kind))]
+        numbered = NUMBERED & functools.reduce(
+            int.__or__, sites.values(), 0
+        )  # of folders that are paired: both
+        edits = [
+            edit
+            for at, kind in sites.items()
+            for edit in listings.sort_at(code, at, _find_key(kind | numbered))
+        ]
         if not edits:
             raise NoEdit(f"no call at {site} lists a folder: sort the names where they are used")
         return edits

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
 from samerun.editing.data_flow import find_behind
-from samerun.editing.edit import Edit
+from samerun.editing.edit import Edit, NoEdit
 from samerun.editing.edit_builders import insert_before
 from samerun.editing.import_names import write_name
 from samerun.editing.source_file import File, get_last_name
@@ -27,13 +28,22 @@ def sort_at(code: Code, site: str | None, kind: Kind = "plain") -> list[Edit]:
     fall in groups (cat_1, cat_2, dog_1, …) that sorting would bring together ("grouped").
     """
     file, found = code.expressions(site)
-    calls = [node for node in found if lists(file, node)]
+    calls = [node for node in found if isinstance(node, ast.Call) and lists(file, node)]
     edits: list[Edit] = []
     if calls:
         for call in calls:
-            assert isinstance(call, ast.Call)
             edits += _sort(file, call, kind)
-        return edits
+        beside = [call for call in _find_beside(file, calls) if _sort(file, call, kind)]
+        if kind == "grouped" and edits and (beside or len(calls) > 1):
+            lines = ", ".join(dict.fromkeys(file.site(call.lineno) for call in [*calls, *beside]))
+            raise NoEdit(
+                f"several listings may belong together, in {lines}: sorted by a hash of the names they would "
+                "not, and sorted by name those of one kind come together; sort them alike, and shuffle what "
+                "they give with a seed"
+            )
+        for call in beside if edits else ():
+            edits += _sort(file, call, kind)
+        return list(dict.fromkeys(edits))
     for node in found:  # an iterator that was made elsewhere
         parent = file.parent(node)
         if isinstance(node, ast.Name) and isinstance(parent, (ast.For, ast.comprehension, ast.Call)):
@@ -44,6 +54,28 @@ def sort_at(code: Code, site: str | None, kind: Kind = "plain") -> list[Edit]:
                 else:
                     edits += _sort(other, call, kind)
     return list(dict.fromkeys(edits))
+
+
+def _find_beside(file: File, calls: Sequence[ast.Call]) -> list[ast.Call]:
+    """The other listings of a file, none of which goes through what one of these lists, or the other way.
+
+    Images and their labels, say, that are paired by their places: none is sorted alone.
+    """
+    others = [node for node in file.every(ast.Call) if lists(file, node) and node not in calls]
+    return [item for item in others if not any(_is_nested(file, item, call) for call in calls)]
+
+
+def _is_nested(file: File, one: ast.Call, other: ast.Call) -> bool:
+    return any(_goes_through(file, inner, outer) for inner, outer in ((one, other), (other, one)))
+
+
+def _goes_through(file: File, inner: ast.AST, call: ast.Call) -> bool:
+    """Whether a node stands in a loop over what a call lists."""
+    for outer in file.around(inner):
+        loops = [outer] if isinstance(outer, (ast.For, ast.AsyncFor)) else getattr(outer, "generators", [])
+        if any(call in ast.walk(loop.iter) for loop in loops):
+            return inner not in ast.walk(loops[0].iter)
+    return False
 
 
 def lists(file: File, node: ast.expr) -> bool:
