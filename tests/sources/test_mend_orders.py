@@ -118,6 +118,62 @@ def test_sets_are_gone_through_in_order(tmp_path: Path, name: str) -> None:
     assert ("import zlib" in text) == ("zlib" in "".join(changes.values()))
 
 
+def test_a_set_that_is_gone_through_at_several_places_is_sorted_as_it_is_made(tmp_path: Path) -> None:
+    """Each place reads the numbers that another one gave: in a function that did not run, too."""
+    program = Program(
+        tmp_path,
+        "import data\nimport report\nids = data.encode()\n",
+        {
+            "data.py": """
+                ROWS = [("cat", 1), ("dog", 2)]
+                CLASSES = {label for label, _ in ROWS}
+
+                def encode():
+                    return {name: i for i, name in enumerate(CLASSES)}
+                """,
+            "report.py": """
+                import data as d
+                from data import CLASSES as C
+
+                def names(classes=C):
+                    return list(classes)
+
+                def row():
+                    return [*C], tuple(d.CLASSES)
+
+                def width(classes):
+                    return [name for name in classes]
+
+                print(width(d.CLASSES))
+                """,
+        },
+    )
+    made = program.mended("hash-seed", path="data.py")
+    assert made.endswith("+CLASSES = sorted({label for label, _ in ROWS}, key=str)")
+
+
+def test_where_only_a_set_can_stand_each_place_is_sorted(tmp_path: Path) -> None:
+    program = Program(
+        tmp_path,
+        "import data\nids = data.encode()\n",
+        {
+            "data.py": """
+                CLASSES = {"cat", "dog"}
+
+                def encode():
+                    return {name: i for i, name in enumerate(CLASSES - {"dog"})}
+
+                def decode():
+                    return list(CLASSES)
+                """,
+            "report.py": "import data as d\n\ndef row():\n    return tuple(d.CLASSES)\n",
+        },
+    )
+    files = program.patch("hash-seed").files
+    assert "enumerate(sorted(CLASSES -" in files["data.py"] and "return sorted(CLASSES)" in files["data.py"]
+    assert "tuple(sorted(d.CLASSES))" in files["report.py"]
+
+
 def test_no_set_no_patch_but_the_variable(tmp_path: Path) -> None:
     program = Program(tmp_path, WORDS + "print(sorted(set(words)))\n")
     assert "PYTHONHASHSEED=0" in program.refused("hash-seed")

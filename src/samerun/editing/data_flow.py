@@ -157,8 +157,17 @@ def _find_of_parameter(code: Code, file: File, scope: Function | ast.Lambda, nam
 def _find_of_attribute(code: Code, file: File, node: ast.Attribute) -> list[Place]:
     """Assignments to it: in its class, in this file, or else in the others; options and fields count.
 
-    Of a property, what it returns.
+    Of a property, what it returns; of a module of the user's, its names.
     """
+    module = file.dotted(node.value)
+    of_module = [
+        (other, value)
+        for other in (code.files if module else ())
+        if other is not file and _is_module(other, module)
+        for value in index(other).names[other.tree, node.attr]
+    ]
+    if of_module:
+        return of_module
     owner = (
         file.owner(node) if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls") else None
     )

@@ -152,7 +152,7 @@ class HashSeed(Source):
         """Sets gone through in sorted order, and hashes of text that are the same in each process."""
         from samerun.sources.edits import sets
 
-        edits = [edit for place in sets.find_ordered_sets(code) for edit in sets.put_in_order(place, code)]
+        edits = sets.put_all_in_order(code)
         edits += sets.pop_in_order(code)
         edits += sets.make_hashes_constant(code, all_of_them=not edits)
         if not edits:

@@ -148,9 +148,7 @@ class ListingOrder(Source):
         for a, b in rows.match_pairs(difference, "listing"):
             if a is not None and b is not None and a.inputs == b.inputs and a.digest != b.digest:
                 sites[a.call_site] = sites.get(a.call_site, 0) | int(a.value or 0)
-        numbered = NUMBERED & functools.reduce(
-            int.__or__, sites.values(), 0
-        )  # of folders that are paired: both
+        numbered = NUMBERED & functools.reduce(int.__or__, sites.values(), 0)  # of paired ones
         edits = [
             edit
             for at, kind in sites.items()

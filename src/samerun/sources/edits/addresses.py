@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from samerun.editing import set_uses
 from samerun.editing.data_flow import Place, find_given
 from samerun.editing.edit import Change, Edit
 from samerun.editing.edit_builders import remove_statement, rename_call, replace_node
@@ -107,13 +108,13 @@ def _written_in_order(file: File, maker: ast.Set | ast.SetComp, as_list: bool) -
 
 def _keep_in_order(code: Code, file: File, maker: ast.expr) -> list[Edit]:
     """The edits that make a list or a dict of a set; [] where it is used as only sets can be."""
-    uses = sets.list_method_calls(code, (file, maker))
+    uses = set_uses.list_method_calls(code, (file, maker))
     if uses is None:
         return []
     called = {get_last_name(call) for _, call in uses}
-    as_list = bool(called & sets.AS_LIST)
+    as_list = bool(called & set_uses.AS_LIST)
     if isinstance(maker, (ast.Set, ast.SetComp)):
-        return [] if called & sets.AS_DICT else _written_in_order(file, maker, as_list)
+        return [] if called & set_uses.AS_DICT else _written_in_order(file, maker, as_list)
     assert isinstance(maker, ast.Call)
     start, end = file.span(maker.func)
     if not maker.args:
@@ -129,7 +130,7 @@ def _keep_in_order(code: Code, file: File, maker: ast.expr) -> list[Edit]:
                 if get_last_name(call) == "discard":  # which allows for what is not there
                     changed.append(Change(other.path, last - 1, last - 1, ", None"))
         return list(changed)
-    if called & sets.AS_DICT:
+    if called & set_uses.AS_DICT:
         return []
     if not as_list:
         return [Change(file.path, start, end, "dict.fromkeys")]

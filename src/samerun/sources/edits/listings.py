@@ -47,12 +47,12 @@ def sort_at(code: Code, site: str | None, kind: Kind = "plain") -> list[Edit]:
     for node in found:  # an iterator that was made elsewhere
         parent = file.parent(node)
         if isinstance(node, ast.Name) and isinstance(parent, (ast.For, ast.comprehension, ast.Call)):
-            for other, call in find_behind(code, (file, node), lists):
-                assert isinstance(call, ast.Call)
-                if other is file and get_last_name(call) == "scandir":
-                    edits += sort_before_use.sort_node(file, node, _make_key(file, call, kind))
+            for other, made in find_behind(code, (file, node), lists):
+                assert isinstance(made, ast.Call)
+                if other is file and get_last_name(made) == "scandir":
+                    edits += sort_before_use.sort_node(file, node, _make_key(file, made, kind))
                 else:
-                    edits += _sort(other, call, kind)
+                    edits += _sort(other, made, kind)
     return list(dict.fromkeys(edits))
 
 

@@ -5,38 +5,29 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Literal
 
+from samerun.editing import set_uses
 from samerun.editing.data_flow import Place, find_behind, find_functions, find_given
 from samerun.editing.edit import Edit, NoEdit
 from samerun.editing.edit_builders import replace_node
 from samerun.editing.import_names import write_name
-from samerun.editing.index import index
 from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
 from samerun.sources.edits import seeds, sort_before_use
 from samerun.sources.edits.container_elements import are_objects, are_texts, binds, is_text
 
 _MAKERS = frozenset({"set", "frozenset"})
-_OPERATIONS = frozenset({"union", "intersection", "difference", "symmetric_difference"})
-AS_DICT = frozenset({"add", "discard", "remove"})  # methods of a set that have a counterpart in a dict
-AS_LIST = frozenset({"pop", "clear", "copy"})  # and those that a list has too
 _BUILTINS = frozenset(dir(builtins))
 _TAKE_SETS = frozenset(  # in any order: methods of sets and lists, and what only shows
     """update union intersection difference symmetric_difference issubset issuperset isdisjoint add append
     put debug info""".split()  # noqa: SIM905 - words, as they are read
 )
-_TYPES = frozenset(["set", "frozenset", "Set", "FrozenSet", "AbstractSet", "MutableSet"])
 _IN_ORDER = frozenset(["list", "tuple", "iter", "enumerate", "zip", "map", "filter", "next"])
 _METHODS = frozenset(
     {"join", "extend", "fromkeys", "array", "fromiter", "chain", "from_iterable", "deque", "Series"}
 )
-_TAKE_ANY_ORDERED = frozenset(  # and give the same of a list or a dict's keys
-    """list tuple sorted enumerate len iter zip map filter min max sum any all bool print set frozenset
-    collections.deque itertools.chain""".split()  # noqa: SIM905 - words, as they are read
-)
-_TAKE_ITERABLES = frozenset(["join", "extend", "fromkeys", "from_iterable", *_OPERATIONS, "isdisjoint"])
 _DEEPEST = 5
 _WAITS = frozenset({"concurrent.futures.wait", "asyncio.wait"})
 
@@ -65,7 +56,7 @@ def _is_set(code: Code, file: File, node: ast.expr, depth: int) -> bool:
     if isinstance(node, ast.Call):
         if file.called(node) in _MAKERS:
             return True
-        if isinstance(node.func, ast.Attribute) and node.func.attr in (*_OPERATIONS, "copy"):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in (*set_uses.OPERATIONS, "copy"):
             return is_set(code, (file, node.func.value), depth)
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitOr, ast.BitAnd, ast.Sub, ast.BitXor)):
         return any(_is_view(item) or is_set(code, (file, item), depth) for item in (node.left, node.right))
@@ -161,102 +152,6 @@ def find_makers(code: Code, place: Place) -> list[Place]:
     )
 
 
-def list_method_calls(code: Code, place: Place, depth: int = _DEEPEST) -> list[tuple[File, ast.Call]] | None:
-    """The calls of methods of a set that an expression gives; None when it may be used in another way too.
-
-    Followed through names, what functions return and what they take: a list or a dict can stand for the set
-    where each use is one of these methods, goes through it, or looks for an element.
-    """
-    file, made = place
-    use, found = file.parent(made), list[tuple[File, ast.Call]]()
-    if isinstance(use, ast.Attribute):
-        call = file.parent(use)
-        if not isinstance(call, ast.Call) or call.func is not use or use.attr not in AS_DICT | AS_LIST:
-            return None
-        uses: Sequence[Place] | None = [(file, call)] if use.attr == "copy" else []
-        found.append((file, call))
-    else:
-        uses = _list_uses(code, place, use)
-    if uses is None or not depth:
-        return None
-    for item in uses:
-        calls = list_method_calls(code, item, depth - 1)
-        if calls is None:
-            return None
-        found += calls
-    return list(dict.fromkeys(found))
-
-
-def _list_uses(code: Code, place: Place, use: ast.AST | None) -> Sequence[Place] | None:
-    """Where a set that is used in this way goes on; [] when it ends, None for what only sets can."""
-    file, made = place
-    if isinstance(use, (ast.Assign, ast.AnnAssign)):
-        targets = use.targets if isinstance(use, ast.Assign) else [use.target]
-        if isinstance(use, ast.AnnAssign) and _is_set_type(use.annotation):
-            return None
-        named = [_find_named(code, file, target) for target in targets]
-        return None if None in named else [item for found in named if found for item in found]
-    if isinstance(use, ast.Return):
-        function = file.function(use)
-        if function is None or _is_set_type(function.returns):
-            return None
-        return [(other, call) for other in code.files for call in index(other).calls[function.name]]
-    if isinstance(use, ast.Call) and made in use.args:
-        if file.called(use) in _TAKE_ANY_ORDERED or get_last_name(use) in _TAKE_ITERABLES:
-            return []
-        return _find_taken(code, file, use, use.args.index(made))
-    goes_through = isinstance(use, (ast.For, ast.AsyncFor, ast.comprehension, ast.Starred))
-    asks = isinstance(use, (ast.If, ast.While, ast.IfExp, ast.BoolOp, ast.UnaryOp, ast.Assert, ast.Expr))
-    looks = (
-        isinstance(use, ast.Compare)
-        and made is not use.left
-        and all(isinstance(item, (ast.In, ast.NotIn)) for item in use.ops)
-    )
-    return [] if goes_through or asks or looks else None
-
-
-def _find_named(code: Code, file: File, target: ast.expr) -> list[Place] | None:
-    """The uses of the name or attribute that is given a set; None when it is changed as only sets can be."""
-    if isinstance(target, (ast.Tuple, ast.List)):
-        return []  # taken apart, in its order
-    if not isinstance(target, (ast.Name, ast.Attribute)):
-        return None
-    last, scope = get_last_name(target), file.scope(target)
-    is_local = isinstance(target, ast.Name) and not isinstance(scope, (ast.Module, ast.ClassDef))
-    found: list[Place] = []
-    for other in [file] if is_local else code.files:
-        for node in other.every(type(target)):
-            if get_last_name(node) != last or (is_local and scope not in other.around(node)):
-                continue
-            if isinstance(other.parent(node), ast.AugAssign) and isinstance(node.ctx, ast.Store):
-                return None
-            if isinstance(node.ctx, ast.Load):
-                found.append((other, node))
-        if not is_local and other is not file and last in other.names.imported:
-            return None
-    return found
-
-
-def _find_taken(code: Code, file: File, call: ast.Call, place: int) -> list[Place] | None:
-    """The uses of the parameter that a set is given as; None when it is not known which that is."""
-    functions = find_functions(code, file, call)
-    if len(functions) != 1 or any(isinstance(item, ast.Starred) for item in call.args):
-        return None
-    other, function = functions[0]
-    taken = [*function.args.posonlyargs, *function.args.args]
-    taken = taken[1:] if taken and taken[0].arg in ("self", "cls") else taken
-    if place >= len(taken) or _is_set_type(taken[place].annotation):
-        return None
-    names = [node for node in other.every(ast.Name) if node.id == taken[place].arg]
-    inside = [node for node in names if function in other.around(node)]
-    is_only_read = all(isinstance(node.ctx, ast.Load) for node in inside)
-    return [(other, node) for node in inside] if is_only_read else None
-
-
-def _is_set_type(annotation: ast.expr | None) -> bool:
-    return annotation is not None and get_last_name(_strip_subscript(annotation)) in _TYPES
-
-
 def classify_elements(code: Code, place: Place) -> Literal["text", "object", "unknown"]:
     """What the elements of a set can be seen to be: strings, objects hashed by their address, or neither."""
     if place[0].called(place[1]) == "hash" or are_texts(code, place):
@@ -269,13 +164,48 @@ def pop_in_order(code: Code) -> list[Edit]:
     edits: list[Edit] = []
     for place in find_popped(code):
         for file, maker in find_makers(code, place):
-            uses = list_method_calls(code, (file, maker))
+            uses = set_uses.list_method_calls(code, (file, maker))
             as_list = uses is not None and all(
-                get_last_name(call) in AS_LIST | {"remove"} for _, call in uses
+                get_last_name(call) in set_uses.AS_LIST | {"remove"} for _, call in uses
             )
             if as_list and classify_elements(code, (file, maker)) != "object":
                 edits += put_in_order((file, maker), code)
     return edits
+
+
+def put_all_in_order(code: Code) -> list[Edit]:
+    """What goes through sets has them sorted; one with several such places is sorted as it is made.
+
+    So no place is left out, in whose order the others are understood: names of classes, and their numbers.
+    """
+    edits: list[Edit] = []
+    for place in find_ordered_sets(code):
+        makers = find_makers(code, place)
+        shared = len(makers) == 1 and _is_shared(code, makers[0])
+        edits += put_in_order(makers[0] if shared else place, code)
+    return list(dict.fromkeys(edits))
+
+
+def _is_shared(code: Code, maker: Place) -> bool:
+    """Whether a set is gone through at several places, and a list can stand for it at each."""
+    file, made = maker
+    use = file.parent(made)
+    if (
+        not isinstance(use, ast.Assign)
+        or len(use.targets) != 1
+        or set_uses.list_method_calls(code, maker) != []
+    ):
+        return False
+    uses = set_uses.find_named_uses(code, file, use.targets[0]) or []
+    return sum(not _is_looked_at(*item) for item in uses) > 1
+
+
+def _is_looked_at(file: File, node: ast.expr) -> bool:
+    """Whether only what is in a set is asked."""
+    use = file.parent(node)
+    if isinstance(use, ast.Call) and node in use.args:
+        return file.called(use) in sort_before_use.UNORDERED
+    return isinstance(use, (ast.Compare, ast.If, ast.While, ast.IfExp, ast.BoolOp, ast.UnaryOp, ast.Assert))
 
 
 def put_in_order(place: Place, code: Code) -> list[Edit]:
@@ -371,8 +301,4 @@ def _is_loop_variable(file: File, name: ast.Name) -> bool:
 
 def _is_annotated(file: File, value: ast.expr) -> bool:
     parent = file.parent(value)
-    return isinstance(parent, ast.AnnAssign) and _is_set_type(parent.annotation)
-
-
-def _strip_subscript(annotation: ast.expr) -> ast.expr:
-    return annotation.value if isinstance(annotation, ast.Subscript) else annotation
+    return isinstance(parent, ast.AnnAssign) and set_uses.is_set_type(parent.annotation)
