@@ -165,6 +165,11 @@ def list_ignored_results(run: Run) -> list[LeftOut]:
     return list(found)
 
 
+def read_lines(run: Run) -> list[str]:
+    """The lines that a run printed, in their order, without times and progress; [] where they are lost."""
+    return list_without_times(_read_text(run) or "", run.ignored)
+
+
 def _read_lines(run: Run, left_out: dict[LeftOut, None] | None = None) -> Counter[str] | None:
     """How often each line was printed: processes may print in another order each time.
 

@@ -12,6 +12,7 @@ from samerun.experiments import run_outcome
 from samerun.experiments.resume.advice import COUNTERS, COUNTERS_ADVICE, OTHER, OTHER_ADVICE, Lack
 from samerun.experiments.resume.aligned_traces import AlignedTraces, align_continued
 from samerun.experiments.resume.evidence import Case
+from samerun.experiments.resume.last_lines import describe_printed, find_differing_last_line
 from samerun.experiments.resume.missing_state import find_missing
 from samerun.experiments.resume.preconditions import describe_failed
 from samerun.experiments.resume.resume_step import Position, find_position, has_trained, list_checkpoints
@@ -79,6 +80,14 @@ def compare_resumed(
         lack = Lack(of[0], _describe_saved(saved[1]), of[1])
         differs = replace(comparison, verdict="differs", difference=saved[0])
         return replace(result, comparison=differs, lacks=(lack,))
+    if (
+        comparison.verdict == "same"
+        and steps is None
+        and (printed := find_differing_last_line(whole, resumed))
+    ):
+        difference, lack = describe_printed(whole, resumed, printed)
+        differs = replace(comparison, verdict="differs", difference=difference)
+        return replace(result, comparison=differs, lacks=(lack,))
     return replace(result, lacks=_lacks(result, found, kept))
 
 
@@ -99,8 +108,8 @@ def compare_repeated(whole: Run, again: Run, steps: int | None = None) -> Compar
 
 
 def saves_the_same(whole: Run, again: Run) -> bool:
-    """Whether two runs of the command itself end with the same counters and results in what they save."""
-    return find_differing_number(whole, again) is None
+    """Whether two runs of the command itself end with the same results in what they save and print last."""
+    return find_differing_number(whole, again) is None and find_differing_last_line(whole, again) is None
 
 
 def find_last_checkpoint(killed: Sequence[KilledRun]) -> tuple[int, str | None] | None:
