@@ -144,7 +144,7 @@ def test_a_set_that_is_gone_through_at_several_places_is_sorted_as_it_is_made(tm
                 def width(classes):
                     return [name for name in classes]
 
-                print(width(d.CLASSES))
+                print(width(d.CLASSES), [list(each) for each in (C, d.CLASSES)])
                 """,
         },
     )

@@ -71,6 +71,7 @@ def _list_uses(code: Code, place: Place, use: ast.AST | None) -> Sequence[Place]
     if isinstance(use, ast.arguments) and isinstance(taker := file.parent(use), ast.FunctionDef):
         return _list_uses_of(file, taker, _find_default(use, made))
     goes_through = isinstance(use, (ast.For, ast.AsyncFor, ast.comprehension, ast.Starred))
+    goes_through |= isinstance(use, (ast.Tuple, ast.List))  # something does, as far as one can tell
     asks = isinstance(use, (ast.If, ast.While, ast.IfExp, ast.BoolOp, ast.UnaryOp, ast.Assert, ast.Expr))
     looks = (
         isinstance(use, ast.Compare)

@@ -203,7 +203,7 @@ def _is_named_result(path: str, name: str, value: Value) -> bool:
     key = find_key(name)
     if value is None or isinstance(value, bool):
         return False
-    if _is_array(path, name) or name == "image":
+    if is_array(path, name) or name == "image":
         return not is_of_time(os.path.splitext(os.path.basename(path))[0] if name == "array" else key)
     return classify_name(key) == "result"
 
@@ -218,7 +218,7 @@ def list_results(run: Run) -> dict[str, dict[str, Value]]:
 
 
 def _is_locked(path: str, name: str, value: Value) -> bool:
-    if _is_array(path, name):
+    if is_array(path, name):
         return _is_named_result(path, name, value)
     key = find_key(name)
     return isinstance(value, float) and not key.startswith(VALUE_OF) and classify_name(key) == "result"
@@ -336,7 +336,8 @@ def _load_kept(run: Run, left_out: dict[LeftOut, None] | None = None) -> dict[st
     return kept
 
 
-def _is_array(path: str, name: str) -> bool:
+def is_array(path: str, name: str) -> bool:
+    """Whether a value of a file is the digest of an array or a tensor."""
     return path.endswith(_ARRAYS) or name == "array" or name.startswith(_TENSORS)
 
 
@@ -356,7 +357,7 @@ def is_result(path: str, name: str, values: tuple[Value, Value], code: PrintingL
     key = find_key(name)
     if name == "image":
         return not code.plots_what_changes()
-    if _is_array(path, name):
+    if is_array(path, name):
         own = os.path.splitext(os.path.basename(path))[0] if name == "array" else key
         return not (is_of_time(own) or code.key_changes_each_run(own))
     kind = classify_name(key)

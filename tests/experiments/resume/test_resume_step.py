@@ -21,6 +21,7 @@ from samerun.experiments.resume.second_kill import SecondKill, choose_second_kil
 from samerun.runs.manifest import Manifest
 from samerun.runs.reading import Trace, read_trace
 from samerun.runs.record import Record as WrittenRecord
+from samerun.runs.schema import BESIDE
 from samerun.runs.store import Run
 from samerun.runs.trace import TraceWriter
 
@@ -317,3 +318,21 @@ def test_buffers_are_compared_where_one_run_kept_no_single_digests(traces: Trace
     assert [int(rows.sum()) for rows in at] == [1, 1]
     one, other = (trace.digests[0][rows] for trace, rows in zip((both.whole, both.resumed), at, strict=True))
     assert bool((one == other).all()) is same
+
+
+@pytest.mark.parametrize(("saves", "kept"), [(["last"], ["last"]), (["other"], ["first", "last"])])
+def test_a_save_beside_the_training_that_came_late(traces: Traces, saves: list[str], kept: list[str]) -> None:
+    """A thread may still write the checkpoint from which the other run goes on; later ones count."""
+
+    def save(step: int, content: str) -> Record:
+        return row(step, "evaluation", "saved", "ck.pt", content, flags=BESIDE)
+
+    def step(number: int) -> list[Record]:
+        return [*batch(number, "b"), *use(number, "b"), update(number, "w")]
+
+    whole = traces(*step(0), *step(1), save(1, "first"), *step(2), save(2, "last"))
+    resumed = traces(*step(0), *step(1), *[save(1, content) for content in saves])
+    both = align_continued(whole, resumed, 1)
+    assert both is not None
+    saved = both.whole.rows(both.whole.is_one_of("what", {"saved"}))
+    assert [each.digest for each in saved] == [digest_bytes(content.encode()) for content in kept]

@@ -23,11 +23,13 @@ for step in range(2):
 began = time.perf_counter()
 state = {"model": model.state_dict(), "step": 2, "best_loss": 0.5, "name": "first", "history": [1.0, 0.5]}
 state |= {"loops": {"fit": {"epoch": 1, "ready": 7}}, "seconds": 1.5, "rate": time.perf_counter() - began}
+average = np.ones(2)
 state |= {'means': np.ones(3), 'random': np.random.RandomState(1).get_state()}
 if len(sys.argv) > 1:
     exec(sys.argv[1])
 torch.save(state, "last.pt")
 json.dump({"step": state["step"]}, open("now.json", "w"))
+np.savez("average.npz", weight=average)
 """
 
 
@@ -36,11 +38,16 @@ json.dump({"step": state["step"]}, open("now.json", "w"))
     [
         ("", None),
         ("state['step'] = 1", "step in last.pt"),
+        (
+            "json.dump({'best_accuracy': 0.5}, open('now.json', 'w')); json.dump = print",
+            None,
+        ),  # of one run alone
         ("state['best_loss'] = 0.25", "best_loss in last.pt"),
         ("state['loops']['fit']['epoch'] = 0", "loops.fit.epoch in last.pt"),
         ("state['loops']['fit']['ready'] = 8", None),  # nothing says what that is
         ("state['history'] = [0.5, 0.25]", None),
         ("state['means'] = np.ones(3) * 2", "array means in last.pt"),
+        ("average *= 2", "weight in average.npz"),
         ("state['random'] = np.random.RandomState(0).get_state()", None),  # in a list
         ("state['seconds'] = 2.5", None),
         ("state['name'] = 'second'", None),

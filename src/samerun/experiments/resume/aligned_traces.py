@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from samerun.comparing.side_threads import is_beside
 from samerun.experiments.resume.epoch_starts import EpochStarts, Start
 from samerun.experiments.tensor_digests import read_named
 from samerun.runs import columns
@@ -47,7 +49,25 @@ def align_continued(whole: Trace, resumed: Trace, step: int) -> AlignedTraces | 
     one, other = _drop_lone_buffers(
         _cut_from(whole, start, a.use, step, moved=0), _cut_from(resumed, b.start, b.use, step, moved=step)
     )
-    return AlignedTraces(one, other, step, left_out)
+    return AlignedTraces(_drop_late_saves(one, other), other, step, left_out)
+
+
+def _drop_late_saves(whole: Trace, resumed: Trace) -> Trace:
+    """`whole` without what a thread beside the training was saving while the steps compared here began.
+
+    The checkpoint gone on from may be written as late as that, and is not written again.
+    """
+    one, other = _find_saves_beside(whole), _find_saves_beside(resumed)
+    theirs = {resumed.cell("digest", at) for at in other}
+    late = list(itertools.takewhile(lambda at: whole.cell("digest", at) not in theirs, one))
+    return _drop_rows(whole, late) if len(late) < len(one) or len(one) == 1 > len(other) else whole
+
+
+def _find_saves_beside(trace: Trace) -> list[int]:
+    import numpy as np
+
+    found: list[int] = np.flatnonzero(is_beside(trace) & trace.is_one_of("what", {"saved"})).tolist()
+    return found
 
 
 def _drop_lone_buffers(whole: Trace, resumed: Trace) -> tuple[Trace, Trace]:

@@ -1,6 +1,6 @@
-"""The numbers, and arrays of NumPy's, that two runs saved with torch.save last: counters and results.
+"""The numbers and arrays that two runs saved last, with torch.save or by a line of the script's own.
 
-Not those in lists: a history of losses may begin anew, and nothing goes on from it.
+Counters and results. Not those in lists: a history of losses may begin anew, and nothing goes on from it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from samerun.comparing.describing.result_difference import describe_result
 from samerun.comparing.pairing import read
 from samerun.experiments.printing_lines import PrintingLines
 from samerun.experiments.what_counts import read_code
-from samerun.experiments.written_results import Written, is_of_torch, is_result
+from samerun.experiments.written_results import Written, is_array, is_of_torch, is_result
 from samerun.runs.difference import Difference
 from samerun.runs.store import Run
 from samerun.runs.written import load_written
@@ -35,10 +35,13 @@ def _list_differing(whole: Run, other: Run) -> Iterator[Written]:
     others = load_written(other.path)
     for path, file in load_written(whole.path).items():
         there = others.get(path)
-        if there is None or not is_of_torch(path, file):
+        if there is None:
             continue
+        of_torch = is_of_torch(path, file)
+        own = of_torch or file.site is not None  # and not a library's tables and logs
         for name, value in file.values.items():
-            is_one = type(value) in (int, float) or name.startswith("array ")
+            holds = name.startswith("array ") if of_torch else is_array(path, name)  # tensors are in records
+            is_one = holds or (own and type(value) in (int, float))
             in_list = any(part.isdigit() for part in name.split("."))
             if is_one and not in_list and there.values.get(name, value) != value:
                 yield Written(path, name, value, there.values[name], file.site, there.site)
