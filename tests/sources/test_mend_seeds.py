@@ -537,6 +537,35 @@ def test_what_feeds_a_seed(tmp_path: Path, name: str) -> None:
     assert program.mended(source, differing("seed", NOTED[words], program.at(words))) == change
 
 
+def test_a_seed_that_is_drawn_where_none_was_given(tmp_path: Path) -> None:
+    """The commonest way of all; with a constant there, `--seed` would do nothing any more."""
+    program = Program(
+        tmp_path,
+        """
+        import argparse, random
+        import torch
+
+        def main():
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--seed", type=int, default=None)
+            args = parser.parse_args()
+            if args.seed is None:
+                args.seed = random.randint(0, 2**31 - 1)
+            random.seed(args.seed)
+            torch.manual_seed(args.seed)
+
+        main()
+        """,
+    )
+    rows = [
+        differing("seed", "random.seed", program.at("random.seed")),
+        differing("seed", "torch.manual_seed", program.at("torch.manual_seed")),
+        differing("draw", "python-random", program.at("randint")),
+    ]
+    assert program.mended("python-random", *rows) == "+random.seed(0)"
+    assert "drawn at train.py:9: seed python-random" in program.refused("torch-cpu", *rows)
+
+
 REFUSED_PARAMETERS = {
     "that is used for more": """
         import time, torch
@@ -586,9 +615,9 @@ def test_a_draw_before_the_seeding_that_it_gives_the_seed_for(tmp_path: Path) ->
         np.random.seed(config["seed"])
         """,
     )
-    rows = [
-        differing("draw", "numpy-global", program.at("randint")),
+    rows = [  # draws are written as a step begins, after the seeds
         differing("seed", "np.random.seed", program.at("np.random.seed")),
+        differing("draw", "numpy-global", program.at("randint")),
     ]
     assert program.mended("numpy-global", *rows) == "+np.random.seed(0)"
 

@@ -38,8 +38,8 @@ class HashSeed(Source):
     summary = "hash() of str, and with it the order of sets, differs in each process"
     advice = "start python with PYTHONHASHSEED=0 in its environment, or iterate over sorted(the_set)"
     cannot_mend = (
-        f"no line of the script iterates over a set or calls hash(): start python with {VARIABLE}=0 in its "
-        "environment, since a running process cannot change it"
+        "no edit is known that puts a set of the script, or a hash(), in order: start python with "
+        f"{VARIABLE}=0 in its environment, since a running process cannot change it"
     )
     kind = Kind.ORDER
     when_late = "warn"  # most trainings do not feel it

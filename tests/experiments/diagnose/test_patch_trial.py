@@ -55,8 +55,8 @@ def test_a_patch_that_cannot_be_tried_since_copies_fail_says_so(tmp_path: Path) 
     patch = diagnosis.patch
     assert sources(diagnosis) == [["torch-cpu"]]
     assert patch is not None and (patch.diff, patch.verified) == ("", None)
-    assert "fails in a copy of the folder (see run " in patch.cannot["torch-cpu"]
+    assert "does in a copy of the folder (see run " in patch.cannot["torch-cpu"]
     shown = io.StringIO()
     show(diagnosis, Console(file=shown, width=200))
     assert "do not fix it" not in shown.getvalue()
-    assert "torch-cpu: an edit could not be tried" in shown.getvalue()
+    assert "torch-cpu: the code with an edit fails" in shown.getvalue()

@@ -23,7 +23,7 @@ from samerun.runs.store import Run
 
 _MOST_MORE = 2  # reasons that may come to light in the patched code
 _LIKELY = Strength.FAIR  # how strong the evidence for one of them must be
-_FAILED = "an edit could not be tried, since the command fails in a copy of the folder (see run {})"
+_FAILED = "the code with an edit fails, or the command does in a copy of the folder (see run {})"
 
 
 def mend(

@@ -97,7 +97,8 @@ def _put_compared(console: Console, head: str, compared: CheckResult, explains: 
 def _say(result: VerifyResult) -> str:
     if result.counted is not None and result.verdict == "same":
         counted = ", ".join(f"{count} {what}" for what, count in result.counted.items())
-        return f"as locked, as far as it shows without a run: {counted}, and the variables"
+        shown = "as locked, as far as it shows without a run"
+        return f"{shown}: {counted}, and the variables known to move numbers"
     if result.verdict == "same":
         where = _name_steps(result)
         named = ", ".join(result.quantities)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from samerun.editing.data_flow import find_behind
-from samerun.editing.edit import Edit, Opening
+from samerun.editing.edit import Edit, NoEdit, Opening
 from samerun.editing.source_file import File, get_last_name
 from samerun.editing.user_program import Code
 from samerun.runs.difference import Difference, Row
@@ -41,8 +41,10 @@ def seed_global(
         ]
 
     edits = seeds.edit_each_line(unseeded, without)
-    if given is not None and not _draws_before(id_, [given], difference):
-        edits += seeds.edit_each_line(_rows.list_differing(difference, "seed", names), otherwise)
+    if given is not None:
+        seedings = _rows.list_differing(difference, "seed", names)
+        others = [row for row in seedings if not _is_drawn(id_, code, row, (function, *names), difference)]
+        edits += seeds.edit_each_line(others, otherwise)
     needed = not edits or _draws_before(id_, unseeded, difference)
     if id_.startswith("torch-"):
         own = _own_generators(code)
@@ -51,6 +53,27 @@ def seed_global(
     draw = _rows.find_first_differing(difference, "draw", id_)
     site = draw.call_site if draw is not None and _rows.is_in_helper(draw) else None
     return [*edits, Opening(function, "(0)", site=site)] if needed else edits
+
+
+def _is_drawn(id_: str, code: Code, seeding: Row, names: Sequence[str], difference: Difference) -> bool:
+    """Whether the seed of a line is a number drawn before: that generator is to be seeded, and no line more.
+
+    Raises NoEdit where it is another generator than `id_`.
+    """
+    draws = {row.call_site: row for row in difference.a.rows("draw")}
+    file, calls = seeds.seed_calls(code, seeding, names)
+    given = [found for call in calls if (found := seeds.find_argument(call)) is not None]
+    for found in given:
+        for other, node in find_behind(code, (file, found), lambda *at: _is_at(draws, *at)):
+            draw = draws[other.site(node.lineno)]
+            if draw.name == id_:
+                return True
+            raise NoEdit(f"the seed at {seeding.call_site} is drawn at {draw.call_site}: seed {draw.name}")
+    return False
+
+
+def _is_at(sites: Collection[str | None], file: File, node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and file.site(node.lineno) in sites
 
 
 def _seed_call(code: Code, file: File, call: ast.Call, id_: str, in_worker: bool) -> list[Edit]:

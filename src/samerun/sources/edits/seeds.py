@@ -95,7 +95,8 @@ def seed_alike(code: Code, file: File, call: ast.Call, volatile: Volatile) -> li
     if is_given_from_outside(code, file, found):
         raise NoEdit(
             f"the seed at {file.site(call.lineno)} comes from the command line or the environment, and a "
-            "constant there would make that ineffective: pass the same --seed, or set the same variable"
+            "constant there would make that ineffective: give it a number there, the same in each run "
+            "(--seed 0, or the variable)"
         )
     parts = _find_parts(code, file, found, volatile) if places else []
     return [edit for part in parts or [found] for edit in _seed_here_or_above(code, (file, part), volatile)]
@@ -145,11 +146,16 @@ def _find_parts(code: Code, file: File, found: ast.expr, volatile: Volatile) -> 
 
 
 def make_constant(file: File, top: ast.expr, volatile: Volatile) -> list[Edit]:
-    """The volatile parts of an expression become 0: the whole of it where it has no others."""
+    """The volatile parts of an expression become 0: the whole of it where it has no others. Raises NoEdit."""
     edits: list[Edit] = []
     for node in ast.walk(top):
         if isinstance(node, ast.expr) and volatile(file, node):
-            edits.append(replace_node(file, find_largest(file, node, volatile, top), "0"))
+            largest = find_largest(file, node, volatile, top)
+            if isinstance(file.parent(largest), ast.NamedExpr):
+                raise NoEdit(
+                    f"what the seed at {file.site(node.lineno)} is made of has a name, for other uses"
+                )
+            edits.append(replace_node(file, largest, "0"))
     return list(dict.fromkeys(edits))
 
 
