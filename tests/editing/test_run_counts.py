@@ -17,6 +17,7 @@ PROGRAMS = {
     "a loop": ("for _ in range(1):\n    here()", False),
     "a comprehension": ("made = [here() for _ in range(1)]", False),
     "its main function": ("def main():\n    here()\n\nif __name__ == '__main__':\n    main()", True),
+    "a default": ("def f(x=here()):\n    pass\n\nf()\nf()", True),
     "a function of it that is called twice": ("def f():\n    here()\n\nf()\nf()", False),
     "a function that is handed on": ("def f():\n    here()\n\nprint(f)", False),
     "a class that is made once": (

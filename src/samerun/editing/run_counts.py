@@ -21,10 +21,12 @@ def runs_once(code: Code, file: File, node: ast.AST, depth: int = _DEEPEST) -> b
     It is in no loop, and its functions are those of the script that was started, called at one place each,
     which runs once too. Functions of another file are there for others.
     """
+    inner = node
     for outer in file.around(node):
+        before, inner = inner, outer
         if isinstance(outer, _LOOPS):
             return False
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)) and before in outer.body:
             made = file.owner(outer) if outer.name == "__init__" else None
             name = outer.name if made is None else made.name
             return depth > 0 and _is_main(code, file) and _is_called_once(name, code, depth, made)

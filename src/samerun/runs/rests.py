@@ -5,7 +5,6 @@ So wait the workers of a pool between two tasks, until `terminate()` ends them, 
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from samerun.runs.trace import SUFFIX
@@ -15,7 +14,7 @@ MARKER = ".rests"
 
 def mark(trace: Path) -> None:
     """The process rests. Raises OSError."""
-    os.close(os.open(_find_marker(trace), os.O_CREAT | os.O_WRONLY, 0o600))
+    _find_marker(trace).touch(0o600)
 
 
 def unmark(trace: Path) -> None:
