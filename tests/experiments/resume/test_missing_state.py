@@ -373,3 +373,53 @@ def test_an_epoch_that_is_trained_again_is_a_counter(tmp_path: Path) -> None:
     (lack,) = back.lacks
     assert lack.what == "counters" and "that of steps 4 to 7" in lack.evidence
     assert 'checkpoint["epoch"] + 1' in lack.advice
+
+
+# What the script itself keeps and forgets: a running norm for clipping, how much of a batch is shown.
+KEEPS = """\
+import os, sys, torch
+from torch.utils.data import DataLoader, TensorDataset
+words = set(sys.argv[1:])
+torch.manual_seed(0); torch.set_num_threads(1)
+model = torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(torch.randn(16, 8)), 4, generator=torch.Generator())
+norm, shown, first = 1.0, 1, 0
+if "resume" in words:
+    kept = torch.load("last.pt")
+    model.load_state_dict(kept["model"])
+    first = kept["epoch"]
+    if "norm" not in words: norm = kept["norm"]
+    if "shown" not in words: shown = kept["shown"]
+for epoch in range(first, 5):
+    for x, in loader:
+        x = x.clone()
+        x[:, shown:] = 0
+        loss = model(x).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        norm = 0.9 * norm + 0.1 * model.weight.grad.norm().item()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.3 * norm)
+        optimizer.step()
+    shown += 1
+    state = {"model": model.state_dict(), "epoch": epoch + 1, "norm": norm, "shown": shown}
+    torch.save(state, "new.pt")
+    os.replace("new.pt", "last.pt")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("lacking", "place", "said"),
+    [
+        ("norm", (8, "optimizer", "gradients"), "the gradients of its one backward pass are not"),
+        ("shown", (8, "data", "input"), "the batch is equal, and what the script makes of it is not"),
+    ],
+)
+def test_what_the_script_keeps_by_itself_has_no_other_name(
+    lacking: str, place: tuple[int, str, str], said: str, tmp_path: Path
+) -> None:
+    back = Series.of(tmp_path, KEEPS, 10).resumed(f"resume {lacking}", tmp_path / "again")
+    assert where(back) == place
+    assert [lack.what for lack in back.lacks] == ["other state"]
+    assert said in back.lacks[0].evidence

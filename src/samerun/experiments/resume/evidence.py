@@ -119,6 +119,10 @@ class Case:
         )
         return whole is not None and whole == resumed
 
+    def accumulates(self) -> bool:
+        """Whether some step of the whole run has several backward passes."""
+        return any(len(losses) > 1 for losses in self.whole.losses().values())
+
     def generators(self, prefix: str = "") -> list[str]:
         """The sources, drawn from, whose state was not the whole run's by the difference; earliest first."""
         first = self.difference.rng_first

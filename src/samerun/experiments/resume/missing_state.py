@@ -69,6 +69,12 @@ def _explain_data(case: Case) -> list[Lack]:
         return [
             Lack(f"{advice.RNG} of {_list_names(generators)}", text, advice.advise_generators(generators))
         ]
+    if difference.what == "input" and not in_workers:  # the batch, which comes first, is equal
+        text = (
+            "the batch is equal, and what the script makes of it is not: by a generator of its own, or by "
+            "what it keeps, such as a counter"
+        )
+        return [Lack(advice.OTHER, text, advice.OWN_GENERATOR_ADVICE)]
     return [Lack(advice.SAMPLES, text, advice.advise_samples(generators))]
 
 
@@ -128,6 +134,12 @@ def _explain_evaluation(case: Case) -> list[Lack]:
 
 def _explain_gradients(case: Case) -> list[Lack]:
     step, left_out = case.difference.step, case.continued.left_out
+    if not case.accumulates():
+        text = (
+            f"the losses of step {step} are equal, and the gradients of its one backward pass are not: they "
+            "were clipped or scaled by what the script keeps by itself, a running norm for one"
+        )
+        return [Lack(advice.OTHER, text, advice.OTHER_ADVICE)]
     if left_out and step == case.continued.step:
         text = (
             f"the checkpoint was written in the middle of step {step}, when {left_out} of its backward "
@@ -158,7 +170,10 @@ def _update(case: Case) -> list[Lack]:
         )
         return [Lack(advice.OPTIMIZER, text, advice.OPTIMIZER_ADVICE)]
     state = "and equal optimizer state" if states else "(the optimizer keeps no other state)"
-    text = f"with equal gradients {state}, step {step} updated the weights differently: another learning rate"
+    text = (
+        f"with equal gradients {state}, step {step} updated the weights differently: another learning "
+        "rate, weight decay or setting of its groups"
+    )
     return [Lack(advice.RATE, text, advice.RATE_ADVICE)]
 
 
