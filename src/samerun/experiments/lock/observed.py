@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from samerun.comparing.pairing import RecordedRun, read
+from samerun.experiments.lock.code_files import list_code_files
 from samerun.experiments.lock.environment_class import EnvironmentClass, read_class
 from samerun.experiments.lock.leaves import Leaves, list_leaves
 from samerun.experiments.lock.named_files import collect_named, digest_all, digest_size, name_file
@@ -16,7 +17,6 @@ from samerun.experiments.lock.roots import compute_roots
 from samerun.runs.lock.content import PORTABLE, LockedCode, LockedResult
 from samerun.runs.schema import EXACT
 from samerun.runs.store import Run
-from samerun.sources.code import Code
 
 NAMES = "names"  # portable too: what the modules' parameters and buffers are called, in order
 SHAPES = "shapes"  # and their dtypes and shapes
@@ -62,7 +62,7 @@ def observe(run: Run, steps: int | None = None, left_out: Collection[str] = ()) 
         leaves=leaves,
         roots=compute_roots(leaves),
         structure=_digest_structure(recorded),
-        code=_read_code(run),
+        code=_read_code(recorded),
         inputs=_list_inputs(recorded),
         revisions=list_revisions(_list_opened(recorded)),
         environment=read_class(run.manifest),
@@ -92,11 +92,10 @@ def _digest_structure(recorded: RecordedRun) -> dict[str, str]:
     return {what: whole.hexdigest() for what, whole in wholes.items()}
 
 
-def _read_code(run: Run) -> LockedCode:
-    manifest = run.manifest
-    said = manifest.settings.get(Code.id, {})
-    shown = [(path, digest) for path, digest in said.items() if isinstance(digest, str)]
-    files = collect_named((name_file(path, manifest.cwd), digest) for path, digest in shown)
+def _read_code(recorded: RecordedRun) -> LockedCode:
+    manifest = recorded.run.manifest
+    shown = list_code_files(recorded)
+    files = collect_named((name_file(path, manifest.cwd), digest) for path, digest in shown.items())
     git = manifest.git or {}
     commit = git.get("commit")
     return LockedCode(
@@ -118,7 +117,7 @@ def _list_inputs(recorded: RecordedRun) -> dict[str, str]:
     opened: dict[str, str] = {}
     written: set[str] = set()
     folder = recorded.run.manifest.cwd
-    code = recorded.run.manifest.settings.get(Code.id, {})
+    code = list_code_files(recorded)
     for trace in (*recorded.compared, *recorded.other):
         for row in trace.rows(trace.is_one_of("what", {"opened", "written"})):
             if row.detail is None or row.detail in code:
