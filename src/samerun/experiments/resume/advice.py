@@ -21,6 +21,7 @@ ORDER = "sample order"
 POSITION = "loader position"
 AVERAGES = "averaged weights"
 COUNTERS = "counters"
+RESULTS = "results so far"
 OTHER = "other state"
 
 
@@ -84,6 +85,8 @@ generator.set_state(checkpoint["generator"])"""
 OWN_DATA_ADVICE = """\
 # what the script keeps and takes its data from: a replay buffer, a list, a batch loaded ahead
 checkpoint["buffer"] = buffer.state_dict()"""
+RESULTS_ADVICE = """\
+checkpoint["history"] = history  # the losses so far, what a running mean is made of, the best score"""
 OTHER_ADVICE = _ALL
 
 

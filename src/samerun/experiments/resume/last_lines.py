@@ -14,13 +14,10 @@ from samerun.comparing.describing.result_difference import describe_result
 from samerun.comparing.pairing import read
 from samerun.experiments.printed_results import Printed, get_kind, list_results_of, read_lines
 from samerun.experiments.printing_lines import PrintingLines
-from samerun.experiments.resume.advice import Lack
+from samerun.experiments.resume.advice import RESULTS, RESULTS_ADVICE, Lack
 from samerun.experiments.what_counts import read_code
 from samerun.runs.difference import Difference
 from samerun.runs.store import Run
-
-_ADVICE = """\
-checkpoint["history"] = history  # the losses so far, what a running mean is made of, the best score"""
 
 
 def find_differing_last_line(whole: Run, resumed: Run) -> Printed | None:
@@ -49,7 +46,7 @@ def describe_printed(whole: Run, resumed: Run, printed: Printed) -> tuple[Differ
     difference = describe_result(recorded, "printed", printed.one, site)
     assert difference is not None
     evidence = f"the run never stopped prints {printed.one!r}, the resumed one {printed.other!r}"
-    return difference, Lack("what the script sums up itself", evidence, _ADVICE)
+    return difference, Lack(RESULTS, evidence, RESULTS_ADVICE)
 
 
 def _leave_out_results(line: str) -> str:
