@@ -254,7 +254,7 @@ def test_what_a_child_did_is_evidence_though_a_signal_ends_it(trainer, how):
     training, helper = stems(runs[0])
     assert (training, helper.partition("-")[0]) == ("rank0", "rank0.helper")
     rows = [(row.what, row.name, row.call_site) for row in trainer.rows(runs[0], stem=helper)]
-    assert ("seed", "np.random.seed", "train.py:8") in rows
+    assert ("unseeded", "numpy-global", "train.py:8") in rows
     assert ("draw", "numpy-global", "train.py:10") in rows
     evidence = find_sources()["numpy-global"].recognise(compare(*runs).difference)
     assert evidence is not None and evidence.call_site == "train.py:10"

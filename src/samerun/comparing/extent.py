@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from samerun.runs import rests
 from samerun.runs.reading import Trace
 from samerun.runs.schema import COMPARED
 
@@ -42,7 +43,7 @@ def find_reach(trace: Trace, steps: int | None, run_stopped: bool) -> Reach:
         return Reach("stopped", step=int(trace.steps[stops[-1]]))
     if run_stopped:
         return Reach("stopped")
-    return Reach("ended" if trace.complete else "cut")
+    return Reach("ended" if rests.is_marked(trace.path) else "cut")
 
 
 def has_stopped(trace: Trace) -> bool:

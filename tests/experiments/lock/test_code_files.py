@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from trainer import Trainer
@@ -22,7 +23,7 @@ def test_what_runs_beside_the_training_is_code(tmp_path: Path) -> None:
     trainer = Trainer(tmp_path)
     trainer.script("import random\nopen('data.txt', 'w').write(str(random.random()))\n", "prepare.py")
     trainer.script(TRAINS)
-    trainer.script("python prepare.py\npython train.py\n", "run.sh")
+    trainer.script(f"{sys.executable} prepare.py\n{sys.executable} train.py\n", "run.sh")
     run = trainer.record("bash", "run.sh")
     before = list_code_files(read(run))
     assert before.keys() == {"prepare.py", "run.sh", "train.py"}
