@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from samerun.editing import set_uses
 from samerun.editing.data_flow import Place, find_given
@@ -120,22 +120,26 @@ def _keep_in_order(code: Code, file: File, maker: ast.expr) -> list[Edit]:
     if not maker.args:
         if as_list:
             return []
-        changed = [replace_node(file, maker, "{}")]
-        for other, call in uses:
-            if get_last_name(call) == "add":
-                changed.append(rename_call(other, call, "setdefault"))
-            elif get_last_name(call) in ("discard", "remove"):
-                _, last = other.span(call)
-                changed.append(rename_call(other, call, "pop"))
-                if get_last_name(call) == "discard":  # which allows for what is not there
-                    changed.append(Change(other.path, last - 1, last - 1, ", None"))
-        return list(changed)
+        return [replace_node(file, maker, "{}"), *_use_as_dict(uses)]
     if called & set_uses.AS_DICT:
         return []
     if not as_list:
         return [Change(file.path, start, end, "dict.fromkeys")]
     _, last = file.span(maker)
     return [Change(file.path, start, end, "list(dict.fromkeys"), Change(file.path, last, last, ")")]
+
+
+def _use_as_dict(calls: Sequence[tuple[File, ast.Call]]) -> Iterator[Edit]:
+    """The methods of a set, as those of a dict."""
+    for file, call in calls:
+        name = get_last_name(call)
+        if name == "add":
+            yield rename_call(file, call, "setdefault")
+        elif name in ("discard", "remove"):
+            yield rename_call(file, call, "pop")
+            if name == "discard":  # which allows for what is not there
+                _, last = file.span(call)
+                yield Change(file.path, last - 1, last - 1, ", None")
 
 
 def _filter_base(code: Code, place: Place) -> list[Edit]:
